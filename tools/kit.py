@@ -18,8 +18,7 @@ from typing import Any
 
 import yaml
 
-from ragwatch.commands.dashboards import board_plan_of, dashboard_files, stored_dashboard
-from ragwatch.commands.rules import plan_of
+from ragwatch.commands.rules import board_plan_of, dashboard_files, plan_of, stored_dashboard
 from ragwatch.config import load
 from ragwatch.config.paging import failures_table
 from ragwatch.rules import RulePlan, alerts, operator, prometheus, yaml_text

@@ -37,13 +37,9 @@ BROKEN, NOTHING = 1, 3
 
 def copy(given: StoreCopyArguments) -> int:
     """Copy a SQLite state into the store of a configuration, or that store into a new state. Returns 0."""
-    configure_logging("error")
     back = given.source.is_file()
     path, state = (given.source, given.target) if back else (given.target, given.source)
-    config = load(path)
-    options = config.store.options
-    if not isinstance(options, postgres.Options):
-        raise ConfigError(f"store.kind: is {config.store.kind}; name a configuration whose store is postgres")
+    options = _postgres(path)
     counts = _to_state(options, state) if back else _from_state(state, options)
     for table, count in counts.items():
         click.echo(f"{count} rows of {table}")

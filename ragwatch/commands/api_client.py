@@ -8,7 +8,8 @@ import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,7 @@ ADVICE = f"give a token with --token-file, {TOKEN_FILE} or {TOKEN}"
 
 
 def read_token(file: Path | None) -> str | None:
-    """Read the token; None if there is none.
-
-    Raises:
-        ConfigError: The file cannot be read, or the token cannot be sent.
-    """
+    """Read the token; None if there is none. `ConfigError` if its file cannot be read, or it cannot be sent."""
     variable = os.environ.get(TOKEN_FILE)
     where, path = ("--token-file", file) if file is not None else (TOKEN_FILE, Path(variable) if variable else None)
     if path is None:
@@ -63,14 +60,26 @@ class _AbsentError(ExternalError):
     """The place does not exist."""
 
 
+@contextmanager
+def reply_of_this_version(where: str) -> Iterator[None]:
+    """Turn what reading a reply of another shape raises into an error that names the address."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise _other_version(where) from error
+
+
+def _other_version(where: str) -> RagwatchError:
+    return RagwatchError(
+        f"{where}: the response is not that of a ragwatch of this version; give its address with --url"
+    )
+
+
 def query_of(options: Mapping[str, str | None]) -> str:
     """Return options of the command line, by name, as a query string; None leaves one out.
 
     >>> query_of({"route": "a b", "judge": None})
     'route=a+b'
-
-    Raises:
-        ConfigError: One is not UTF-8.
     """
     given = {name: value for name, value in options.items() if value is not None}
     for name, value in given.items():
@@ -79,11 +88,7 @@ def query_of(options: Mapping[str, str | None]) -> str:
 
 
 def require_utf8(option: str, value: str) -> None:
-    """Refuse a value of the command line that is not UTF-8.
-
-    Raises:
-        ConfigError: It is not.
-    """
+    """Refuse a value of the command line that is not UTF-8, with `ConfigError`."""
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -103,11 +108,7 @@ def reason_of(body: bytes) -> str:
 
 
 def address_of(config: Config) -> str:
-    """Address at which this host can reach the daemon of a configuration.
-
-    Raises:
-        ConfigError: `web.config_file` cannot be read.
-    """
+    """Address at which this host can reach the daemon of a configuration."""
     web = config.settings.web
     host, _, port = web.listen.rpartition(":")
     has_tls = web.config_file is not None and load_web_file(web.config_file).tls_server_config.is_on
@@ -122,15 +123,7 @@ def answer_chars_of(sample: Mapping[str, object] | None) -> int | None:
 
 
 class ApiClient:
-    """Client of the HTTP API of a running ragwatch.
-
-    Args:
-        address: Its base URL.
-        token: Bearer token; None for none.
-
-    Raises:
-        ConfigError: The address is not a URL.
-    """
+    """Client of the HTTP API of a running ragwatch at a base URL. Each request may raise what `_send` says."""
 
     def __init__(self, address: str, token: str | None = None) -> None:
         if urllib.parse.urlsplit(address).scheme not in ("http", "https"):
@@ -139,23 +132,23 @@ class ApiClient:
         self._token = token
 
     def tasks(self, annotator: str, count: int) -> Sequence[LabelTask]:
-        """See `LabelClient`."""
+        """Return samples for an annotator, in the order in which to show them."""
         body = {"annotator": annotator, "count": count}
         tasks: list[LabelTask] = self._request("/v1/labels/tasks", body)["tasks"]
         return tasks
 
     def put(self, records: Iterable[Mapping[str, object]]) -> Mapping[str, int]:
-        """See `LabelClient`."""
+        """Store labels. Returns how many are new, replaced and unmatched."""
         counts: Mapping[str, int] = self._request("/v1/labels", {"labels": list(records)})
         return counts
 
     def revoke(self, key: str, annotator: str | None) -> int:
-        """See `LabelClient`."""
+        """Take labels on a sample back, of one annotator or of all. Returns how many."""
         body = {"key": key} | ({} if annotator is None else {"annotator": annotator})
         return int(self._request("/v1/labels/revoke", body)["revoked"])
 
     def labels(self) -> Sequence[Mapping[str, object]]:
-        """See `LabelClient`."""
+        """Return all labels, oldest first."""
         labels: list[Mapping[str, object]] = []
         path: str | None = "/api/v1/labels"
         while path is not None:  # the size of a response is limited; it names the next page
@@ -165,12 +158,12 @@ class ApiClient:
         return labels
 
     def pruned_until(self) -> float | None:
-        """See `LabelClient`."""
+        """Instant up to which retention has deleted a part of the answers; None where it has deleted none."""
         until: float | None = self._request("/api/v1/labels").get("picked_until")
         return until
 
     def verdicts(self, key: str) -> list[VerdictRecord]:
-        """See `LabelClient`."""
+        """Return the verdicts on an answer."""
         path = f"/api/v1/samples/{key}"
         sample = self._request(path, absent={"verdicts": []})
         try:
@@ -182,26 +175,16 @@ class ApiClient:
             ) from error
 
     def answer_chars(self, key: str) -> int | None:
-        """See `LabelClient`."""
+        """Length of an answer in characters; None if its whole text is not available."""
         reply = self._request(f"/api/v1/samples/{key}", absent={})
         return None if "sample" in reply.get("truncated", ()) else answer_chars_of(reply.get("sample"))
 
     def worst(self, parameters: Mapping[str, str]) -> Mapping[str, object] | None:
-        """Return the verdict line of the first answer of a search, such as the worst one; None if there is none.
-
-        Raises:
-            ConfigError: It refuses a parameter.
-            RagwatchError: It cannot be asked, or the response is not that of a ragwatch of this version.
-        """
+        """Return the verdict line of the first answer of a search, such as the worst one; None if there is none."""
         path = f"/api/v1/samples?{query_of({**parameters, 'limit': '1'})}"
-        try:
+        with reply_of_this_version(self._address + path):
             rows = self._request(path)["samples"]
             return dict(rows[0]["verdict"]) if rows else None
-        except (LookupError, TypeError, ValueError) as error:
-            raise RagwatchError(
-                f"{self._address}{path}: the response is not that of a ragwatch of this version; give its address with "
-                "--url"
-            ) from error
 
     def read(self, path: str, query: Mapping[str, str | None]) -> Mapping[str, Any]:
         """Return the reply at a path below `/api/v1`; an empty one where there is none of this name."""
@@ -212,17 +195,10 @@ class ApiClient:
         return self._request(f"/api/v1/snapshot?{query_of({'window': window})}".rstrip("?"))
 
     def incident(self, options: Mapping[str, str | None]) -> str:
-        """Return what the pages say of a time, as Markdown.
-
-        Raises:
-            ConfigError: It refuses a parameter.
-            RagwatchError: It cannot be asked, or the response is not that of a ragwatch of this version.
-        """
+        """Return what the pages say of a time, as Markdown."""
         text = self._send(f"/incident.md?{query_of(options)}", None).decode("utf-8", "replace")
         if not text.startswith("# Incident"):
-            raise RagwatchError(
-                f"{self._address}: the response is not that of a ragwatch of this version; give its address with --url"
-            )
+            raise _other_version(self._address)
         return text
 
     def forget(self, body: Mapping[str, object]) -> Mapping[str, object]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import takewhile
 from math import inf
-from pathlib import Path
 
 import click
 from pydantic import ValidationError
@@ -17,45 +16,31 @@ from rich.markup import escape
 from rich.table import Table
 
 from ragwatch.commands.chart import chart
+from ragwatch.commands.given import seconds_of, settings_of, write_text
 from ragwatch.commands.options.offline import BacktestArguments
-from ragwatch.commands.replay import DetectorTrace, ScoredAnswer, lowest_probabilities, read_answers, replay, routes_of
-from ragwatch.commands.state_reader import state_reader
+from ragwatch.commands.replay import DetectorTrace, ScoredAnswer, lowest_probabilities, read_answers, replay
+from ragwatch.commands.state_reader import score_rows, state_reader
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.drift import DriftOptions, check_routes, lowest_probability
 from ragwatch.config.options import CRITERIA
-from ragwatch.config.text import explain_all, value_of
+from ragwatch.config.text import explain_all
 from ragwatch.core.sample import OTHER
-from ragwatch.core.units import duration_seconds
 from ragwatch.daemon.runtime import sampling_plan
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.times import epoch_seconds
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.ports import ScoreRow
 from ragwatch.telemetry import configure_logging
 
 NOT_ENOUGH_DATA = 3
 MONTH_DAYS = 30.0
-_PAGE_ROWS = 5000
-
-
-@dataclass(frozen=True, slots=True)
-class _KnownDates:
-    """What the user knows about the past.
-
-    Attributes:
-        acknowledged_after: Seconds after which an alarm would have been acknowledged.
-        quiet_until: There was no drift before this instant, so earlier alarms are false alarms; None for unknown.
-    """
-
-    acknowledged_after: float
-    quiet_until: float | None
 
 
 def backtest(given: BacktestArguments) -> int:
     """Replay the scores in a file, or in a store, through the drift detectors."""
     configure_logging("error")
-    dates = _known_dates(given.acknowledge_after, given.quiet_until)
+    acknowledged_after = seconds_of("--acknowledge-after", given.acknowledge_after)
+    quiet_until = _quiet_until(given.quiet_until)
     config = None if given.path is None else load(given.path)
     options = _options(config, given.settings)
     if given.file is not None:
@@ -67,44 +52,28 @@ def backtest(given: BacktestArguments) -> int:
     if not answers:
         click.echo(f"no scores in {given.file or 'the store'}", err=True)
     answers, rules = _rules(answers, options, config)
-    traces = replay(rules, answers, dates.acknowledged_after)
+    traces = replay(rules, answers, acknowledged_after)
     if given.svg is not None and traces:
-        _write(given.svg, chart(traces))
+        write_text(f"--svg {given.svg}", given.svg, chart(traces))
     if given.as_json:
-        click.echo(json.dumps(_summary(traces, dates)))
+        click.echo(json.dumps(_summary(traces, quiet_until)))
     else:
-        _show(traces, dates)
+        _show(traces, quiet_until)
     return 0 if any(trace.points for trace in traces) else NOT_ENOUGH_DATA
 
 
-def _write(svg: Path, picture: str) -> None:
+def _quiet_until(text: str | None) -> float | None:
     try:
-        svg.write_text(picture, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--svg {svg}: cannot be written: {error.strerror}") from error
-
-
-def _known_dates(acknowledge_after: str, quiet_until: str | None) -> _KnownDates:
-    try:
-        seconds = duration_seconds(acknowledge_after)
-        until = None if quiet_until is None else epoch_seconds(quiet_until, "--quiet-until")
-    except ValueError as error:
-        raise ConfigError(f"--acknowledge-after: {error}") from error
+        return None if text is None else epoch_seconds(text, "--quiet-until")
     except FormatError as error:
         raise ConfigError(str(error)) from error
-    return _KnownDates(float(str(seconds)), until)
 
 
 def _options(config: Config | None, settings: Sequence[str]) -> DriftOptions:
     """The section `drift` of the configuration, with the changes of `--set`."""
     options = DriftOptions() if config is None else config.settings.drift
     criteria = frozenset[str]() if config is None else config.settings.criterion_names
-    data: dict[str, object] = options.model_dump(exclude_unset=True)
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise ConfigError(f"--set {setting}: is not KEY=VALUE, such as reference=500")
-        data[key] = value_of(value)
+    data = options.model_dump(exclude_unset=True) | settings_of(settings, "reference=500")
     try:
         return DriftOptions.model_validate(data, context={CRITERIA: criteria})
     except ValidationError as error:
@@ -122,7 +91,7 @@ def _rules(
         configured = options.quantities if "quantities" in options.model_fields_set else tuple(Quantity)
         quantities = tuple(quantity for quantity in configured if quantity in present)
         options = options.model_copy(update={"quantities": quantities})
-        routes, lowest = routes_of(answers), lowest_probabilities(answers)
+        routes, lowest = tuple(dict.fromkeys(answer.route for answer in answers)), lowest_probabilities(answers)
     else:
         plan, routes = sampling_plan(config), (*config.settings.routes, OTHER)
         place = _judge(config, options).place
@@ -133,11 +102,7 @@ def _rules(
 
 
 def _judge(config: Config, options: DriftOptions) -> JudgeConfig:
-    """The judge whose scores are monitored.
-
-    Raises:
-        ConfigError: There is no judge of that name.
-    """
+    """The judge whose scores are monitored; `ConfigError` if there is none of that name."""
     by_name = {judge.place.name: judge for judge in config.judges}
     name = options.judge or next(iter(by_name))
     if name not in by_name:
@@ -147,11 +112,8 @@ def _judge(config: Config, options: DriftOptions) -> JudgeConfig:
 
 def _stored_answers(config: Config, judge: str) -> list[ScoredAnswer]:
     """The scores by the newest version of a judge, in the order in which they were stored."""
-    rows: list[ScoreRow] = []
     with state_reader(config) as reader:
-        while page := reader.window(rows[-1].seq if rows else 0, 0.0, _PAGE_ROWS):
-            rows += page
-    by_judge = [row for row in rows if row.judge == judge]
+        by_judge = [row for row in score_rows(reader) if row.judge == judge]
     return [
         ScoredAnswer(index, row.at, row.route, row.probability, row.scores)
         for index, row in enumerate(by_judge)
@@ -159,7 +121,7 @@ def _stored_answers(config: Config, judge: str) -> list[ScoredAnswer]:
     ]
 
 
-def _summary(traces: Sequence[DetectorTrace], dates: _KnownDates) -> dict[str, object]:
+def _summary(traces: Sequence[DetectorTrace], quiet_until: float | None) -> dict[str, object]:
     alarms = [
         {
             "index": answer.index,
@@ -184,7 +146,7 @@ def _summary(traces: Sequence[DetectorTrace], dates: _KnownDates) -> dict[str, o
                 "baseline": trace.baseline,
                 "threshold": trace.threshold,
                 "days_watched": trace.days_watched(inf),
-                "false_alarms_per_month": _false_alarm_rate(trace, dates.quiet_until),
+                "false_alarms_per_month": _false_alarm_rate(trace, quiet_until),
             }
             for trace in traces
         ],
@@ -199,11 +161,11 @@ def _false_alarm_rate(trace: DetectorTrace, quiet_until: float | None) -> float 
     return len(list(takewhile(lambda alarm: alarm[0].at < quiet_until, trace.alarms))) / days * MONTH_DAYS
 
 
-def _show(traces: Sequence[DetectorTrace], dates: _KnownDates) -> None:
+def _show(traces: Sequence[DetectorTrace], quiet_until: float | None) -> None:
     console = Console(soft_wrap=True)
     table = Table("quantity", "scores", "baseline", "days", "alarms", "false/month")
     for trace in traces:
-        rate = _false_alarm_rate(trace, dates.quiet_until)
+        rate = _false_alarm_rate(trace, quiet_until)
         table.add_row(
             escape(trace.name),
             str(len(trace.answers)),
@@ -216,10 +178,7 @@ def _show(traces: Sequence[DetectorTrace], dates: _KnownDates) -> None:
     for trace in traces:
         for answer, alarm in trace.alarms:
             console.print(
-                f"[red]alarm[/] {_timestamp(answer.at)}  {escape(trace.name)}  row {answer.index}  "
-                f"evidence {alarm.evidence:.3g} of {alarm.threshold:.3g} after {alarm.scores:.0f} scores"
+                f"[red]alarm[/] {datetime.fromtimestamp(answer.at, UTC):%Y-%m-%d %H:%M}  {escape(trace.name)}  "
+                f"row {answer.index}  evidence {alarm.evidence:.3g} of {alarm.threshold:.3g} "
+                f"after {alarm.scores:.0f} scores"
             )
-
-
-def _timestamp(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")

@@ -6,13 +6,13 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from ragwatch.commands.api_client import address_of
+from ragwatch.commands.given import judge_name, write_text
 from ragwatch.commands.label_client import LabelClient, label_client
 from ragwatch.commands.options.people import CalibrateArguments
 from ragwatch.commands.state_reader import retention_warning
@@ -29,12 +29,12 @@ from ragwatch.core.labels.calibration import (
 )
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.verdict_line import VerdictRecord
-from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import configure_logging
 
 NOT_ENOUGH_DATA = 3
 BAR_WIDTH = 20  # characters
+LEVELS = tuple(level.name.lower() for level in LabelScale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,7 @@ def calibrate(given: CalibrateArguments) -> int:
     """Compare a judge with labels: agreement, kappa, sensitivity, specificity, reliability, largest disagreements."""
     configure_logging("error")
     config = load(given.path)
-    names = [options.place.name for options in config.judges]
-    judge = given.name or names[0]
-    if judge not in names:
-        raise ConfigError(f"--judge {judge}: is not configured; use one of: {', '.join(names)}")
+    judge = judge_name(config, given.name)
     options = config.settings.labels
     with label_client(config, given.url, given.token_file) as client:
         verdicts = _read(client, judge, time.time() - options.fresh, frozenset(options.leave_out))
@@ -85,19 +82,12 @@ def calibrate(given: CalibrateArguments) -> int:
         **to_record(calibration, address),
     }
     if given.out is not None:
-        _write(given.out, json.dumps(record, indent=2) + "\n")
+        write_text(f"--out {given.out}", given.out, json.dumps(record, indent=2) + "\n")
     if given.as_json:
         click.echo(json.dumps(record))
     else:
         _show(calibration, verdicts, judge, address)
     return 0 if calibration.conclusive else NOT_ENOUGH_DATA
-
-
-def _write(out: Path, text: str) -> None:
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--out {out}: cannot be written: {error.strerror}") from error
 
 
 def _read(client: LabelClient, judge: str, since: float, left_out: frozenset[str]) -> _LabelledVerdicts:
@@ -158,19 +148,14 @@ def _labelled_claims(verdict: VerdictRecord, labels: Sequence[Label]) -> Iterabl
 
 
 def to_record(calibration: CalibrationReport, address: str) -> dict[str, object]:
-    """Convert a report to JSON values.
-
-    Args:
-        calibration: The report.
-        address: Base URL of the pages of samples.
-    """
+    """Convert a report to JSON values; links lead to the pages at the address."""
     return {
         "conclusive": calibration.conclusive,
         "missing": calibration.missing,
         "quantities": {
             str(quantity): {
                 "labels": row.labels,
-                "labelled": _agreement(row.labelled, [str(level.name).lower() for level in LabelScale]),
+                "labelled": _agreement(row.labelled, LEVELS),
                 "traffic": None if row.traffic is None else asdict(row.traffic),
                 "length": _length_record(row.length),
                 "worst": [asdict(pair) | {"link": f"{address}/samples/{pair.key}"} for pair in row.worst],
@@ -178,9 +163,7 @@ def to_record(calibration: CalibrationReport, address: str) -> dict[str, object]
             for quantity, row in calibration.quantities.items()
         },
         "claims": None if calibration.claims is None else _claims_record(calibration.claims),
-        "people": None
-        if calibration.people is None
-        else _agreement(calibration.people, [level.name.lower() for level in LabelScale]),
+        "people": None if calibration.people is None else _agreement(calibration.people, LEVELS),
     }
 
 
@@ -192,7 +175,7 @@ def _length_record(length: LengthPreference | TooFewLabels) -> dict[str, object]
 
 def _claims_record(claims: ClaimReport) -> dict[str, object]:
     return {
-        "labelled": _agreement(claims.labelled, list(map(str, CLASSES))),
+        "labelled": _agreement(claims.labelled, CLASSES),
         "reliability": [asdict(point) for point in claims.curve],
         "calibration_error": claims.error,
     }
@@ -260,9 +243,9 @@ def _summary(calibration: CalibrationReport, title: str) -> Table:
 def _rates(calibration: CalibrationReport) -> Table:
     table = Table("quantity", "class", "sensitivity", "specificity", title="agreement by class of the label")
     for quantity, row in calibration.quantities.items():
-        _add_rates(table, quantity, row.labelled, [level.name.lower() for level in LabelScale])
+        _add_rates(table, quantity, row.labelled, LEVELS)
     if calibration.claims is not None:
-        _add_rates(table, "claims", calibration.claims.labelled, list(map(str, CLASSES)))
+        _add_rates(table, "claims", calibration.claims.labelled, CLASSES)
     return table
 
 

@@ -8,16 +8,16 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.given import write_new
 from ragwatch.commands.options.offline import CanaryArguments, SuggestArguments
 from ragwatch.commands.samples import build_judge
 from ragwatch.commands.state_reader import MAX_VERDICTS, labels_by_key, last_index_event, state_reader, verdicts
-from ragwatch.commands.terminal import escape_line
+from ragwatch.commands.terminal import compact_table, escape_line
 from ragwatch.config import Config, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.core.canary.answer import GOLD, RETRIEVED, answers_line
@@ -32,7 +32,7 @@ from ragwatch.pipeline.canaries import KIND, CanarySuite, levels_name
 from ragwatch.ports import Judge, Query
 from ragwatch.telemetry import configure_logging
 
-DEGRADED, FAILED_QUERIES = 1, 3
+DEGRADED, FAILED_QUERIES, NOT_ENOUGH_DATA = 1, 3, 3
 SCORES_FELL = (
     "all scores of the retriever fell by more than their own spread, so health is 0; was the embedding changed?"
 )
@@ -51,7 +51,7 @@ def canary(given: CanaryArguments) -> int:
     chosen = [suite for suite in config.canaries if not given.names or suite.place.suite in given.names]
     if not chosen:
         raise ConfigError("canaries: none is configured; add a suite such as {suite: docs, file: ..., probe: {...}}")
-    reports = [_with_levels(config, report) for report in run_async(_run(config, chosen))]
+    reports = [_with_levels(config, report) for report in run_async(_judged_run(config, chosen))]
     if given.as_json:
         click.echo(json.dumps({"suites": [suite_line(report) for report in reports]}))
     else:
@@ -63,7 +63,7 @@ def canary(given: CanaryArguments) -> int:
     return FAILED_QUERIES if unread or any(report.failures for report in reports) else 0
 
 
-async def _run(config: Config, chosen: Iterable[SuiteConfig]) -> list[SuiteReport]:
+async def _judged_run(config: Config, chosen: Iterable[SuiteConfig]) -> list[SuiteReport]:
     """Run the suites with judges of their own, whose budgets are in memory, and close these."""
     secret = readable_secret(config.settings.state)
     configured = {judge.place.name: judge for judge in config.judges}
@@ -143,18 +143,17 @@ def _show_categories(console: Console, suite: SuiteReport) -> None:
     k, parts = suite.cutoff, suite.by_category
     if len(parts) < 2:
         return
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # eight columns fit into 80 characters
-    for name in ("category", "canaries", "degraded", f"recall@{k}", f"precision@{k}", f"F1@{k}", f"NDCG@{k}", "MRR"):
-        table.add_column(name, no_wrap=True)
+    figures = (f"{name}@{k}" for name in ("recall", "precision", "F1", "NDCG"))
+    table = compact_table("category", "canaries", "degraded", *figures, "MRR")
     for category, part in parts.items():
-        figures = (part.mean(metric) for metric in (*SHOWN_BY_K, CanaryMetric.MRR))
-        table.add_row(str(category), str(len(part.reports)), str(len(part.degraded)), *map(_figure, figures))
+        means = (_figure(part.mean(metric)) for metric in (*SHOWN_BY_K, CanaryMetric.MRR))
+        table.add_row(str(category), str(len(part.reports)), str(len(part.degraded)), *means)
     console.print(table)
 
 
 def _reason(report: CanaryReport) -> str:
     if report.failure is not None:
-        return f"{report.failure}: {report.retrieved.detail}" if report.retrieved.detail else str(report.failure)
+        return failure_of(report)
     if report.canary.negative:
         limit, hits = report.canary.min_relevance_score, report.retrieved.hits
         if limit is not None:
@@ -170,8 +169,20 @@ def _reason(report: CanaryReport) -> str:
     return f"score {score} at rank {first}, min_relevance_score {report.canary.min_relevance_score}"
 
 
+def failure_of(report: CanaryReport) -> str:
+    """Why a query failed."""
+    return f"{report.failure}: {report.retrieved.detail}" if report.retrieved.detail else str(report.failure)
+
+
 def _figure(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.3f}"
+
+
+def built_suites(config: Config, *names: str) -> list[CanarySuite]:
+    """Return the suites of these names, or all, ready to be run without judges."""
+    secret = readable_secret(config.settings.state)
+    chosen = (suite for suite in config.canaries if not names or suite.place.suite in names)
+    return [suite_of(suite, secret) for suite in chosen]
 
 
 async def run_suites(suites: Sequence[CanarySuite]) -> list[SuiteReport]:
@@ -188,19 +199,11 @@ async def run_suites(suites: Sequence[CanarySuite]) -> list[SuiteReport]:
 
 
 def stored_runs(config: Config, names: Iterable[str]) -> list[SuiteReport]:
-    """Return the last stored run of each suite; suites that never ran, or whose run is damaged, are left out.
-
-    Raises:
-        ConfigError: The kind of store cannot be read.
-        StoreError: There is no state yet, or it cannot be read.
-    """
+    """Return the last stored run of each suite; suites that never ran, or whose run is damaged, are left out."""
     with state_reader(config) as reader:
         runs = [run for name in names for run in reader.runs(KIND, name, 1)]
     reports = (report_of(run.name, run.body) for run in runs)
     return [report for report in reports if report is not None]
-
-
-NOT_ENOUGH_DATA = 3
 
 
 def suggest(given: SuggestArguments) -> int:
@@ -224,13 +227,7 @@ def suggest(given: SuggestArguments) -> int:
     if given.out is None:
         click.echo(suite_text(proposal), nl=False)
         return 0
-    try:
-        with given.out.open("x", encoding="utf-8") as file:
-            file.write(suite_text(proposal))
-    except FileExistsError as error:
-        raise ConfigError(f"--out {given.out}: already exists and is not overwritten") from error
-    except OSError as error:
-        raise ConfigError(f"--out {given.out}: cannot be written: {error.strerror}") from error
+    write_new(given.out, suite_text(proposal))
     click.echo(
         f"wrote {len(proposal.suggestions)} suggestions to {given.out}; review each before it becomes a canary",
         err=True,

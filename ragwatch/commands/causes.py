@@ -10,11 +10,11 @@ from typing import Any
 import click
 from rich.console import Console
 
+from ragwatch.commands.given import judge_name, require_route
 from ragwatch.commands.options.looking import CausesArguments
 from ragwatch.commands.state_reader import state_reader
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, load
-from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
 from ragwatch.telemetry import configure_logging
 from ragwatch.web.causes import DEFAULT_WINDOW, PARAMETERS, CauseQuestion, causes_view, question_of
@@ -28,12 +28,8 @@ def causes(given: CausesArguments) -> int:
     """Find what failing answers of a route and time have in common."""
     configure_logging("error")
     config = load(given.path)
-    routes = (*config.settings.routes, OTHER)
-    if given.route not in (None, *routes):
-        raise ConfigError(f"--route {given.route}: is not configured; use one of: {', '.join(routes)}")
-    judges = [one.place.name for one in config.judges]
-    if given.judge not in (None, *judges):
-        raise ConfigError(f"--judge {given.judge}: is not configured; use one of: {', '.join(judges)}")
+    require_route(config, given.route)
+    judge_name(config, given.judge)
     scope = page_scope(config)
     pairs = [(name, value) for name in PARAMETERS if (value := getattr(given, name)) is not None]
     try:
@@ -51,11 +47,7 @@ def causes(given: CausesArguments) -> int:
 
 
 def _check(question: CauseQuestion, given: CausesArguments) -> None:
-    """Refuse limits that no score is beyond, and times that no answer is of.
-
-    Raises:
-        ConfigError: They are such.
-    """
+    """Refuse limits that no score is beyond, and times that no answer is of."""
     if question.limit is not None and not 0.0 <= question.limit <= 1.0:
         limit = f"--above {given.above}" if given.below is None else f"--below {given.below}"
         raise ConfigError(f"{limit}: is no score; write a number from 0 to 1")

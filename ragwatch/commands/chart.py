@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from html import escape
 
-from ragwatch.commands.replay import DAY, DetectorTrace, ScoredAnswer
+from ragwatch.commands.replay import DAY, DetectorTrace
 from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.estimators import hajek
-from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.quantities import quantity_of
 
 WIDTH, LEFT, RIGHT = 960, 64, 16
 _TITLE, _VALUE, _GAP, _EVIDENCE, _FOOT = 34, 150, 14, 80, 46
@@ -110,16 +110,13 @@ def binned(trace: DetectorTrace) -> list[tuple[float, Estimate | None]]:
     times = [answer.at for answer in trace.answers]
     start = min(times)
     width = max(max(times) - start, 1.0) / count
-    bins: list[list[ScoredAnswer]] = [[] for _ in range(count)]
-    for answer in trace.answers:
-        bins[min(count - 1, int((answer.at - start) / width))].append(answer)
+    bins: list[list[tuple[float, float]]] = [[] for _ in range(count)]
     quantity = quantity_of(trace.cell[0])
-    return [(start + (index + 0.5) * width, _estimate(answers, quantity)) for index, answers in enumerate(bins)]
-
-
-def _estimate(answers: Iterable[ScoredAnswer], quantity: Quantity) -> Estimate | None:
-    scores = ((answer.scores[quantity], answer.probability) for answer in answers)
-    return hajek.estimate(Addends.of((score, probability) for score, probability in scores if score is not None))
+    for answer in trace.answers:
+        if (score := answer.scores[quantity]) is not None:
+            bins[min(count - 1, int((answer.at - start) / width))].append((score, answer.probability))
+    estimates = (hajek.estimate(Addends.of(scores)) for scores in bins)
+    return [(start + (index + 0.5) * width, estimate) for index, estimate in enumerate(estimates)]
 
 
 def _limits(bins: Sequence[tuple[float, Estimate | None]], baseline: float | None) -> Span:
@@ -166,7 +163,7 @@ def _grid(y: float, label: str) -> str:
 
 
 def _alarm(at: float, x: Scale, area: Span) -> str:
-    title = f"<title>alarm at {_timestamp(at)}</title>"
+    title = f"<title>alarm at {datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC</title>"
     return (
         f'<line class="alarm" x1="{x(at):.1f}" x2="{x(at):.1f}" y1="{area[0]:.0f}" y2="{area[1]:.0f}"/>'
         f'<circle class="red" cx="{x(at):.1f}" cy="{area[0]:.0f}" r="4">{title}</circle>'
@@ -181,7 +178,3 @@ def _times(span: Span, x: Scale, bottom: float) -> str:
         f"{datetime.fromtimestamp(at, UTC).strftime(time_format)}</text>"
         for part, at in enumerate(ticks)
     )
-
-
-def _timestamp(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

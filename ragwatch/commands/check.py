@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import closing
+from dataclasses import replace
 
 import click
 from pydantic import BaseModel
@@ -15,42 +13,38 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from ragwatch import sources
-from ragwatch.audit import verify
-from ragwatch.commands.check_records import FAILED, OK, SUSPECT, WARNING, check_records, first_records
-from ragwatch.commands.check_settings import check_state, export_test, setting_notes
-from ragwatch.commands.check_web import NOBODY_SENDS, address_state, may_send, push_request, traces_so_far, web_state
+from ragwatch.commands.check_records import check_records, first_records
+from ragwatch.commands.check_settings import check_export, check_privacy, check_state, setting_notes
+from ragwatch.commands.check_web import check_address, check_push, check_traces, check_web
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.finding import FAILED, OK, SUSPECT, WARNING, Finding
 from ragwatch.commands.log_warnings import document_advice, incomplete_file, lock_owner, pieces_fault
 from ragwatch.commands.options.running import CheckArguments
 from ragwatch.commands.rules import link_warning
 from ragwatch.commands.samples import build_judge
-from ragwatch.commands.state_reader import has_started, state_reader
+from ragwatch.commands.state_reader import has_started
 from ragwatch.commands.terminal import escape_line
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.model import Settings
 from ragwatch.config.paging import FAILURES, Outcome, outcome_of, unpaged
 from ragwatch.config.validation import KindConfig
-from ragwatch.config.web import WebOptions
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.sample import OTHER, Context, Sample
 from ragwatch.core.scores import faithfulness
 from ragwatch.core.snapshot import Lag
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import suite_of
-from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import RagwatchError
-from ragwatch.ports import Batch, Source
+from ragwatch.ports import Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, ReadsCriteria, SupportsPeek, SupportsProbe
 from ragwatch.ports.receiving import GrpcListener
 from ragwatch.sources.brokers.options import BrokerOptions
 from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
 from ragwatch.sources.record_options import reads_existing
-from ragwatch.stores import postgres
-from ragwatch.stores.sqlite import Options as SqliteOptions
 from ragwatch.telemetry import configure_logging
-from ragwatch.web import Right, grpc_library
+from ragwatch.web import grpc_library
 
 SUSPECT_CODE = 3  # exit code
 MAX_UNUSUAL = 5  # canaries that a warning names
@@ -61,29 +55,6 @@ _TEST_SAMPLE = Sample(
     contexts=(Context("The door of the old mill is painted green."),),
     answer="The door of the old mill is green.",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Result of one test.
-
-    Attributes:
-        subject: Key of the configuration that was tested.
-        state: `ok`, `warning`, `suspect` (records are read, but probably wrongly) or `failed`.
-        detail: What the test found, as text for people.
-        shown: The first samples as they were read, below their records.
-        dated: Whether any context of them has the date of its document.
-    """
-
-    subject: str
-    state: str
-    detail: str
-    shown: tuple[str, ...] = ()
-    dated: bool = False
-
-    def warned(self, text: str) -> Finding:
-        """Return this result with a warning."""
-        return replace(self, state=WARNING if self.state == OK else self.state, detail=f"{self.detail}; {text}")
 
 
 def check(given: CheckArguments) -> int:
@@ -107,39 +78,40 @@ def check_all(config: Config) -> Iterator[Finding]:
     yield Finding("configuration", OK, "every key is known and valid")
     of_sources = list(_sources(config))
     yield from _alerts(config, dated=any(finding.dated for finding in of_sources))
-    yield from (Finding(subject, OK if well else WARNING, text) for subject, well, text in setting_notes(config))
-    yield _run_test("state", lambda: _state(config))
+    yield from setting_notes(config)
     owner = lock_owner(config.settings.state)
-    yield _run_test("web.listen", lambda: _address("web.listen", config.settings.web.listen, owner))
-    yield _run_test("web", lambda: _web(config.settings.web, config.grpc_listeners))
+    yield _tested("state", check_state, config, owner)
+    yield _tested("web.listen", check_address, config.settings.web.listen, owner)
+    yield _tested("web", check_web, config.settings.web, config.grpc_listeners)
     for listener in config.grpc_listeners:
-        subject = f"sources.{listener.source}.grpc"
-        yield _run_test(subject, lambda listener=listener: _listener(listener, owner))  # type: ignore[misc]  # bound now
-    yield from _privacy(config)
+        yield _tested(f"sources.{listener.source}.grpc", _listener, listener, owner)
+    for subject, test in check_privacy(config):
+        yield _tested(subject, test, config)
     yield from of_sources
-    criteria = config.settings.criterion_rules
     for index, judge in enumerate(config.judges):
-        subject = f"judges[{index}]"
-        yield _run_test(subject, lambda judge=judge, subject=subject: run_async(_judge(judge, subject, criteria)))  # type: ignore[misc]  # the same
+        yield _tested(f"judges[{index}]", _judge, judge, config.settings.criterion_rules)
     secret = readable_secret(config.settings.state)
     for index, suite in enumerate(config.canaries):
         subject = f"canaries[{index}]"
-        yield _run_test(subject, lambda suite=suite, subject=subject: run_async(_suite(suite, subject, secret)))  # type: ignore[misc]  # the same
+        yield _tested(subject, _suite, suite, secret)
         yield from _unusual_canaries(suite, subject)
     if config.settings.export.otlp is not None:
-        yield _run_test("export.otlp", lambda: _export(config))
+        yield _tested("export.otlp", check_export, config.settings.export.otlp, config)
 
 
-def _export(config: Config) -> Finding:
-    options = config.settings.export.otlp
-    accepted, well, text = (True, True, "nothing is sent") if options is None else export_test(options, config)
-    return Finding("export.otlp", FAILED if not accepted else OK if well else WARNING, text)
+def _tested(subject: str, test: Callable[..., Finding | Coroutine[object, object, Finding]], *of: object) -> Finding:
+    """Call a test with its subject and what it is of; an error is its result, too."""
+    try:
+        result = test(subject, *of)
+        return result if isinstance(result, Finding) else run_async(result)
+    except (RagwatchError, OSError) as error:
+        return Finding(subject, FAILED, str(error))
 
 
 def _sources(config: Config) -> Iterator[Finding]:
     for index, source in enumerate(config.sources):
         subject = f"sources[{index}]"
-        yield _run_test(subject, lambda source=source, subject=subject: _source(source, subject, config))  # type: ignore[misc]  # bound now
+        yield _tested(subject, _source, source, config)
         if (skipped := _skipped_records(source, config)) is not None:
             yield Finding(f"{subject}.start", WARNING, skipped)
 
@@ -159,100 +131,27 @@ def _alerts(config: Config, *, dated: bool) -> Iterator[Finding]:
         yield Finding("web.external_url", WARNING, warning.removeprefix("web.external_url "))
 
 
-def _run_test(subject: str, test: Callable[[], Finding]) -> Finding:
-    try:
-        return test()
-    except (RagwatchError, OSError) as error:
-        return Finding(subject, FAILED, str(error))
-
-
-def _state(config: Config) -> Finding:
-    directory = config.settings.state
-    owner = lock_owner(directory)
-    if owner is not None:
-        return Finding("state", WARNING, f"{directory} is in use by a running ragwatch (process {owner})")
-    existing = directory if directory.exists() else next(parent for parent in directory.parents if parent.exists())
-    with tempfile.TemporaryFile(dir=existing):
-        check_state(config)
-    return Finding("state", OK, f"{existing} can be written")
-
-
-_CONSEQUENCES = {
-    "all": "texts of judged answers are kept until retention deletes them",
-    "failing": "texts of good answers, and metadata but those of the deployment, are deleted after judging: no"
-    " labelling by people, `canary suggest`, live comparison or live rollout stage; pages show texts of failing answers"
-    " only",
-    "none": "texts, and metadata but those of the deployment, are deleted after judging: no labelling by people,"
-    " `canary suggest`, live comparison, live rollout stage or bridge between judge versions; pages show scores only."
-    " Anchors and canaries have files of their own and go on",
-}
-
-
-def _privacy(config: Config) -> Iterator[Finding]:
-    """What the store keeps, whether its keys fit, and whether the audit log can be written."""
-    yield Finding("store.texts", OK if config.texts == "all" else WARNING, _CONSEQUENCES[config.texts])
-    options = config.store.options
-    if isinstance(options, postgres.Options):
-        yield _run_test("store.url", lambda: Finding("store.url", OK, postgres.describe(options)))
-    if isinstance(options, SqliteOptions):
-        yield _run_test("store.encryption", lambda: _encryption(options, config))
-    if config.settings.audit.file is not None:
-        yield _run_test("audit.file", lambda: _audit_log(config.settings.audit.file or Path()))
-
-
-def _encryption(options: SqliteOptions, config: Config) -> Finding:
-    """Test the keys on the state, if there is one."""
-    cipher = options.cipher()
-    if (config.settings.state / "ragwatch.db").is_file():
-        with state_reader(config):  # checks that the keys of all encrypted texts are configured
-            pass
-    if cipher is None:
-        return Finding("store.encryption", OK, "texts are stored as they are; file permissions protect them")
-    others = len(cipher.ids) - 1
-    detail = f"key {cipher.current.hex()} encrypts" + (f"; {others} older keys decrypt" if others else "")
-    file = None if options.encryption is None else options.encryption.key_file
-    if file is not None and file.stat().st_mode & 0o077:
-        return Finding("store.encryption", WARNING, f"{detail}; others may read {file}: run chmod 600 on it")
-    return Finding("store.encryption", OK, detail)
-
-
-def _audit_log(file: Path) -> Finding:
-    if not os.access(file if file.exists() else file.parent, os.W_OK):
-        return Finding("audit.file", FAILED, f"{file} cannot be written; nothing could be shown or changed")
-    result = verify([file]) if file.exists() else None
-    if result is not None and result.error is not None:
-        return Finding("audit.file", WARNING, f"the chain is broken: {result.error}")
-    return Finding("audit.file", OK, f"{file} can be written")
-
-
-def _address(subject: str, listen: str, owner: str | None) -> Finding:
-    free, text = address_state(listen, owner)
-    return Finding(subject, OK if free else WARNING, text)
-
-
-def _web(web: WebOptions, listeners: Sequence[GrpcListener] = ()) -> Finding:
-    safe, text = web_state(web, listeners)
-    return Finding("web", OK if safe else WARNING, text)
-
-
-def _listener(listener: GrpcListener, owner: str | None) -> Finding:
+def _listener(subject: str, listener: GrpcListener, owner: str | None) -> Finding:
     """Whether a source can receive calls over gRPC."""
     grpc_library(listener.source)
-    return _address(f"sources.{listener.source}.grpc", listener.address, owner)
+    return check_address(subject, listener.address, owner)
 
 
-def _source(config: KindConfig, subject: str, whole: Config) -> Finding:
+def _source(subject: str, config: KindConfig, whole: Config) -> Finding:
     options = config.options
     if isinstance(options, OtlpOptions):
-        well, text = traces_so_far(options, whole)
-        return Finding(subject, OK if well else WARNING, text)
+        return check_traces(subject, options, whole)
     if isinstance(options, PushOptions):
-        return _push(options, subject, whole)
+        return check_push(subject, options, whole)
     options = reads_existing(options)
     source: Source = sources.KINDS[config.kind].build(options)
-    if isinstance(source, SupportsPeek):
-        return _peek(source, options, subject, whole.settings)
-    finding, lag = _read_content(source, options, subject, whole.settings)
+    if isinstance(source, SupportsPeek):  # others may read the stream as well: nothing is taken from them
+        with closing(source):
+            detail, batch = source.peek()
+        if batch is None:
+            return Finding(subject, WARNING, f"nothing to read yet: {detail}")
+        return check_records(subject, options, batch, whole.settings)
+    finding, lag = _read_content(subject, source, options, whole.settings)
     patterns = config.options.patterns if isinstance(config.options, HasLogFiles) else ()
     if not getattr(config.options, "documents", True) and (advice := document_advice(patterns)) is not None:
         finding = finding.warned(advice)
@@ -263,37 +162,15 @@ def _source(config: KindConfig, subject: str, whole: Config) -> Finding:
     return finding.warned(f"cannot be read: {name}: {why}{others}")
 
 
-def _read_content(source: Source, options: BaseModel, subject: str, settings: Settings) -> tuple[Finding, Lag]:
+def _read_content(subject: str, source: Source, options: BaseModel, settings: Settings) -> tuple[Finding, Lag]:
     """Test the first records of a source that is read without taking anything from others, and close it."""
     batch, lag, parts = first_records(source)
     if fault := "; ".join(lag.problems) or pieces_fault(parts):
         return Finding(subject, FAILED, fault), lag
     if batch is not None:
-        return _content(options, batch, subject, settings), lag
+        return check_records(subject, options, batch, settings), lag
     reason = incomplete_file(options.patterns) if isinstance(options, HasLogFiles) else None
     return Finding(subject, WARNING, f"nothing to read yet: {reason or 'no file matches, or all are empty'}"), lag
-
-
-def _peek(source: Source, options: object, subject: str, settings: Settings) -> Finding:
-    """Look at a stream that others may read as well, without taking anything from them."""
-    try:
-        detail, batch = source.peek() if isinstance(source, SupportsPeek) else ("", None)
-    finally:
-        source.close()
-    if batch is None:
-        return Finding(subject, WARNING, f"nothing to read yet: {detail}")
-    return _content(options, batch, subject, settings)
-
-
-def _push(options: PushOptions, subject: str, config: Config) -> Finding:
-    """How to send a record to a source, and whether anybody may."""
-    web = config.settings.web
-    access = read_rules(web).access
-    if not may_send(access):
-        return Finding(subject, WARNING, NOBODY_SENDS)
-    several = sum(isinstance(source.options, PushOptions) for source in config.sources) > 1
-    request = push_request(web, options.name if several else None, token=Right.INGEST not in access.anonymous)
-    return Finding(subject, OK, f"receives answers; send one with: {request}")
 
 
 def _skipped_records(config: KindConfig, whole: Config) -> str | None:
@@ -314,13 +191,7 @@ def _skipped_records(config: KindConfig, whole: Config) -> str | None:
     return f"source {source.name}: {skipped}" if skipped else None
 
 
-def _content(options: object, batch: Batch, subject: str, settings: Settings) -> Finding:
-    """Test the records of a batch."""
-    result = check_records(options, batch, settings)
-    return Finding(subject, result.state, result.text, tuple(result.shown), result.dated)
-
-
-async def _suite(config: SuiteConfig, subject: str, secret: bytes | None) -> Finding:
+async def _suite(subject: str, config: SuiteConfig, secret: bytes | None) -> Finding:
     """Send the first query of a suite. The reply is not scored here; `ragwatch canary` does that."""
     suite = suite_of(config, secret)
     try:
@@ -346,7 +217,7 @@ def _unusual_canaries(config: SuiteConfig, subject: str) -> Iterator[Finding]:
         yield Finding(f"{subject}.category", WARNING, detail)
 
 
-async def _judge(config: JudgeConfig, subject: str, criteria: tuple[Criterion, ...]) -> Finding:
+async def _judge(subject: str, config: JudgeConfig, criteria: tuple[Criterion, ...]) -> Finding:
     judge = build_judge(config, criteria)
     try:
         detail = f"; {await judge.probe()}" if isinstance(judge, SupportsProbe) else ""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from ragwatch.commands.as_read import MAX_SHOWN, as_read
+from ragwatch.commands.finding import FAILED, OK, SUSPECT, WARNING, Finding
+from ragwatch.commands.log_head import MAX_SHOWN, as_read
 from ragwatch.commands.log_warnings import (
     field_warnings,
     format_advice,
@@ -30,23 +31,6 @@ from ragwatch.ports import Batch, Source
 from ragwatch.ports.capabilities import Finishes, HasLogFiles, log_reader, record_rules
 
 MAX_RECORDS = 100
-OK, WARNING, SUSPECT, FAILED = "ok", "warning", "suspect", "failed"
-
-
-class RecordCheck(NamedTuple):
-    """What was seen in the records of a source.
-
-    Attributes:
-        state: `ok`, `warning`, `suspect` or `failed`.
-        text: What was seen, for people.
-        shown: The first samples as they were read, below their records.
-        dated: Whether any context has the date of its document.
-    """
-
-    state: str
-    text: str
-    shown: Sequence[str] = ()
-    dated: bool = False
 
 
 class _Records(NamedTuple):
@@ -59,7 +43,7 @@ class _Records(NamedTuple):
     left_out: list[LostField]
 
 
-def check_records(options: object, batch: Batch, settings: Settings) -> RecordCheck:
+def check_records(subject: str, options: object, batch: Batch, settings: Settings) -> Finding:
     """Test whether the records of a batch can be converted to samples, and whether the samples look right."""
     samples, records, errors, skipped, left_out = _read(options, batch)
     total = len(samples) + len(errors)
@@ -68,7 +52,7 @@ def check_records(options: object, batch: Batch, settings: Settings) -> RecordCh
         reasons = ", ".join(f"{reason} {count}" for reason, count in skipped.most_common())
         summary += f"; {skipped.total()} lines are skipped ({reasons})"
     if not total:
-        return RecordCheck(FAILED, f"{summary}: no line is a record; see `where`, `prefix` and `records`")
+        return Finding(subject, FAILED, f"{summary}: no line is a record; see `where`, `prefix` and `records`")
     suspected = [suspicion.text for suspicion in suspicions(samples)]
     warnings = [
         *suspected,
@@ -78,17 +62,18 @@ def check_records(options: object, batch: Batch, settings: Settings) -> RecordCh
         *time_warnings(samples, options.patterns if isinstance(options, HasLogFiles) else (), log_reader(options)),
         *mapping_warnings(record_rules(options), records),
     ]
-    shown = [line for pair in zip(records[:MAX_SHOWN], samples, strict=False) for line in as_read(*pair)]
+    shown = tuple(line for pair in zip(records[:MAX_SHOWN], samples, strict=False) for line in as_read(*pair))
     state = SUSPECT if suspected else WARNING if warnings or errors else OK
     if errors:
         limit = settings.alerts.rejects
         advice = reject_warnings(len(errors), total, limit) if samples else format_advice(batch.lines[0])
         detail = "; ".join((summary, f"first error: {errors[0]}", *advice, *warnings))
-        return RecordCheck(state if samples else FAILED, detail, shown)
+        return Finding(subject, state if samples else FAILED, detail, shown)
     if not any(sample.contexts for sample in samples):
-        return RecordCheck(FAILED, f"{summary}, but none has a context with text; log what the retriever returned")
+        text = f"{summary}, but none has a context with text; log what the retriever returned"
+        return Finding(subject, FAILED, text)
     dated = any(context.updated_at for sample in samples for context in sample.contexts)
-    return RecordCheck(state, "; ".join((summary, *warnings)), shown, dated)
+    return Finding(subject, state, "; ".join((summary, *warnings)), shown, dated)
 
 
 def _read(options: object, batch: Batch) -> _Records:
@@ -127,11 +112,7 @@ class FirstRecords(NamedTuple):
 
 
 def first_records(source: Source) -> FirstRecords:
-    """Read a source from its beginning up to its first records, and close it.
-
-    Raises:
-        SourceError: It cannot be read.
-    """
+    """Read a source from its beginning up to its first records, and close it."""
     parts: Counter[str] = Counter()
     try:
         source.resume({})

@@ -7,6 +7,7 @@ import shlex
 import socket
 from collections.abc import Iterable, Sequence
 
+from ragwatch.commands.finding import OK, WARNING, Finding, noted
 from ragwatch.commands.state_reader import stored_tallies
 from ragwatch.config import Config
 from ragwatch.config.web import WebOptions
@@ -15,18 +16,19 @@ from ragwatch.daemon.web_access import read_rules
 from ragwatch.formats.traces.assemble import SWITCHES
 from ragwatch.ports.receiving import GrpcListener, host_of, is_loopback
 from ragwatch.sources.otlp import Options
+from ragwatch.sources.push import Options as PushOptions
 from ragwatch.web import Access, Right
 
 
-def traces_so_far(options: Options, config: Config) -> tuple[bool, str]:
-    """Return whether all is well with the traces of a source, and what is known about them, as text for people."""
-    if not may_send(read_rules(config.settings.web).access):
-        return False, NOBODY_SENDS
+def check_traces(subject: str, options: Options, config: Config) -> Finding:
+    """What is known about the traces of a source so far."""
+    if not _may_send(read_rules(config.settings.web).access):
+        return Finding(subject, WARNING, NOBODY_SENDS)
     name = options.name
     outcomes = {labels[1]: count for labels, count in stored_tallies(config, Tally.TRACES).items() if labels[0] == name}
     if not outcomes:
         grpc = "" if options.grpc is None else f" and calls over gRPC at {options.grpc.listen}"
-        return True, f"receives POST /v1/traces{grpc}; no request in a trace is complete yet"
+        return Finding(subject, OK, f"receives POST /v1/traces{grpc}; no request in a trace is complete yet")
     counts = ", ".join(f"{count:,.0f} {outcome}" for outcome, count in sorted(outcomes.items()))
     text = f"requests in traces: {counts}"
     silent = {labels[1]: count for labels, count in stored_tallies(config, Tally.SILENT).items() if labels[0] == name}
@@ -35,46 +37,35 @@ def traces_so_far(options: Options, config: Config) -> tuple[bool, str]:
         for kind, count in sorted(silent.items())
         if kind in SWITCHES
     ]
-    return not advice and bool(outcomes.get("assembled")), "; ".join((text, *advice))
+    return noted(subject, "; ".join((text, *advice)), well=not advice and bool(outcomes.get("assembled")))
 
 
 EXAMPLE = '{"id": "1", "question": "Who wrote Faust?", "contexts": ["Faust is by Goethe."], "answer": "Goethe."}'
 _WILDCARDS = ("0.0.0.0", "::", "")  # noqa: S104 - nothing is bound
 
 
-def push_request(web: WebOptions, source: str | None, *, token: bool) -> str:
-    r"""Return a curl command.
-
-    >>> push_request(WebOptions(), "app", token=True)[-46:]
-    "'http://127.0.0.1:10477/v1/samples?source=app'"
-
-    Args:
-        web: Address of the server.
-        source: Name of the source, where there are several.
-        token: Whether a bearer token is needed.
-    """
+def check_push(subject: str, options: PushOptions, config: Config) -> Finding:
+    """How to send a record to a source, and whether anybody may."""
+    web = config.settings.web
+    access = read_rules(web).access
+    if not _may_send(access):
+        return Finding(subject, WARNING, NOBODY_SENDS)
     port = web.listen.rpartition(":")[2]
     host = "localhost" if web.host in _WILDCARDS else f"[{web.host}]" if ":" in web.host else web.host
     address = (web.external_url or f"http://{host}:{port}").rstrip("/") + "/v1/samples"
-    if source is not None:
-        address += f"?source={source}"
-    authorization = '-H "Authorization: Bearer $TOKEN" ' if token else ""
-    return f"curl {authorization}-H 'Content-Type: application/json' -d {shlex.quote(EXAMPLE)} {shlex.quote(address)}"
+    if sum(isinstance(source.options, PushOptions) for source in config.sources) > 1:
+        address += f"?source={options.name}"
+    headers = "" if Right.INGEST in access.anonymous else '-H "Authorization: Bearer $TOKEN" '
+    headers += "-H 'Content-Type: application/json'"
+    request = f"curl {headers} -d {shlex.quote(EXAMPLE)} {shlex.quote(address)}"
+    return Finding(subject, OK, f"receives answers; send one with: {request}")
 
 
 NOBODY_SENDS = "nobody has the right ingest: give it to a token, as `web.tokens: [{name, token, rights: [ingest]}]`"
 
 
-def address_state(listen: str, owner: str | None) -> tuple[bool, str]:
-    """Return whether an address is free, and this as text for people.
-
-    Args:
-        listen: As `host:port`.
-        owner: The process that has the state; None if none has.
-
-    Raises:
-        OSError: It cannot be listened on.
-    """
+def check_address(subject: str, listen: str, owner: str | None) -> Finding:
+    """Whether an address is free; `owner` is the process that has the state. `OSError` says why it is not."""
     host = host_of(listen)
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -83,25 +74,17 @@ def address_state(listen: str, owner: str | None) -> tuple[bool, str]:
         except OSError as error:
             if owner is None or error.errno != errno.EADDRINUSE:
                 raise
-            return False, f"{listen} is in use, as it is while ragwatch runs (process {owner})"
-    return True, f"{listen} is free"
+            return Finding(subject, WARNING, f"{listen} is in use, as it is while ragwatch runs (process {owner})")
+    return Finding(subject, OK, f"{listen} is free")
 
 
-def web_state(web: WebOptions, listeners: Sequence[GrpcListener] = ()) -> tuple[bool, str]:
-    """Return whether credentials are safe on their way, and who may do what, as text for people.
-
-    Args:
-        web: Addresses and credentials.
-        listeners: Addresses over gRPC.
-
-    Raises:
-        ConfigError: See `read_rules`.
-    """
+def check_web(subject: str, web: WebOptions, listeners: Sequence[GrpcListener]) -> Finding:
+    """Whether credentials are safe on their way, and who may do what."""
     rules = read_rules(web, listeners)
     access = rules.access
     transport = "HTTP" if rules.tls is None else "TLS"
     if not access.has_credentials:
-        return True, f"{transport}; nobody is asked for a password: {_rights(access.anonymous)}"
+        return Finding(subject, OK, f"{transport}; nobody is asked for a password: {_rights(access.anonymous)}")
     who = [
         f"{len(access.users)} users" if access.users else "",
         f"{len(access.tokens)} tokens" if access.tokens else "",
@@ -110,11 +93,12 @@ def web_state(web: WebOptions, listeners: Sequence[GrpcListener] = ()) -> tuple[
     text = f"{transport}; {', '.join(filter(None, who))}; without them: {_rights(access.anonymous) or 'nothing'}"
     addresses = (web.listen, *(listener.address for listener in listeners))
     if rules.tls is None and not all(map(is_loopback, addresses)):
-        return False, f"{text}; passwords and tokens travel unencrypted: use TLS, here or in a proxy"
-    return True, text
+        text += "; passwords and tokens travel unencrypted: use TLS, here or in a proxy"
+        return Finding(subject, WARNING, text)
+    return Finding(subject, OK, text)
 
 
-def may_send(access: Access) -> bool:
+def _may_send(access: Access) -> bool:
     """Return whether anybody may send records."""
     granted = [*(token.rights for token in access.tokens), *access.grants.values()]
     return Right.INGEST in access.anonymous.union(*granted, access.unlisted if access.users else ())

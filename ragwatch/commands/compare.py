@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
+from rich.table import Column, Table
 
+from ragwatch.commands.canary import built_suites, run_suites
 from ragwatch.commands.estimate import known_error
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.given import seconds_of
 from ragwatch.commands.input_files import FileOptions, InputFiles
 from ragwatch.commands.options.offline import CompareArguments
 from ragwatch.commands.relevance import RelevanceCases, read_qrels
 from ragwatch.commands.reports import lost_lines
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
-from ragwatch.commands.terminal import escape_line
+from ragwatch.commands.terminal import compact_table, escape_line
 from ragwatch.commands.variants import live_variants, split_variants
 from ragwatch.config import Config, load
-from ragwatch.config.canaries import SuiteConfig
 from ragwatch.core.canary.report import CanaryReport
 from ragwatch.core.compare import Difference
 from ragwatch.core.compare_line import (
@@ -42,10 +42,7 @@ from ragwatch.core.estimators.level import Level
 from ragwatch.core.gate import level_counts
 from ragwatch.core.question_scores import lost_line
 from ragwatch.core.relevance import KS, RankedCase
-from ragwatch.core.units import duration_seconds
 from ragwatch.core.verdict import Judged, Verdict
-from ragwatch.daemon.state_secret import readable_secret
-from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.formats.relevance import Qrels
 from ragwatch.model.quantities import Quantity
@@ -55,31 +52,20 @@ from ragwatch.telemetry import configure_logging
 WORSE, NOT_ENOUGH_DATA = 1, 3
 _YAML = (".yaml", ".yml")
 _COLOURS = {"better": "green", "worse": "red", "noise": "dim"}
-_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-class CompareOptions(NamedTuple):
-    """Options of the command line.
+class _Setting(NamedTuple):
+    """What a comparison is made with: the command line, the configuration, and what these name."""
 
-    Attributes:
-        config: The configuration, if there is one.
-        judge: Name of the judge, or its kind.
-        inputs: How to read the logs.
-        log: Logs that contain both variants.
-        label: Metadata key that names the variant of a sample.
-        since: Start of the live traffic to compare, in seconds since the epoch; None without `--live`.
-        qrels: Relevance judgements by row id; None for those of the rows.
-        ks: Cut-offs of the ranking metrics.
-    """
-
+    given: CompareArguments
     config: Config | None
-    judge: str | None
     inputs: InputFiles
-    log: Sequence[Path]
-    label: str
-    since: float | None
-    qrels: Qrels | None = None
-    ks: Sequence[int] = KS
+    qrels: Qrels | None
+
+    @property
+    def confidence(self) -> float:
+        """Of the intervals."""
+        return 0.95 if self.config is None else self.config.settings.estimates.confidence
 
 
 class Compared(NamedTuple):
@@ -110,17 +96,8 @@ def compare(given: CompareArguments) -> int:
     """Compare B with A over the same questions."""
     configure_logging("error")
     config = None if given.path is None else load(given.path)
-    options = CompareOptions(
-        config=config,
-        judge=given.judge,
-        inputs=InputFiles(config, FileOptions(given.format_name, given.source)),
-        log=given.log,
-        label=given.label,
-        since=time.time() - _seconds(given.since) if given.on_live else None,
-        qrels=None if given.qrels is None else read_qrels(given.qrels),
-        ks=tuple(given.ks) or KS,
-    )
-    both = _compare(given.a, given.b, options)
+    inputs = InputFiles(config, FileOptions(given.format_name, given.source))
+    both = _compare(_Setting(given, config, inputs, None if given.qrels is None else read_qrels(given.qrels)))
     if given.as_json:
         retrieval = None if both.retrieval is None else compare_line(both.retrieval, given.a, given.b)
         levels = {str(quantity): {"a": asdict(a), "b": asdict(b)} for quantity, (a, b) in both.levels.items()}
@@ -134,18 +111,19 @@ def compare(given: CompareArguments) -> int:
     return WORSE if any(part.worse for part in compared) else 0
 
 
-def _compare(a: str, b: str, options: CompareOptions) -> Compared:
-    if options.since is not None:
-        return _live(a, b, options, options.since)
-    suites = {} if options.config is None else {suite.place.suite: suite for suite in options.config.canaries}
-    if options.log:
-        return _variants(a, b, options)
-    if a in suites and b in suites:
-        first, second = (_built(options.config, [suites[side]]) for side in (a, b))
-        return _suites(first, second, _confidence(options))
+def _compare(options: _Setting) -> Compared:
+    a, b = options.given.a, options.given.b
+    if options.given.on_live:
+        return _live(options)
+    suites = [] if options.config is None else [suite.place.suite for suite in options.config.canaries]
+    if options.given.log:
+        return _variants(options)
+    if options.config is not None and a in suites and b in suites:
+        first, second = (built_suites(options.config, side) for side in (a, b))
+        return _suites(first, second, options.confidence)
     if all(side.endswith(_YAML) for side in (a, b)):
-        first, second = (_built(config, config.canaries) for config in (load(Path(a)), load(Path(b))))
-        return _suites(first, second, _confidence(options))
+        first, second = (built_suites(load(Path(side))) for side in (a, b))
+        return _suites(first, second, options.confidence)
     for side in (a, b):
         if not Path(side).is_file():
             names = f" or two of the suites {', '.join(suites)}" if suites else ""
@@ -153,29 +131,36 @@ def _compare(a: str, b: str, options: CompareOptions) -> Compared:
     return _logs(a, b, options)
 
 
-def _logs(a: str, b: str, options: CompareOptions) -> Compared:
+def _logs(a: str, b: str, options: _Setting) -> Compared:
     first, second = (_read([Path(side)], options) for side in (a, b))
+    return _compare_rows(first, second, [*first.warnings, *second.warnings], options)
+
+
+def _compare_rows(a: _LogRows, b: _LogRows, warnings: list[str], options: _Setting) -> Compared:
+    confidence = options.confidence
     return Compared(
-        compare_verdicts(first.verdicts, second.verdicts, _confidence(options)),
-        [*first.warnings, *second.warnings],
-        compare_cases(first.cases, second.cases, options.ks, _confidence(options)),
-        _levels(first.verdicts, second.verdicts, _confidence(options)),
+        compare_verdicts(a.verdicts, b.verdicts, confidence),
+        warnings,
+        compare_cases(a.cases, b.cases, tuple(options.given.ks) or KS, confidence),
+        _levels(a.verdicts, b.verdicts, confidence),
     )
 
 
-def _variants(a: str, b: str, options: CompareOptions) -> Compared:
-    rows = _read(options.log, options)
+def _variants(options: _Setting) -> Compared:
+    rows = _read(options.given.log, options)
     items: list[tuple[Verdict | RankedCase, Mapping[str, object]]] = [
         *((verdict, verdict.draw.sample.metadata) for verdict in rows.verdicts),
         *((case, case.metadata) for case in rows.cases),
     ]
-    first, second = split_variants(a, b, items, options.label)
-    return Compared(
-        compare_verdicts(_verdicts(first), _verdicts(second), _confidence(options)),
-        rows.warnings,
-        compare_cases(_cases(first), _cases(second), options.ks, _confidence(options)),
-        _levels(_verdicts(first), _verdicts(second), _confidence(options)),
+    first, second = (
+        _LogRows(
+            [item for item in side if not isinstance(item, RankedCase)],
+            [item for item in side if isinstance(item, RankedCase)],
+            [],
+        )
+        for side in split_variants(options.given.a, options.given.b, items, options.given.label)
     )
+    return _compare_rows(first, second, rows.warnings, options)
 
 
 def _levels(a: Sequence[Verdict], b: Sequence[Verdict], confidence: float) -> dict[Quantity, tuple[Level, Level]]:
@@ -183,8 +168,7 @@ def _levels(a: Sequence[Verdict], b: Sequence[Verdict], confidence: float) -> di
     first, second = ([verdict for verdict in side if isinstance(verdict, Judged)] for side in (a, b))
     if not first:
         return {}
-    reading = first[0].reading
-    error = known_error(reading.kind, reading.version, {})
+    error = known_error(first[0].reading.kind, first[0].reading.version, {})
     counted = {quantity: [level_counts(side, quantity, error) for side in (first, second)] for quantity in Quantity}
     return {
         quantity: (one.level(confidence), other.level(confidence))
@@ -193,38 +177,24 @@ def _levels(a: Sequence[Verdict], b: Sequence[Verdict], confidence: float) -> di
     }
 
 
-def _verdicts(items: Sequence[Verdict | RankedCase]) -> list[Verdict]:
-    return [item for item in items if not isinstance(item, RankedCase)]
-
-
-def _cases(items: Sequence[Verdict | RankedCase]) -> list[RankedCase]:
-    return [item for item in items if isinstance(item, RankedCase)]
-
-
-def _live(a: str, b: str, options: CompareOptions, since: float) -> Compared:
-    if options.config is None or options.log:
+def _live(options: _Setting) -> Compared:
+    given, config = options.given, options.config
+    if config is None or given.log:
         raise ConfigError("--live: reads the state of --config; give --config, and no --log")
-    variants = live_variants(a, b, options.config, label=options.label, judge=options.judge, since=since)
-    return Compared(compare_answers(variants.a, variants.b, _confidence(options)), variants.warnings)
+    since = time.time() - seconds_of(f"--since {given.since}", given.since)
+    variants = live_variants(given.a, given.b, config, label=given.label, judge=given.judge, since=since)
+    return Compared(compare_answers(variants.a, variants.b, options.confidence), variants.warnings)
 
 
-def _seconds(since: str) -> float:
-    try:
-        return float(str(duration_seconds(since)))
-    except ValueError as error:
-        raise ConfigError(f"--since {since}: {error}") from error
-
-
-def _read(paths: Sequence[Path], options: CompareOptions) -> _LogRows:
+def _read(paths: Sequence[Path], options: _Setting) -> _LogRows:
     """Judge the samples of logs, and rank those with relevance judgements."""
     relevance = RelevanceCases(options.qrels)
     files = SampleFiles(options.inputs, relevance)
-    streams = [path.open("rb") for path in paths]
-    try:
-        verdicts = run_async(read_all(files, streams, judge_named(options.config, options.judge)))
-    finally:
-        for stream in streams:
-            stream.close()
+    with ExitStack() as opened:
+        streams = [opened.enter_context(path.open("rb")) for path in paths]
+        verdicts = run_async(
+            read_all(files, files.of_streams(streams), judge_named(options.config, options.given.judge))
+        )
     unjudged = sum(not isinstance(verdict, Judged) for verdict in verdicts)
     names = ", ".join(path.name for path in paths)
     unranked = sum(case.ranking is None for case in relevance.cases)
@@ -237,20 +207,11 @@ def _read(paths: Sequence[Path], options: CompareOptions) -> _LogRows:
     return _LogRows(verdicts, relevance.cases, [*warnings, *relevance.warnings()])
 
 
-def _confidence(options: CompareOptions) -> float:
-    return 0.95 if options.config is None else options.config.settings.estimates.confidence
-
-
-def _built(config: Config | None, suites: Sequence[SuiteConfig]) -> list[CanarySuite]:
-    secret = None if config is None else readable_secret(config.settings.state)
-    return [suite_of(suite, secret) for suite in suites]
-
-
 def _suites(a: Sequence[CanarySuite], b: Sequence[CanarySuite], confidence: float) -> Compared:
     ks = sorted(set.intersection(*(set(suite.ks) for suite in (*a, *b)))) if a and b else []
     if not ks:
         raise ConfigError("canaries: nothing to compare: a side has no suite, or the suites have no `k` in common")
-    first, second = run_async(_run_canaries(a, b, tuple(ks)))
+    first, second = run_async(_run_sides((a, b), tuple(ks)))
     warnings = [
         f"{name}: {failed} canaries failed and are left out"
         for name, side in (("A", first), ("B", second))
@@ -259,26 +220,13 @@ def _suites(a: Sequence[CanarySuite], b: Sequence[CanarySuite], confidence: floa
     return Compared(compare_reports(first, second, ks, confidence), warnings)
 
 
-async def _run_canaries(
-    a: Sequence[CanarySuite], b: Sequence[CanarySuite], ks: tuple[int, ...]
-) -> list[list[CanaryReport]]:
+async def _run_sides(sides: Iterable[Sequence[CanarySuite]], ks: tuple[int, ...]) -> list[list[CanaryReport]]:
     """Run the canaries of both sides, one suite after the other, so that neither slows the other down.
 
     Both request the same number of passages: success among twenty is not comparable with success among five.
     """
-    console = Console(stderr=True)
-    sides: list[list[CanaryReport]] = []
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
-        for side in (a, b):
-            reports: list[CanaryReport] = []
-            suites = [replace(suite, ks=ks) for suite in side]
-            for suite in progress.track(suites, description="running canaries"):
-                try:
-                    reports += (await suite.ask(time.time)).reports
-                finally:
-                    await suite.probe.close()
-            sides.append(reports)
-    return sides
+    runs = [await run_suites([replace(suite, ks=ks) for suite in side]) for side in sides]
+    return [[report for suite in run for report in suite.reports] for run in runs]
 
 
 def _show(compared: Compared) -> None:
@@ -310,10 +258,7 @@ def _show(compared: Compared) -> None:
 
 
 def _show_metrics(console: Console, metrics: Sequence[ComparisonRow]) -> None:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # eight columns fit into 80 characters
-    table.add_column("metric", min_width=16)
-    for name in ("A", "B", "B - A", "interval", "n", "w/t/l", ""):
-        table.add_column(name, no_wrap=True)
+    table = compact_table(Column("metric", min_width=16), "A", "B", "B - A", "interval", "n", "w/t/l", "")
     for metric in metrics:
         _add_row(table, metric.metric.replace("_", " "), metric.overall)
         for category, difference in metric.categories.items():

@@ -30,7 +30,6 @@ from ragwatch.core.tally import Tally
 from ragwatch.daemon import Daemon
 from ragwatch.demo import RECOVERED, Demo
 from ragwatch.demo.breakage import HEALTHY_RELEASE, Breakage
-from ragwatch.demo.service import Truth
 from ragwatch.errors import AddressError, ConfigError, StoreError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.quantity_row import Better
@@ -70,11 +69,7 @@ def demo(given: DemoArguments) -> None:
 
 
 def llm_judge(kind: str, base_url: str | None, model: str | None) -> dict[str, object]:
-    """Configuration of an LLM judge that follows the embedded judge in a cascade.
-
-    Raises:
-        ConfigError: The API key is missing.
-    """
+    """Configuration of an LLM judge that follows the embedded one in a cascade; `ConfigError` without an API key."""
     key = os.environ.get(KEYS[kind])
     if key is None and (kind == "claude" or base_url is None):
         raise ConfigError(f"--judge {kind}: needs an API key; set the environment variable {KEYS[kind]}")
@@ -199,8 +194,11 @@ class DemoRun:
         records: list[dict[str, object]] = []
         left = CALIBRATED_LABELS
         for task in labelling.tasks(LABELLER, MAX_TASKS):
-            truth = self._service.truth(task["sample"]["id"]) if task["route"] == Demo.routes[0] else None
-            scores = {} if truth is None else _scores_of(truth)
+            truth = self._service.service.truth(task["sample"]["id"]) if task["route"] == Demo.routes[0] else None
+            scores = {}
+            if truth is not None:  # what a person would say of the answer
+                ignored = float(not truth.uses_first)
+                scores = {"faithfulness": truth.faithful, "top_ranked_ignored": ignored}
             left -= bool(scores)
             records.append({"key": task["key"], "annotator": LABELLER, "at": time.time(), "scores": scores})
             if not left:
@@ -222,12 +220,7 @@ class DemoRun:
             self._loop.call_soon_threadsafe(self.daemon.stop)
 
     async def run(self, seconds: float | None) -> None:
-        """Run for this many seconds, or until a signal.
-
-        Raises:
-            ConfigError: The port is not free.
-            OSError: Standard output cannot be written.
-        """
+        """Run for this many seconds, or until a signal; `OSError` if standard output cannot be written."""
         self._loop = asyncio.get_running_loop()
         self.daemon.listen_to_signals()
         self._service.start()
@@ -236,7 +229,8 @@ class DemoRun:
                 group.create_task(self._show_until_stopped(seconds))
                 await self.daemon.run(self._print_addresses)
         except* AddressError as errors:
-            raise ConfigError(f"--port: {_detail(errors)}") from errors
+            detail = next(error.detail for error in errors.exceptions if isinstance(error, AddressError))
+            raise ConfigError(f"--port: {detail}") from errors
         finally:
             await asyncio.to_thread(self._service.stop)
         if self._output_error is not None:
@@ -279,18 +273,6 @@ class DemoRun:
         if snapshot is None or not snapshot.estimates:  # a table without rows is only a header
             return Group(Text("no estimates yet: the first answers are being judged", "dim"), state, counts)
         return Group(snapshot_table(snapshot), state, counts)
-
-
-def _scores_of(truth: Truth) -> dict[str, float]:
-    """What a person would say of an answer."""
-    return {
-        str(Quantity.FAITHFULNESS): truth.faithful,
-        str(Quantity.TOP_RANKED_IGNORED): float(not truth.uses_first),
-    }
-
-
-def _detail(errors: ExceptionGroup[AddressError]) -> str:
-    return next(error.detail for error in errors.exceptions if isinstance(error, AddressError))
 
 
 def snapshot_table(snapshot: Snapshot | None) -> Table:

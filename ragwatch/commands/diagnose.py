@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import click
 from rich.console import Console
 
-from ragwatch.commands.canary import run_suites, stored_runs
+from ragwatch.commands.canary import built_suites, failure_of, run_suites, stored_runs
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.given import require_route
 from ragwatch.commands.options.offline import DiagnoseArguments
 from ragwatch.commands.relevance import read_qrels
 from ragwatch.commands.state_reader import verdicts
@@ -26,10 +26,8 @@ from ragwatch.core.checklist.ranks import KS
 from ragwatch.core.checklist.report import diagnose as make_checks
 from ragwatch.core.checklist.report import findings_line
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.sample import OTHER, SampleRecord
+from ragwatch.core.sample import SampleRecord
 from ragwatch.core.verdict_line import VerdictRecord
-from ragwatch.daemon.state_secret import readable_secret
-from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import ConfigError
 from ragwatch.formats.relevance import Qrels
 from ragwatch.judges.claims.words import terms
@@ -40,7 +38,6 @@ from ragwatch.telemetry import configure_logging
 PROBLEMS, NOT_ENOUGH_DATA = 1, 3
 _COLOURS = {"problem": "red", "fine": "green", "not_measurable": "yellow"}
 _DATES = ("indexed_at", "updated_at", "modified_at", "index_date", "document_date")
-NO_QRELS: Qrels = MappingProxyType({})
 _DAY_CHARS = len("2026-01-31")
 
 
@@ -48,9 +45,7 @@ def diagnose(given: DiagnoseArguments) -> int:
     """Check chunks, scores, vocabulary, boundaries, recall and freshness over stored answers and canary runs."""
     configure_logging("error")
     config = load(given.path)
-    routes = (*config.settings.routes, OTHER)
-    if given.route is not None and given.route not in routes:
-        raise ConfigError(f"--route {given.route}: is not configured; use one of: {', '.join(routes)}")
+    require_route(config, given.route)
     if config.texts != "all":
         click.echo(f"store.texts is {config.texts}: answers without texts are left out; canary runs count", err=True)
     judge = config.judges[0].place.name  # one verdict per answer, by the judge that reads all of them
@@ -97,8 +92,7 @@ def _suites(config: Config, k: int | None) -> list[SuiteReport]:
     if not config.canaries:
         raise ConfigError("--k: no suite is configured; add `canaries`, or leave --k out")
     ks = tuple(sorted({*(cutoff for cutoff in KS if cutoff < k), k}))
-    secret = readable_secret(config.settings.state)
-    return run_async(run_suites([replace(suite_of(suite, secret), ks=ks) for suite in config.canaries]))
+    return run_async(run_suites([replace(suite, ks=ks) for suite in built_suites(config)]))
 
 
 def _tell_failures(suites: Sequence[SuiteReport]) -> bool:
@@ -106,14 +100,13 @@ def _tell_failures(suites: Sequence[SuiteReport]) -> bool:
     failed = [suite for suite in suites if suite.failures]
     for suite in failed:
         first = next(report for report in suite.reports if report.failure is not None)
-        why = f"{first.failure}: {first.retrieved.detail}" if first.retrieved.detail else str(first.failure)
-        count = suite.failures.total()
-        line = f"suite {suite.suite}: {count} of {len(suite.reports)} queries failed; {first.canary.name}: {why}"
+        failures = f"{suite.failures.total()} of {len(suite.reports)} queries failed"
+        line = f"suite {suite.suite}: {failures}; {first.canary.name}: {failure_of(first)}"
         click.echo(printable(line), err=True)
     return bool(failed)
 
 
-def question_of(verdict: VerdictRecord, sample: SampleRecord, qrels: Qrels = NO_QRELS) -> Question:
+def question_of(verdict: VerdictRecord, sample: SampleRecord, qrels: Qrels) -> Question:
     """Return a stored answer as the checklist reads it.
 
     Relevance judgements by people (in `qrels` by the id of the answer, else `relevant_ids` and `relevant_texts` of the
@@ -121,10 +114,9 @@ def question_of(verdict: VerdictRecord, sample: SampleRecord, qrels: Qrels = NO_
     """
     metadata: Mapping[str, object] = sample.get("metadata") or {}
     labels = sample if "relevant_ids" in sample or "relevant_texts" in sample else metadata
-    ids, relevant_texts = _relevant(labels.get("relevant_ids"), "id"), _relevant(labels.get("relevant_texts"), "text")
-    labelled = (
-        None if ids is None and relevant_texts is None else (ids or frozenset()) | (relevant_texts or frozenset())
-    )
+    by_people = [_relevant(labels.get(f"relevant_{key}s"), key) for key in ("id", "text")]
+    known = [names for names in by_people if names is not None]
+    labelled = frozenset().union(*known) if known else None
     if verdict.id in qrels:
         labelled = frozenset(context.id for context in qrels[verdict.id] if context.id)
     chunks = []

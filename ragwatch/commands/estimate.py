@@ -122,11 +122,7 @@ def _show(rows: Iterable[Row], verdicts: Verdicts) -> None:
 
 
 def _read_verdicts(files: Sequence[BinaryIO]) -> Verdicts:
-    """Read lines of `ragwatch judge`.
-
-    Raises:
-        ConfigError: Names the first line that is none, or that is of another judge.
-    """
+    """Read lines of `ragwatch judge`; `ConfigError` names the first that is none, or that is of another judge."""
     verdicts = Verdicts()
     for place, line in _objects(files):
         judge, scores = line.get("judge"), line.get("scores")
@@ -147,11 +143,7 @@ def _read_verdicts(files: Sequence[BinaryIO]) -> Verdicts:
 
 
 def read_labels(path: Path) -> dict[str, PersonsLabel]:
-    """Read labels by id of the answer, as they are written by hand or exported; of several for one the last counts.
-
-    Raises:
-        ConfigError: The file cannot be read; or names the first line that is no label.
-    """
+    """Read labels by id of the answer, as they are written by hand or exported; of several for one the last counts."""
     labels = {}
     try:
         with path.open("rb") as stream:

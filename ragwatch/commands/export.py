@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,18 +10,17 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from ragwatch.commands.failing_answers import FailingAnswers, FailingQuery, read_failing
+from ragwatch.commands.failing_answers import FailingQuery, read_failing, regression_set
+from ragwatch.commands.given import judge_name, require_route, seconds_of, write_new
 from ragwatch.commands.options.offline import ExportArguments
 from ragwatch.commands.parquet_files import ParquetDataset, Written
 from ragwatch.commands.parquet_rows import RowRules
-from ragwatch.commands.regression_set import RegressionSet, regression_set
-from ragwatch.commands.state_reader import day_reader
+from ragwatch.commands.state_reader import state_reader
 from ragwatch.config import Config, load
-from ragwatch.core.sample import OTHER
-from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.redaction.redactor import Redactor
+from ragwatch.stores.days import DayReader
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.limits import DAY
 from ragwatch.telemetry import configure_logging
@@ -35,7 +33,8 @@ def export(given: ExportArguments) -> int:
     configure_logging("error")
     _check_kinds(given.parquet, given.kind, failing=given.failing, out=given.out)
     config = load(given.path)
-    known_routes(config, given.routes)
+    for route in given.routes:
+        require_route(config, route)
     if given.kind is not None:
         return export_failing(config, given.kind, given)
     if given.parquet is None:
@@ -46,31 +45,23 @@ def export(given: ExportArguments) -> int:
 
 
 def _check_kinds(parquet: Path | None, kind: str | None, *, failing: bool, out: Path | None) -> None:
-    """Refuse options that do not say, or say twice, what to write.
-
-    Raises:
-        ConfigError: They do.
-    """
+    """Refuse options that do not say, or say twice, what to write."""
     if failing != (kind is not None):
         missing, given = ("--as", "--failing") if failing else ("--failing", "--as")
         raise ConfigError(f"{missing}: is missing; {given} needs it")
     if parquet is not None and (failing or out is not None):
         raise ConfigError("--parquet: writes all verdicts to its directory; leave --failing, --as and --out out")
-    if parquet is not None and (useless := _given("judge", "quantity", "limit")):
-        raise ConfigError(f"--{useless[0]}: is for --failing, and --parquet writes all verdicts; leave it out")
-
-
-def _given(*names: str) -> list[str]:
-    """Return which options of these stand on the command line, whatever their defaults are."""
-    context = click.get_current_context()
-    return [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    for name in ("judge", "quantity", "limit") if parquet is not None else ():
+        if click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise ConfigError(f"--{name}: is for --failing, and --parquet writes all verdicts; leave it out")
 
 
 def _export_parquet(config: Config, parquet: Path, rules: RowRules, routes: Sequence[str], since: str | None) -> int:
     start = -math.inf if since is None else _day_before(since)
     dataset = ParquetDataset(parquet, rules)
     total = Written()
-    with day_reader(config) as reader, dataset.locked():
+    with state_reader(config) as store, dataset.locked():
+        reader = DayReader(store.engine)
         until = reader.newest_seq()  # what is settled meanwhile is left to the next run
         for day in reader.days(start):
             written = dataset.add_day(reader, day, until, frozenset(routes))
@@ -89,28 +80,17 @@ def _export_parquet(config: Config, parquet: Path, rules: RowRules, routes: Sequ
 
 def _day_before(since: str) -> float:
     """Return the beginning of the day of an instant: files are of whole days."""
-    try:
-        seconds = float(str(duration_seconds(since)))
-    except ValueError as error:
-        raise ConfigError(f"--since {since}: {error}") from error
-    return math.floor((time.time() - seconds) / DAY) * DAY
+    return math.floor(_start(since) / DAY) * DAY
 
 
 def _rules(config: Config, texts: str, metadata: Sequence[str]) -> RowRules:
-    """Return what rows contain.
-
-    Raises:
-        ConfigError: Texts are to be exported that the store does not keep.
-    """
+    """Return what rows contain; `ConfigError` if texts are to be exported that the store does not keep."""
     redact = None
     if texts != "none":
         if config.texts == Texts.NONE:
             raise ConfigError("--texts redacted: store.texts is none, so that no texts are kept; give --texts none")
         redact = (config.settings.redaction.redactor() or Redactor()).redact
     return RowRules(redact, config.texts, tuple(dict.fromkeys(metadata)))
-
-
-NOTHING_FAILS = 3
 
 
 def export_failing(config: Config, kind: str, given: ExportArguments) -> int:
@@ -120,15 +100,18 @@ def export_failing(config: Config, kind: str, given: ExportArguments) -> int:
         raise ConfigError(f"--out {given.out}: already exists and is not overwritten")
     selected = read_failing(config, query)
     regression = regression_set(kind, selected.answers)
-    for line in _left_out(selected, regression):
-        click.echo(line, err=True)
+    for reason, count in {**selected.left_out, **regression.left_out}.items():
+        if count:
+            click.echo(f"left out: {count} answers {reason}", err=True)
+    if selected.limited:
+        click.echo("there are more questions: these are the newest; see --limit", err=True)
     if not regression.rows:
         click.echo("no failing answer is stored of which this can be made; nothing was written", err=True)
-        return NOTHING_FAILS
+        return NOTHING_STORED
     if given.out is None:
         click.echo(regression.text.encode("utf-8", "replace"), nl=False)  # a log may contain lone surrogates
     else:
-        _write(given.out, regression.text)
+        write_new(given.out, regression.text, 0o600)
         click.echo(f"wrote {regression.rows} questions to {given.out}", err=True)
     return 0
 
@@ -136,14 +119,12 @@ def export_failing(config: Config, kind: str, given: ExportArguments) -> int:
 def _query(config: Config, given: ExportArguments) -> FailingQuery:
     if config.texts == Texts.NONE:
         raise ConfigError("store.texts: is none, so that no texts are kept; set it to failing, and wait for answers")
-    judges = [judge.place.name for judge in config.judges]
-    if given.judge not in (None, *judges):
-        raise ConfigError(f"--judge {given.judge}: is not configured; use one of: {', '.join(judges)}")
+    judge = judge_name(config, given.judge)
     names = (*map(str, Quantity), *(criterion.name for criterion in config.settings.criteria))
     if given.quantity not in (None, *names):
         raise ConfigError(f"--quantity {given.quantity}: is not a quantity; use one of: {', '.join(names)}")
     return FailingQuery(
-        judge=given.judge or judges[0],
+        judge=judge,
         quantity=None if given.quantity is None else quantity_of(given.quantity),
         routes=frozenset(given.routes),
         since=None if given.since is None else _start(given.since),
@@ -151,42 +132,5 @@ def _query(config: Config, given: ExportArguments) -> FailingQuery:
     )
 
 
-def known_routes(config: Config, routes: Sequence[str]) -> None:
-    """Refuse routes that are not configured.
-
-    Raises:
-        ConfigError: One is not.
-    """
-    known = (*config.settings.routes, OTHER)
-    for route in routes:
-        if route not in known:
-            raise ConfigError(f"--route {route}: is not configured; use one of: {', '.join(known)}")
-
-
 def _start(since: str) -> float:
-    try:
-        return time.time() - float(str(duration_seconds(since)))
-    except ValueError as error:
-        raise ConfigError(f"--since {since}: {error}") from error
-
-
-def _left_out(selected: FailingAnswers, regression: RegressionSet) -> list[str]:
-    counts = {
-        "without stored texts": selected.without_text,
-        "labelled by people as right": selected.right,
-        "to a question that is there already": selected.repeated,
-        **regression.left_out,
-    }
-    lines = [f"left out: {count} answers {reason}" for reason, count in counts.items() if count]
-    return [*lines, "there are more questions: these are the newest; see --limit"] if selected.limited else lines
-
-
-def _write(out: Path, text: str) -> None:
-    try:
-        file = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "wb") as opened:
-            opened.write(text.encode("utf-8", "replace"))
-    except FileExistsError as error:
-        raise ConfigError(f"--out {out}: already exists and is not overwritten") from error
-    except OSError as error:
-        raise ConfigError(f"--out {out}: cannot be written: {error.strerror}") from error
+    return time.time() - seconds_of(f"--since {since}", since)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,16 +14,16 @@ from ragwatch.audit import AuditLog, local_actor
 from ragwatch.commands.api_client import ApiClient, address_of, read_token
 from ragwatch.commands.log_warnings import lock_owner
 from ragwatch.commands.options.administration import ForgetArguments
-from ragwatch.commands.state_reader import is_shared, shared_store
+from ragwatch.commands.state_reader import is_shared, writable_store
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, load
 from ragwatch.config.model import Settings
 from ragwatch.config.text import load_text
 from ragwatch.config.validation import KindConfig
 from ragwatch.errors import ConfigError, RagwatchError, StoreError
-from ragwatch.ports import Erased, Erasure, Store
+from ragwatch.ports import Erased, Erasure
 from ragwatch.ports.capabilities import HasLogFiles
-from ragwatch.stores.encryption import TextCipher, check_keys
+from ragwatch.stores.encryption import check_keys
 from ragwatch.stores.erasing import Selection
 from ragwatch.stores.forgetting import select
 from ragwatch.stores.rows import number
@@ -33,16 +33,13 @@ from ragwatch.telemetry import configure_logging
 
 OWN_FILES = ("ragwatch.db", "ragwatch.db-wal", "ragwatch.db-shm", "ragwatch.lock", "ragwatch.state")
 MAX_SEARCHED_BYTES = 64 << 20
+INCOMPLETE, NOTHING_STORED = 1, 3
 
 
 def copies_elsewhere(state: Path, config: Config | None, path: Path | None, texts: Collection[str]) -> Iterator[str]:
     """Yield one line for each place: files beside the database, logs, suites, anchors, providers, backups.
 
-    Args:
-        state: State directory.
-        config: The configuration; None for none.
-        path: Its file.
-        texts: Texts and ids; suite and anchor files are searched for them.
+    Suites and anchors of the configuration, whose file is `path`, are searched for the texts.
     """
     audit = None if config is None else config.settings.audit.file
     own = {*OWN_FILES, *(() if audit is None else (audit.name, f"{audit.name}.last"))}  # an audit log has no texts
@@ -50,7 +47,7 @@ def copies_elsewhere(state: Path, config: Config | None, path: Path | None, text
         if file.name not in own:
             yield f"{file}: beside the database; delete it if it is a backup"
     if config is not None and path is not None:
-        yield from _sources(config)
+        yield from map(_source_line, config.sources)
         yield from (f"{file}: {_search(file, texts)}" for file in _referenced_files(config, path))
         for judge in config.judges:
             if getattr(judge.options, "base_url", None):
@@ -58,13 +55,11 @@ def copies_elsewhere(state: Path, config: Config | None, path: Path | None, text
     yield "backups of the state, exported files (suggested suites, labels, qrels, reports): ragwatch does not know them"
 
 
-def _sources(config: Config) -> Iterator[str]:
-    for source in config.sources:
-        if isinstance(source.options, HasLogFiles):
-            patterns = ", ".join(source.options.patterns)
-            yield f"{patterns}: the logs of source {source.options.name}; what is not read yet will be stored"
-        else:
-            yield f"source {getattr(source.options, 'name', source.kind)}: whoever sends it keeps its own copy"
+def _source_line(source: KindConfig) -> str:
+    if isinstance(source.options, HasLogFiles):
+        patterns = ", ".join(source.options.patterns)
+        return f"{patterns}: the logs of source {source.options.name}; what is not read yet will be stored"
+    return f"source {getattr(source.options, 'name', source.kind)}: whoever sends it keeps its own copy"
 
 
 def _referenced_files(config: Config, path: Path) -> Iterator[Path]:
@@ -87,10 +82,6 @@ def _search(file: Path, texts: Collection[str]) -> str:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
     lines = [number for number, line in enumerate(content.splitlines(), 1) if any(text in line for text in texts)]
     return f"line {lines[0]} contains one of the texts; edit it" if lines else "contains none of the ids and texts"
-
-
-NOTHING_STORED = 3
-INCOMPLETE = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +111,7 @@ def forget(given: ForgetArguments) -> int:
         erased = _erase(target, erasure, dry_run=given.dry_run)
     else:
         client = ApiClient(address, read_token(given.token_file))
-        erased = forget_running(client, target.state, target.store, erasure, dry_run=given.dry_run)
+        erased = _forget_running(client, target.state, target.store, erasure, dry_run=given.dry_run)
     if not erased.keys:
         click.echo("no stored answer matches; nothing was erased", err=True)
         return NOTHING_STORED
@@ -152,11 +143,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _running(target: _Target, url: str | None) -> str | None:
-    """Address of the ragwatch that uses the state directory; None if none does.
-
-    Raises:
-        StoreError: One does, and nothing says where it listens.
-    """
+    """Address of the ragwatch that uses the state directory; None if none does."""
     owner = lock_owner(target.state)
     if url is not None or owner is None:
         return url
@@ -170,20 +157,12 @@ def _running(target: _Target, url: str | None) -> str | None:
 
 def _erase(target: _Target, erasure: Erasure, *, dry_run: bool) -> Erased:
     """Erase from a state directory that nobody uses, or from a database that workers share."""
-    with shared_store(target.store) if is_shared(target.store) else _owned(target) as store:
+    with writable_store(target.store, target.state) as store:
         erased = store.forget(erasure, dry_run=dry_run)
-    if erased.keys and not dry_run:
-        _record(target.config, erased)
+    audit = None if target.config is None else target.config.settings.audit.file
+    if erased.keys and not dry_run and audit is not None:
+        AuditLog(audit).record(actor=local_actor(), action="forget", keys=erased.keys)
     return erased
-
-
-@contextmanager
-def _owned(target: _Target) -> Iterator[Store]:
-    store: Store = stores.KINDS[target.store.kind].build(target.store.options, target.state)
-    try:
-        yield store
-    finally:
-        store.close()
 
 
 def _summary(erased: Erased, *, with_scores: bool, dry_run: bool) -> Iterator[str]:
@@ -201,25 +180,16 @@ def _summary(erased: Erased, *, with_scores: bool, dry_run: bool) -> Iterator[st
         yield f"{erased.batched} of them are in a message batch at the provider, which keeps it for its own time"
 
 
-def _record(config: Config | None, erased: Erased) -> None:
-    """Write the erasure to the audit log, if one is configured."""
-    if config is not None and config.settings.audit.file is not None:
-        log = AuditLog(config.settings.audit.file)
-        log.record(actor=local_actor(), action="forget", keys=erased.keys)
-
-
 _COUNTS = ("pending", "verdicts", "labels", "others", "batched")
 
 
-def forget_running(client: ApiClient, state: Path, store: KindConfig, erasure: Erasure, *, dry_run: bool) -> Erased:
-    """Erase through the HTTP API. The texts, to search other files for them, are read from the database before.
-
-    Raises:
-        RagwatchError: The running ragwatch refused, has another state, or cannot be reached.
-    """
+def _forget_running(client: ApiClient, state: Path, store: KindConfig, erasure: Erasure, *, dry_run: bool) -> Erased:
+    """Erase through the HTTP API. The texts, to search other files for them, are read from the database before."""
     database = state / "ragwatch.db"
     cipher = store.options.cipher() if isinstance(store.options, Options) else None
-    selected = _selected(database, cipher, erasure)
+    with closing(ReadConnection(database, cipher=cipher)) as reader:  # an open one would keep the log from shrinking
+        check_keys(reader.rows, cipher)
+        selected = select(reader, erasure)
     body = {
         "ids": sorted(erasure.ids),
         "metadata": sorted(map(list, erasure.metadata)),
@@ -246,18 +216,6 @@ def _erased(counts: Mapping[str, object], selected: Selection) -> Erased:
         ) from error
 
 
-def _selected(database: Path, cipher: TextCipher | None, erasure: Erasure) -> Selection:
-    reader = ReadConnection(database, cipher=cipher)
-    try:
-        check_keys(reader.rows, cipher)
-        return select(reader, erasure)
-    finally:  # an open reader would keep the write-ahead log from being truncated
-        reader.close()
-
-
 def _remaining(database: Path, keys: tuple[str, ...]) -> bool:
-    reader = ReadConnection(database)
-    try:
+    with closing(ReadConnection(database)) as reader:
         return any(reader.rows("SELECT 1 FROM samples WHERE key = ? AND body <> x'00'", (key,)) for key in keys)
-    finally:
-        reader.close()

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from ragwatch.commands.estimate import known_error, read_labels, warn_of_unmatched_labels
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.given import write_text
 from ragwatch.commands.input_files import FileOptions, InputFiles
 from ragwatch.commands.options.offline import GateArguments
 from ragwatch.commands.relevance import RelevanceCases, read_qrels
 from ragwatch.commands.reports import OUTCOMES, junit, lost_lines, markdown, measures, sections, unsupported_lines
 from ragwatch.commands.samples import SampleFiles, judge_named, read_all
-from ragwatch.commands.terminal import printable
+from ragwatch.commands.terminal import compact_table, printable
 from ragwatch.config import Config, load
 from ragwatch.config.gate import GateOptions, rules_of
 from ragwatch.core.gate import GateDecision, GateRules, gate
@@ -29,7 +28,6 @@ from ragwatch.core.gate_line import GateFigure, GateLine, GateMetric, baseline_o
 from ragwatch.core.regression import GateRun, attribute, run_of
 from ragwatch.core.relevance import KS, RankingMetric
 from ragwatch.errors import ConfigError
-from ragwatch.ports import Judge
 from ragwatch.telemetry import configure_logging
 
 CODES = {GateDecision.PASS: 0, GateDecision.FAIL: 1, GateDecision.NOT_ENOUGH_DATA: 3}
@@ -46,8 +44,9 @@ def gate_command(given: GateArguments) -> int:
     if given.uncorrected and given.labels is not None:
         raise ConfigError("--labels and --uncorrected: give only one of them")
     people = {} if given.labels is None else read_labels(given.labels)
-    previous = None if given.baseline is None else _baseline(given.baseline, judge)
-    verdicts = run_async(read_all(sample_files, given.files or (sys.stdin.buffer,), judge))
+    previous = None if given.baseline is None else _baseline(given.baseline, judge.version)
+    samples = sample_files.of_streams(given.files or (sys.stdin.buffer,))
+    verdicts = run_async(read_all(sample_files, samples, judge))
     for warning in relevance.warnings():
         click.echo(printable(warning), err=True)
     warn_of_unmatched_labels(given.labels, people, {verdict.draw.sample.id for verdict in verdicts})
@@ -60,7 +59,7 @@ def gate_command(given: GateArguments) -> int:
     line = gate_line(report, judge=judge.version, attribution=attribution)
     for out, text in ((given.junit_path, junit), (given.markdown_path, markdown)):
         if out is not None:
-            _write(out, text(line))
+            write_text(str(out), out, text(line))
     if given.as_json:
         click.echo(json.dumps(line))
     else:
@@ -75,16 +74,6 @@ def _rules(config: Config | None) -> GateRules:
     return rules_of(settings.gate, settings.gate_thresholds, settings.estimates.confidence)
 
 
-def _read(path: Path) -> Mapping[str, object]:
-    try:
-        report = json.loads(path.read_bytes())  # bytes, because some shells write a byte order mark, or UTF-16
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"--baseline {path}: cannot be read: {error}") from error
-    if not isinstance(report, dict):
-        raise ConfigError(f"--baseline {path}: is not the JSON that `ragwatch gate --json` prints")
-    return report
-
-
 def _cut_offs(given: Sequence[int], previous: GateRun | None) -> tuple[int, ...]:
     """The cut-offs asked for, and those of the baseline."""
     figures = () if previous is None else previous.figures
@@ -92,18 +81,18 @@ def _cut_offs(given: Sequence[int], previous: GateRun | None) -> tuple[int, ...]
     return tuple(sorted({*given, *before})) or KS
 
 
-def _baseline(path: Path, judge: Judge) -> GateRun:
+def _baseline(path: Path, version: str) -> GateRun:
+    """The run in the output of an earlier `gate --json`; `version` is that of the judge."""
     try:
-        return baseline_of(_read(path), judge.version)
+        report = json.loads(path.read_bytes())  # bytes, because some shells write a byte order mark, or UTF-16
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--baseline {path}: cannot be read: {error}") from error
+    if not isinstance(report, dict):
+        raise ConfigError(f"--baseline {path}: is not the JSON that `ragwatch gate --json` prints")
+    try:
+        return baseline_of(report, version)
     except ValueError as error:
         raise ConfigError(f"--baseline {path}: {error}") from error
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def _show(line: GateLine) -> None:
@@ -135,7 +124,7 @@ def _show(line: GateLine) -> None:
 def _show_section(console: Console, metrics: Sequence[GateMetric], figures: Sequence[GateFigure], section: str) -> None:
     """Show the metrics of a section: those with a threshold, then the others."""
     limited = [metric for metric in metrics if metric["section"] == section]
-    table = _table(["metric", "value", "interval", "n", "threshold", "severity", "outcome"])
+    table = compact_table("metric", "value", "interval", "n", "threshold", "severity", "outcome")
     for metric in limited:
         table.add_row(
             *_mean(metric),
@@ -146,18 +135,11 @@ def _show_section(console: Console, metrics: Sequence[GateMetric], figures: Sequ
     if limited:
         console.print(table)
     others = [figure for figure in figures if figure["section"] == section]
-    table = _table(["without threshold", "mean", "interval", "n"])
+    table = compact_table("without threshold", "mean", "interval", "n")
     for figure in others:
         table.add_row(*_mean(figure))
     if others:
         console.print(table)
-
-
-def _table(columns: Sequence[str]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # seven columns fit into 80 characters
-    for name in columns:
-        table.add_column(name, no_wrap=True)
-    return table
 
 
 def _mean(metric: GateFigure) -> tuple[str, str, str, str]:

@@ -14,8 +14,9 @@ from typing import BinaryIO, cast
 import click
 
 from ragwatch.commands.check import check
+from ragwatch.commands.given import write_new
 from ragwatch.commands.init_judges import JudgeRow, Prospect, ask_for_judge, default_judge, judge_named
-from ragwatch.commands.log_routes import LogRoutes, log_routes, names_of, refused_lines
+from ragwatch.commands.log_head import LogRoutes, log_routes, names_of, refused_lines
 from ragwatch.commands.map import Choose, SourceProposal, print_source, propose_source
 from ragwatch.commands.options.running import CheckArguments, InitArguments
 from ragwatch.commands.terminal import printable
@@ -69,7 +70,8 @@ def init(given: InitArguments) -> int:
         return 1
     samples = () if proposal is None else proposal.samples
     try:
-        answers = _ask(given, samples, is_small=0 < sum(map(_size, given.logs)) <= SMALL_LOG_BYTES)
+        size = sum(log.stat().st_size for log in given.logs)
+        answers = _ask(given, samples, is_small=0 < size <= SMALL_LOG_BYTES)
     except click.Abort as error:
         raise _ended() from error
     _check_encoding("--state", answers.state)
@@ -78,7 +80,7 @@ def init(given: InitArguments) -> int:
     if str(given.out) == "-":
         click.echo(text, nl=False)
         return 0
-    _write(given.out, text)
+    write_new(given.out, text)
     click.echo(f"wrote {given.out}\n")
     if proposal is not None and not proposal.certain:
         click.echo(
@@ -99,11 +101,7 @@ def _print(logs: Sequence[Path]) -> int:
 
 
 def _check_name(shown: str, path: Path) -> None:
-    """Refuse the name of a log that a configuration cannot hold.
-
-    Raises:
-        ConfigError: It cannot.
-    """
+    """Refuse the name of a log that a configuration cannot hold."""
     _check_encoding(shown, path)
     if "${" in str(path):
         raise ConfigError(
@@ -123,14 +121,12 @@ def _check_encoding(shown: str, path: Path) -> None:
 
 
 def _propose(logs: Sequence[Path], choose: Choose | None) -> SourceProposal | None:
-    opened = [path.open("rb") for path in logs]
-    try:
-        return propose_source(opened, choose)
-    except click.Abort as error:
-        raise _ended() from error
-    finally:
-        for file in opened:
-            file.close()
+    with ExitStack() as opened:
+        files = [opened.enter_context(path.open("rb")) for path in logs]
+        try:
+            return propose_source(files, choose)
+        except click.Abort as error:
+            raise _ended() from error
 
 
 def _choose(part: str, listed: Sequence[Candidate]) -> Candidate | None:
@@ -160,10 +156,6 @@ def _ask(given: InitArguments, samples: Sequence[Sample], *, is_small: bool) -> 
         per_day = click.prompt("About how many answers does the service give in a day", default_per_day, type=int)
         measured = max(1, per_day)
     return _Answers(state, measured, judge or ask_for_judge(Prospect(samples, round(share_of(measured) * measured))))
-
-
-def _size(log: Path) -> int:
-    return log.stat().st_size
 
 
 def _per_day(samples: Sequence[Sample]) -> int | None:
@@ -238,14 +230,6 @@ def _configuration(source: Sequence[str], routes: LogRoutes, answers: _Answers) 
 
 def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise ConfigError(f"--out {path}: cannot be written: {error.strerror}") from error
 
 
 def _check(path: Path) -> int:

@@ -126,11 +126,7 @@ def default_judge() -> str:
 
 
 def judge_named(name: str) -> JudgeRow:
-    """Return the judge of a name of `NAMES`.
-
-    Raises:
-        ConfigError: It cannot be used here.
-    """
+    """Return the judge of a name of `NAMES`. Raises `ConfigError` if it cannot be used here."""
     row = next(row for row in ROWS if row.name == name)
     if needs := row.needs():
         raise ConfigError(f"--judge {name}: needs {needs}; or name another judge")

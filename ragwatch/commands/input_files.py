@@ -50,11 +50,7 @@ class LineParser(NamedTuple):
 
 
 class PartFiles:
-    """Joins records over several files.
-
-    Args:
-        options: Options of the source.
-    """
+    """Joins records over several files."""
 
     def __init__(self, options: Options) -> None:
         self._joiner = joiner(options, _UNLIMITED)
@@ -109,15 +105,7 @@ class FileOptions(NamedTuple):
 
 
 class InputFiles:
-    """Readers for files from the command line.
-
-    Args:
-        config: The configuration, if there is one.
-        options: The options of the command line.
-
-    Raises:
-        ConfigError: There is no such source, or the format needs a mapping and has none.
-    """
+    """Readers for files from the command line; `ConfigError` if there is no such source, or a mapping is missing."""
 
     def __init__(self, config: Config | None = None, options: FileOptions | None = None) -> None:
         self._format, self._source = options or FileOptions()

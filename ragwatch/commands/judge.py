@@ -35,13 +35,14 @@ def judge(given: JudgeArguments) -> int:
     config = None if given.path is None else load(given.path)
     relevance = RelevanceCases()
     sample_files = SampleFiles(InputFiles(config, FileOptions(given.format_name, given.source)), relevance)
-    streams, reader = given.files or (sys.stdin.buffer,), judge_named(config, given.name, given.settings)
+    reader = judge_named(config, given.name, given.settings)
+    samples = sample_files.of_streams(given.files or (sys.stdin.buffer,))
 
     def show(verdict: Verdict) -> None:
         case = relevance.by_id.get(verdict.draw.sample.id)
         click.echo(json.dumps({**verdict_line(verdict), **({} if case is None else _ranking(case))}))
 
-    verdicts = run_async(read_all(sample_files, streams, reader, show))
+    verdicts = run_async(read_all(sample_files, samples, reader, show))
     for case in relevance.cases:
         if case.kind is CaseKind.RETRIEVAL:
             click.echo(json.dumps(_case_line(case, reader)))

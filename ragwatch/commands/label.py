@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 import click
 from rich.console import Console
@@ -16,31 +15,25 @@ from rich.text import Text
 
 from ragwatch.commands.api_client import require_utf8
 from ragwatch.commands.label_client import LabelClient, label_client
-from ragwatch.commands.label_relevance import label_relevance
-from ragwatch.commands.label_rows import label_record, parse_row
+from ragwatch.commands.label_relevance import SessionEnded, ask, label_relevance, read_line
 from ragwatch.commands.options.people import LabelArguments
 from ragwatch.commands.terminal import file_name_in_errors, printable
-from ragwatch.config import Config, load
+from ragwatch.config import load
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.labels.label import CLAIM, Label, LabelTask, TaskClaim, label_questions
+from ragwatch.core.labels.label import CLAIM, Label, LabelTask, TaskClaim, label_questions, parse_label
 from ragwatch.core.labels.selection import scores_of
+from ragwatch.core.sampling import key_of
 from ragwatch.errors import ConfigError, RagwatchError
-from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.telemetry import configure_logging
 
-Meaning = TypeVar("Meaning")
 FAILURE = 1
 BATCH_SIZE = 200
-QUIT = "q"
 BACKUP_FILE = Path("ragwatch-labels.jsonl")
 HELP = (
     "Claims: [s]upported by the contexts, [c]ontradicted, [n]ot in them. Answers: [f]ully, [p]artly, [n]ot; [y]es, "
     "[n]o. Always: - to skip, q to quit. Each label is saved at once."
 )
-
-
-class _SessionEnded(Exception):  # noqa: N818 - not an error
-    """The annotator quits, or standard input ends."""
 
 
 @dataclass(slots=True)
@@ -65,16 +58,16 @@ def label(given: LabelArguments) -> int:
     configure_logging("error")
     for option, value in (("--annotator", given.annotator), ("--revoke", given.revoke)):
         require_utf8(option, value or "")
-    if given.revoke is not None:
-        return _revoke(load(given.path), given.revoke, given.annotator, given.url, given.token_file)
-    if given.annotator is None:
+    if given.annotator is None and given.revoke is None:
         raise ConfigError("--annotator: is missing; give your name, labels are stored under it")
-    if given.relevance is not None:
-        return label_relevance(load(given.path), given.relevance, given.annotator, given, _line_or_none)
     if given.out is not None and given.rows is not None:
         raise ConfigError("--export and --import: give only one of them")
-    config = load(given.path)
+    config, annotator = load(given.path), given.annotator or ""
+    if given.relevance is not None and given.revoke is None:
+        return label_relevance(config, given.relevance, annotator, given)
     with label_client(config, given.url, given.token_file) as client:
+        if given.revoke is not None:
+            return _revoke(client, given.revoke, given.annotator)
         if given.out is not None:
             with file_name_in_errors(given.out.name):
                 given.out.writelines(json.dumps(record) + "\n" for record in client.labels())
@@ -82,8 +75,8 @@ def label(given: LabelArguments) -> int:
             return 0
         if given.rows is not None:
             with file_name_in_errors(given.rows.name):
-                return _import(client, given.rows, given.annotator, config.settings.quantities)
-        return _session(client, given.annotator, given.count, whole=given.whole)
+                return _import(client, given.rows, annotator, config.settings.quantities)
+        return _session(client, annotator, given.count, whole=given.whole)
 
 
 def _session(client: LabelClient, annotator: str, count: int, *, whole: bool) -> int:
@@ -99,7 +92,7 @@ def _session(client: LabelClient, annotator: str, count: int, *, whole: bool) ->
         _show(console, task, f"{number} of {len(tasks)}")
         try:
             _ask_all(console, task, labels, whole=whole)
-        except (_SessionEnded, KeyboardInterrupt):
+        except (SessionEnded, KeyboardInterrupt):
             if labels.started:
                 saved += _save(client, task["key"], annotator, labels)
             break
@@ -108,9 +101,8 @@ def _session(client: LabelClient, annotator: str, count: int, *, whole: bool) ->
     return 0
 
 
-def _revoke(config: Config, key: str, annotator: str | None, url: str | None, token_file: Path | None) -> int:
-    with label_client(config, url, token_file) as client:
-        revoked = client.revoke(key, annotator)
+def _revoke(client: LabelClient, key: str, annotator: str | None) -> int:
+    revoked = client.revoke(key, annotator)
     whose = "" if annotator is None else f" of {annotator}"
     if not revoked:
         click.echo(f"{printable(key)}: no label{printable(whose)} counts there", err=True)
@@ -144,41 +136,16 @@ def _save(client: LabelClient, key: str, annotator: str, labels: _AnswerLabels) 
 def _ask_all(console: Console, task: LabelTask, labels: _AnswerLabels, *, whole: bool) -> None:
     claims = [] if whole else task["claims"]
     for index in range(len(claims)):
-        labels.claims.append(_ask(console, labels, f"claim {index + 1}? [s/c/n/-]", CLAIM))
+        labels.claims.append(ask(console, f"claim {index + 1}? [s/c/n/-]", CLAIM))
+        labels.started = True
     criteria = [(one["name"], printable(one["question"])) for one in task.get("criteria", ())]
     contexts = bool(task["sample"]["contexts"])
     for question in label_questions(has_claims=bool(claims), has_contexts=contexts, criteria=criteria):
-        score = _ask(console, labels, f"{question.text} [{'/'.join(question.replies)}]", question.replies)
+        score = ask(console, f"{question.text} [{'/'.join(question.replies)}]", question.replies)
+        labels.started = True
         if score is not None:
             labels.scores[question.quantity] = score
-    labels.note = printable(_read_line(console, "a note, or nothing:"))
-
-
-def _ask(console: Console, labels: _AnswerLabels, question: str, meanings: Mapping[str, Meaning]) -> Meaning:
-    while True:
-        reply = _read_line(console, question).lower()
-        if reply == QUIT:
-            raise _SessionEnded
-        if reply in meanings:
-            labels.started = True
-            return meanings[reply]
-        console.print(f"{reply or 'nothing'!r} is none of {', '.join(meanings)}, {QUIT}", style="red", markup=False)
-
-
-def _read_line(console: Console, question: str) -> str:
-    console.print(Text(f"{question} ", style="bold"), end="")
-    line = sys.stdin.readline()
-    if not line:
-        raise _SessionEnded
-    return line.strip()
-
-
-def _line_or_none(console: Console, question: str) -> str | None:
-    """The next line of standard input; None at its end or on Ctrl-C."""
-    try:
-        return _read_line(console, question)
-    except (_SessionEnded, KeyboardInterrupt):
-        return None
+    labels.note = printable(read_line(console, "a note, or nothing:"))
 
 
 def _show(console: Console, task: LabelTask, title: str) -> None:
@@ -220,3 +187,104 @@ def _import(client: LabelClient, rows: BinaryIO, annotator: str, quantities: Seq
             total[name] += count
     click.echo(", ".join(f"{count} {name}" for name, count in total.items()) + f", {unreadable} unreadable", err=True)
     return FAILURE if unreadable else 0
+
+
+def parse_row(line: bytes) -> object:
+    """Decode the JSON value in a line. Raises `ValueError` if it is not JSON; the message says why."""
+    try:
+        return json.loads(line.strip())
+    except json.JSONDecodeError as error:
+        raise ValueError(f"is not JSON: {error.msg.removesuffix(' at')} at character {error.pos}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"is not UTF-8: {error.reason} at byte {error.start}") from error
+    except RecursionError as error:
+        raise ValueError("is nested too deeply") from error
+
+
+def label_record(row: object, annotator: str, now: float, quantities: Collection[Quantity]) -> dict[str, object]:
+    """Convert a row of an imported file to the record of a label.
+
+    Args:
+        row: Has `key`, or `source` and `id`; `scores`, `claims` or both; the other fields of a label are optional.
+        annotator: Used if the row names none.
+        now: Used if the row has no time, in seconds since the epoch.
+        quantities: Quantities of ragwatch and configured criteria.
+
+    Raises:
+        ValueError: The row is not a label; the message says why.
+    """
+    if not isinstance(row, dict):
+        raise ValueError('is no JSON object; write {"key": ..., "scores": {...}}')  # noqa: TRY004 - as for all rows
+    claims = tuple(_claims(row))
+    probability, revoked, owner = (row.get(name) for name in ("probability", "revoked", "owner"))
+    label = Label(
+        key=_key(row),
+        annotator=_text("annotator", row.get("annotator") or annotator),
+        at=now if row.get("at") is None else _number("at", row["at"]),
+        scores={**scores_of(claims, {}), **dict(_scores(row, quantities))},
+        claims=claims,
+        probability=None if probability is None else _number("probability", probability),
+        note=str(row.get("note") or ""),
+        owner=None if owner is None else _text("owner", owner),  # this and the others below are those of an export
+        without={name: _number("without", value) for name, value in _object(row, "without").items()},
+        revoked=None if revoked is None else _number("revoked", revoked),
+        earlier=tuple(_earlier(row)),
+    )
+    return parse_label(label.to_record(), now).to_record()
+
+
+def _key(row: Mapping[str, object]) -> str:
+    if "key" in row:
+        return _text("key", row["key"])
+    if "source" not in row or "id" not in row:
+        raise ValueError("names no answer; give its `key`, or `source` and `id`")
+    return key_of(_text("source", row["source"]), _text("id", row["id"]))
+
+
+def _text(name: str, value: object) -> str:
+    """A text, or a whole number as text: ids are logged as both."""
+    if (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool)):
+        return str(value)
+    raise ValueError(f"{name}: {value!r:.60} is no text; write a text")
+
+
+def _number(name: str, value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]  # what is no number raises
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name}: {value!r:.60} is no number; write a number") from error
+
+
+def _object(row: Mapping[str, object], name: str) -> Mapping[str, object]:
+    value = row.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise ValueError(f"{name}: {value!r:.60} is no JSON object")
+    return value or {}
+
+
+def _list(row: Mapping[str, object], name: str) -> list[object]:
+    value = row.get(name)
+    if value is not None and not isinstance(value, list):
+        raise ValueError(f"{name}: {value!r:.60} is no list")
+    return value or []
+
+
+def _scores(row: Mapping[str, object], quantities: Collection[Quantity]) -> Iterator[tuple[Quantity, float]]:
+    for name, score in _object(row, "scores").items():
+        if name not in quantities:
+            raise ValueError(f"scores: {name!r:.60} is no quantity; use one of: {', '.join(quantities)}")
+        yield quantity_of(name), _number(f"scores.{name}", score)
+
+
+def _claims(row: Mapping[str, object]) -> Iterator[ClaimVerdict | None]:
+    for verdict in _list(row, "claims"):
+        if verdict is not None and verdict not in list(ClaimVerdict):
+            raise ValueError(f"claims: {verdict!r:.60} is not known; use one of: {', '.join(ClaimVerdict)}, or null")
+        yield None if verdict is None else ClaimVerdict(str(verdict))
+
+
+def _earlier(row: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    for record in _list(row, "earlier"):
+        if not isinstance(record, dict):
+            raise ValueError(f"earlier: {record!r:.60} is no JSON object")  # noqa: TRY004 - the same
+        yield record

@@ -1,49 +1,211 @@
-"""`ragwatch label --relevance`: people judge how relevant contexts are to the queries of a canary suite."""
+"""`ragwatch label --relevance`: people judge how relevant contexts are to the queries of a canary suite.
+
+Pools of candidates and judgements are kept in a file, one JSON object a line. Lines are only appended, so that an
+interruption loses no judgement; of several judgements of one pair by one annotator the last counts.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypedDict, TypeVar, final
 
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ragwatch.commands.canary import built_suites
 from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.given import write_text
 from ragwatch.commands.options.people import LabelArguments
-from ragwatch.commands.relevance_file import RelevanceFile, judgement_record, pool_record, qrels, suite_lines
 from ragwatch.commands.terminal import printable
 from ragwatch.config import Config
+from ragwatch.core.canary.definition import Canary, Category
 from ragwatch.core.labels.agreement import ShareEstimate
-from ragwatch.core.relevance_estimate import Grade, PoolSizes, RelevanceReport, draw_pool, pairs_to_judge, report
-from ragwatch.daemon.state_secret import readable_secret
-from ragwatch.daemon.suites import suite_of
+from ragwatch.core.relevance_estimate import (
+    Candidate,
+    Grade,
+    Grades,
+    PoolSizes,
+    QueryPool,
+    RelevanceReport,
+    consensus,
+    draw_pool,
+    pairs_to_judge,
+    report,
+)
 from ragwatch.errors import ConfigError
 from ragwatch.pipeline.canaries import CanarySuite
 
-GRADES = MappingProxyType({"n": Grade.NOT_RELEVANT, "r": Grade.RELEVANT, "h": Grade.HIGHLY_RELEVANT})
-SKIP, QUIT = "-", "q"
+
+class CandidateRow(TypedDict):
+    """A candidate in the line of a pool."""
+
+    id: str
+    text: str
+    rank: int | None
+    stratum: str
+    probability: float
+
+
+@final
+class PoolRow(TypedDict):
+    """A line with a pool."""
+
+    query: str
+    k: int
+    sizes: dict[str, int]
+    candidates: list[CandidateRow]
+
+
+@final
+class JudgementRow(TypedDict):
+    """A line with a judgement."""
+
+    query: str
+    id: str
+    annotator: str
+    grade: str
+    at: float
+
+
+@dataclass(slots=True)
+class RelevanceFile:
+    """Pools and judgements of one file.
+
+    Attributes:
+        path: The file; it need not exist yet.
+        pools: By query.
+        grades: By query and id of the context: the grade by annotator.
+    """
+
+    path: Path
+    pools: dict[str, QueryPool]
+    grades: dict[tuple[str, str], dict[str, Grade]]
+
+    @classmethod
+    def read(cls, path: Path) -> RelevanceFile:
+        """Read a file; empty if there is none. `ConfigError` names the line that is neither a pool nor a judgement."""
+        file = cls(path, {}, {})
+        try:
+            text = path.read_text(encoding="utf-8") if path.exists() else ""
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"--relevance {path}: cannot be read: {error}") from error
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.strip():
+                try:
+                    file._add(json.loads(line))
+                except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+                    raise ConfigError(
+                        f"--relevance {path} line {number}: is no pool and no judgement ({type(error).__name__}: "
+                        f"{error}); give a file that `ragwatch label --relevance` wrote"
+                    ) from error
+        return file
+
+    def append(self, records: Iterable[PoolRow | JudgementRow]) -> None:
+        """Add pools or judgements to the file and to this object."""
+        rows = list(records)
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(row) + "\n" for row in rows)
+        except OSError as error:
+            raise ConfigError(f"--relevance {self.path}: cannot be written: {error.strerror}") from error
+        for row in rows:
+            self._add(row)
+
+    def _add(self, row: PoolRow | JudgementRow) -> None:
+        if "candidates" in row:
+            candidates = tuple(Candidate(row["query"], **one) for one in row["candidates"])
+            self.pools[row["query"]] = QueryPool(str(row["query"]), int(row["k"]), candidates, dict(row["sizes"]))
+        else:
+            pair = str(row["query"]), str(row["id"])
+            self.grades.setdefault(pair, {})[str(row["annotator"])] = Grade(row["grade"])
+
+    def open_pairs(self, annotator: str) -> Iterator[Candidate]:
+        """Candidates that this annotator has not judged, query by query."""
+        for pool in self.pools.values():
+            for one in pool.candidates:
+                if annotator not in self.grades.get((pool.query, one.id), {}):
+                    yield one
+
+
+def pool_record(pool: QueryPool) -> PoolRow:
+    """Convert a pool to a line of the file."""
+    candidates: list[CandidateRow] = [
+        {"id": one.id, "text": one.text, "rank": one.rank, "stratum": one.stratum, "probability": one.probability}
+        for one in pool.candidates
+    ]
+    return {"query": pool.query, "k": pool.k, "sizes": dict(pool.sizes), "candidates": candidates}
+
+
+def judgement_record(candidate: Candidate, annotator: str, grade: Grade, at: float) -> JudgementRow:
+    """Convert a judgement to a line of the file."""
+    return {"query": candidate.query, "id": candidate.id, "annotator": annotator, "grade": str(grade), "at": at}
+
+
+def qrels(canaries: Sequence[Canary], grades: Grades) -> str:
+    """Return the judgements as qrels with the four columns of TREC: name of the canary, 0, id, and grade 0, 1 or 2."""
+    lines = []
+    for canary in canaries:
+        for identity, grade in _agreed(canary.query, grades):
+            for text in (canary.name, identity):
+                if text.split() != [text]:
+                    raise ConfigError(f"--qrels: {text!r} contains white space, which separates columns; rename it")
+            lines.append(f"{canary.name}\t0\t{identity}\t{grade.gain}\n")
+    return "".join(lines)
+
+
+def suite_lines(canaries: Sequence[Canary], pools: Mapping[str, QueryPool], grades: Grades) -> str:
+    """Return the judged queries as a canary suite (JSONL): each expects the contexts that people found relevant.
+
+    A query of which every candidate is judged and none is relevant becomes a negative canary.
+    """
+    lines = []
+    for canary in canaries:
+        agreed = dict(_agreed(canary.query, grades))
+        pool = pools.get(canary.query)
+        if pool is None or any(one.id not in agreed for one in pool.candidates):
+            continue
+        expected = [{"id": name, "grade": str(grade)} for name, grade in agreed.items() if grade.gain]
+        category = canary.category if expected and not canary.negative else Category.SIMPLE_FACTUAL
+        row = {"query": canary.query, "name": canary.name, "category": str(category), "expected": expected}
+        if not expected:
+            row = {"query": canary.query, "name": canary.name, "category": str(Category.NEGATIVE)}
+        lines.append(json.dumps(row) + "\n")
+    return "".join(lines)
+
+
+def _agreed(query: str, grades: Grades) -> Iterator[tuple[str, Grade]]:
+    for (of, identity), by_person in sorted(grades.items()):
+        grade = consensus(by_person.values()) if of == query else None
+        if grade is not None:
+            yield identity, grade
+
+
+GRADES: Mapping[str, Grade | None] = MappingProxyType(
+    {"n": Grade.NOT_RELEVANT, "r": Grade.RELEVANT, "h": Grade.HIGHLY_RELEVANT, "-": None}
+)
+QUIT = "q"
 FAILURE = 1
 HELP = (
     "How relevant is each context to its query? [n]ot, [r]elevant: it has a part of the answer, [h]ighly relevant: "
     "it answers alone. - to skip, q to quit. Each judgement is saved at once. The order says nothing of ranks."
 )
-ReadLine = Callable[[Console, str], str | None]
+Meaning = TypeVar("Meaning")
 
 
-def label_relevance(config: Config, path: Path, annotator: str, given: LabelArguments, read_line: ReadLine) -> int:
+def label_relevance(config: Config, path: Path, annotator: str, given: LabelArguments) -> int:
     """Judge contexts of the pools in a file, which are drawn first if it has none; or write what was judged.
 
     Returns the exit code: 0; 1 if the retriever gave no contexts for some queries.
-
-    Raises:
-        ConfigError: The suite is not configured, or a file cannot be read or written.
     """
     suite = _suite(config, given.suite)
     file = RelevanceFile.read(path)
@@ -51,14 +213,15 @@ def label_relevance(config: Config, path: Path, annotator: str, given: LabelArgu
     confidence = config.settings.estimates.confidence
     if given.qrels is not None or given.suite_out is not None:
         if given.qrels is not None:
-            _write("--qrels", given.qrels, qrels(suite.canaries, file.grades))
+            write_text(f"--qrels {given.qrels}", given.qrels, qrels(suite.canaries, file.grades))
         if given.suite_out is not None:
             if given.suite_out.suffix != ".jsonl":
                 raise ConfigError(f"--suite-out {given.suite_out}: give a name that ends in .jsonl")
-            _write("--suite-out", given.suite_out, suite_lines(suite.canaries, file.pools, file.grades))
+            lines = suite_lines(suite.canaries, file.pools, file.grades)
+            write_text(f"--suite-out {given.suite_out}", given.suite_out, lines)
     else:
         left_out = _add_pools(suite, file, given)
-        _session(file, annotator, given.count, read_line, all_asked=not left_out)
+        _session(file, annotator, given.count, all_asked=not left_out)
     pools = list(file.pools.values())
     _show(report(pools, file.grades, confidence), max(suite.ks), pairs_to_judge(pools))
     if not left_out:
@@ -73,13 +236,13 @@ def label_relevance(config: Config, path: Path, annotator: str, given: LabelArgu
 
 
 def _suite(config: Config, name: str | None) -> CanarySuite:
-    for suite in config.canaries:
-        if name in (None, suite.place.suite):
-            return suite_of(suite, readable_secret(config.settings.state))
-    if not config.canaries:
+    names = [suite.place.suite for suite in config.canaries]
+    if not names:
         raise ConfigError("canaries: none is configured; add a suite such as {suite: docs, file: ..., probe: {...}}")
-    names = ", ".join(suite.place.suite for suite in config.canaries)
-    raise ConfigError(f"--suite {name}: is not configured; use one of: {names} (key `canaries`)")
+    if name not in (None, *names):
+        raise ConfigError(f"--suite {name}: is not configured; use one of: {', '.join(names)} (key `canaries`)")
+    (suite,) = built_suites(config, name or names[0])
+    return suite
 
 
 def _add_pools(suite: CanarySuite, file: RelevanceFile, given: LabelArguments) -> Counter[str]:
@@ -130,7 +293,7 @@ def _corpus(path: Path) -> Iterator[tuple[str, str]]:
                 raise ConfigError(f'--corpus {path} line {number}: is not {{"id": ..., "text": ...}}') from error
 
 
-def _session(file: RelevanceFile, annotator: str, count: int, read_line: ReadLine, *, all_asked: bool) -> None:
+def _session(file: RelevanceFile, annotator: str, count: int, *, all_asked: bool) -> None:
     console = Console(soft_wrap=True, highlight=False)
     pairs = list(islice(file.open_pairs(annotator), count))
     if not pairs:
@@ -143,29 +306,45 @@ def _session(file: RelevanceFile, annotator: str, count: int, read_line: ReadLin
         console.rule(Text(f"{number} of {len(pairs)}"))
         console.print(Text.assemble(("query    ", "bold cyan"), printable(pair.query)))
         console.print(Text.assemble(("context  ", "bold cyan"), printable(pair.text or f"(no text) {pair.id}")))
-        reply = _reply(console, read_line)
-        if reply == QUIT:
+        try:
+            grade = ask(console, "relevant? [n/r/h/-]", GRADES)
+        except (SessionEnded, KeyboardInterrupt):
             break
-        if reply != SKIP:
-            file.append([judgement_record(pair, annotator, GRADES[reply], time.time())])
+        if grade is not None:
+            file.append([judgement_record(pair, annotator, grade, time.time())])
             saved += 1
     console.print(f"\n{saved} saved. Thank you.")
 
 
-def _reply(console: Console, read_line: ReadLine) -> str:
+class SessionEnded(Exception):  # noqa: N818 - not an error
+    """The annotator quits, or standard input ends."""
+
+
+def ask(console: Console, question: str, meanings: Mapping[str, Meaning]) -> Meaning:
+    """Ask until a reply has a meaning; `SessionEnded` if it is `QUIT`."""
     while True:
-        line = read_line(console, "relevant? [n/r/h/-]")
-        reply = QUIT if line is None else line.lower()
-        if reply in GRADES or reply in (SKIP, QUIT):
-            return reply
-        console.print(f"{reply or 'nothing'!r} is none of n, r, h, -, q", style="red", markup=False)
+        reply = read_line(console, question).lower()
+        if reply == QUIT:
+            raise SessionEnded
+        if reply in meanings:
+            return meanings[reply]
+        console.print(f"{reply or 'nothing'!r} is none of {', '.join(meanings)}, {QUIT}", style="red", markup=False)
+
+
+def read_line(console: Console, question: str) -> str:
+    """Ask, and return the next line of standard input; `SessionEnded` at its end."""
+    console.print(Text(f"{question} ", style="bold"), end="")
+    line = sys.stdin.readline()
+    if not line:
+        raise SessionEnded
+    return line.strip()
 
 
 def _show(judged: RelevanceReport, k: int, pairs: tuple[int, int]) -> None:
     console = Console(soft_wrap=True, highlight=False)
     table = Table("ranks", "contexts", "judged", "relevant", "relevant, estimated", title=f"{judged.queries} queries")
     for stratum in judged.strata:
-        total = "unknown" if stratum.total is None else _number(stratum.total)
+        total = "unknown" if stratum.total is None else _figure(stratum.total, digits=1)
         table.add_row(stratum.stratum, *map(str, (stratum.contexts, stratum.judged, stratum.relevant)), total)
     console.print(table)
     console.print(f"{pairs[0]:,} pairs of a query and a context to judge, of {pairs[1]:,} that there are")
@@ -185,16 +364,5 @@ def _show(judged: RelevanceReport, k: int, pairs: tuple[int, int]) -> None:
         console.print(f"Krippendorff's alpha {_figure(judged.alpha)} over {judged.alpha.n} pairs judged more than once")
 
 
-def _figure(share: ShareEstimate) -> str:
-    return f"{share.value:.2f} ({share.low:.2f}-{share.high:.2f})"
-
-
-def _number(total: ShareEstimate) -> str:
-    return f"{total.value:.1f} ({total.low:.1f}-{total.high:.1f})"
-
-
-def _write(option: str, path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{option} {path}: cannot be written: {error.strerror}") from error
+def _figure(share: ShareEstimate, digits: int = 2) -> str:
+    return f"{share.value:.{digits}f} ({share.low:.{digits}f}-{share.high:.{digits}f})"

@@ -1,20 +1,28 @@
-"""Reads the first records of a log of unknown shape, for `ragwatch init`."""
+"""Reads the first records of a log of unknown shape, shows how they are read, and lists their routes."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import BinaryIO, NamedTuple
 
+import orjson
+
 from ragwatch.commands.record_files import Rejects, records
-from ragwatch.core.sample import Sample, SkipReason
+from ragwatch.commands.terminal import printable
+from ragwatch.config.model import Settings
+from ragwatch.core.sample import OTHER, Sample, SkipReason
 from ragwatch.errors import FormatError
 from ragwatch.formats import CUSTOM, RecordReader
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.guess import guess
 from ragwatch.formats.record import Parse, parse
 from ragwatch.formats.selection import line_parser, record_finder
+from ragwatch.formats.shape import Record
+from ragwatch.formats.suspicion import example
 from ragwatch.sources.tail.framing import Framing, detect, frame_of
 
 MAX_RECORDS = 500
@@ -85,7 +93,8 @@ def read_head(file: BinaryIO) -> LogHead:
             if isinstance(line, FormatError):
                 raise line
             framing = framing or detect(line + b"\n") or "plain"
-            _add(log, number, _remove_framing(line, framing), after_prefix)
+            frame = None if framing == "plain" else frame_of(line, framing)  # as `framing: auto` does
+            _add(log, number, line if frame is None else frame.text, after_prefix)
         except FormatError as error:
             log.rejects.add(number, error)
     return _unpacked(log)
@@ -123,12 +132,6 @@ def _list_paths(record: Mapping[str, object], prefix: str = "") -> Iterator[str]
             yield from _list_paths(value, f"{path}.")
 
 
-def _remove_framing(line: bytes, framing: Framing) -> bytes:
-    """Remove the framing of a container runtime from a line, as `framing: auto` does."""
-    frame = None if framing == "plain" else frame_of(line, framing)
-    return line if frame is None else frame.text
-
-
 def _add(log: LogHead, number: int, line: bytes, after_prefix: Parse) -> None:
     try:
         record = parse(line)[0]
@@ -143,3 +146,71 @@ def _add(log: LogHead, number: int, line: bytes, after_prefix: Parse) -> None:
             return
         log.records.append((number, parsed[0]))
         log.prefixed += 1
+
+
+MAX_SHOWN = 3
+_MAX_RECORD_CHARS = 160
+
+
+def as_read(record: Record, sample: Sample) -> Iterator[str]:
+    """Yield lines that show a record and the sample that was read from it."""
+    text = orjson.dumps(record, default=str).decode("utf-8", "replace")
+    yield "record: " + printable(text if len(text) <= _MAX_RECORD_CHARS else f"{text[:_MAX_RECORD_CHARS]}...")
+    yield "  question: " + ("not read" if sample.question is None else printable(example(sample.question)))
+    passages = ", ".join(printable(example(context.text)) for context in sample.contexts[:MAX_SHOWN])
+    yield f"  contexts: {len(sample.contexts)}" + (f": {passages}" if passages else "")
+    yield f"  answer: {printable(example(sample.answer))}"
+    moment = None if sample.at is None else f"{datetime.fromtimestamp(sample.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    known = {"id": sample.id, "at": moment, "route": sample.route}
+    yield "  " + ", ".join(f"{name}: {printable(str(value))}" for name, value in known.items() if value)
+
+
+MAX_ROUTES = 20
+MAX_NAME_CHARS = 40
+
+
+class LogRoutes(NamedTuple):
+    """The routes of a log.
+
+    Attributes:
+        listed: Routes to list, at most `MAX_ROUTES`.
+        more: Routes that could be listed too.
+        refused: Routes that a configuration refuses.
+    """
+
+    listed: Sequence[str]
+    more: Sequence[str]
+    refused: Sequence[str]
+
+
+def log_routes(samples: Iterable[Sample]) -> LogRoutes:
+    """Return the routes of some samples, sorted."""
+    routes = sorted({sample.route for sample in samples if sample.route})
+    valid = [route for route in routes if _is_valid(route)]
+    return LogRoutes(valid[:MAX_ROUTES], valid[MAX_ROUTES:], [route for route in routes if route not in valid])
+
+
+def _is_valid(route: str) -> bool:
+    try:
+        Settings.model_validate({"routes": [route]})
+    except ValueError:
+        return False
+    return True
+
+
+def refused_lines(routes: LogRoutes) -> Iterator[str]:
+    """Comments of YAML that name the routes which a configuration refuses; none if there are none."""
+    if routes.refused:
+        yield f'# Not listed, so that they count as "{OTHER}": {names_of(routes.refused)}.'
+        yield "# A route that is listed has 1 to 128 of the characters A-Z a-z 0-9 _ . / : { } ~ -"
+
+
+def names_of(routes: Sequence[str]) -> str:
+    r"""The first routes in one line, quoted and shortened.
+
+    >>> names_of(["my route", "a" + chr(10) + "b"])
+    '"my route", "a\\nb"'
+    """
+    shown = [f"{route[:MAX_NAME_CHARS]}..." if len(route) > MAX_NAME_CHARS else route for route in routes[:MAX_ROUTES]]
+    more = f" and {len(routes) - MAX_ROUTES} more" if len(routes) > MAX_ROUTES else ""
+    return ", ".join(printable(json.dumps(route, ensure_ascii=False)) for route in shown) + more

@@ -7,6 +7,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -55,12 +56,7 @@ def route_warnings(samples: Sequence[Sample], routes: Sequence[str]) -> Iterator
 
 
 def mapping_warnings(rules: RecordRules, records: Sequence[Record]) -> Iterator[str]:
-    """Optional keys that are in no record, and how they are probably spelt.
-
-    Args:
-        rules: How the records are read.
-        records: The records of samples.
-    """
+    """Optional keys that are in no record, and how they are probably spelt."""
     if not records:
         return
     known = [field.path for field in log_fields(records[:_MAX_COMPARED])]
@@ -110,13 +106,7 @@ def field_warnings(lost: Sequence[LostField]) -> Iterator[str]:
 
 
 def time_warnings(samples: Sequence[Sample], patterns: Sequence[str], reader: LogReader) -> Iterator[str]:
-    """Times that look shifted: they lie in the future, or a file was written whole hours after its last record.
-
-    Args:
-        samples: Samples of one source.
-        patterns: Paths and globs of its files.
-        reader: Reads its lines.
-    """
+    """Times that look shifted: they lie in the future, or a file was written whole hours after its last record."""
     times = [sample.at for sample in samples if sample.at is not None]
     ahead = max(times, default=0.0) - time.time()
     if ahead > _MAX_AHEAD_SECONDS:
@@ -155,11 +145,7 @@ def reject_warnings(rejected: int, records: int, limit: float) -> Iterator[str]:
 
 
 def pieces_fault(parts: Mapping[str, float]) -> str | None:
-    """What is wrong where most parts of requests were left out; None where that is not so.
-
-    Args:
-        parts: Number of parts of a source of kind join, by outcome.
-    """
+    """What is wrong where most parts of requests, counted by outcome, were left out; None where that is not so."""
     total, pieces, late = sum(parts.values()), parts.get(PartOutcome.PIECE, 0), parts.get(PartOutcome.LATE, 0)
     if pieces > max(MIN_PIECES, _MAX_PIECES * total):
         return (
@@ -178,13 +164,8 @@ def pieces_fault(parts: Mapping[str, float]) -> str | None:
 
 def incomplete_file(patterns: Sequence[str]) -> str | None:
     """Why no record of the first matching file with content is complete; None when there is no such file."""
-    for path in _files(patterns):
-        try:
-            with path.open("rb") as file:
-                start = file.read(4096).lstrip()
-        except OSError:
-            continue
-        if start:
+    for path, content in _beginnings(patterns):
+        if start := content.lstrip():
             fault = "is an incomplete JSON array" if start.startswith(b"[") else "has no complete line"
             if b"\r" in start and b"\n" not in start:
                 fault = "has lines that end in CR alone (tr '\\r' '\\n' mends that)"
@@ -194,15 +175,17 @@ def incomplete_file(patterns: Sequence[str]) -> str | None:
 
 def document_advice(patterns: Sequence[str]) -> str | None:
     """What to do about the first matching file that is one JSON document; None if none is."""
-    for path in _files(patterns):
-        try:
-            with path.open("rb") as file:
-                is_document = begins_document(file.read(4096))
-        except OSError:
-            continue
-        if is_document:
+    for path, start in _beginnings(patterns):
+        if begins_document(start):
             return f"{path} is one JSON document: the daemon reads it with `documents: true`; else {JSONL_ADVICE}"
     return None
+
+
+def _beginnings(patterns: Sequence[str]) -> Iterator[tuple[Path, bytes]]:
+    """The matching files that can be read, each with its first bytes."""
+    for path in _files(patterns):
+        with suppress(OSError), path.open("rb") as file:
+            yield path, file.read(4096)
 
 
 def _files(patterns: Sequence[str]) -> Iterator[Path]:
@@ -226,11 +209,7 @@ def lock_owner(directory: Path) -> str | None:
 
 
 def format_advice(line: Line) -> Iterator[str]:
-    """What to do when no line can be read.
-
-    Args:
-        line: The first line.
-    """
+    """What to do when no line can be read, by the first one."""
     text = line.lstrip() if isinstance(line, bytes) else b"{"
     if text.startswith(b"["):
         yield f"the file is a JSON array; {JSONL_ADVICE}"

@@ -9,9 +9,7 @@ from typing import BinaryIO
 
 import click
 
-from ragwatch.commands.as_read import MAX_SHOWN, as_read
-from ragwatch.commands.log_head import FormatTrial, LogHead, read_head
-from ragwatch.commands.log_routes import log_routes, refused_lines
+from ragwatch.commands.log_head import MAX_SHOWN, FormatTrial, LogHead, as_read, log_routes, read_head, refused_lines
 from ragwatch.commands.map_join import JoinGuess, guess_join, join_yaml
 from ragwatch.commands.options.running import MapArguments
 from ragwatch.commands.record_files import Rejects
@@ -117,7 +115,10 @@ def print_source(files: Sequence[BinaryIO]) -> int:
     for name, log in logs:
         if len(logs) > 1:
             click.echo(f"# {printable(name)}")
-        codes.append(_map(name, log))
+        proposal = _proposal(name, log)
+        if proposal is not None:
+            click.echo("\n".join(_yaml(proposal, log)))
+        codes.append(DRAFT if proposal is None else proposal.code)
     return max(codes)
 
 
@@ -144,9 +145,7 @@ Choose = Callable[[str, Sequence[Candidate]], "Candidate | None"]
 def propose_source(files: Sequence[BinaryIO], choose: Choose | None = None) -> SourceProposal | None:
     """Return what reads some logs as one source; None if they hold no record, which standard error then explains.
 
-    Args:
-        files: The logs.
-        choose: Asks which field is a part, where that is not clear; None to ask nothing.
+    `choose` asks which field is a part, where that is not clear.
     """
     logs = _read_heads(files)
     join = _join_of(logs)
@@ -191,21 +190,7 @@ def _read_heads(files: Sequence[BinaryIO]) -> list[tuple[str, LogHead]]:
 
 def _join_of(logs: Sequence[tuple[str, LogHead]]) -> JoinGuess | None:
     heads = [log for _, log in logs]
-    return None if any(_is_read(log) for log in heads) else guess_join(heads)
-
-
-def _is_read(log: LogHead) -> bool:
-    """Whether records of a log can be read as they are."""
-    return bool(guess(log.bare).share)
-
-
-def _map(name: str, log: LogHead) -> int:
-    """Print what is proposed for one log."""
-    proposal = _proposal(name, log)
-    if proposal is None:
-        return DRAFT
-    click.echo("\n".join(_yaml(proposal, log)))
-    return proposal.code
+    return None if any(guess(log.bare).share for log in heads) else guess_join(heads)
 
 
 def _proposal(name: str, log: LogHead) -> _Proposal | None:

@@ -12,7 +12,7 @@ import orjson
 
 from ragwatch.commands.log_head import LogHead
 from ragwatch.errors import FormatError
-from ragwatch.formats import CUSTOM, FORMATS, TRACES, build, names
+from ragwatch.formats import CUSTOM, FORMATS, TRACES, build, fields, names
 from ragwatch.formats.expressions import extractor
 from ragwatch.formats.guess import FormatGuess, guess
 from ragwatch.formats.log_fields import log_fields
@@ -189,9 +189,7 @@ def _shape(record: Mapping[str, object]) -> frozenset[str]:
 
 
 def _at(record: Mapping[str, object], path: str) -> object:
-    value: object = record
-    for key in [path.strip('"')] if path.startswith('"') else path.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
+    value = fields.at(record, [path.strip('"')] if path.startswith('"') else path.split("."))
     return value if isinstance(value, (str, int)) and not isinstance(value, bool) and value != "" else None
 
 

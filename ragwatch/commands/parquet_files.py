@@ -88,13 +88,7 @@ class ParquetDataset:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other runs out of the directory, and delete what ended ones have left.
-
-        Raises:
-            StoreError: Another run writes to it.
-            ConfigError: It cannot be made.
-            OSError: It cannot be written.
-        """
+        """Keep other runs out of the directory, with `StoreError`, and delete what ended ones have left."""
         table = self._folder / TABLE
         try:
             table.mkdir(parents=True, exist_ok=True)
@@ -112,15 +106,8 @@ class ParquetDataset:
     def add_day(self, reader: DayReader, day: int, until_seq: int, routes: frozenset[str]) -> Written:
         """Add the verdicts of a day, given in days since 1970-01-01, that its files lack.
 
-        Args:
-            reader: Reads the verdicts.
-            day: The day.
-            until_seq: Sequence number of the last verdict to add.
-            routes: Routes to add; all if empty.
-
-        Raises:
-            StoreError: A file is of another store, or of other options, or the store cannot be read.
-            OSError: A file cannot be read or written.
+        Those after the sequence number `until_seq` are left to the next run; no routes are all routes. `StoreError` if
+        a file is of another store, or of other options.
         """
         written = Written()
         for route, seqs in reader.of_day(day, until_seq).items():
@@ -210,11 +197,7 @@ class ParquetDataset:
             yield group
 
     def _opened(self, path: Path, reader: DayReader) -> ParquetFile | None:
-        """Open an existing file; None if there is none.
-
-        Raises:
-            StoreError: It cannot be added to.
-        """
+        """Open an existing file; None if there is none, `StoreError` if it cannot be added to."""
         if not path.exists():
             return None
         try:
@@ -246,14 +229,11 @@ def _settings_of(file: ParquetFile) -> dict[str, str]:
 
 def _chars(values: Iterable[object]) -> int:
     """Roughly the number of characters in values."""
-    return sum(
-        len(value) if isinstance(value, str) else _chars(_inner(value)) if isinstance(value, list | dict) else 8
-        for value in values
-    )
-
-
-def _inner(value: list[object] | dict[str, object]) -> Iterable[object]:
-    return value.values() if isinstance(value, dict) else value
+    total = 0
+    for value in values:
+        inner = value.values() if isinstance(value, dict) else value
+        total += len(inner) if isinstance(inner, str) else _chars(inner) if isinstance(inner, Iterable) else 8
+    return total
 
 
 def _field(arrow: ModuleType, column: Column) -> Field:

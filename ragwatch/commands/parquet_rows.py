@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ragwatch.core.sample import SampleRecord
+from ragwatch.core.sample import SampleRecord, value_at
 from ragwatch.core.verdict_line import ClaimRecord, VerdictRecord
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.references import ReferenceQuantity
@@ -212,19 +212,9 @@ def _metadata(metadata: Mapping[str, object], keys: Sequence[str]) -> list[tuple
     """Return the values of chosen keys as texts; None if none is chosen."""
     if not keys:
         return None
-    values = ((key, _value_at(metadata, key)) for key in keys)
-    return [(key, _valid(_as_text(value)) or "") for key, value in values if value is not None]
-
-
-def _value_at(metadata: Mapping[str, object], path: str) -> object:
-    """Return the value under a key, or else under a path of keys such as `user.tier`."""
-    if path in metadata:
-        return metadata[path]
-    value: object = metadata
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
-def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    texts = []
+    for key in keys:
+        if (value := value_at(metadata, key)) is not None:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+            texts.append((key, _valid(text) or ""))
+    return texts

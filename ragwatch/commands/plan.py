@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from ragwatch.commands.given import seconds_of
 from ragwatch.commands.options.offline import PlanArguments
 from ragwatch.commands.replay import read_answers
 from ragwatch.config import load
@@ -21,7 +22,6 @@ from ragwatch.config.drift import DriftOptions
 from ragwatch.core.power import PowerAnswer, PowerQuestion
 from ragwatch.core.power import plan as planned
 from ragwatch.core.sample import OTHER
-from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.telemetry import configure_logging
@@ -42,13 +42,10 @@ def plan(given: PlanArguments) -> int:
     for option, value, most in (("--per-day", given.per_day, MAX_PER_DAY), ("--price", given.price, MAX_PRICE)):
         if value > most:
             raise ConfigError(f"{option} {value:g}: is too much; write a number up to {most:,.0f}")
-    limit = _hours(given.within)
+    limit = None if given.within is None else seconds_of("--within", given.within) / _HOUR
     options, detectors = _drift_options(given.path)
-    past = (
-        simulated_scores(given.mean)
-        if given.scores is None
-        else _past_scores(given.scores, quantity_of(given.quantity))
-    )
+    file, quantity = given.scores, quantity_of(given.quantity)
+    past = simulated_scores(given.mean) if file is None else _past_scores(file, quantity)
     if not past:
         click.echo(f"no scores in {given.scores}", err=True)
         return NOT_ENOUGH_DATA
@@ -66,10 +63,13 @@ def plan(given: PlanArguments) -> int:
         )
         answers[rate] = planned(question, past, random.Random(_SEED).random, runs=_RUNS)  # noqa: S311 - a simulation
     best = None if limit is None else next((rate for rate, answer in answers.items() if _in_time(answer, limit)), None)
-    usd, half_width = REFERENCE_READINGS * given.price, _reference_half_width(past)
+    usd = REFERENCE_READINGS * given.price
+    # Of the 95 % interval of the mean of as many scores, which a cheaper judge can make narrower only.
+    half_width = NormalDist().inv_cdf(0.975) * pstdev(past) / math.sqrt(REFERENCE_READINGS)
     if given.as_json:
         reference = {"readings": REFERENCE_READINGS, "usd": usd, "half_width": half_width}
-        click.echo(json.dumps(_summary(answers, best) | {"reference": reference}))
+        rates = [{"probability": rate, **asdict(answer)} for rate, answer in answers.items()]
+        click.echo(json.dumps({"rates": rates, "lowest_probability": best, "reference": reference}))
     else:
         _show(answers, best, given.drop)
         click.echo(
@@ -110,11 +110,7 @@ def _drift_options(path: Path | None) -> tuple[DriftOptions, int]:
 
 
 def _tolerance(scores: Sequence[float], options: DriftOptions) -> float:
-    """Distance from the mean to the baseline learned from such scores: confidence bound and tolerance together.
-
-    Raises:
-        ConfigError: The variance is too high for a baseline.
-    """
+    """Distance from the mean to the baseline learned from such scores: confidence bound and tolerance together."""
     mean, square, n = fmean(scores), fmean(score * score for score in scores), float(options.reference)
     scheme = options.rules("", "", (OTHER,), {}).scheme(Quantity.FAITHFULNESS, OTHER)
     baseline = scheme.baseline((n, n, mean * n, n, mean * n, square * n, 1.0))
@@ -123,26 +119,8 @@ def _tolerance(scores: Sequence[float], options: DriftOptions) -> float:
     return mean - baseline
 
 
-def _hours(within: str | None) -> float | None:
-    try:
-        seconds = None if within is None else duration_seconds(within)
-    except ValueError as error:
-        raise ConfigError(f"--within: {error}") from error
-    return None if seconds is None else float(str(seconds)) / _HOUR
-
-
-def _reference_half_width(scores: Sequence[float]) -> float:
-    """Half-width of the 95 % interval of the mean of as many scores, which a cheaper judge can make narrower only."""
-    return NormalDist().inv_cdf(0.975) * pstdev(scores) / math.sqrt(REFERENCE_READINGS)
-
-
 def _in_time(answer: PowerAnswer, hours: float) -> bool:
     return answer.delay_hours is not None and answer.delay_hours <= hours
-
-
-def _summary(answers: dict[float, PowerAnswer], best: float | None) -> dict[str, object]:
-    rates = [{"probability": rate, **asdict(answer)} for rate, answer in answers.items()]
-    return {"rates": rates, "lowest_probability": best}
 
 
 def _show(answers: dict[float, PowerAnswer], best: float | None, drop: float) -> None:

@@ -10,7 +10,7 @@ from math import floor
 
 import click
 
-from ragwatch.commands.state_reader import state_reader
+from ragwatch.commands.state_reader import score_rows, state_reader
 from ragwatch.config import Config
 from ragwatch.config.drift import lowest_probability
 from ragwatch.core.estimate import Addends
@@ -26,7 +26,6 @@ from ragwatch.rules import RulePlan
 from ragwatch.stores.store_base import StoreBase
 
 WEEK = 7 * 86400.0
-_PAGE_ROWS = 5000
 _STEP = 900.0
 
 
@@ -55,9 +54,6 @@ def show(config: Config, plan: RulePlan) -> int:
     """Print the proposals as YAML, and as comments what they would have paged. Returns 3 if there is no baseline.
 
     What would have paged last week is a comment as a whole: nobody but the operator knows whether something was broken.
-
-    Raises:
-        ConfigError: Baselines are of another judge than thresholds.
     """
     if plan.watcher != plan.judge:
         raise ConfigError(
@@ -83,13 +79,10 @@ def show_proposals(proposals: Sequence[Proposal]) -> None:
             line = f"      {proposal.quantity}: {proposal.threshold:g}"
             if proposal.pages:  # of unchanged traffic, it would page again
                 line = f"      # not proposed unless those were incidents: {line.strip()}"
-            click.echo(f"{line:<40}  # last week: {_pages(proposal.pages)}{_configured(proposal)}")
-
-
-def _configured(proposal: Proposal) -> str:
-    if proposal.configured is None:
-        return "; no threshold now"
-    return f"; now {proposal.configured:g}: {_pages(proposal.configured_pages)}"
+            now = "no threshold now"
+            if proposal.configured is not None:
+                now = f"now {proposal.configured:g}: {_pages(proposal.configured_pages)}"
+            click.echo(f"{line:<40}  # last week: {_pages(proposal.pages)}; {now}")
 
 
 def _pages(times: Sequence[float]) -> str:
@@ -100,11 +93,7 @@ def _pages(times: Sequence[float]) -> str:
 
 
 def proposals_of(config: Config, plan: RulePlan, store: StoreBase) -> Iterator[Proposal]:
-    """A proposal for each stored baseline.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+    """A proposal for each stored baseline."""
     state = store.recall(KIND)
     if state is None:
         return
@@ -112,7 +101,10 @@ def proposals_of(config: Config, plan: RulePlan, store: StoreBase) -> Iterator[P
     probability = next(judge.place.probability for judge in config.judges if judge.place.name == plan.watcher)
     lowest = {route: lowest_probability(sampling, route, probability) for route in routes}
     rules = config.settings.drift.rules(plan.watcher, str(state["version"]), routes, lowest)
-    rows = [row for row in _rows(store) if row.judge == plan.watcher and row.scores is not None]
+    stored = score_rows(store)
+    newest = max((row.at for row in stored), default=0.0)
+    scored = (row for row in stored if row.judge == plan.watcher and row.scores is not None)
+    rows = sorted((row for row in scored if row.at > newest - WEEK), key=lambda row: row.at)
     for quantity, route in rules.cells:
         stream = rules.stream(quantity, route)
         try:
@@ -140,24 +132,8 @@ def _rounded(baseline: float, quantity: Quantity) -> float:
     return 1.0 - floor((1.0 - baseline) * 100) / 100 if quantity in LOW_IS_GOOD else floor(baseline * 100) / 100
 
 
-def _rows(store: StoreBase) -> Iterator[ScoreRow]:
-    """Score rows of the last week, counted from the newest."""
-    rows: list[ScoreRow] = []
-    while page := store.window(rows[-1].seq if rows else 0, 0.0, _PAGE_ROWS):
-        rows += page
-    newest = max((row.at for row in rows), default=0.0)
-    yield from sorted((row for row in rows if row.at > newest - WEEK), key=lambda row: row.at)
-
-
 def pages(rows: Iterable[ScoreRow], quantity: Quantity, threshold: float, plan: RulePlan) -> tuple[float, ...]:
-    """Times at which RagwatchQualityBad would have begun, looking every quarter of an hour.
-
-    Args:
-        rows: Of one route, in order of time.
-        quantity: Quantity.
-        threshold: Worst acceptable mean.
-        plan: Its window, confidence and minimum of samples.
-    """
+    """Times at which RagwatchQualityBad would have begun, looking every quarter of an hour at rows in order of time."""
     scored = [(row.at, row.scores[quantity], row.probability) for row in rows if row.scores and quantity in row.scores]
     known = deque((at, value, probability) for at, value, probability in scored if value is not None)
     window: deque[tuple[float, float, float]] = deque()

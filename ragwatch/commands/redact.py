@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import Counter
-from pathlib import Path
 
 import click
 
@@ -27,7 +26,7 @@ def redact(given: RedactArguments) -> int:
     if len(data) > MAX_BYTES:
         raise click.UsageError(f"{name}: is larger than {MAX_BYTES >> 20} MiB; split it")
     text = data.decode("utf-8", "replace")
-    redactor = _redactor(given.path)
+    redactor = (None if given.path is None else load(given.path).settings.redaction.redactor()) or Redactor()
     rows = list(_rows(text, redactor.findings(text)))
     counts = Counter(str(row["rule"]) for row in rows)
     if given.as_json:
@@ -39,12 +38,6 @@ def redact(given: RedactArguments) -> int:
             click.echo(f"{rule}: {times}", err=True)
         click.echo(f"{len(rows)} values would be redacted" if rows else "nothing would be redacted", err=True)
     return 1 if rows else 0
-
-
-def _redactor(path: Path | None) -> Redactor:
-    """The redactor of a configuration, with its rules; the default one if there is none, or if it is off there."""
-    redactor = None if path is None else load(path).settings.redaction.redactor()
-    return redactor or Redactor()
 
 
 def _rows(text: str, findings: list[Finding]) -> list[dict[str, object]]:

@@ -57,9 +57,6 @@ def plan_of(reader: RejudgeReader, query: RejudgeQuery, size: int | None) -> Rej
     lowest hashes of their keys, whatever was read before. So a run continues an earlier one, and the share is right
     for both. They are read in the order of these hashes, so that also a part of them is a random sample; without a
     size, the newest answers are read first.
-
-    Raises:
-        StoreError: The store cannot be read.
     """
     candidates = reader.rejudge_candidates(query)
     assigned: Counter[str] = Counter()
@@ -112,18 +109,7 @@ class RejudgeCost:
 
 
 def cost_of(config: Config, judge: JudgeConfig, examples: Sequence[Draw], answers: int) -> RejudgeCost:
-    """Estimate the cost of reading some answers.
-
-    Args:
-        config: The configuration.
-        judge: Its judge that is to read.
-        examples: Some of the answers.
-        answers: Number of answers.
-
-    Raises:
-        ConfigError: The judge cannot be built as configured.
-        StoreError: The store cannot be read.
-    """
+    """Estimate what it costs to have so many answers read, from past readings and from examples of the answers."""
     if not isinstance(judge.options, HasDeadline):  # called over no network; a model need not be loaded to know that
         return RejudgeCost()
     built = build_judge(judge, config.settings.criterion_rules)
@@ -158,7 +144,11 @@ def describe(plan: RejudgePlan, cost: RejudgeCost, caps: Sequence[SpendingCap], 
     share = "" if plan.share >= 1.0 else f", {100 * plan.share:.3g} % of those not assigned, chosen at random"
     yield f"  {len(plan.keys)} are to be read{share}"
     yield f"cost: {cost}"
-    limits = [f"{_amount(cap)} in {cap.seconds / _HOURS:g} h" for cap in caps]
+    limits = []
+    for cap in caps:
+        amounts = ((cap.usd, "g", "USD"), (cap.tokens, "", "tokens"))
+        texts = (f"{amount:{form}} {unit}" for amount, form, unit in amounts if amount is not None)
+        limits.append(f"{' and '.join(texts)} in {cap.seconds / _HOURS:g} h")
     if limits and plan.keys:
         yield f"budget of the judge, for this and its other readings: {', '.join(limits)}"
 
@@ -166,10 +156,7 @@ def describe(plan: RejudgePlan, cost: RejudgeCost, caps: Sequence[SpendingCap], 
 def require_other(config: Config, name: str, of: str | None) -> tuple[JudgeConfig, str]:
     """Return the judge that is to read, and the name of the judge whose answers it is to read.
 
-    The latter need not be configured any more.
-
-    Raises:
-        ConfigError: The judge is not configured, or they are the same.
+    The latter need not be configured any more. `ConfigError` if the judge is not configured, or they are the same.
     """
     judges = {judge.place.name: judge for judge in config.judges}
     if name not in judges:
@@ -191,8 +178,3 @@ def _versions(counts: Counter[str]) -> str:
 
 def _instant(at: float) -> str:
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def _amount(cap: SpendingCap) -> str:
-    parts = [] if cap.usd is None else [f"{cap.usd:g} USD"]
-    return " and ".join([*parts, *([] if cap.tokens is None else [f"{cap.tokens} tokens"])])

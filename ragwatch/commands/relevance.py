@@ -27,11 +27,7 @@ _RETRIEVED = "retrieved_ids"
 
 
 def read_qrels(path: Path) -> Qrels:
-    """Read a file of relevance judgements.
-
-    Raises:
-        ConfigError: It cannot be read, or a line is not in the format of TREC or BEIR.
-    """
+    """Read a file of relevance judgements in the format of TREC or BEIR."""
     try:
         if path.stat().st_size > MAX_QRELS_BYTES:
             raise ConfigError(f"--qrels {path}: larger than {MAX_QRELS_BYTES} bytes; leave out queries without a row")
@@ -86,15 +82,9 @@ class RelevanceCases:
         return bool(self._qrels) and fields.identity(fields.first(record, fields.ID_KEYS)[1], "id") in self._qrels
 
     def add(self, sample: Sample, route: str, redact: Callable[[Sample], Sample]) -> Sample | None:
-        """Add a sample if it has relevance judgements.
+        """Add a sample if it has relevance judgements; `redact` is for reports.
 
-        Args:
-            sample: The sample.
-            route: Its route.
-            redact: Redacts it for reports.
-
-        Returns:
-            The sample with its relevance judgements; None if there is nothing to judge, because it has no answer.
+        Returns it with these judgements; None if there is nothing to judge, because it has no answer.
         """
         if sample.id in self._qrels:
             self._used.add(sample.id)

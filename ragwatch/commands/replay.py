@@ -112,12 +112,7 @@ def read_answers(path: Path, quantities: Iterable[Quantity] = tuple(Quantity)) -
     ignored; scores may also be in an object `scores`, as in the output of `ragwatch judge`. A header without rows gives
     no answers.
 
-    Args:
-        path: The file.
-        quantities: Quantities that may be columns.
-
-    Raises:
-        ConfigError: The file cannot be read; or names the first invalid row.
+    `ConfigError` names the first invalid row.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -186,11 +181,6 @@ def _ratio(value: object, name: str) -> float | None:
         if 0.0 <= number <= 1.0:
             return number
     raise ValueError(f"{name}: must be a number from 0 to 1, or empty, not {excerpt(value)}")
-
-
-def routes_of(answers: Iterable[ScoredAnswer]) -> tuple[str, ...]:
-    """All routes, in order of appearance."""
-    return tuple(dict.fromkeys(answer.route for answer in answers))
 
 
 def lowest_probabilities(answers: Iterable[ScoredAnswer]) -> dict[str, float]:

@@ -57,7 +57,8 @@ def _change_case(name: str, one: ChangeLine, lost: Sequence[str]) -> Element:
 
 def lost_lines(lost: Sequence[LostLine], since: str = "since the baseline") -> list[str]:
     """Names the questions that lost most, with their scores before and now."""
-    return _listed(f"{len(lost)} questions lost {since}, those that lost most first:", [_lost(one) for one in lost])
+    rows = [f"{_place(one)}: {_losses(one)}" for one in lost]
+    return _listed(f"{len(lost)} questions lost {since}, those that lost most first:", rows)
 
 
 def unsupported_lines(line: GateLine) -> list[str]:
@@ -82,10 +83,6 @@ def _missing(one: StatementLine) -> str:
     text = " ".join(one["text"].split())
     words = ", ".join(one["missing"])
     return f'"{text}"' if words in ("", one["text"]) else f'"{text}" (no context has: {words})'
-
-
-def _lost(one: LostLine) -> str:
-    return f"{_place(one)}: {_losses(one)}"
 
 
 def _place(one: LostLine | ReferenceLine, *, linked: bool = True) -> str:

@@ -12,17 +12,16 @@ from functools import partial
 from pathlib import Path
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from ragwatch.commands.canary import run_suites
+from ragwatch.commands.canary import built_suites, run_suites
 from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.input_files import InputFiles
 from ragwatch.commands.options.offline import RolloutArguments
-from ragwatch.commands.samples import SampleFiles, judge_named, read_samples
+from ragwatch.commands.samples import SampleFiles, judge_named, read_all
 from ragwatch.commands.state_reader import retention_warning, state_reader, user_scores, verdicts
-from ragwatch.commands.terminal import escape_line
+from ragwatch.commands.terminal import compact_table, escape_line
 from ragwatch.commands.variants import live_variants
 from ragwatch.config import Config, load
 from ragwatch.config.rollout import FeedbackOptions, JudgedOptions, LiveOptions, OfflineOptions, RolloutOptions
@@ -47,10 +46,9 @@ from ragwatch.core.rollout import (
     rankings_of,
 )
 from ragwatch.core.sample import Sample, SampleRecord
-from ragwatch.core.verdict import Judged, Verdict
-from ragwatch.daemon.state_secret import readable_secret
-from ragwatch.daemon.suites import suite_of
+from ragwatch.core.verdict import Judged
 from ragwatch.errors import ConfigError
+from ragwatch.formats import fields
 from ragwatch.model.quantities import quantity_of
 from ragwatch.ports import Query, StoredVerdict
 from ragwatch.telemetry import configure_logging
@@ -110,13 +108,7 @@ _NUMBERS = {step: number for number, step in enumerate(RolloutStep, start=1)}
 
 
 class Rollout:
-    """The stages of a configured rollout.
-
-    Args:
-        config: The configuration.
-        options: Its section `rollout`.
-        folder: Folder that paths are relative to.
-    """
+    """The stages of a configured rollout; its paths are relative to the folder."""
 
     def __init__(self, config: Config, options: RolloutOptions, folder: Path) -> None:
         self._config = config
@@ -125,12 +117,7 @@ class Rollout:
         self._confidence = config.settings.estimates.confidence
 
     def reports(self) -> list[StageReport]:
-        """Run the stages up to the first one that B does not pass.
-
-        Raises:
-            ConfigError: A file, suite or variant of the section does not exist.
-            StoreError: There is no state to read.
-        """
+        """Run the stages up to the first one that B does not pass."""
         options = self._options
         stages: dict[RolloutStep, Callable[[], StageReport] | None] = {
             RolloutStep.OFFLINE: None if options.offline is None else partial(self._offline, options.offline),
@@ -153,9 +140,9 @@ class Rollout:
 
     def _rankings(self, side: str, name: str, k: int) -> dict[str, Ranking]:
         """Return the rankings of a suite, which is run now, or of a recorded run."""
-        suites = {suite.place.suite: suite for suite in self._config.canaries}
+        suites = [suite.place.suite for suite in self._config.canaries]
         if name in suites:
-            suite = suite_of(suites[name], readable_secret(self._config.settings.state))
+            (suite,) = built_suites(self._config, name)
             (report,) = run_async(run_suites([replace(suite, ks=tuple(sorted({*suite.ks, k})))]))
             return rankings_of({"suites": [suite_line(report)]}, k)
         try:
@@ -186,7 +173,7 @@ class Rollout:
         keys = [[_key(sample) for sample in side] for side in samples]
         picked = pick_questions(keys[0], keys[1], questions)
         first, second = (
-            self._read(files, [sample for sample in side if _key(sample) in chosen])
+            run_async(read_all(files, [[one for one in side if _key(one) in chosen]], judge_named(self._config, None)))
             for side, chosen in zip(samples, picked, strict=True)
         )
         unjudged = sum(not isinstance(verdict, Judged) for verdict in (*first, *second))
@@ -203,9 +190,6 @@ class Rollout:
             raise ConfigError(
                 f"rollout.judged.{side}: {path} cannot be read: {error.strerror}; name a log of answers"
             ) from error
-
-    def _read(self, files: SampleFiles, samples: Iterable[Sample]) -> list[Verdict]:
-        return run_async(read_samples(files, samples, judge_named(self._config, None)))
 
     def _live(self, options: LiveOptions) -> StageReport:
         self._config.require_texts("the live stage of a rollout")  # metadata is deleted with the texts
@@ -270,7 +254,7 @@ class Rollout:
             said is not None and field in FIELDS and not self._config.settings.feedback.field
         ):
             return said
-        given = _inside(metadata, feedback.field)
+        given = fields.at(metadata, feedback.field.split(".")[1:])  # behind `metadata`
         score = None if given is None else feedback_score(given, feedback.worst, feedback.best)
         if given is not None and score is None:
             counts["have feedback that is neither thumbs nor a number of the scale"] += 1
@@ -279,14 +263,6 @@ class Rollout:
 
 def _key(sample: Sample) -> str:
     return key_of(sample.question, sample.id, sample.user_turns)
-
-
-def _inside(metadata: Mapping[str, object], field: str) -> object:
-    """Return the value under a path such as `metadata.thumbs`; None if there is none."""
-    value: object = metadata
-    for name in field.split(".")[1:]:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
 
 
 def rollout(given: RolloutArguments) -> int:
@@ -320,9 +296,7 @@ def _show(reports: Iterable[StageReport], a: str, b: str) -> None:
 
 
 def _table(metrics: Iterable[Measured]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # eight columns fit into 80 characters
-    for name in ("metric", "A", "B", "B - A", "interval", "n A", "n B", ""):
-        table.add_column(name, no_wrap=True)
+    table = compact_table("metric", "A", "B", "B - A", "interval", "n A", "n B", "")
     for metric in metrics:
         change = metric.change
         table.add_row(

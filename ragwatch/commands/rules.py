@@ -1,14 +1,15 @@
-"""`ragwatch rules`: writes the Prometheus rules for a configuration."""
+"""`ragwatch rules`: writes the Prometheus rules and the Grafana dashboards for a configuration."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from types import MappingProxyType
 
 import click
 
-from ragwatch.commands.dashboards import write_dashboards
 from ragwatch.commands.options.administration import RulesArguments
 from ragwatch.commands.proposals import show
 from ragwatch.commands.terminal import file_name_in_errors
@@ -17,7 +18,12 @@ from ragwatch.config.canaries import SuitePlace
 from ragwatch.config.web import is_local
 from ragwatch.daemon.schedule import trigger_of
 from ragwatch.errors import ConfigError
+from ragwatch.model.quantities import Quantity
+from ragwatch.ports.capabilities import record_rules
 from ragwatch.rules import Links, RulePlan, operator, prometheus, yaml_text
+from ragwatch.rules.dashboards import PLACEHOLDER, SQL_FILE, BoardPlan, Feature, Json, boards, sql_board
+from ragwatch.rules.promql import span
+from ragwatch.stores.postgres.options import Options as PostgresOptions
 
 _ANY_DAY = datetime(2001, 1, 1, tzinfo=UTC)
 _YEAR_SECONDS = 366 * 86400.0
@@ -62,11 +68,7 @@ def link_warning(pages: str | None) -> str | None:
 
 
 def plan_of(config: Config) -> RulePlan:
-    """The plan of rules and alerts for a configuration.
-
-    Raises:
-        ConfigError: The judge in `alerts.judge` is not configured.
-    """
+    """The plan of rules and alerts for a configuration; `ConfigError` if the judge in `alerts.judge` is unknown."""
     settings = config.settings
     options = settings.alerts
     judges = [judge.place.name for judge in config.judges]
@@ -129,3 +131,73 @@ def longest_interval(place: SuitePlace) -> float:
         if (run - first).total_seconds() > _YEAR_SECONDS:
             break
     return longest + place.jitter
+
+
+_FREE = frozenset({"lexical", "local", "detector"})
+
+
+def write_dashboards(config: Config, plan: RulePlan, folder: Path) -> None:
+    """Write the dashboards to a directory, as Grafana's provisioning and import read them."""
+    if plan.links.pages is None:
+        click.echo(f"web.external_url is not set: links of the dashboards lead to {PLACEHOLDER} until it is", err=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    shown = board_plan_of(config, plan)
+    texts = dashboard_files(shown)
+    options = config.store.options
+    if isinstance(options, PostgresOptions):
+        schema = f"{options.database_schema}_views"
+        texts[SQL_FILE] = _text(sql_board(pages=shown.pages, schema=schema, judge=shown.judge))
+    for name, text in texts.items():
+        with file_name_in_errors(str(folder / name)):
+            (folder / name).write_text(text, encoding="utf-8")
+        click.echo(f"wrote {folder / name}", err=True)
+
+
+def dashboard_files(plan: BoardPlan) -> dict[str, str]:
+    """Text of the dashboards, by file name."""
+    return {name: _text(board) for name, board in boards(plan).items()}
+
+
+def stored_dashboard() -> str:
+    """Text of the dashboard for a PostgreSQL store, with the defaults."""
+    return _text(sql_board())
+
+
+def _text(board: Json) -> str:
+    return json.dumps(board, indent=1, ensure_ascii=False) + "\n"
+
+
+def board_plan_of(config: Config, plan: RulePlan) -> BoardPlan:
+    """The plan of the dashboards for a configuration; that of its rules names the judge and the window."""
+    return BoardPlan(
+        pages=(plan.links.pages or PLACEHOLDER).rstrip("/"),
+        judge=plan.judge,
+        window=span(plan.window),
+        quantities=frozenset(
+            quantity
+            for judge in config.judges
+            for quantity in (Quantity if judge.place.quantities is None else judge.place.quantities)
+            if judge.kind not in quantity.row.unread_by
+        ),
+        features=frozenset({*_features(config), Feature.LABELS}),
+        optional=frozenset({Feature.LABELS}),
+    )
+
+
+def _features(config: Config) -> Iterator[Feature]:
+    rules = [record_rules(source.options) for source in config.sources]
+    has = {
+        Feature.PAID: any(judge.kind not in _FREE for judge in config.judges),
+        Feature.BUDGET: any(judge.place.budget.caps for judge in config.judges),
+        Feature.REPEAT: any(judge.place.repeat > 0 for judge in config.judges),
+        Feature.KNOWN_BAD: any(judge.place.known_bad > 0 for judge in config.judges),
+        Feature.ANCHORS: bool(config.anchors),
+        Feature.CANARIES: bool(config.canaries),
+        Feature.MIXED: any(rule.where is not None or rule.prefix is not None for rule in rules),
+        Feature.JOINED: any(source.kind == "join" for source in config.sources),
+        Feature.TRACES: any(source.kind == "otlp" for source in config.sources),
+        Feature.EXPORT: config.settings.export.otlp is not None,
+        Feature.SEGMENTS: bool(config.settings.segments),
+        Feature.CRITERIA: bool(config.settings.criterion_rules),
+    }
+    return (feature for feature, is_there in has.items() if is_there)

@@ -15,19 +15,19 @@ import click
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
+from ragwatch.commands.given import settings_of
 from ragwatch.commands.input_files import InputFiles, LineParser
 from ragwatch.commands.record_files import Rejects, records
 from ragwatch.commands.relevance import RelevanceCases
 from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import Config, JudgeConfig, judge_of
-from ragwatch.config.text import resolve_secrets, value_of
+from ragwatch.config.text import resolve_secrets
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.sample import Draw, Sample, SkipReason
 from ragwatch.core.sampling import key_of
 from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.feedback import is_feedback
-from ragwatch.formats.log_reader import LogReader
 from ragwatch.formats.record import Parsed, parse
 from ragwatch.formats.selection import expanded
 from ragwatch.formats.shape import Record
@@ -49,9 +49,7 @@ _QUESTIONS = frozenset({"query", "user_query", "user_input", "prompt", "input", 
 class SampleFiles:
     """Reads samples from files. Counts rejected rows, and reports each kind of error once on stderr.
 
-    Args:
-        inputs: How to read the files.
-        relevance: Collects the test cases with relevance judgements; None to read samples with an answer only.
+    Without a collector of test cases with relevance judgements, only samples with an answer are read.
 
     Attributes:
         rejected: Rejected rows by reason.
@@ -67,10 +65,15 @@ class SampleFiles:
         self.skipped: Counter[SkipReason] = Counter()
         self.lost: Counter[str] = Counter()
 
+    def of_streams(self, streams: Iterable[BinaryIO]) -> Iterator[Iterator[Sample]]:
+        """The samples of each stream."""
+        return (self.samples(getattr(stream, "name", "stdin"), stream) for stream in streams)
+
     def samples(self, name: str, stream: BinaryIO) -> Iterator[Sample]:
         """The samples of one stream that a judge has to read, in order."""
         folder, rejects = Path(name).parent, Rejects()
         reader, redact = self._inputs.reader(name), self._inputs.redact
+        complete = None if self._relevance is None else self._relevance.complete  # such a row needs no answer
         for number, parsed in _parsed(name, stream, self._inputs.parser(name)):
             try:
                 if isinstance(parsed, FormatError):
@@ -80,7 +83,9 @@ class SampleFiles:
                     continue
                 if is_feedback(parsed[0]):  # no answer, but what a user says of one
                     continue
-                sample = self._read(reader, self._complete(parsed[0], folder), f"{name}:{number}")
+                record = self._complete(parsed[0], folder)
+                sample, lost = reader.read_without_wrong_fields(record, f"{name}:{number}", complete)
+                self.lost.update(one.name for one in lost)
             except FormatError as error:
                 self.rejected[error.reason] += 1
                 rejects.add(number, error)
@@ -98,13 +103,6 @@ class SampleFiles:
     def waiting(self) -> int:
         """Parts of requests, of a source of kind join, without the others."""
         return self._inputs.waiting
-
-    def _read(self, reader: LogReader, record: Record, fallback_id: str) -> Sample:
-        """Convert a record to a sample; one with relevance judgements needs no answer."""
-        complete = None if self._relevance is None else self._relevance.complete
-        sample, lost = reader.read_without_wrong_fields(record, fallback_id, complete)
-        self.lost.update(one.name for one in lost)
-        return sample
 
     def draw(self, sample: Sample) -> Draw:
         """Make a draw of a sample, with inclusion probability 1."""
@@ -170,35 +168,11 @@ def _with_file_name(items: Iterator[Item], name: str) -> Iterator[Item]:
         yield from items
 
 
-def judge_of_kind(kind: str, settings: Sequence[str] = ()) -> Judge:
-    """Build a judge of a kind, with options as in a configuration file.
-
-    Args:
-        kind: One of `judges.KINDS`.
-        settings: Options of the kind, each as `KEY=VALUE`.
-
-    Raises:
-        ConfigError: A setting is invalid, or the judge cannot be built with them.
-    """
-    item: dict[str, object] = {"name": kind, "kind": kind}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise ConfigError(f"--set {setting}: is not KEY=VALUE, such as support=0.5")
-        item[key] = value_of(value)
-    return build_judge(judge_of(resolve_secrets(item, Path.cwd())))
-
-
 def judge_named(config: Config | None, name: str | None, settings: Sequence[str] = ()) -> Judge:
     """Build the judge that a command line names.
 
-    Args:
-        config: Its judges take precedence over kinds.
-        name: A configured judge, or a kind; None for the first configured one, else `lexical`.
-        settings: Options of a kind, each as `KEY=VALUE`.
-
-    Raises:
-        ConfigError: There is no judge of this name, or `settings` are given for a configured one.
+    The name is a configured judge or else a kind, with settings as `KEY=VALUE`; None is the first configured one, else
+    `lexical`. `ConfigError` if there is no such judge, or settings are given for a configured one.
     """
     configured = {} if config is None else {judge.place.name: judge for judge in config.judges}
     if name is None:
@@ -212,18 +186,14 @@ def judge_named(config: Config | None, name: str | None, settings: Sequence[str]
     if name not in KINDS:
         names = ", ".join(dict.fromkeys([*configured, *sorted(KINDS)]))
         raise ConfigError(f"--judge {name}: is neither a configured judge nor a kind; use one of: {names}")
-    return judge_of_kind(name, settings)
+    item = {"name": name, "kind": name, **settings_of(settings, "support=0.5")}
+    return build_judge(judge_of(resolve_secrets(item, Path.cwd())))
 
 
 def build_judge(config: JudgeConfig, criteria: tuple[Criterion, ...] = ()) -> Judge:
     """Build a configured judge for use without a daemon, with a budget in memory.
 
-    Args:
-        config: The judge.
-        criteria: The configured criteria, which it reads whatever its quantities are.
-
-    Raises:
-        ConfigError: It cannot be built as configured.
+    It reads the criteria whatever its quantities are.
     """
     quantities = frozenset((*Quantity, *(criterion.quantity for criterion in criteria)))
     context = JudgeContext(Telemetry(), InMemoryBudget(), time.time, quantities, criteria)
@@ -231,29 +201,26 @@ def build_judge(config: JudgeConfig, criteria: tuple[Criterion, ...] = ()) -> Ju
 
 
 async def read_all(
-    files: SampleFiles, streams: Sequence[BinaryIO], judge: Judge, on_verdict: Callable[[Verdict], None] | None = None
+    files: SampleFiles,
+    groups: Iterable[Iterable[Sample]],
+    judge: Judge,
+    on_verdict: Callable[[Verdict], None] | None = None,
 ) -> list[Verdict]:
-    """Judge every sample of the streams, and close the judge.
-
-    Args:
-        files: Converts the streams to samples.
-        streams: Files, in order.
-        judge: Reads the samples; closed at the end.
-        on_verdict: Called with each verdict, in order.
+    """Judge samples, group by group, and close the judge. `on_verdict` takes each verdict, in order.
 
     Raises:
         ConfigError: The provider of the judge rejects its configuration.
     """
-    reader = _reader(judge)
+    prepared = judge.concurrency // 4  # a quarter more answers than the judge makes calls at a time
+    reader = DrawReader(judge, timeout_seconds=TIMEOUT_SECONDS, telemetry=Telemetry(), prepared=prepared)
     verdicts: list[Verdict] = []
     console = Console(stderr=True)
     try:
         # `on_verdict` prints to stdout, which the progress bar would wrap and redirect to stderr.
-        disable = not _shows_progress(console, on_verdict)
-        bar = Progress(console=console, disable=disable, transient=True, redirect_stdout=False)
-        with bar as progress:
-            for stream in streams:
-                samples = list(files.samples(getattr(stream, "name", "stdin"), stream))
+        shows = console.is_terminal and not (on_verdict and sys.stdout.isatty())
+        with Progress(console=console, disable=not shows, transient=True, redirect_stdout=False) as progress:
+            for group in groups:
+                samples = list(group)
                 task = progress.add_task("judging", total=len(samples))
 
                 def take(verdict: Verdict, task: TaskID = task) -> None:
@@ -266,27 +233,6 @@ async def read_all(
     finally:
         await judge.close()
     return verdicts
-
-
-async def read_samples(files: SampleFiles, samples: Iterable[Sample], judge: Judge) -> list[Verdict]:
-    """Judge some samples, in order, and close the judge.
-
-    Raises:
-        ConfigError: The provider of the judge rejects its configuration.
-    """
-    verdicts: list[Verdict] = []
-    try:
-        reader = _reader(judge)
-        await _read_each(reader, map(files.draw, samples), verdicts.append)
-    finally:
-        await judge.close()
-    return verdicts
-
-
-def _reader(judge: Judge) -> DrawReader:
-    """A reader that prepares a quarter more answers than the judge makes calls at a time."""
-    prepared = judge.concurrency // 4
-    return DrawReader(judge, timeout_seconds=TIMEOUT_SECONDS, telemetry=Telemetry(), prepared=prepared)
 
 
 async def _read_each(reader: DrawReader, draws: Iterator[Draw], take: Callable[[Verdict], None]) -> None:
@@ -315,28 +261,17 @@ async def _read_each(reader: DrawReader, draws: Iterator[Draw], take: Callable[[
         await asyncio.gather(*workers, return_exceptions=True)
 
 
-def _shows_progress(console: Console, on_verdict: object) -> bool:
-    """Whether to show a progress bar: not if the verdicts are printed to the same terminal."""
-    return console.is_terminal and not (on_verdict and sys.stdout.isatty())
-
-
 async def _judge(reader: DrawReader, draw: Draw) -> Verdict:
-    """Judge a draw. There is no queue, so a deferred draw is retried a few times while the judge is unavailable.
-
-    Raises:
-        ConfigError: The judge is misconfigured.
-    """
-    outcome = await reader.read(draw)
-    for _ in range(MAX_RETRIES):
+    """Judge a draw. There is no queue, so a deferred draw is retried a few times while the judge is unavailable."""
+    reason = ""
+    for retries_left in range(MAX_RETRIES, -1, -1):
+        outcome = await reader.read(draw)
         if not isinstance(outcome, Deferred):
             return outcome
         if outcome.reason == UnjudgedReason.MISCONFIGURED:  # no sample can be read, so none is used up
             raise ConfigError(outcome.message)
-        await asyncio.sleep(min(MAX_WAIT_SECONDS, max(1.0, reader.judge.ready_in())))
-        outcome = await reader.read(draw)
-    if not isinstance(outcome, Deferred):
-        return outcome
-    is_reason = outcome.reason in set(UnjudgedReason)
-    return Unjudged(
-        draw, reader.no_reading, UnjudgedReason(outcome.reason) if is_reason else UnjudgedReason.UNAVAILABLE
-    )
+        reason = outcome.reason
+        if retries_left:
+            await asyncio.sleep(min(MAX_WAIT_SECONDS, max(1.0, reader.judge.ready_in())))
+    known = UnjudgedReason(reason) if reason in set(UnjudgedReason) else UnjudgedReason.UNAVAILABLE
+    return Unjudged(draw, reader.no_reading, known)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Column, Table
 
 
 def printable(text: str) -> str:
@@ -35,3 +39,12 @@ def escape_line(text: str) -> str:
     from rich.markup import escape  # noqa: PLC0415 - callers of `printable` do not need rich
 
     return escape(" ".join(printable(text).split()))
+
+
+def compact_table(*columns: str | Column) -> Table:
+    """Return a table of so little frame that eight columns fit into 80 characters; named ones do not wrap."""
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - the same
+    from rich.table import Column, Table  # noqa: PLC0415 - the same
+
+    made = (Column(one, no_wrap=True) if isinstance(one, str) else one for one in columns)
+    return Table(*made, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
+from ragwatch.commands.given import judge_name
 from ragwatch.commands.state_reader import MAX_VERDICTS, retention_warning, state_reader
 from ragwatch.config import Config
 from ragwatch.core.compare_line import ComparedAnswer, answer_of
@@ -42,16 +43,9 @@ class _VariantVerdict(NamedTuple):
 def split_variants(
     a: str, b: str, items: Iterable[tuple[Item, Mapping[str, object]]], label: str
 ) -> tuple[list[Item], list[Item]]:
-    """Select the items of two variants, in order.
+    """Select the items of the variants `a` and `b`, in order; `ConfigError` if one has none.
 
-    Args:
-        a: Name of one variant.
-        b: Name of the other.
-        items: Each with its metadata.
-        label: Metadata key that names the variant; its value is a string or an integer.
-
-    Raises:
-        ConfigError: A variant has no items.
+    Each item comes with its metadata, whose value under the key `label` names the variant: a string or an integer.
     """
     by_variant: dict[str, list[Item]] = {}
     for item, metadata in items:
@@ -81,16 +75,9 @@ def live_variants(
         judge: Its name; None for the first one.
         since: Seconds since the epoch.
         limit: Maximum number of verdicts to read, newest first.
-
-    Raises:
-        ConfigError: The judge is not configured, or a variant has no answers.
-        StoreError: There is no state to read.
     """
     config.require_texts("the comparison of live answers")
-    names = [options.place.name for options in config.judges]
-    name = judge or names[0]
-    if name not in names:
-        raise ConfigError(f"--judge {name}: is not configured; use one of: {', '.join(names)}")
+    name = judge_name(config, judge)
     with state_reader(config) as reader:
         until = reader.pruned_until()
         start = max(since, math.nextafter(until, math.inf))

@@ -34,11 +34,7 @@ class Quote(NamedTuple):
 
 
 class Answerer:
-    """Selects the sentences that share the rarest words with the question.
-
-    Args:
-        passages: The documentation, for the inverse document frequency of each word.
-    """
+    """Selects the sentences that share the rarest words with the question, by their frequency in the passages."""
 
     def __init__(self, passages: Iterable[Passage]) -> None:
         corpus = tuple(passages)

@@ -21,16 +21,19 @@ class Breakage(StrEnum):
     @property
     def release(self) -> str:
         """Name of the bad release, as the log records it."""
-        return {Breakage.VANISH: "v2-index", Breakage.INVENT: "v3-model", Breakage.IGNORE_TOP: "v4-prompt"}[self]
+        return _RELEASES[self][0]
 
     @property
     def announcement(self) -> str:
         """Message for the terminal when the release is deployed."""
-        return {
-            Breakage.VANISH: "release v2-index: a rebuilt index lost most of the documents that users ask for",
-            Breakage.INVENT: "release v3-model: a new model adds to its answers what no document says",
-            Breakage.IGNORE_TOP: "release v4-prompt: a new prompt makes the model ignore the top-ranked document",
-        }[self]
+        return f"release {self.release}: {_RELEASES[self][1]}"
+
+
+_RELEASES = {
+    Breakage.VANISH: ("v2-index", "a rebuilt index lost most of the documents that users ask for"),
+    Breakage.INVENT: ("v3-model", "a new model adds to its answers what no document says"),
+    Breakage.IGNORE_TOP: ("v4-prompt", "a new prompt makes the model ignore the top-ranked document"),
+}
 
 
 RECOVERED = f"release {HEALTHY_RELEASE} is restored: the service is healthy"
@@ -73,9 +76,5 @@ class Schedule:
 
 
 def vanishes(module: str) -> bool:
-    """Whether `VANISH` removes the documents of this module.
-
-    >>> vanishes("textwrap") == vanishes("textwrap")
-    True
-    """
+    """Whether `VANISH` removes the documents of this module."""
     return stable_hash(f"vanish {module}") % 1000 < VANISHING_SHARE * 1000

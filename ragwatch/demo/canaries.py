@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from hashlib import blake2b
 from typing import TypedDict
 
 from ragwatch.demo.questions import Question
+from ragwatch.demo.stable_hash import stable_hash
 
 COUNT = 20
 KS = (1, 3, 5)
@@ -33,7 +33,7 @@ def canaries(
         count: Maximum number of canaries.
     """
     items: list[CanaryItem] = []
-    for question in sorted(questions, key=lambda question: _hash(question.text)):
+    for question in sorted(questions, key=lambda question: stable_hash(f"canary {question.text}")):
         expected = f"{question.about}#0"
         if question.about is not None and expected in search(question.text, KS[-1]):
             items.append({"query": question.text, "expected": [expected], "name": question.about})
@@ -43,12 +43,7 @@ def canaries(
 
 
 def suite(address: str, items: Sequence[CanaryItem]) -> dict[str, object]:
-    """Builds the suite in the format of the configuration.
-
-    Args:
-        address: URL of the demo service.
-        items: The canaries.
-    """
+    """Builds the suite in the format of the configuration, which asks the demo service at an address."""
     return {
         "suite": "docs",
         "schedule": EVERY,
@@ -63,7 +58,3 @@ def suite(address: str, items: Sequence[CanaryItem]) -> dict[str, object]:
             "score": "similarity",
         },
     }
-
-
-def _hash(text: str) -> bytes:
-    return blake2b(f"canary {text}".encode(), digest_size=8).digest()

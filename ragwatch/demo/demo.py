@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from ragwatch.demo import canaries
@@ -13,8 +12,7 @@ from ragwatch.demo.corpus import CHUNK_WORDS
 from ragwatch.demo.driver import Driver
 from ragwatch.demo.endpoint import Endpoint
 from ragwatch.demo.questions import ROUTES, handwritten, questions
-from ragwatch.demo.service import RagService, Reply, Truth
-from ragwatch.errors import RagwatchError
+from ragwatch.demo.service import RagService
 
 
 class Demo:
@@ -22,9 +20,7 @@ class Demo:
 
     Args:
         log_path: Log file of the service, one canonical JSONL record per answer.
-        port: Port of the service on the loopback interface; 0 for any free port.
         rate: Questions per second.
-        seed: Determines the order of the questions.
         degrade_after: Seconds of the first healthy phase; None for no faults.
         breakage_seconds: Duration of each fault, and of the healthy phase after it.
         chunk_words: Size of the chunks that documents are split into, in words.
@@ -32,7 +28,7 @@ class Demo:
         on_event: Called with a message when the release changes, from the thread of the driver.
 
     Raises:
-        RagwatchError: The port is in use, or this Python has no docstrings or no full-text search.
+        RagwatchError: This Python has no docstrings or no full-text search.
     """
 
     routes = ROUTES
@@ -41,34 +37,26 @@ class Demo:
         self,
         log_path: Path,
         *,
-        port: int = 0,
         rate: float = 8.0,
-        seed: int = 7,
         degrade_after: float | None = None,
         breakage_seconds: float = 20.0,
         chunk_words: int = CHUNK_WORDS,
         may_break: Callable[[], bool] = lambda: True,
         on_event: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.log_path = log_path
         self.service = RagService(log_path, chunk_words=chunk_words)
         self._schedule = None if degrade_after is None else Schedule(degrade_after, breakage_seconds)
         self._may_break = may_break
         self._on_event = on_event
-        try:
-            self._endpoint = Endpoint(self.service, port)
-        except RagwatchError:
-            self.service.close()
-            raise
-        self._driver = Driver(
-            self.address, questions(self.service.passages), rate=rate, seed=seed, before=self.follow_schedule
-        )
+        self._endpoint = Endpoint(self.service)
+        asked = questions(self.service.passages)
+        self._driver = Driver(self.address, asked, rate=rate, before=self.follow_schedule)
 
     def __enter__(self) -> Self:
         self.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     @property
@@ -80,11 +68,6 @@ class Demo:
     def asked(self) -> int:
         """Number of questions asked."""
         return self._driver.asked
-
-    @property
-    def failed(self) -> int:
-        """Number of questions without an answer."""
-        return self._driver.failed
 
     @property
     def breakage(self) -> Breakage | None:
@@ -102,20 +85,12 @@ class Demo:
         self._endpoint.stop()
         self.service.close()
 
-    def truth(self, reply_id: str) -> Truth | None:
-        """What is known of an answer; None if it declines, or was long ago."""
-        return self.service.truth(reply_id)
-
     def suite(self) -> dict[str, object]:
         """Builds the canary suite in the format of the configuration; call it while the service is healthy."""
         titles = {passage.title for passage in self.service.passages}
         answerable = (question for question in handwritten() if question.about in titles)
         items = canaries.canaries(answerable, lambda text, k: [hit.id for hit in self.service.search(text, k)])
         return canaries.suite(self.address, items)
-
-    def ask(self, question: str) -> Reply:
-        """Answers and logs one question without HTTP."""
-        return self.service.ask(question)
 
     def break_it(self, kind: Breakage) -> None:
         """Deploys a bad release and announces it."""

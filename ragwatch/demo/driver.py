@@ -6,13 +6,14 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from hashlib import blake2b
 from http.client import HTTPConnection, HTTPException
 from threading import Event, Thread
 from urllib.parse import urlsplit
 
 from ragwatch.demo.questions import Question
+from ragwatch.demo.stable_hash import stable_hash
 
+SEED = 7  # of the order of the questions
 _TIMEOUT = 10.0
 
 
@@ -23,7 +24,6 @@ class Driver:
         address: URL of the service.
         questions: Questions to ask.
         rate: Questions per second.
-        seed: Determines the order.
         before: Called with the seconds since the start before each question.
         clock: Monotonic clock in seconds.
     """
@@ -34,14 +34,13 @@ class Driver:
         questions: Sequence[Question],
         *,
         rate: float = 8.0,
-        seed: int = 7,
         before: Callable[[float], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.asked = 0
         self.failed = 0
         self._connection = HTTPConnection(urlsplit(address).netloc, timeout=_TIMEOUT)
-        self._questions = endless(questions, seed)
+        self._questions = endless(questions, SEED)
         self._pause = 1.0 / rate
         self._before = before
         self._clock = clock
@@ -89,9 +88,5 @@ def endless(questions: Sequence[Question], seed: int) -> Iterator[Question]:
     """Yields every question once per round, in an order determined by a hash of seed and round."""
     round_number = 0
     while True:
-        yield from sorted(questions, key=lambda question: _hash(f"{seed} {round_number} {question.text}"))
+        yield from sorted(questions, key=lambda question: stable_hash(f"{seed} {round_number} {question.text}"))
         round_number += 1
-
-
-def _hash(text: str) -> bytes:
-    return blake2b(text.encode(), digest_size=8).digest()

@@ -24,15 +24,7 @@ class BadRequestError(Exception):
 
 
 class Endpoint:
-    """`POST /ask`, `GET|POST /search` and `GET /`, served from a background thread.
-
-    Args:
-        service: Answers the requests.
-        port: Port to listen on; 0 for any free port.
-
-    Raises:
-        RagwatchError: The port is not available.
-    """
+    """`POST /ask`, `GET|POST /search` and `GET /`, served from a background thread; port 0 is any free one."""
 
     def __init__(self, service: RagService, port: int = 0) -> None:
         try:

@@ -41,14 +41,7 @@ class Hit:
 
 
 class PassageIndex:
-    """Full-text index of passages. Thread-safe.
-
-    Args:
-        passages: Passages to index.
-
-    Raises:
-        RagwatchError: This Python's SQLite was built without full-text search.
-    """
+    """Full-text index of passages. Thread-safe. `RagwatchError` if this SQLite was built without full-text search."""
 
     def __init__(self, passages: Iterable[Passage]) -> None:
         self._passages = tuple(passages)

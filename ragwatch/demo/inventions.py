@@ -55,24 +55,16 @@ def with_inventions(question: str, sentences: Sequence[str]) -> tuple[str, ...]:
 
 def _changed(sentence: str, seed: int) -> str:
     """A sentence with a number or a word changed, without its condition or negation, or with a clause more."""
-    changes = (_other_number, _opposite, _unconditional)
+    changes = (
+        lambda: _NUMBER.sub(lambda number: str(3 * int(number[0]) + 1), sentence, count=1),
+        lambda: _OPPOSITE.sub(lambda word: _OPPOSITES[word[0]], sentence, count=1),
+        lambda: _NEGATION.sub(r"\1", _CONDITION.sub("", sentence, count=1), count=1),
+    )
     for turn in range(len(changes)):
-        changed = changes[(seed + turn) % len(changes)](sentence)
+        changed = changes[(seed + turn) % len(changes)]()
         if changed != sentence:
             return changed
     return f"{sentence[:-1]}, {_filled(_CLAUSES, seed)}{sentence[-1]}"
-
-
-def _other_number(sentence: str) -> str:
-    return _NUMBER.sub(lambda number: str(3 * int(number[0]) + 1), sentence, count=1)
-
-
-def _opposite(sentence: str) -> str:
-    return _OPPOSITE.sub(lambda word: _OPPOSITES[word[0]], sentence, count=1)
-
-
-def _unconditional(sentence: str) -> str:
-    return _NEGATION.sub(r"\1", _CONDITION.sub("", sentence, count=1), count=1)
 
 
 def _filled(templates: Sequence[str], seed: int) -> str:

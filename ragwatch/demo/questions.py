@@ -14,6 +14,7 @@ from ragwatch.demo.stable_hash import stable_hash
 ROUTES = ("search", "support")
 TEMPLATED = 160  # in addition to those written by hand
 _UNANSWERABLE = "-"
+_PLAIN = ("What does {} do?", "What is {} for?", "What is {}?")
 _TASK = re.compile(
     r"^(?:add|change|check|close|compare|compute|convert|copy|create|decode|delete|encode|execute|extract|find|format"
     r"|generate|get|load|make|open|parse|print|read|register|remove|replace|run|save|send|set|sort|split|test|write)\b",
@@ -72,7 +73,8 @@ def templated(passages: Iterable[Passage], count: int) -> tuple[Question, ...]:
     selected: dict[str, list[Question]] = {route: [] for route in ROUTES}
     texts: set[str] = set()
     for passage in sorted(_askable(passages), key=lambda passage: stable_hash(passage.title)):
-        question = _task(passage) or Question(_plain(passage), ROUTES[0], passage.title)
+        plain = _PLAIN[stable_hash(passage.id) % len(_PLAIN)].format(passage.title)
+        question = _task(passage) or Question(plain, ROUTES[0], passage.title)
         if question.text not in texts:  # such as close() of several classes
             selected[question.route].append(question)
             texts.add(question.text)
@@ -94,8 +96,3 @@ def _task(passage: Passage) -> Question | None:
     task = sentence[0].lower() + sentence[1:]
     ending = f" with {passage.title}" if stable_hash(task) % 2 else ""
     return Question(f"How do I {task}{ending}?", ROUTES[1], passage.title)
-
-
-def _plain(passage: Passage) -> str:
-    templates = ("What does {} do?", "What is {} for?", "What is {}?")
-    return templates[stable_hash(passage.id) % len(templates)].format(passage.title)

@@ -26,11 +26,9 @@ KEPT_FILES = 2  # rotated files, without the current one
 
 
 class RequestLog:
-    """Appends records as JSON lines. Thread-safe.
+    """Appends records as JSON lines to a file, which the first one creates with its folder. Thread-safe.
 
-    Args:
-        path: Log file; created with its folder when the first record is written.
-        max_bytes: Maximum size: the file is renamed to `NAME.1` (and that one to `NAME.2`) before it grows larger.
+    Before it grows larger than `max_bytes`, the file is renamed to `NAME.1`, and that one to `NAME.2`.
     """
 
     def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
@@ -39,11 +37,7 @@ class RequestLog:
         self._lock = Lock()
 
     def append(self, record: Mapping[str, object]) -> None:
-        """Writes one record as one line with one write, so that concurrent lines do not mix.
-
-        Raises:
-            OSError: The disk is full, or the folder is not writable.
-        """
+        """Writes one record as one line with one write, so that concurrent lines do not mix."""
         line = json.dumps(record, ensure_ascii=False).encode() + b"\n"
         with self._lock:
             self._rotate(len(line))
@@ -147,11 +141,7 @@ class RagService:
         return self.index.search(question, k)
 
     def ask(self, question: str, route: str | None = None) -> Reply:
-        """Answers one question and logs it.
-
-        Raises:
-            OSError: The log cannot be written.
-        """
+        """Answers one question and logs it. Raises `OSError` if the log cannot be written."""
         start = time.perf_counter()
         breakage = self._breakage
         hits = self.search(question)

@@ -35,6 +35,7 @@ def test_the_exit_code_of_each_shipped_example(tmp_path: Path, name: str, code: 
     assert line["verdict"] == {0: "PASS", 1: "FAIL", 3: "NOT_ENOUGH_DATA"}[code]
     keys = {"metric", "value", "low", "high", "n", "threshold", "severity", "pass", "corrected", "labels", "mean"}
     assert keys <= set(line["metrics"][0])
+    assert next(one for one in line["metrics"] if one["metric"] == "context_recall")["value"] == 1.0  # by references
     assert ("the stage at fault is generation" in line["recommendation"]) is (code == 1)
     assert junit.read_text().startswith("<?xml")
     assert line["verdict"].replace("_", " ") in markdown.read_text()

@@ -68,7 +68,7 @@ async def test_both_ways_to_ask_a_real_daemon(tmp_path: Path) -> None:
 def test_a_plain_daemon_imports_no_sdk() -> None:
     """Only who asks pays for it: neither the daemon nor the other commands load it, or what it brings."""
     code = (
-        "import sys, ragwatch.daemon, ragwatch.commands.run, ragwatch.commands.mcp\n"
+        "import sys, ragwatch.daemon, ragwatch.commands.run, ragwatch.commands.looking\n"
         "loaded = {name.split('.')[0] for name in sys.modules}\n"
         "print(sorted(loaded & {'mcp', 'mcp_types', 'httpx2', 'sse_starlette', 'jsonschema', 'jwt'}))"
     )

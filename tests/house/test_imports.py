@@ -107,7 +107,7 @@ PURE = {
 """Modules of the standard library that the core may import: no clock, no chance, no I/O."""
 
 MAX_POSITIONAL_ARGUMENTS = 5
-VARIADIC = {"Table", "add_row"}  # of rich: one argument per column
+VARIADIC = {"Table", "add_row", "compact_table"}  # of rich: one argument per column
 
 
 @cache

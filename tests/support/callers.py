@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from ragwatch.core.verdict import Usage
@@ -21,6 +18,7 @@ from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.judges.llm.prompt.reply import ReplyError
 from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.telemetry import Telemetry
+from support.answering import Asked, Reply, answering
 
 PRICES = Prices(input=1.0, output=10.0)
 USAGE = Usage(100, 10)
@@ -142,39 +140,12 @@ def canned(*replies: tuple[int, Mapping[str, str], Any]) -> Iterator[tuple[str, 
     Yields its address and the bodies that it was sent.
     """
     sent: list[Any] = []
-    waiting: Sequence[tuple[int, Mapping[str, str], Any]] = replies
+    waiting = list(replies)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def next_reply(asked: Asked) -> Reply:
+        sent.append(asked.body)
+        status, headers, content = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+        return status, content(asked.body) if callable(content) else content, headers
 
-        def _answer(self) -> None:
-            nonlocal waiting
-            body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            sent.append(json.loads(body) if body else None)
-            status, headers, reply = waiting[0]
-            waiting = waiting[1:] or waiting
-            if callable(reply):
-                reply = reply(sent[-1])
-            content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
-            self.send_response(status)
-            for name, value in {"content-type": "application/json", **headers}.items():
-                self.send_header(name, value)
-            self.send_header("content-length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_GET = do_POST = _answer  # noqa: N815 - names that the library looks for
-
-        def log_message(self, *_: Any) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", sent
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answering(next_reply) as (address, _):
+        yield address, sent

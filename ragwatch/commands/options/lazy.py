@@ -68,11 +68,7 @@ def usual_config() -> Path | None:
 
 
 def config_file(ctx: click.Context, _: click.Parameter | None, value: Path | None) -> Path:
-    """Return the configuration file that is given, or else the usual one.
-
-    Raises:
-        click.UsageError: There is none.
-    """
+    """Return the configuration file that is given, or else the usual one; a usage error if there is none."""
     path = value or usual_config()
     if path is None:
         here, system = CONFIG_FILES

@@ -1,4 +1,4 @@
-"""Options and help of the commands that say how answers are now, and why: causes, open, acknowledge."""
+"""Options and help of the commands that say how answers are now, and why."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ from pathlib import Path
 
 from ragwatch.commands.options.lazy import CONFIG, CONFIG_FILE, OUT, TOKEN_FILE, Arguments, option
 
+_URL = option(
+    metavar="URL", help="Address of the running ragwatch; default: that of --config, else http://127.0.0.1:10477."
+)
+_ADDRESS_CONFIG = option(
+    "--config", type=CONFIG, help="Configuration file (YAML), which names the address; default: the usual one."
+)
 
-class StatusArguments(Arguments, work="ragwatch.commands.status:status"):
+
+class StatusArguments(Arguments, work="ragwatch.commands.looking:status"):
     """Show on one screen what the overview page says: thresholds and alarms, figures and stages by route, problems.
 
     A running ragwatch is asked over HTTP (right `pages`).
@@ -16,31 +23,23 @@ class StatusArguments(Arguments, work="ragwatch.commands.status:status"):
     cannot be asked, 2 usage or configuration, 3 nothing is judged yet.
     """
 
-    url: str | None = option(
-        metavar="URL", help="Address of the running ragwatch; default: that of --config, else http://127.0.0.1:10477."
-    )
-    path: Path | None = option(
-        "--config", type=CONFIG, help="Configuration file (YAML), which names the address; default: the usual one."
-    )
+    url: str | None = _URL
+    path: Path | None = _ADDRESS_CONFIG
     token_file: Path | None = TOKEN_FILE
     route: str | None = option(metavar="ROUTE", help="Only this route.")
     window: str | None = option(metavar="WINDOW", help="Window of the figures, such as 1h; default: the shortest.")
     as_json: bool = option("--json", help="Print the data of the page as JSON.")
 
 
-class McpArguments(Arguments, work="ragwatch.commands.mcp:mcp"):
+class McpArguments(Arguments, work="ragwatch.commands.looking:mcp"):
     """Answer an assistant on standard input and output (Model Context Protocol) from a running ragwatch.
 
     Its tools only read, over HTTP (right `pages`): status, alarms, causes, trend, compare_windows, worst_answers,
     answer, canaries, what_cannot_page. Needs the extra `mcp`. It ends with its input.
     """
 
-    url: str | None = option(
-        metavar="URL", help="Address of the running ragwatch; default: that of --config, else http://127.0.0.1:10477."
-    )
-    path: Path | None = option(
-        "--config", type=CONFIG, help="Configuration file (YAML), which names the address; default: the usual one."
-    )
+    url: str | None = _URL
+    path: Path | None = _ADDRESS_CONFIG
     token_file: Path | None = TOKEN_FILE
 
 
@@ -69,7 +68,7 @@ class CausesArguments(Arguments, work="ragwatch.commands.causes:causes"):
     as_json: bool = option("--json", help="Print JSON instead of text.")
 
 
-class IncidentArguments(Arguments, work="ragwatch.commands.incident:incident"):
+class IncidentArguments(Arguments, work="ragwatch.commands.looking:incident"):
     """Write what the pages say of a time as one Markdown file, for a ticket or a post-mortem.
 
     Figures before and since, levels, alarms with begin and end, what failing answers have in common, the worst answers
@@ -82,16 +81,12 @@ class IncidentArguments(Arguments, work="ragwatch.commands.incident:incident"):
     until: str | None = option(metavar="TIME", help="End, likewise; default: now.")
     route: str | None = option(metavar="ROUTE", help="Only this route; default: all of them.")
     out: Path | None = option("--out", type=OUT, help="File to write; default: standard output.")
-    url: str | None = option(
-        metavar="URL", help="Address of the running ragwatch; default: that of --config, else http://127.0.0.1:10477."
-    )
-    path: Path | None = option(
-        "--config", type=CONFIG, help="Configuration file (YAML), which names the address; default: the usual one."
-    )
+    url: str | None = _URL
+    path: Path | None = _ADDRESS_CONFIG
     token_file: Path | None = TOKEN_FILE
 
 
-class OpenArguments(Arguments, work="ragwatch.commands.open_worst:open_worst"):
+class OpenArguments(Arguments, work="ragwatch.commands.looking:open_worst"):
     """Print the address of the worst answer of the last hour, such as for `xdg-open "$(ragwatch open)"`.
 
     The worst one has the lowest faithfulness of those with a stage at fault; with --quantity, the worst score of it.
@@ -110,7 +105,7 @@ class OpenArguments(Arguments, work="ragwatch.commands.open_worst:open_worst"):
     since: str = option(metavar="TIME", default="1h", help="Answers since then, such as 15m or 7d.")
 
 
-class AcknowledgeArguments(Arguments, work="ragwatch.commands.acknowledge:acknowledge"):
+class AcknowledgeArguments(Arguments, work="ragwatch.commands.looking:acknowledge"):
     """Acknowledge drift alarms. Evidence restarts at 0; if the drift persists, the alarm is raised again."""
 
     url: str = option(default="http://127.0.0.1:10477", help="Address of the running ragwatch.")

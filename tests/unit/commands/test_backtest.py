@@ -6,22 +6,21 @@ import json
 import random
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.command_line import command, configured, jsonl, refused
 from support.draws import draws
 from support.kit import JUDGE, Clock
 from support.watched import faithful, settle
 
-from ragwatch.commands import cli
 from ragwatch.commands.chart import chart
 from ragwatch.commands.replay import ScoredAnswer, lowest_probabilities, replay
 from ragwatch.config.drift import DriftOptions
-from ragwatch.errors import ConfigError, StoreError
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
@@ -53,12 +52,10 @@ def as_csv(some: Sequence[Row]) -> str:
 
 def as_jsonl(some: Sequence[Row]) -> str:
     """Rows as JSON lines."""
-    return "".join(json.dumps(row) + "\n" for row in some)
+    return jsonl(*some)
 
 
-def run(*arguments: object) -> Result:
-    """Run the command."""
-    return CliRunner().invoke(cli, ["backtest", *map(str, arguments)], standalone_mode=False)
+run = partial(command, "backtest")
 
 
 @pytest.mark.costly
@@ -207,8 +204,7 @@ def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, text: str, message: st
     file = tmp_path / "scores"
     file.write_text(text)
     result = run(file)
-    assert isinstance(result.exception, ConfigError)
-    assert message in str(result.exception)
+    assert message in refused(result)
 
 
 @pytest.mark.parametrize(
@@ -228,18 +224,12 @@ def test_what_is_wrong_on_the_command_line_is_named(tmp_path: Path, arguments: l
     file = tmp_path / "scores.csv"
     file.write_text(as_csv(rows(10, 0)))
     result = run(*(str(file) if each == "FILE" else each for each in arguments))
-    assert isinstance(result.exception, ConfigError)
-    assert message in str(result.exception)
+    assert message in refused(result)
 
 
 def a_config(folder: Path) -> Path:
     """A configuration whose state is in a folder."""
-    path = folder / "ragwatch.yaml"
-    path.write_text(
-        f"state: {folder}/state\nroutes: [search]\nsampling: {{probability: 0.5}}\n"
-        f"sources: [{{kind: tail, name: app, path: {folder}/*.log}}]\n"
-    )
-    return path
+    return configured(folder, routes=["search"], sampling={"probability": 0.5})
 
 
 @pytest.mark.costly
@@ -274,14 +264,6 @@ def test_the_store_of_a_running_daemon_is_read(tmp_path: Path) -> None:
     assert json.loads(result.stdout)["scores"] > 0
 
 
-def test_no_state_is_made(tmp_path: Path) -> None:
-    """Where there is none, the path is probably wrong, and one of another user would keep the daemon out."""
-    result = run("--config", a_config(tmp_path))
-    assert isinstance(result.exception, StoreError)
-    assert "ragwatch.db does not exist" in str(result.exception)
-    assert not (tmp_path / "state").exists()
-
-
 def test_columns_may_hold_whole_answers(tmp_path: Path) -> None:
     """However long they are, and whatever separates their lines."""
     file = tmp_path / "scores"
@@ -306,7 +288,7 @@ def test_a_picture_that_cannot_be_written_is_a_usage_error(tmp_path: Path) -> No
     file, picture = tmp_path / "scores.csv", tmp_path / "nowhere" / "out.svg"
     file.write_text(as_csv(rows(10, 0)))
     result = run(file, "--svg", picture)
-    assert isinstance(result.exception, ConfigError)
+    assert refused(result)
     assert str(result.exception) == f"--svg {picture}: cannot be written: No such file or directory"
 
 
@@ -361,7 +343,18 @@ def test_replay_loses_and_invents_no_score(some: list[tuple[float, bool, float]]
         ET.fromstring(chart(traces))  # noqa: S314 - our own
 
 
-def test_its_help_is_complete() -> None:
-    """Every option says what it does."""
-    options = [each for each in cli.commands["backtest"].params if each.param_type_name == "option"]
-    assert all(getattr(each, "help", "") for each in options)
+@pytest.mark.costly
+def test_the_store_replays_the_judge_that_is_watched(tmp_path: Path) -> None:
+    """Where `drift.judge` names another than the first, its scores are replayed, with the weights of its share."""
+    judges = [{"name": "first", "kind": "lexical"}, {"name": JUDGE, "kind": "lexical", "probability": 0.5}]
+    path = configured(tmp_path, routes=["search"], sampling={"probability": 0.5}, judges=judges)
+    store = SqliteStore(tmp_path / "state")
+    settle(store, faithful(500, 100), probability=0.25)
+    store.close()
+    asked = ("--config", path, "--json", "--set", "reference=300", "--set", "reference_time=1s")
+    found = json.loads(run(*asked, "--set", f"judge={JUDGE}").stdout)
+    assert found["scores"] > 0
+    assert [alarm["quantity"] for alarm in found["alarms"]].count("faithfulness") == 1
+    other = run(*asked)
+    assert (json.loads(other.stdout)["scores"], other.return_value) == (0, 3)
+    assert "drift.judge: 'claude'" in refused(run(*asked, "--set", "judge=claude"))

@@ -4,42 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 from support.canaries import a_canary, a_reply, a_report
+from support.command_line import command, configured, refused
 from support.ports import free_port
 from support.retrievers import FaultyRetriever, serving
 
-from ragwatch.commands import cli
 from ragwatch.core.canary.history import with_levels
 from ragwatch.core.canary.report import SuiteReport
-from ragwatch.errors import ConfigError
 from ragwatch.pipeline.canaries import levels_name
 from ragwatch.stores.sqlite.store import SqliteStore
 
 PROBE = {"kind": "http", "body": {"query": "{{ query }}"}, "contexts": "hits", "score": "similarity"}
 FINE = [{"query": "cats", "expected": ["d1"], "name": "cats"}]
 
-
-def canary(*arguments: str) -> Result:
-    """The command."""
-    return CliRunner().invoke(cli, ["canary", *arguments], standalone_mode=False)
+canary = partial(command, "canary")
 
 
 def a_config(folder: Path, **suites: tuple[str, list[dict[str, Any]]]) -> str:
     """A configuration with these suites, each by the address of its retriever and its canaries."""
-    path = folder / "ragwatch.yaml"
-    found = [
+    canaries = [
         {"suite": name, "k": [1, 5], "items": items, "probe": PROBE | {"url": f"{address}/search"}}
         for name, (address, items) in suites.items()
     ]
-    sources = "[{kind: tail, name: app, path: /nowhere/*.log}]"
-    path.write_text(f"state: {folder}/state\nsources: {sources}\ncanaries: {json.dumps(found)}\n")
-    return str(path)
+    return str(configured(folder, canaries=canaries))
 
 
 @pytest.fixture
@@ -132,8 +125,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         ((), "canaries: none is configured"),
     ):
         result = canary("--config", a_config(tmp_path), *arguments)
-        assert isinstance(result.exception, ConfigError)
-        assert message in str(result.exception)
+        assert message in refused(result)
 
 
 def test_f1_stands_beside_precision_and_recall_and_figures_by_category(tmp_path: Path, address: str) -> None:

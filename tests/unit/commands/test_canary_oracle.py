@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+from support.command_line import command
 from support.retrievers import serving
-
-from ragwatch.commands import cli
 
 RIGHT, WRONG = "Refunds are paid within five days.", "Our museum opens at noon on Sundays."
 GOLD = "Refunds are paid within five days to the card that was used."
@@ -62,7 +61,7 @@ def canary(folder: Path, service: Service, *options: str, judge: dict[str, Any] 
             f"state: {folder}/state\nsources: [{{kind: tail, name: app, path: /nowhere/*.log}}]\n"
             f"judges: {json.dumps(judges)}\ncanaries: {json.dumps([suite])}\n"
         )
-        result = CliRunner().invoke(cli, ["canary", "--config", str(path), *options], standalone_mode=False)
+        result = command("canary", "--config", path, *options)
     assert result.exception is None
     return result
 

@@ -13,10 +13,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from support.command_line import command, log_of
 from support.retrievers import FaultyRetriever, serving
 
-from ragwatch.commands import cli
 from ragwatch.ports import Admission
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -26,13 +26,13 @@ GOOD = {"question": "Where?", "contexts": ["By the river."], "answer": "By the r
 
 
 def _check(folder: Path, *rows: object, listen: str = "127.0.0.1:0", path: str | None = None, more: str = "") -> Result:
-    (folder / "rag.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    log_of(folder / "rag.jsonl", *rows)
     config = folder / "ragwatch.yaml"
     config.write_text(
         f"state: {folder}/state/deep\nweb: {{listen: '{listen}'}}\n"
         f"sources: [{{kind: tail, name: app, path: '{path or folder / 'rag.jsonl'}'}}]\n{more}"
     )
-    return CliRunner().invoke(cli, ["check", "--config", str(config)], standalone_mode=False)
+    return command("check", "--config", config)
 
 
 def _said(result: Result) -> str:

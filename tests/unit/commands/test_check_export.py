@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command_line import findings
 from support.otlp_backend import Fault, OtlpBackend
 
-from ragwatch.commands.check import FAILED, OK, WARNING, Finding, check_all
-from ragwatch.config import parse
+from ragwatch.commands.finding import FAILED, OK, WARNING, Finding
 
 
 @pytest.fixture
@@ -23,14 +23,7 @@ def backend() -> Iterator[OtlpBackend]:
 
 def finding(folder: Path, otlp: dict[str, Any], **sections: Any) -> Finding:
     """What `check` says of the export."""
-    raw = {
-        "state": str(folder / "state"),
-        "sources": [{"kind": "push", "name": "app"}],
-        "judges": [{"name": "embedded", "kind": "lexical"}],
-        "export": {"otlp": otlp},
-        **sections,
-    }
-    return next(one for one in check_all(parse(raw, folder=folder)) if one.subject == "export.otlp")
+    return findings(folder, export={"otlp": otlp}, **sections)["export.otlp"]
 
 
 def test_an_endpoint_that_takes_both(tmp_path: Path, backend: OtlpBackend) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command_line import findings
 
-from ragwatch.commands.check import OK, WARNING, Finding, check_all
 from ragwatch.commands.check_web import EXAMPLE
-from ragwatch.config import parse
+from ragwatch.commands.finding import OK, WARNING, Finding
 from ragwatch.formats import build
 from ragwatch.formats.record import parse as parse_line
 
@@ -18,14 +18,8 @@ TOKEN = "0123456789abcdef"  # noqa: S105 - a made up one
 
 def finding(folder: Path, web: dict[str, Any], names: tuple[str, ...] = ("app",)) -> Finding:
     """What `check` says of the first source."""
-    raw = {
-        "state": str(folder / "state"),
-        "web": {"listen": "127.0.0.1:10999", **web},
-        "routes": ["search"],
-        "sources": [{"kind": "push", "name": name} for name in names],
-        "judges": [{"name": "embedded", "kind": "lexical"}],
-    }
-    return next(one for one in check_all(parse(raw, folder=folder)) if one.subject == "sources[0]")
+    sources = [{"kind": "push", "name": name} for name in names]
+    return findings(folder, web={"listen": "127.0.0.1:10999", **web}, sources=sources)["sources[0]"]
 
 
 def test_the_command_that_sends_an_answer(tmp_path: Path) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from support.command_line import command, configured, log_of
 
-from ragwatch.commands import cli
 from ragwatch.commands.check_records import check_records
 from ragwatch.config.model import Settings
 from ragwatch.ports import Batch
@@ -22,13 +21,11 @@ def _row(context: str, **more: object) -> dict[str, object]:
 
 
 def _check(folder: Path, *rows: object, mapping: dict[str, str] | None = None) -> Result:
-    (folder / "rag.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    log_of(folder / "rag.jsonl", *rows)
     source: dict[str, object] = {"kind": "tail", "name": "app", "path": str(folder / "rag.jsonl")}
     if mapping:
         source |= {"format": "custom", "mapping": mapping}
-    config = {"state": str(folder / "state"), "web": {"listen": "127.0.0.1:0"}, "sources": [source]}
-    (folder / "ragwatch.yaml").write_text(json.dumps(config))
-    return CliRunner().invoke(cli, ["check", "--config", str(folder / "ragwatch.yaml")], standalone_mode=False)
+    return command("check", "--config", configured(folder, web={"listen": "127.0.0.1:0"}, sources=[source]))
 
 
 def _said(result: Result) -> str:
@@ -39,7 +36,7 @@ def _said(result: Result) -> str:
 def test_the_first_fault_is_shown_with_file_and_line() -> None:
     """A finding about content names the place."""
     batch = Batch("s", "a.jsonl", [b"{"], [0], [7], "")
-    assert "a.jsonl:7: torn_json" in check_records(object(), batch, Settings()).text
+    assert "a.jsonl:7: torn_json" in check_records("s", object(), batch, Settings()).detail
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from ragwatch.config import parse
 def test_a_window_longer_than_retention_is_named(settings: dict[str, Any], names: list[str]) -> None:
     """Estimates of such a window contain less than their name says after a restart; the warning says what to do."""
     config = parse({"sources": [{"kind": "push", "name": "app"}], **settings}, folder=Path())
-    notes = [text for key, is_well, text in setting_notes(config) if key == "estimates.windows" and not is_well]
+    notes = [note.detail for note in setting_notes(config) if note.subject == "estimates.windows"]
     assert len(notes) == len(names)
     assert all(
         f"over {some} contain" in text and "retention.days" in text for some, text in zip(names, notes, strict=True)

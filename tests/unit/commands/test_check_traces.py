@@ -6,10 +6,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from support.command_line import findings
 from support.kit import an_admission
 
-from ragwatch.commands.check import check_all
-from ragwatch.config import parse
 from ragwatch.core.tally import Tally, TallyKey
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -19,18 +18,14 @@ ASSEMBLED, REFUSED = (Tally.TRACES, ("traces", "assembled")), (Tally.TRACES, ("t
 def test_where_calls_are_received_and_whether_anybody_may_send(tmp_path: Path) -> None:
     """The address over gRPC is tested; a source to which nobody may send is a warning that says what to write."""
     pytest.importorskip("grpc", reason="needs the package grpcio: pip install 'ragwatch-exporter[grpc]'")
-    data = {
-        "state": str(tmp_path / "state"),
-        "web": {"listen": "127.0.0.1:0"},
-        "sources": [{"kind": "otlp", "name": "traces", "grpc": {"listen": "127.0.0.1:0"}}],
-    }
-    states = {finding.subject: finding for finding in check_all(parse(data, folder=tmp_path))}
+    sources = [{"kind": "otlp", "name": "traces", "grpc": {"listen": "127.0.0.1:0"}}]
+    states = findings(tmp_path, sources=sources)
     assert states["sources.traces.grpc"].detail == "127.0.0.1:0 is free"
     assert "calls over gRPC at 127.0.0.1:0" in states["sources[0]"].detail
-    data["web"] = {"listen": "127.0.0.1:0", "tokens": [{"name": "ci", "token": "0" * 16, "rights": ["write"]}]}
-    states = {finding.subject: finding for finding in check_all(parse(data, folder=tmp_path))}
-    assert states["sources[0]"].state == "warning"
-    assert "rights: [ingest]" in states["sources[0]"].detail
+    web = {"listen": "127.0.0.1:0", "tokens": [{"name": "ci", "token": "0" * 16, "rights": ["write"]}]}
+    refused = findings(tmp_path, sources=sources, web=web)["sources[0]"]
+    assert refused.state == "warning"
+    assert "rights: [ingest]" in refused.detail
 
 
 @pytest.mark.parametrize(
@@ -49,14 +44,6 @@ def test_traces_so_far(tmp_path: Path, tallies: dict[TallyKey, float] | None, st
         store = SqliteStore(tmp_path / "state")
         store.admit(an_admission(tallies=Counter(tallies)))
         store.close()
-    config = parse(
-        {
-            "state": str(tmp_path / "state"),
-            "web": {"listen": "127.0.0.1:0"},
-            "sources": [{"kind": "otlp", "name": "traces"}],
-        },
-        folder=tmp_path,
-    )
-    (finding,) = [finding for finding in check_all(config) if finding.subject == "sources[0]"]
+    finding = findings(tmp_path, sources=[{"kind": "otlp", "name": "traces"}])["sources[0]"]
     assert finding.state == state
     assert says in finding.detail

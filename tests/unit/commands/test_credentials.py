@@ -2,78 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import ssl
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from support.answering import Asked, Reply, answering
 from support.certificates import Authority
+from support.command_line import command, refused
 
-from ragwatch.commands import cli
 from ragwatch.commands.api_client import ApiClient, read_token
 from ragwatch.errors import ConfigError, ExternalError, RagwatchError
 
 TOKEN = "0123456789abcdef"  # noqa: S105 - of a test
 
 
-class Protected(ThreadingHTTPServer):
-    """A server that wants a token; it sends /moved elsewhere. `seen` are the paths and headers it got."""
-
-    def __init__(self, context: ssl.SSLContext | None = None) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.seen: list[tuple[str, str | None]] = []
-        self.url = f"{'http' if context is None else 'https'}://127.0.0.1:{self.server_port}"
-        if context is not None:
-            self.socket = context.wrap_socket(self.socket, server_side=True)
-
-
-class Handler(BaseHTTPRequestHandler):
-    """One request."""
-
-    server: Protected
-
-    def do_POST(self) -> None:
-        """Answer whoever has the token."""
-        authorization = self.headers["Authorization"]
-        self.server.seen.append((self.path.partition("?")[0], authorization))
-        moved = self.path.startswith("/moved/")
-        right = authorization == f"Bearer {TOKEN}"
-        body = b'{"tasks": []}' if right else b"This address needs a token.\n"
-        self.send_response(303 if moved else 200 if right else 401)
-        if moved:
-            self.send_header("Location", self.server.url.replace("127.0.0.1", "localhost") + "/elsewhere")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_GET(self) -> None:
-        """The same."""
-        self.do_POST()
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-@contextmanager
-def listening(context: ssl.SSLContext | None = None) -> Iterator[Protected]:
-    """A server that listens."""
-    with Protected(context) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
-@pytest.fixture
-def protected() -> Iterator[Protected]:
-    """A server without TLS."""
-    with listening() as server:
-        yield server
+def reply(asked: Asked) -> Reply:
+    """Answer whoever has the token; requests below /moved are sent elsewhere."""
+    if asked.path.startswith("/moved/"):
+        return 303, b"", {"Location": f"http://localhost:{asked.headers['Host'].partition(':')[2]}/elsewhere"}
+    right = asked.headers.get("Authorization") == f"Bearer {TOKEN}"
+    return (200, {"tasks": []}, {}) if right else (401, b"This address needs a token.\n", {})
 
 
 def test_a_token_comes_from_the_option_a_file_or_the_environment(
@@ -104,24 +53,24 @@ def test_a_file_without_a_token_is_named(tmp_path: Path, content: bytes, expecte
         read_token(tmp_path / "gone")
 
 
-def test_commands_send_the_token(protected: Protected, tmp_path: Path) -> None:
+def test_commands_send_the_token(tmp_path: Path) -> None:
     """`acknowledge` and the client of labels are let in with the token, and say what to give without it."""
     (tmp_path / "token").write_text(TOKEN)
-    done = CliRunner().invoke(cli, ["acknowledge", "--url", protected.url, "--token-file", str(tmp_path / "token")])
-    assert done.exit_code == 0, done.exception
-    assert ApiClient(protected.url, TOKEN).tasks("ann", 1) == []
-    refused = CliRunner().invoke(cli, ["acknowledge", "--url", protected.url], standalone_mode=False)
-    assert isinstance(refused.exception, ExternalError)
-    assert "401: This address needs a token. give a token with --token-file" in str(refused.exception)
-    with pytest.raises(RagwatchError, match=r"401: This address needs a token\. give a token with --token-file"):
-        ApiClient(protected.url).tasks("ann", 1)
+    wanted = r"401: This address needs a token\. give a token with --token-file"
+    with answering(reply) as (url, _):
+        assert command("acknowledge", "--url", url, "--token-file", tmp_path / "token").exception is None
+        assert ApiClient(url, TOKEN).tasks("ann", 1) == []
+        assert re.search(wanted, refused(command("acknowledge", "--url", url), ExternalError))
+        with pytest.raises(RagwatchError, match=wanted):
+            ApiClient(url).tasks("ann", 1)
 
 
-def test_a_token_is_not_sent_elsewhere(protected: Protected) -> None:
+def test_a_token_is_not_sent_elsewhere() -> None:
     """Where a server redirects to gets no token."""
-    with pytest.raises(RagwatchError):
-        ApiClient(f"{protected.url}/moved", TOKEN).labels()
-    assert protected.seen == [("/moved/api/v1/labels", f"Bearer {TOKEN}"), ("/elsewhere", None)]
+    with answering(reply) as (url, asked), pytest.raises(RagwatchError):
+        ApiClient(f"{url}/moved", TOKEN).labels()
+    seen = [(one.path, one.headers.get("Authorization")) for one in asked]
+    assert seen == [("/moved/api/v1/labels", f"Bearer {TOKEN}"), ("/elsewhere", None)]
 
 
 def test_an_authority_of_your_own_is_named_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,10 +80,9 @@ def test_an_authority_of_your_own_is_named_in_the_environment(tmp_path: Path, mo
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.cert, pair.key)
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
-    with listening(context) as server:
+    with answering(reply, context) as (url, _):
         with pytest.raises(RagwatchError, match="name the file of that authority in SSL_CERT_FILE"):
-            ApiClient(server.url, TOKEN).tasks("ann", 1)
-        refused = CliRunner().invoke(cli, ["acknowledge", "--url", server.url], standalone_mode=False)
-        assert "in SSL_CERT_FILE" in str(refused.exception)
+            ApiClient(url, TOKEN).tasks("ann", 1)
+        assert "in SSL_CERT_FILE" in refused(command("acknowledge", "--url", url), ExternalError)
         monkeypatch.setenv("SSL_CERT_FILE", str(authority.cert))
-        assert ApiClient(server.url, TOKEN).tasks("ann", 1) == []
+        assert ApiClient(url, TOKEN).tasks("ann", 1) == []

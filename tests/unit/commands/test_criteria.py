@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import Result
 from support.callers import canned
+from support.command_line import command
 from support.labelled import World
 
-from ragwatch.commands import cli
 from ragwatch.commands.label_client import label_client
 from ragwatch.config import load
 from ragwatch.errors import RagwatchError
@@ -38,7 +38,7 @@ def written(folder: Path, **sections: Any) -> Path:
 
 def run(*arguments: str, said: str = "") -> Result:
     """A command, with what is typed."""
-    return CliRunner().invoke(cli, list(arguments), input=said, standalone_mode=False)
+    return command(*arguments, said=said)
 
 
 def chat(answer: str) -> dict[str, Any]:

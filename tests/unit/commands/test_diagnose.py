@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from support.canaries import a_canary, a_reply, a_report
 from support.checklists import SUBJECTS
+from support.command_line import command, configured, refused
 from support.kit import JUDGE, a_claim, a_draw, a_stored_line, a_verdict, an_admission, an_evidence
 from support.retrievers import FaultyRetriever, serving
 
-from ragwatch.commands import cli
 from ragwatch.commands.diagnose import question_of
 from ragwatch.core.canary.history import to_record
 from ragwatch.core.checklist.definition import RelevanceSource
@@ -23,7 +23,6 @@ from ragwatch.core.evidence import Cell
 from ragwatch.core.sample import Context
 from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict_line import parse_verdict_line
-from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -33,22 +32,12 @@ ITEMS = [{"query": f"What about {subject}?", "expected": ["d1"]} for subject in 
 
 def a_config(folder: Path, url: str | None = "http://127.0.0.1:1/search") -> str:
     """A configuration over a state directory, with a suite."""
-    path = folder / "ragwatch.yaml"
     suites = [] if url is None else [{"suite": "docs", "k": [1, 5], "items": ITEMS, "probe": PROBE | {"url": url}}]
-    whole = {
-        "state": f"{folder}/state",
-        "routes": ["search"],
-        "sources": [{"kind": "tail", "name": "app", "path": "/nowhere/*.log"}],
-        "judges": [{"name": JUDGE, "kind": "lexical"}],
-        "canaries": suites,
-    }
-    path.write_text(json.dumps(whole))
-    return str(path)
+    judges = [{"name": JUDGE, "kind": "lexical"}]
+    return str(configured(folder, routes=["search"], judges=judges, canaries=suites))
 
 
-def diagnose(*arguments: str) -> Result:
-    """The command."""
-    return CliRunner().invoke(cli, ["diagnose", "--config", *arguments], standalone_mode=False)
+diagnose = partial(command, "diagnose", "--config")
 
 
 @pytest.fixture
@@ -113,9 +102,7 @@ def test_canaries_can_be_asked_now(tmp_path: Path) -> None:
         line = json.loads(diagnose(a_config(tmp_path, f"{address}/search"), "--k", "40", "--json").stdout)
     recall = next(finding for finding in line["findings"] if finding["check"] == "recall")
     assert (recall["status"], recall["figures"]["deepest_k"], recall["figures"]["recall@40"]) == ("fine", 40, 1.0)
-    error = diagnose(a_config(tmp_path, None), "--k", "40").exception
-    assert isinstance(error, ConfigError)
-    assert "--k: no suite is configured; add `canaries`" in str(error)
+    assert "--k: no suite is configured; add `canaries`" in refused(diagnose(a_config(tmp_path, None), "--k", "40"))
 
 
 def test_a_run_that_fails_is_told(tmp_path: Path) -> None:
@@ -163,25 +150,24 @@ def test_relevance_by_people_replaces_the_verdict(labelled: object) -> None:
     contexts[1]["updated_at"] = 1777629600.0
     verdict = parse_verdict_line(a_stored_line(a_verdict(), stage="retrieval"))
     for sample in ({"relevant_ids": labelled}, {"metadata": {"relevant_ids": labelled, "indexed_at": "2024-05-06T07"}}):
-        question = question_of(verdict, {"contexts": contexts, **sample})
+        question = question_of(verdict, {"contexts": contexts, **sample}, {})
         assert [chunk.relevant for chunk in question.chunks] == [False, True, False]
         assert (question.relevance, question.retrieval_failed) == (RelevanceSource.LABELS, True)
     assert question.dates == ("2024-05-06", "2026-05-01")
     by_text = question_of(
-        verdict, {"contexts": contexts, "relevant_ids": [], "relevant_texts": ["3", {"text": "One."}]}
+        verdict, {"contexts": contexts, "relevant_ids": [], "relevant_texts": ["3", {"text": "One."}]}, {}
     )
     assert [chunk.relevant for chunk in by_text.chunks] == [True, False, True]
-    judged = question_of(parse_verdict_line(a_stored_line(stage=None)), {"contexts": contexts})
+    judged = question_of(parse_verdict_line(a_stored_line(stage=None)), {"contexts": contexts}, {})
     assert [chunk.relevant for chunk in judged.chunks] == [True, False, None]
     assert (judged.relevance, judged.retrieval_failed, judged.together) == (RelevanceSource.JUDGE, None, ((),))
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
     """A route that is not configured; a state that does not exist."""
-    error = diagnose(a_config(tmp_path), "--route", "nowhere").exception
-    assert isinstance(error, ConfigError)
-    assert "--route nowhere: is not configured; use one of: search, other" in str(error)
-    assert isinstance(diagnose(a_config(tmp_path)).exception, StoreError)
+    assert "--route nowhere: is not configured; use one of: search, other" in refused(
+        diagnose(a_config(tmp_path), "--route", "nowhere")
+    )
 
 
 @pytest.mark.usefixtures("store")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from support.command_line import log_of, refused
 
 from ragwatch.commands import cli
 from ragwatch.errors import ConfigError
@@ -22,9 +23,7 @@ def verdict(name: str, version: str = VERSION, kind: str = "lexical", **scores: 
 
 def written(folder: Path, name: str, lines: list[str]) -> str:
     """A file of lines."""
-    path = folder / name
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return str(path)
+    return str(log_of(folder / name, *lines))
 
 
 def run(*arguments: str) -> Result:
@@ -135,10 +134,9 @@ def test_no_scores(tmp_path: Path) -> None:
 def test_a_line_that_is_no_verdict_is_named(tmp_path: Path, line: str, message: str) -> None:
     """Wrong lines stop it: a figure over a part of the answers would look right."""
     verdicts = written(tmp_path, "verdicts.jsonl", [verdict("z", faithfulness=1.0), line])
-    error = run(verdicts).exception
-    assert isinstance(error, ConfigError)
-    assert "verdicts.jsonl line 2: " in str(error)
-    assert message in str(error)
+    error = refused(run(verdicts))
+    assert "verdicts.jsonl line 2: " in error
+    assert message in error
 
 
 @pytest.mark.parametrize(
@@ -153,9 +151,7 @@ def test_a_line_that_is_no_label_is_named(tmp_path: Path, line: str, message: st
     """The same for labels."""
     verdicts = written(tmp_path, "verdicts.jsonl", [verdict("a", faithfulness=1.0)])
     labels = written(tmp_path, "labels.jsonl", [line])
-    error = run(verdicts, "--labels", labels).exception
-    assert isinstance(error, ConfigError)
-    assert message in str(error)
+    assert message in refused(run(verdicts, "--labels", labels))
 
 
 def test_labels_that_cannot_be_read(tmp_path: Path) -> None:

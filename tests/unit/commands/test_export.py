@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.command_line import command
 from support.draws import draws
 from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.stores import open_store, settings_of
@@ -46,7 +47,7 @@ PERSON = "anna@example.org"
 def written(config: Path, folder: Path, *options: str) -> tuple[int, str]:
     """Exit code and output of the command."""
     arguments = ["export", "--config", str(config), "--parquet", str(folder), *options]
-    result = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    result = command(*arguments)
     if result.exception is not None:
         assert isinstance(result.exception, ConfigError | StoreError), result.exc_info
         return 1, str(result.exception)
@@ -359,7 +360,7 @@ def _stored_row(draw: Any, body: str) -> tuple[Any, ...]:
 def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The directory, and the extra with the command that installs it."""
     config = configured(tmp_path)
-    result = CliRunner().invoke(cli, ["export", "--config", str(config)], standalone_mode=False)
+    result = command("export", "--config", config)
     assert "--parquet: is missing; give the directory" in str(result.exception)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "pip install 'ragwatch-exporter[parquet]'" in written(config, tmp_path / "out")[1]

@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
+from support.command_line import findings
 from support.kit import a_line
 
-from ragwatch.commands.check import OK, check_all
+from ragwatch.commands.finding import OK
 from ragwatch.commands.map import print_source
 from ragwatch.commands.samples import SampleFiles
-from ragwatch.config import parse
 
 FEEDBACK = json.dumps({"feedback_for": "r1", "thumbs": "up"}).encode()
 LOG = b"\n".join([a_line("r1"), FEEDBACK, a_line("r2"), FEEDBACK])
@@ -21,13 +21,8 @@ LOG = b"\n".join([a_line("r1"), FEEDBACK, a_line("r2"), FEEDBACK])
 def test_check_counts_answers(tmp_path: Path) -> None:
     """A log with feedback is as good as one without."""
     (tmp_path / "log.jsonl").write_bytes(LOG + b"\n")
-    raw = {
-        "state": str(tmp_path / "state"),
-        "routes": ["search"],
-        "sources": [{"kind": "tail", "name": "app", "path": str(tmp_path / "log.jsonl"), "start": "beginning"}],
-        "judges": [{"name": "embedded", "kind": "lexical"}],
-    }
-    one = next(one for one in check_all(parse(raw, folder=tmp_path)) if one.subject == "sources[0]")
+    source = {"kind": "tail", "name": "app", "path": str(tmp_path / "log.jsonl"), "start": "beginning"}
+    one = findings(tmp_path, routes=["search"], sources=[source])["sources[0]"]
     assert (one.state, one.detail.split(" are samples")[0][:6]) == (OK, "2 of 2")
 
 

@@ -7,16 +7,19 @@ import os
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from support.callers import canned
+from support.command_line import command, refused
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.audit import verify
-from ragwatch.commands import cli
+from ragwatch.commands.check import check_all
+from ragwatch.commands.finding import Finding
 from ragwatch.commands.forget import MAX_SEARCHED_BYTES, copies_elsewhere
+from ragwatch.config import load
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Query
 from ragwatch.redaction.redactor import Redactor
+from ragwatch.stores import KINDS
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -49,14 +52,14 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: str | Path) -> Result:
-    """The command line."""
-    return CliRunner().invoke(cli, list(map(str, arguments)), standalone_mode=False)
+def privacy(config: Path) -> list[Finding]:
+    """What `check` says of texts, keys and the audit log."""
+    return [one for one in check_all(load(config)) if one.subject.startswith(("store.", "audit."))]
 
 
 def test_a_person_is_erased(config: Path) -> None:
     """By the value before redaction; copies elsewhere are listed, and the audit log has the keys."""
-    result = run("forget", "--config", config, "--metadata", f"user={MAIL}")
+    result = command("forget", "--config", config, "--metadata", f"user={MAIL}")
     assert result.return_value == 0, result.output
     assert "1 answers erased: texts, metadata, ids and notes; scores and labels remain" in result.output
     for line in (
@@ -80,11 +83,11 @@ def test_a_person_is_erased(config: Path) -> None:
 def test_pending_draws_and_batches_are_reported(config: Path) -> None:
     """A dry run, with the state alone, counts the same and writes no audit log."""
     state = config.parent / "state"
-    result = run("forget", "--state", state, "--metadata", "user=anna", "--dry-run")
+    result = command("forget", "--state", state, "--metadata", "user=anna", "--dry-run")
     assert '1 pending draws: would become unjudged{reason="erased"}' in result.output
     assert "1 of them are in a message batch at the provider" in result.output
-    assert run("forget", "--state", state, "waiting", "--with-scores").return_value == 0
-    assert run("forget", "--state", state, "waiting-not").return_value == 3
+    assert command("forget", "--state", state, "waiting", "--with-scores").return_value == 0
+    assert command("forget", "--state", state, "waiting-not").return_value == 3
     assert not (config.parent / "audit.jsonl").exists()
 
 
@@ -95,7 +98,7 @@ def test_other_rows_are_counted(config: Path) -> None:
     store.close()
     assert (
         "1 canary runs, states and events with these texts"
-        in run("forget", "--config", config, "request-of-anna").output
+        in command("forget", "--config", config, "request-of-anna").output
     )
 
 
@@ -110,7 +113,7 @@ def test_other_rows_are_counted(config: Path) -> None:
 )
 def test_wrong_use_is_explained(arguments: tuple[str, ...], message: str) -> None:
     """The error says what to give instead."""
-    assert message in str(run("forget", *arguments).exception)
+    assert message in str(command("forget", *arguments).exception)
 
 
 def test_a_running_ragwatch_that_cannot_be_asked(config: Path) -> None:
@@ -118,9 +121,9 @@ def test_a_running_ragwatch_that_cannot_be_asked(config: Path) -> None:
     lock = StateLock(config.parent / "state")
     config.write_text(f"{config.read_text()}web: {{listen: '127.0.0.1:1'}}\n")
     try:
-        error = str(run("forget", "--state", config.parent / "state", "x").exception)
+        error = str(command("forget", "--state", config.parent / "state", "x").exception)
         assert f"in use by a running ragwatch (process {os.getpid()}); give --config or --url" in error
-        assert "127.0.0.1:1/v1/forget: no response" in str(run("forget", "--config", config, "x").exception)
+        assert "127.0.0.1:1/v1/forget: no response" in str(command("forget", "--config", config, "x").exception)
     finally:
         lock.close()
 
@@ -129,7 +132,7 @@ def test_a_running_ragwatch_is_asked(config: Path) -> None:
     """The request has ids and values as they are and as redaction leaves them; copies elsewhere are listed."""
     counts = {"answers": 1, "verdicts": 1, "labels": 0, "pending": 0, "batched": 0, "others": 2, "complete": True}
     with canned((200, {}, counts)) as (address, sent):
-        result = run("forget", "--config", config, "--url", address, "--metadata", f"user={MAIL}", "--dry-run")
+        result = command("forget", "--config", config, "--url", address, "--metadata", f"user={MAIL}", "--dry-run")
     assert result.return_value == 0, result.output
     assert "2 canary runs, states and events" in result.output
     assert f"not erased: {config.parent}/suite.yaml: line 1 contains one of the texts; edit it" in result.output
@@ -155,13 +158,11 @@ def test_a_running_ragwatch_is_asked(config: Path) -> None:
 def test_another_ragwatch_is_noticed(config: Path, reply: object, arguments: tuple[str, ...], message: str) -> None:
     """One with another state has not erased these answers, whatever it says; one of another version is told."""
     with canned((200, {}, reply)) as (address, _):
-        assert message in str(run("forget", "--config", config, "--url", address, *arguments).exception)
+        assert message in str(command("forget", "--config", config, "--url", address, *arguments).exception)
 
 
 def test_files_that_are_too_large_or_gone(config: Path) -> None:
     """A large suite is named without being searched; one that cannot be read is an error."""
-    from ragwatch.config import load  # noqa: PLC0415 - of this test alone
-
     loaded, state = load(config), config.parent / "state"
     os.truncate(config.parent / "anchors.jsonl", MAX_SEARCHED_BYTES + 1)
     assert any("too large to be searched" in line for line in copies_elsewhere(state, loaded, config, []))
@@ -172,61 +173,55 @@ def test_files_that_are_too_large_or_gone(config: Path) -> None:
 
 @pytest.mark.parametrize("texts", ["failing", "none"])
 @pytest.mark.parametrize(
-    "command",
+    "words",
     [("canary", "suggest"), ("compare", "a", "b", "--live"), ("label", "--annotator", "ann")],
     ids=" ".join,
 )
-def test_what_needs_texts_says_that_they_are_not_kept(config: Path, texts: str, command: tuple[str, ...]) -> None:
+def test_what_needs_texts_says_that_they_are_not_kept(config: Path, texts: str, words: tuple[str, ...]) -> None:
     """Nobody takes a part of the answers, which would be a biased one, for all of them."""
     config.write_text(f"{config.read_text()}store: {{kind: sqlite, texts: {texts}}}\n")
-    error = str(run(*command, "--config", config).exception)
+    error = refused(command(*words, "--config", config))
     assert error.startswith(f"store.texts: is {texts}, and ")
 
 
 def test_diagnose_uses_canary_runs_alone(config: Path) -> None:
     """It says that answers are left out."""
     config.write_text(f"{config.read_text()}store: {{kind: sqlite, texts: none}}\n")
-    assert "store.texts is none: answers without texts are left out" in run("diagnose", "--config", config).output
+    assert "store.texts is none: answers without texts are left out" in command("diagnose", "--config", config).output
 
 
 def test_check_reports_what_privacy_costs(config: Path) -> None:
     """Consequences of `store.texts`, readable key files and a broken audit log are warnings; missing keys fail."""
-    from ragwatch.commands.check import _privacy  # noqa: PLC0415 - of this test alone
-    from ragwatch.config import load  # noqa: PLC0415 - the same
-
     (config.parent / "audit.jsonl").write_text("{}\n")
     config.write_text(f"{config.read_text()}store: {{kind: sqlite, texts: none}}\n")
-    states = {finding.subject: (finding.state, finding.detail) for finding in _privacy(load(config))}
+    states = {finding.subject: (finding.state, finding.detail) for finding in privacy(config)}
     assert states["store.texts"][0] == "warning"
     assert states["store.encryption"][0] == "ok"
     assert "the chain is broken" in states["audit.file"][1]
     (config.parent / "audit.jsonl").unlink()
-    assert [finding.state for finding in _privacy(load(config))] == ["warning", "ok", "ok"]
+    assert [finding.state for finding in privacy(config)] == ["warning", "ok", "ok"]
     config.write_text(config.read_text().replace("file: audit.jsonl", "file: none/audit.jsonl"))
-    assert [finding.state for finding in _privacy(load(config))][2] == "failed"
+    assert [finding.state for finding in privacy(config)][2] == "failed"
     config.write_text(config.read_text().replace("texts: none", "encryption: {key_file: none}"))
-    assert [finding.state for finding in _privacy(load(config))][:2] == ["ok", "failed"]
+    assert [finding.state for finding in privacy(config)][:2] == ["ok", "failed"]
 
 
 def test_check_tests_the_keys_on_the_state(config: Path) -> None:
     """The wrong key is found before the daemon starts; so is a key file that others may read."""
     pytest.importorskip("cryptography", reason="needs the extra encryption")
-    from ragwatch.commands.check import _privacy  # noqa: PLC0415 - of this test alone
-    from ragwatch.config import load  # noqa: PLC0415 - the same
-    from ragwatch.stores import KINDS  # noqa: PLC0415 - the same
 
     key = config.parent / "key"
     key.write_text("ab" * 32)
     config.write_text(f"{config.read_text()}store: {{kind: sqlite, encryption: {{key_file: key}}}}\n")
-    assert [finding.state for finding in _privacy(load(config))][1] == "warning"
+    assert [finding.state for finding in privacy(config)][1] == "warning"
     key.chmod(0o600)
     loaded = load(config)
     store = KINDS["sqlite"].build(loaded.store.options, loaded.settings.state)
     store.remember("x", {"a": 1})
     store.close()
-    assert [finding.state for finding in _privacy(load(config))][1] == "ok"
-    assert run("forget", "--config", config, "--dry-run", "request-of-anna").return_value == 0
+    assert [finding.state for finding in privacy(config)][1] == "ok"
+    assert command("forget", "--config", config, "--dry-run", "request-of-anna").return_value == 0
     key.write_text("cd" * 32)
-    findings = list(_privacy(load(config)))
+    findings = list(privacy(config))
     assert (findings[1].state, "encrypted with key" in findings[1].detail) == ("failed", True)
-    assert "encrypted with key" in str(run("diagnose", "--config", config).exception)
+    assert "encrypted with key" in str(command("diagnose", "--config", config).exception)

@@ -14,14 +14,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from loopback.fixture import KEY, LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+from support.command_line import command, jsonl, log_of, refused
 from support.kit import ScriptedJudge
 from support.patience import DEADLINE
 
-from ragwatch.commands import cli
 from ragwatch.commands.samples import SampleFiles, read_all
-from ragwatch.errors import ConfigError
 
 ROW = {
     "id": "r1",
@@ -34,7 +33,7 @@ SHARED = Path(__file__).parents[4] / "shared" / "data" / "judge" / "dev"
 
 
 def _judge(text: str, *arguments: str) -> Result:
-    return CliRunner().invoke(cli, ["judge", *arguments], input=text, standalone_mode=False)
+    return command("judge", *arguments, said=text)
 
 
 def test_a_verdict_line_has_the_shape_of_the_contract() -> None:
@@ -66,7 +65,7 @@ def test_rows_are_read_as_the_configuration_says(tmp_path: Path) -> None:
     config.write_text(json.dumps({"state": str(tmp_path / "state"), "sources": [source]}))
     judged = {**ROW, "contexts": [{"id": "d1", "score": "high"}], "relevant_ids": ["d1"]}
     log.write_text(json.dumps(judged) + "\n")
-    result = CliRunner().invoke(cli, ["judge", "--config", str(config), str(log)], standalone_mode=False)
+    result = command("judge", "--config", config, log)
     assert result.return_value == 0, result.output
     (line,) = map(json.loads, result.stdout.splitlines())
     assert line["scores"]["faithfulness"] == 1.0
@@ -101,7 +100,7 @@ def test_contexts_kept_in_a_file_beside_the_rows_are_looked_up(tmp_path: Path) -
         row | {"context_refs": [], "docs": "no.json"},
     ]
     path = tmp_path / "rows.jsonl"
-    path.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    log_of(path, *rows)
     result = _judge("", str(path))
     assert json.loads(result.stdout)["scores"]["faithfulness"] == 1.0
     assert "context_refs: 'k2' is not in docs.json" in result.stderr
@@ -248,7 +247,9 @@ async def test_a_slow_answer_does_not_hold_up_the_others() -> None:
     shown: list[str] = []
     async with asyncio.timeout(DEADLINE):
         judge = ScriptedJudge(script, concurrency=4)
-        await read_all(SampleFiles(), [io.BytesIO(rows)], judge, lambda verdict: shown.append(verdict.draw.sample.id))
+        files = SampleFiles()
+        samples = files.of_streams([io.BytesIO(rows)])
+        await read_all(files, samples, judge, lambda verdict: shown.append(verdict.draw.sample.id))
     assert shown == [f"r{number}" for number in range(50)]
 
 
@@ -259,17 +260,16 @@ def test_a_setting_that_the_model_rejects_ends_the_command_and_uses_up_no_answer
     given = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
     rows = "".join(json.dumps({**ROW, "id": f"r{number}"}) + "\n" for number in range(60))
     result = _judge(rows, "--judge", "claude", *given)
-    assert isinstance(result.exception, ConfigError)
-    assert "set judges.claude.thinking: null" in str(result.exception)
+    assert "set judges.claude.thinking: null" in refused(result)
     assert result.stdout == ""
     assert len(loopback.requests()) <= 16
 
 
 def stages_of(rows: list[dict[str, object]]) -> tuple[str, dict[str, int]]:
     """What the summary of `judge` and the line of `gate` count these rows as."""
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    shown = CliRunner().invoke(cli, ["judge"], input=text, standalone_mode=False).stderr
-    line = json.loads(CliRunner().invoke(cli, ["gate", "--json"], input=text, standalone_mode=False).stdout)
+    text = jsonl(*rows)
+    shown = command("judge", said=text).stderr
+    line = json.loads(command("gate", "--json", said=text).stdout)
     return next(part for part in shown.splitlines() if part.startswith("stage: ")), line["stages"]
 
 

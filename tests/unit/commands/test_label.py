@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
-from threading import Thread
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from support.answering import Asked, Reply, answering
+from support.command_line import command, refused
 from support.kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
 from support.labelled import World
 
-from ragwatch.commands import cli
-from ragwatch.commands.label import printable, underlined_claims
-from ragwatch.commands.label_rows import label_record
+from ragwatch.commands.label import label_record, printable, underlined_claims
 from ragwatch.core.labels.label import Label
-from ragwatch.errors import ConfigError, RagwatchError
+from ragwatch.errors import RagwatchError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, Retention
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -44,10 +42,10 @@ def written(folder: Path) -> Path:
     return path
 
 
-def run(config: Path, *arguments: str, said: str = "", command: str = "label") -> Result:
+def run(config: Path, *arguments: str, said: str = "", verb: str = "label") -> Result:
     """The command, with what is typed."""
-    whole = [command, "--config", str(config), *(("--annotator", "ann") if command == "label" else ()), *arguments]
-    return CliRunner().invoke(cli, whole, input=said, standalone_mode=False)
+    whole = [verb, "--config", str(config), *(("--annotator", "ann") if verb == "label" else ()), *arguments]
+    return command(*whole, said=said)
 
 
 def labels(config: Path) -> list[Label]:
@@ -113,7 +111,7 @@ def test_out_and_in(config: Path, tmp_path: Path) -> None:
     assert ":5: is not JSON: Expecting" in found.stderr
     assert ":6: is no JSON object" in found.stderr
     assert found.stderr.endswith("1 new, 3 replaced, 1 unmatched, 2 unreadable\n")
-    assert isinstance(run(config, "--export", "-", "--import", str(out)).exception, ConfigError)
+    assert refused(run(config, "--export", "-", "--import", str(out)))
 
 
 def test_a_file_of_another_making(config: Path, tmp_path: Path) -> None:
@@ -187,9 +185,7 @@ def test_an_unreadable_row_holds_up_no_other(config: Path, tmp_path: Path, row: 
 def test_a_name_that_is_not_utf8_is_refused(config: Path) -> None:
     """Before anything is asked, so that no label is lost."""
     for option in ("--annotator", "--revoke"):
-        error = run(config, option, "caf\udce9").exception
-        assert isinstance(error, ConfigError)
-        assert f"{option} caf\udce9: is not UTF-8" in str(error)
+        assert f"{option} caf\udce9: is not UTF-8" in refused(run(config, option, "caf\udce9"))
 
 
 def test_nothing_to_label(config: Path, tmp_path: Path) -> None:
@@ -226,41 +222,26 @@ def test_a_daemon_that_is_not_there(config: Path) -> None:
         )  # not the default port, at which a ragwatch may run on this machine
     holder = SqliteStore(config.parent / "state")
     found = run(config, "--url", "http://127.0.0.1:9")
-    assert isinstance(found.exception, RagwatchError)
-    assert "give the address of the running ragwatch with --url" in str(found.exception)
+    assert "give the address of the running ragwatch with --url" in refused(found, RagwatchError)
     assert "http://127.0.0.1:9" in str(run(config).exception)
-    assert isinstance(run(config, "--url", "file:///etc/passwd").exception, ConfigError)
+    assert refused(run(config, "--url", "file:///etc/passwd"))
     holder.close()
 
 
-class _Full(BaseHTTPRequestHandler):
+def full(asked: Asked) -> Reply:
     """A ragwatch that gives out a task and can keep nothing."""
-
-    def do_POST(self) -> None:
-        """Answer, as the path wants."""
-        self.rfile.read(int(self.headers["Content-Length"]))
-        turns = [{"role": "user", "text": "Is it free?"}]
-        sample = {"question": None, "contexts": [], "answer": "Yes.", "history": turns}
-        body = json.dumps(
-            {"tasks": [{"key": "k", "sample": sample, "claims": []}], "error": "the disk is full"}
-        ).encode()
-        self.send_response(200 if self.path.endswith("/tasks") else 503)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Nothing is logged."""
+    turns = [{"role": "user", "text": "Is it free?"}]
+    sample = {"question": None, "contexts": [], "answer": "Yes.", "history": turns}
+    body = {"tasks": [{"key": "k", "sample": sample, "claims": []}], "error": "the disk is full"}
+    return 200 if asked.path.endswith("/tasks") else 503, body, {}
 
 
 @pytest.mark.costly
 def test_a_word_that_cannot_be_kept_is_not_lost(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the daemon cannot keep a word, it goes to a file that can be brought in later."""
     monkeypatch.chdir(config.parent)
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Full) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        found = run(config, "--url", f"http://127.0.0.1:{server.server_port}", said="f\nf\nwell\n")
-        server.shutdown()
+    with answering(full) as (address, _):
+        found = run(config, "--url", address, said="f\nf\nwell\n")
     assert "503: the disk is full\nthe last label is in ragwatch-labels.jsonl" in str(found.exception)
     assert "user before  Is it free?" in found.output
     assert "(not logged)" in found.output
@@ -273,14 +254,14 @@ def test_calibrate_wants_enough_labels(config: Path, tmp_path: Path) -> None:
     """Exit 3 and how many more are needed; the file holds the same report."""
     run(config, "--count", "5", "--whole", said="f\n-\n-\n\n" * 5)
     out = tmp_path / "report.json"
-    found = run(config, "--out", str(out), command="calibrate")
+    found = run(config, "--out", str(out), verb="calibrate")
     assert found.return_value == 3
     assert "more needed" in found.output
     assert "Too few labels for a conclusion" in found.output
     assert json.loads(out.read_text())["quantities"]["faithfulness"]["labels"] == 5
-    assert isinstance(run(config, "--judge", "x", command="calibrate").exception, ConfigError)
-    nowhere = run(config, "--out", str(tmp_path / "no" / "where.json"), command="calibrate")
-    assert isinstance(nowhere.exception, ConfigError)
+    assert refused(run(config, "--judge", "x", verb="calibrate"))
+    nowhere = run(config, "--out", str(tmp_path / "no" / "where.json"), verb="calibrate")
+    assert refused(nowhere)
 
 
 @pytest.mark.costly
@@ -296,7 +277,7 @@ def test_calibrate_tells_of_the_judge(tmp_path: Path) -> None:
     world.labelling().put([*records, *(record | {"annotator": "other"} for record in records[:60])])
     store.close()
     config = written(tmp_path)
-    found = run(config, "--json", command="calibrate")
+    found = run(config, "--json", verb="calibrate")
     assert found.return_value == 0, found.output
     report = json.loads(found.stdout)
     faithful = report["quantities"]["faithfulness"]
@@ -309,7 +290,7 @@ def test_calibrate_tells_of_the_judge(tmp_path: Path) -> None:
     assert claims["specificity"]["supported"]["value"] == pytest.approx(0.95, abs=0.06)
     assert 0.0 < report["claims"]["calibration_error"] < 0.5
     assert report["people"]["agreement"]["value"] == 1.0
-    shown = run(config, command="calibrate").output
+    shown = run(config, verb="calibrate").output
     for text in ("two annotators agree", "probability of support", "sensitivity", "/samples/"):
         assert text in shown
 
@@ -324,10 +305,10 @@ def test_calibrate_warns_of_a_judge_that_prefers_long_answers(tmp_path: Path) ->
     store.add_labels([Label(draw.key, "ann", time.time(), {F: 1.0}) for draw in draws])
     store.close()
     config = written(tmp_path)
-    faithful = json.loads(run(config, "--json", command="calibrate").stdout)["quantities"]["faithfulness"]
+    faithful = json.loads(run(config, "--json", verb="calibrate").stdout)["quantities"]["faithfulness"]
     assert faithful["length"]["matters"]
     assert faithful["length"]["correlation"]["low"] > 0.2
-    shown = run(config, command="calibrate").output
+    shown = run(config, verb="calibrate").output
     assert "faithfulness: rank correlation of score and answer length at equal label 0.8" in shown
     assert "prefers long answers in faithfulness" in shown
 
@@ -346,10 +327,10 @@ def test_calibrate_leaves_out_what_retention_has_picked_from(tmp_path: Path) -> 
     assert True in ages
     assert False in ages
     config = written(tmp_path)
-    report = json.loads(run(config, "--json", command="calibrate").stdout)
+    report = json.loads(run(config, "--json", verb="calibrate").stdout)
     assert report["quantities"]["faithfulness"]["labels"] == sum(ages)
     assert report["picked_until"] == until
-    assert "only answers since" in run(config, command="calibrate").output
+    assert "only answers since" in run(config, verb="calibrate").output
 
 
 def test_a_label_is_taken_back(config: Path) -> None:
@@ -358,10 +339,10 @@ def test_a_label_is_taken_back(config: Path) -> None:
     (label,) = labels(config)
     wrong = run(config, "--revoke", label.key, "--annotator", "bob")
     assert (wrong.return_value, wrong.stderr) == (1, f"{label.key}: no label of bob counts there\n")
-    found = CliRunner().invoke(cli, ["label", "--config", str(config), "--revoke", label.key], standalone_mode=False)
+    found = command("label", "--config", config, "--revoke", label.key)
     assert (found.return_value, found.stderr) == (0, "1 label taken back\n")
     (revoked,) = labels(config)
     assert revoked.revoked is not None
     assert revoked.scores == label.scores
-    nobody = CliRunner().invoke(cli, ["label", "--config", str(config)], standalone_mode=False)
+    nobody = command("label", "--config", config)
     assert "--annotator: is missing" in str(nobody.exception)

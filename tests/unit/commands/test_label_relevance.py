@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from support.command_line import command, configured, log_of, refused
 from support.ports import free_port
 from support.retrievers import FaultyRetriever, serving
 
-from ragwatch.commands import cli
-from ragwatch.commands.relevance_file import RelevanceFile, pool_record, qrels, suite_lines
+from ragwatch.commands.label_relevance import RelevanceFile, pool_record, qrels, suite_lines
 from ragwatch.config.suites import read_suite
 from ragwatch.core.canary.definition import Canary, Expected
 from ragwatch.core.relevance_estimate import Grade, PoolSizes, draw_pool
@@ -33,19 +33,16 @@ def address() -> Iterator[str]:
 def written(folder: Path, address: str) -> Path:
     """A configuration with one suite, whose k is 1, and a corpus of five contexts."""
     suite = {"suite": "docs", "k": [1], "items": ITEMS, "probe": PROBE | {"url": f"{address}/search"}}
-    sources = "[{kind: tail, name: app, path: /nowhere/*.log}]"
-    path = folder / "ragwatch.yaml"
-    path.write_text(f"state: {folder}/state\nsources: {sources}\ncanaries: {json.dumps([suite])}\n")
     rows = [{"id": f"d{number}", "text": f"Text {number}."} for number in range(1, 6)]
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "\n")
-    return path
+    log_of(folder / "corpus.jsonl", *rows, "")
+    return configured(folder, canaries=[suite])
 
 
 def label(config: Path, *arguments: str, said: str = "", annotator: str = "ann") -> Result:
     """The command, with what is typed."""
-    file = str(config.parent / "relevance.jsonl")
-    whole = ["label", "--config", str(config), "--annotator", annotator, "--relevance", file, *arguments]
-    return CliRunner().invoke(cli, whole, input=said, standalone_mode=False)
+    file = config.parent / "relevance.jsonl"
+    words = ("label", "--config", config, "--annotator", annotator, "--relevance", file)
+    return command(*words, *arguments, said=said)
 
 
 def test_judgements_of_a_pool_that_is_drawn(tmp_path: Path) -> None:
@@ -114,9 +111,7 @@ def test_what_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
         (("--suite-out", str(tmp_path / "suite.yaml")), "ends in .jsonl"),
         (("--qrels", str(tmp_path / "no" / "where")), "cannot be written"),
     ):
-        error = label(config, *arguments).exception
-        assert isinstance(error, ConfigError)
-        assert message in str(error)
+        assert message in refused(label(config, *arguments))
     file = tmp_path / "relevance.jsonl"
     file.write_text("\n{}\n")
     assert "line 2: is no pool and no judgement" in str(label(config).exception)
@@ -127,7 +122,7 @@ def test_what_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
 def test_no_suite_is_told(tmp_path: Path) -> None:
     """By the key that has none."""
     config = written(tmp_path, "http://127.0.0.1:1")
-    config.write_text(config.read_text().partition("canaries:")[0])
+    configured(tmp_path)
     for arguments in ((), ("--suite", "docs")):
         error = label(config, *arguments).exception
         assert isinstance(error, ConfigError)

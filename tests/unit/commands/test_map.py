@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import Result
+from support.command_line import command, jsonl
 
-from ragwatch.commands import cli
 from ragwatch.commands.map import print_source
 from ragwatch.formats import FORMATS, build
 from ragwatch.formats.guess import propose
@@ -21,7 +20,7 @@ DATA = Path(__file__).parents[2] / "data" / "formats"
 
 
 def _map(text: str) -> Result:
-    return CliRunner().invoke(cli, ["init", "--print", "-"], input=text, standalone_mode=False)
+    return command("init", "--print", "-", said=text)
 
 
 def test_every_known_format_is_named() -> None:
@@ -66,7 +65,7 @@ RECORD = {
 
 
 def _lines(*records: object) -> str:
-    return "".join(json.dumps(each) + "\n" for each in records)
+    return jsonl(*records)
 
 
 def _mapped(result: Result) -> dict[str, object]:
@@ -111,14 +110,6 @@ def test_ids_are_no_contexts() -> None:
     assert "contexts" not in propose([{"answer": "Yes.", "context_ids": ["d1#3", "d2#1"], "docs": ["d1"]}]).mapping
 
 
-def test_a_packed_log_is_read(tmp_path: Path) -> None:
-    """Gzip is unpacked."""
-    path = tmp_path / "log.jsonl.gz"
-    path.write_bytes(gzip.compress(_lines(*[RECORD] * 3).encode()))
-    result = CliRunner().invoke(cli, ["init", "--print", str(path)], standalone_mode=False)
-    assert "reads 3 of 3 records (100%)" in result.stdout
-
-
 def test_text_before_the_json_is_told_once_with_its_cure() -> None:
     """A logger's own text is no error a line: the option that passes over it is printed with the format."""
     row = {"question": "Where?", "contexts": ["By the river."], "answer": "By the river."}
@@ -149,7 +140,7 @@ def test_the_share_and_the_first_record_that_cannot_be_read_are_told(tmp_path: P
     """How much the proposal reads, and where, in which field and why it first does not."""
     path = tmp_path / "log.jsonl"
     path.write_text(_lines(*[RECORD] * 8, RECORD | {"reply": None}, RECORD | {"reply": None}))
-    result = CliRunner().invoke(cli, ["init", "--print", str(path)], standalone_mode=False)
+    result = command("init", "--print", path)
     assert "reads 8 of 10 records (80%)" in result.stdout
     assert f"{path}:9: missing_field: answer: is missing (2 records of this file, the first at line 9)" in result.stderr
 
@@ -206,14 +197,6 @@ def test_only_the_head_of_a_log_with_text_is_read(tmp_path: Path, before: str) -
     with path.open("rb") as stream:
         assert print_source([stream]) == 0
         assert stream.tell() < path.stat().st_size / 4
-
-
-@pytest.mark.parametrize("text", ["[\n{}\n]\n", "[{}, {}]", '{"question": "Where?",\n"contexts": [], "answer": "a"}\n'])
-def test_a_document_is_read_as_a_whole(text: str) -> None:
-    """An array of records, or one object over many lines."""
-    row = json.dumps(ROW)
-    result = _map(text.replace("{}", row))
-    assert "(100%)" in result.stdout
 
 
 def test_a_torn_line_counts_as_a_record() -> None:
@@ -296,6 +279,6 @@ def test_texts_that_are_cut_to_one_length_are_said() -> None:
 def test_the_former_name_works_with_a_note() -> None:
     """For one release, `map` prints the same and says what it is called now."""
     now = _map(_lines(*[RECORD] * 3))
-    before = CliRunner().invoke(cli, ["map", "-"], input=_lines(*[RECORD] * 3), standalone_mode=False)
+    before = command("map", "-", said=_lines(*[RECORD] * 3))
     assert (before.stdout, before.return_value) == (now.stdout, now.return_value)
     assert "`ragwatch init --print` now" in before.stderr

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import Result
+from support.command_line import command
 
-from ragwatch.commands import cli
 from ragwatch.config import parse
 from ragwatch.sources.join.options import Options
 
@@ -28,7 +28,7 @@ def run_map(folder: Path, *logs: list[dict[str, Any]], before: str = "") -> Resu
     for number, rows in enumerate(logs):
         paths.append(folder / f"{number}.jsonl")
         paths[-1].write_text("".join(f"{before}{json.dumps(row)}\n" for row in rows))
-    return CliRunner().invoke(cli, ["init", "--print", *map(str, paths)], standalone_mode=False)
+    return command("init", "--print", *paths)
 
 
 def options(result: Result) -> Options:

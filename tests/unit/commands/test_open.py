@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 
 import pytest
-from click.testing import CliRunner, Result
+from support.answering import answering
+from support.command_line import command, refused
 from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE
 from support.snapshots import small
 
 from ragwatch.board import Board
-from ragwatch.commands import cli
-from ragwatch.errors import ConfigError, RagwatchError
+from ragwatch.errors import RagwatchError
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import Server, build_app
 
@@ -48,9 +47,7 @@ def address(tmp_path: Path) -> Iterator[str]:
     store.close()
 
 
-def run(*arguments: str) -> Result:
-    """The command."""
-    return CliRunner().invoke(cli, ["open", *arguments], standalone_mode=False)
+run = partial(command, "open")
 
 
 def link(address: str, name: str) -> str:
@@ -85,7 +82,7 @@ def test_a_wrong_word_is_told(address: str, tmp_path: Path) -> None:
         (["--route", "caf\udce9"], "--route caf\udce9: is not UTF-8"),
     ):
         result = run("--url", address, *more)
-        assert isinstance(result.exception, ConfigError)
+        assert refused(result)
         assert str(result.exception).startswith(named)
     config = tmp_path / "ragwatch.yaml"
     config.write_text(
@@ -93,25 +90,9 @@ def test_a_wrong_word_is_told(address: str, tmp_path: Path) -> None:
         f"web: {{listen: {address.removeprefix('http://')}, external_url: https://rag.example.org/watch/}}\n"
     )
     wrong = run("--config", str(config), "--route", "gone")
-    assert isinstance(wrong.exception, ConfigError)
-    assert "use one of: search, other" in str(wrong.exception)
+    assert "use one of: search, other" in refused(wrong)
     assert run("--config", str(config), "--route", "search").stdout == link("https://rag.example.org/watch", "r3")
     assert run("--config", str(config), "--url", address).stdout == link(address, "r3")
-
-
-class Stranger(BaseHTTPRequestHandler):
-    """Replies with something else."""
-
-    def do_GET(self) -> None:
-        """Reply by the port's owner."""
-        body = json.dumps(self.server.reply).encode()  # type: ignore[attr-defined]
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
 
 
 @pytest.mark.parametrize(
@@ -127,15 +108,9 @@ class Stranger(BaseHTTPRequestHandler):
 )
 def test_another_server_is_told(reply: object) -> None:
     """What is not a reply of this version is one clear error, never a traceback or half an address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as server:
-        server.reply = reply  # type: ignore[attr-defined]
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        result = run("--url", f"http://127.0.0.1:{server.server_port}")
-        server.shutdown()
-        thread.join()
-    assert isinstance(result.exception, RagwatchError)
-    assert "is not that of a ragwatch of this version" in str(result.exception)
+    with answering(lambda _: (200, reply, {})) as (address, _):
+        result = run("--url", address)
+    assert "is not that of a ragwatch of this version" in refused(result, RagwatchError)
     assert result.stdout == ""
 
 
@@ -143,4 +118,4 @@ def test_nobody_there_is_told() -> None:
     """With what to do."""
     result = run("--url", "http://127.0.0.1:9")
     assert "give the address of the running ragwatch with --url" in str(result.exception)
-    assert isinstance(run("--url", "file:///etc/passwd").exception, ConfigError)
+    assert refused(run("--url", "file:///etc/passwd"))

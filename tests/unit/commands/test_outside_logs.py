@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import Result
+from support.command_line import command
 
-from ragwatch.commands import cli
 from ragwatch.commands.input_files import PartFiles
 from ragwatch.config import parse
 from ragwatch.core.sample import Sample, SkipReason
@@ -90,7 +90,7 @@ TIMED = frozenset({
 
 
 def _map(path: Path) -> Result:
-    return CliRunner().invoke(cli, ["init", "--print", str(path)], standalone_mode=False)
+    return command("init", "--print", path)
 
 
 def samples_of(source: dict[str, Any], path: Path) -> list[Sample]:

@@ -8,16 +8,14 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
+from support.command_line import command, configured, refused
 from support.kit import AT, JUDGE, Clock
 from support.watched import faithful, settle
 
 from ragwatch import stores
-from ragwatch.commands import cli
 from ragwatch.commands.proposals import Proposal, pages, show_proposals
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import load
-from ragwatch.errors import ConfigError, StoreError
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop
 from ragwatch.ports import ScoreRow
@@ -35,34 +33,15 @@ def rows(*hours: float, every: float = 60.0) -> list[ScoreRow]:
             score = float(int((number + 1) * share) > int(number * share))
             at = hour * HOUR + number * every
             scores = {Quantity.FAITHFULNESS: score}
-            row = ScoreRow(
-                len(found) + 1,
-                f"{len(found)}",
-                at,
-                "search",
-                JUDGE,
-                "v",
-                1.0,
-                scores=scores,
-                reason=None,
-                trace_id=None,
-            )
-            found.append(row)
+            place = (len(found) + 1, f"{len(found)}", at, "search", JUDGE, "v", 1.0)
+            found.append(ScoreRow(*place, scores=scores, reason=None, trace_id=None))
     return found
 
 
 def a_config(folder: Path, **sections: Any) -> Path:
     """A configuration with its state in a folder."""
-    file = folder / "ragwatch.yaml"
-    data = {
-        "state": str(folder / "state"),
-        "routes": ["search"],
-        "sources": [{"kind": "tail", "name": "a", "path": "/x"}],
-        "sampling": {"probability": 1.0},
-        "judges": [{"kind": "lexical", "name": JUDGE}],
-    }
-    file.write_text(yaml.safe_dump({**data, **sections}))
-    return file
+    judges = [{"kind": "lexical", "name": JUDGE}]
+    return configured(folder, **{"routes": ["search"], "sampling": {"probability": 1.0}, "judges": judges, **sections})
 
 
 def test_pages_are_counted_by_their_beginnings(tmp_path: Path) -> None:
@@ -81,7 +60,7 @@ def test_pages_are_counted_by_their_beginnings(tmp_path: Path) -> None:
 
 def asked(file: Path) -> Any:
     """What the command answers."""
-    return CliRunner().invoke(cli, ["rules", "--config", str(file), "--from-baseline"], standalone_mode=False)
+    return command("rules", "--config", file, "--from-baseline")
 
 
 async def test_a_baseline_becomes_a_threshold_of_its_route(tmp_path: Path) -> None:
@@ -123,9 +102,7 @@ def test_what_would_have_paged_is_no_proposal(capsys: pytest.CaptureFixture[str]
 def test_baselines_of_one_judge_are_no_thresholds_of_another(tmp_path: Path) -> None:
     """They are refused: a threshold of a judge that reads higher would page for the other one all the time."""
     judges = [{"kind": "lexical", "name": name} for name in (JUDGE, "strict")]
-    refused = asked(a_config(tmp_path, judges=judges, alerts={"judge": "strict"}))
-    assert isinstance(refused.exception, ConfigError)
-    assert "write drift.judge: strict" in str(refused.exception)
+    assert "write drift.judge: strict" in refused(asked(a_config(tmp_path, judges=judges, alerts={"judge": "strict"})))
 
 
 def test_without_a_baseline_there_is_no_proposal(tmp_path: Path) -> None:
@@ -135,11 +112,3 @@ def test_without_a_baseline_there_is_no_proposal(tmp_path: Path) -> None:
     store.close()
     assert shown.return_value == 3
     assert "no baseline is learned yet" in shown.stderr
-
-
-def test_no_state_is_made(tmp_path: Path) -> None:
-    """Where there is none, the path is probably wrong, and one of another user would keep the daemon out."""
-    shown = asked(a_config(tmp_path))
-    assert isinstance(shown.exception, StoreError)
-    assert "ragwatch.db does not exist" in str(shown.exception)
-    assert not (tmp_path / "state").exists()

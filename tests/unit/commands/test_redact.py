@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from click.testing import CliRunner
+from support.command_line import command
 
-from ragwatch.commands import cli
 from ragwatch.commands.redact import MAX_BYTES
 
 SOURCES = "state: state\nsources: [{kind: tail, name: app, path: app.jsonl}]\n"
@@ -17,7 +16,7 @@ def test_shows_places_and_masks_values(tmp_path: Path) -> None:
     """Nothing of a short value is shown, and the first two characters of a long one."""
     path = tmp_path / "log.txt"
     path.write_text("fine\nask ann@example.org or 10.0.0.1\n")
-    result = CliRunner().invoke(cli, ["redact", str(path)], standalone_mode=False)
+    result = command("redact", path)
     assert result.return_value == 1
     assert result.stdout.splitlines() == [
         f"{path}:2:5: email: an*** (15 characters)",
@@ -31,7 +30,7 @@ def test_json_and_rules_of_a_configuration(tmp_path: Path) -> None:
     config = tmp_path / "ragwatch.yaml"
     config.write_text(SOURCES + 'redaction: {rules: [{name: employee, pattern: "EMP-[0-9]{6}"}]}\n')
     arguments = ["redact", "-", "--json", "--config", str(config)]
-    result = CliRunner().invoke(cli, arguments, input="ask EMP-123456", standalone_mode=False)
+    result = command(*arguments, said="ask EMP-123456")
     said = json.loads(result.stdout)
     assert (result.return_value, said["counts"]) == (1, {"employee": 1})
     assert said["findings"][0] | {"excerpt": ""} == {
@@ -46,7 +45,7 @@ def test_json_and_rules_of_a_configuration(tmp_path: Path) -> None:
 
 def test_nothing_found() -> None:
     """Exit code 0."""
-    result = CliRunner().invoke(cli, ["redact", "-"], input="a plain text", standalone_mode=False)
+    result = command("redact", "-", said="a plain text")
     assert (result.return_value, result.stdout) == (0, "")
 
 
@@ -54,7 +53,7 @@ def test_unsafe_pattern_is_refused(tmp_path: Path) -> None:
     """The error names the key and says what to write instead."""
     config = tmp_path / "ragwatch.yaml"
     config.write_text(SOURCES + 'redaction: {rules: [{name: a, pattern: "(a+)+b"}]}\n')
-    result = CliRunner().invoke(cli, ["redact", "-", "--config", str(config)], input="x", standalone_mode=False)
+    result = command("redact", "-", "--config", config, said="x")
     assert "redaction.rules[0].pattern" in str(result.exception)
     assert "{1,64}" in str(result.exception)
 
@@ -64,5 +63,5 @@ def test_too_large(tmp_path: Path) -> None:
     path = tmp_path / "large"
     with path.open("wb") as file:
         file.truncate(MAX_BYTES + 1)
-    result = CliRunner().invoke(cli, ["redact", str(path)], standalone_mode=False)
+    result = command("redact", path)
     assert "split it" in str(result.exception)

@@ -11,24 +11,24 @@ from queue import SimpleQueue
 from threading import Thread
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from support.command_line import command, refused
 from support.kit import AT, a_draw, a_reading, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE
 
-from ragwatch.commands import cli
+from ragwatch.commands.rejudge import MAX_RETRIES, RejudgeTotals, read_answers
 from ragwatch.commands.rejudge_plan import RejudgeCost, cost_of, plan_of
-from ragwatch.commands.rejudge_readings import MAX_RETRIES, RejudgeTotals, read_answers
-from ragwatch.commands.samples import build_judge, judge_of_kind
+from ragwatch.commands.samples import build_judge, judge_named
 from ragwatch.config import load
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import Usage
 from ragwatch.daemon import Daemon
-from ragwatch.errors import ConfigError, RagwatchError
+from ragwatch.errors import RagwatchError
 from ragwatch.pipeline.rejudging import RejudgeOutcome, RejudgeRequest
 from ragwatch.ports import Erasure, Query, RejudgeQuery
 from ragwatch.stores.sqlite.store import SqliteStore
 
-VERSION = judge_of_kind("lexical").version
+VERSION = judge_named(None, "lexical").version
 PAID = (
     "{name: second, kind: openai, model: m, base_url: 'http://127.0.0.1:1/v1', api_key: '0', max_chars: 20000,"
     " prices: {input: 1.0, output: 1.0}, budget: {usd_per_day: 5}}"
@@ -54,7 +54,7 @@ def a_config(folder: Path, second: str = "{name: second, kind: lexical, probabil
 def run(path: Path, *arguments: str) -> Result:
     """The command, over the whole time."""
     words = ["rejudge", "--config", str(path), "--judge", "second", "--since", "2023-01-01", *arguments]
-    return CliRunner().invoke(cli, words, standalone_mode=False)
+    return command(*words)
 
 
 def read_by(folder: Path, judge: str = "second") -> dict[str, float]:
@@ -169,7 +169,7 @@ def test_money_is_not_spent_unasked(tmp_path: Path) -> None:
     """Without a terminal it takes --yes."""
     path = a_config(tmp_path, PAID)
     result = run(path)
-    assert isinstance(result.exception, ConfigError)
+    assert refused(result)
     assert str(result.exception).startswith("--yes: is missing")
 
 
@@ -188,14 +188,14 @@ def test_money_is_not_spent_unasked(tmp_path: Path) -> None:
 def test_a_wrong_word_is_told(tmp_path: Path, words: list[str], named: str) -> None:
     """By name, with the value."""
     result = run(a_config(tmp_path), *words)
-    assert isinstance(result.exception, ConfigError)
+    assert refused(result)
     assert str(result.exception).startswith(named)
 
 
 def test_texts_must_be_kept(tmp_path: Path) -> None:
     """Of failing answers alone no judge could say how good the answers were."""
     result = run(a_config(tmp_path, more="store: {kind: sqlite, texts: failing}\n"))
-    assert isinstance(result.exception, ConfigError)
+    assert refused(result)
     assert str(result.exception).startswith("store.texts: is failing, and rejudging needs")
 
 
@@ -236,8 +236,7 @@ def test_the_running_ragwatch_reads_them(tmp_path: Path) -> None:
 def test_an_address_of_something_else_is_told(tmp_path: Path) -> None:
     """Where nobody listens, nothing was read."""
     result = run(a_config(tmp_path), "--url", "http://127.0.0.1:1")
-    assert isinstance(result.exception, RagwatchError)
-    assert "no response" in str(result.exception)
+    assert "no response" in refused(result, RagwatchError)
     assert result.stdout == "0 answers read by second\n"
 
 

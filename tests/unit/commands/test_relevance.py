@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+import yaml
+from click.testing import Result
+from support.command_line import command, configured, jsonl, log_of, refused
 
-from ragwatch.commands import cli
 from ragwatch.commands.relevance import RelevanceCases, read_qrels
 from ragwatch.errors import ConfigError
 
@@ -25,8 +26,7 @@ GENERATION = {
 
 def run(*arguments: str, rows: list[Any] | None = None) -> Result:
     """A command, with these rows on its standard input."""
-    text = "".join(json.dumps(row) + "\n" for row in rows or [])
-    return CliRunner().invoke(cli, arguments, input=text, standalone_mode=False)
+    return command(*arguments, said=jsonl(*rows or ()))
 
 
 def figures(result: Result) -> dict[str, float]:
@@ -60,9 +60,7 @@ def test_context_precision_of_the_first_source() -> None:
 
 def a_config(folder: Path, extra: str) -> str:
     """A configuration with these sections."""
-    path = folder / "ragwatch.yaml"
-    path.write_text(f"state: {folder}\nsources: [{{kind: tail, name: app, path: /no/*.log}}]\n{extra}\n")
-    return str(path)
+    return str(configured(folder, **(yaml.safe_load(extra) or {})))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +119,7 @@ def test_compare_and_judge_take_retrieval_alone(tmp_path: Path) -> None:
     logs = []
     for name, hits in (("a", 35), ("b", 20)):
         path = tmp_path / f"{name}.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in ranked_rows(hits, 40)))
+        log_of(path, *ranked_rows(hits, 40))
         logs.append(str(path))
     result = run("compare", *logs, "--k", "4")
     assert result.return_value == 1
@@ -203,9 +201,7 @@ def test_thresholds_name_ranking_metrics(tmp_path: Path) -> None:
     assert "recall@3 failed; the stage at fault is retrieval" in result.stdout
     assert "route search (30 cases): recall@3 0.500" in result.stdout
     path.write_text(path.read_text().replace("recall@3", "recall"))
-    error = run("gate", "--config", str(path), rows=rows).exception
-    assert isinstance(error, ConfigError)
-    assert "'recall' is not a metric; use one of" in str(error)
+    assert "'recall' is not a metric; use one of" in refused(run("gate", "--config", str(path), rows=rows))
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import Result
 from support import logged
+from support.command_line import command
 
-from ragwatch.commands import cli
 from ragwatch.core.sample import Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats.log_reader import LogReader, RecordRules
@@ -249,7 +249,7 @@ def lines_of(name: str, seed: int) -> list[str]:
 
 def run_map(lines: list[str]) -> Result:
     """What `map` says of a log."""
-    return CliRunner().invoke(cli, ["init", "--print", "-"], input="\n".join(lines) + "\n", standalone_mode=False)
+    return command("init", "--print", "-", said="\n".join(lines) + "\n")
 
 
 KEYS = ("format", "mapping", "where", "prefix", "split", "records")

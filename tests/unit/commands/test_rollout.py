@@ -10,17 +10,16 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from support.command_line import command, configured, refused
 from support.kit import JUDGE, a_draw, a_line, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 from support.retrievers import FaultyRetriever, serving
 
-from ragwatch.commands import cli
 from ragwatch.core.verdict import Verdict
-from ragwatch.errors import ConfigError
 from ragwatch.ports import Retention
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -33,21 +32,11 @@ LIVE = {"start": START, "feedback": "metadata.thumbs", "share": 0.2}
 
 def a_config(folder: Path, section: dict[str, Any], **others: Any) -> str:
     """A configuration with this section."""
-    path = folder / "ragwatch.yaml"
-    sources = [{"kind": "tail", "name": "app", "path": "/nowhere/*.log"}]
-    whole = {
-        "state": f"{folder}/state",
-        "sources": sources,
-        "judges": [{"name": JUDGE, "kind": "lexical"}],
-        "rollout": {"a": "vector", "b": "hybrid"} | section,
-    }
-    path.write_text(json.dumps(whole | others))
-    return str(path)
+    parts = {"judges": [{"name": JUDGE, "kind": "lexical"}], "rollout": {"a": "vector", "b": "hybrid"} | section}
+    return str(configured(folder, **parts | others))
 
 
-def rollout(*arguments: str) -> Result:
-    """The command."""
-    return CliRunner().invoke(cli, ["rollout", "--config", *arguments], standalone_mode=False)
+rollout = partial(command, "rollout", "--config")
 
 
 def recorded(folder: Path, name: str, rank: int, count: int = 40) -> str:
@@ -217,9 +206,7 @@ def test_what_is_refused(tmp_path: Path, section: dict[str, Any] | None, message
     if section is not None and "offline" not in section:
         section["offline"] = {"a": "vector.json", "b": "vector.json"}
     config = a_config(tmp_path, section or {}, **({"rollout": None} if section is None else {}))
-    error = rollout(config).exception
-    assert isinstance(error, ConfigError)
-    assert message in str(error)
+    assert message in refused(rollout(config))
 
 
 @pytest.mark.slow
@@ -230,8 +217,8 @@ def test_the_example_does_what_its_page_says(tmp_path: Path) -> None:
     assert said is not None
     commands = re.findall(r"(?m)^ragwatch (.*?) *#", page)
     codes = []
-    for command in commands:
-        words = re.sub(r"(?<=--state )\S+", str(tmp_path / "state"), command).split()
+    for line in commands:
+        words = re.sub(r"(?<=--state )\S+", str(tmp_path / "state"), line).split()
         more = ["--json"] if words[0] == "rollout" else []
         ended = subprocess.run(
             [sys.executable, "-m", "ragwatch", *words, *more],

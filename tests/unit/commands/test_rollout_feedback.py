@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from support.command_line import command, configured, log_of
 from support.kit import an_admission
 
-from ragwatch.commands import cli
 from ragwatch.commands.options.running import RunArguments
 from ragwatch.commands.run import run
 from ragwatch.core.sampling import key_of
@@ -44,26 +43,15 @@ def a_config(folder: Path, feedback: object) -> Path:
     items = [{"query": f"q{number}?", "ranks": [1], "grades": [1]} for number in range(40)]
     (folder / "a.json").write_text(json.dumps({"suites": [{"suite": "s", "recall": {"10": 1.0}, "items": items}]}))
     start = datetime.fromtimestamp(NOW - 86400.0, UTC).isoformat()
-    whole = {
-        "state": f"{folder}/state",
-        "sources": [{"kind": "tail", "name": "app", "path": f"{folder}/app.jsonl"}],
-        "sampling": {"probability": 1.0},
-        "rollout": {
-            "a": "vector",
-            "b": "hybrid",
-            "offline": {"a": "a.json", "b": "a.json"},
-            "judged": {},
-            "live": {"start": start, "share": 0.5, "feedback": feedback},
-        },
-    }
-    path = folder / "ragwatch.yaml"
-    path.write_text(json.dumps(whole))
-    return path
+    live = {"start": start, "share": 0.5, "feedback": feedback}
+    rollout = {"a": "vector", "b": "hybrid", "offline": {"a": "a.json", "b": "a.json"}, "judged": {}, "live": live}
+    sources = [{"kind": "tail", "name": "app", "path": f"{folder}/app.jsonl"}]
+    return configured(folder, sources=sources, sampling={"probability": 1.0}, rollout=rollout)
 
 
 def live_stage(path: Path) -> dict[str, Any]:
     """The live stage after the log was read once."""
-    result = CliRunner().invoke(cli, ["rollout", "--config", str(path), "--json"], standalone_mode=False)
+    result = command("rollout", "--config", path, "--json")
     assert result.exception is None
     stage: dict[str, Any] = json.loads(result.stdout)["stages"][2]
     return stage
@@ -71,7 +59,7 @@ def live_stage(path: Path) -> dict[str, Any]:
 
 def logged(folder: Path, *rows: dict[str, Any]) -> None:
     """A log, read once by the daemon."""
-    (folder / "app.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    log_of(folder / "app.jsonl", *rows)
     assert run(RunArguments(path=a_config(folder, None), once=True, state=folder / "state")) == 0
 
 

@@ -39,6 +39,11 @@ def _ended(raised: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
 @pytest.mark.parametrize(
     ("raised", "code", "shown"),
     [
+        (ConfigError("A: there are: \x1b[2J"), 2, "ragwatch: A: there are: \ufffd[2J\n"),
+        (StoreError("state: is locked"), 1, "ragwatch: state: is locked\n"),
+        (click.ClickException("no such option"), 1, "Error: no such option\n"),
+        (click.UsageError("no such option"), 2, "Usage: "),
+        (click.Abort(), 130, ""),
         (ExceptionGroup("", [ConfigError("a: b")]), 2, "ragwatch: a: b\n"),
         (ExceptionGroup("", [StoreError("x"), ExceptionGroup("", [StoreError("x"), StoreError("y")])]), 1, None),
         (ExceptionGroup("", [StoreError("x"), AddressError("y")]), 2, "ragwatch: x\nragwatch: web.listen: y\n"),

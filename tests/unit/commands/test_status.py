@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from click.testing import CliRunner
+from support.answering import Asked, Reply, answering
+from support.command_line import command, refused
 
 from ragwatch.commands import cli
 from ragwatch.commands.options import lazy
@@ -32,21 +31,8 @@ ROWS = [
 @pytest.mark.parametrize(("view", "arguments", "code", "text"), ROWS)
 def test_code_and_text(view: object, arguments: list[str], code: int | type[Exception], text: str) -> None:
     """The code says how quality is; an unknown route or window, and another server, are errors."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(json.dumps(view).encode())
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever).start()
-        url = f"http://127.0.0.1:{server.server_address[1]}"
-        done = CliRunner().invoke(cli, ["status", "--url", url, *arguments], standalone_mode=False)
-        server.shutdown()
+    with answering(lambda _: (200, view, {})) as (url, _):
+        done = command("status", "--url", url, *arguments)
     if isinstance(code, int):
         assert (done.return_value, text in done.output) == (code, True)
     else:
@@ -57,25 +43,15 @@ def test_code_and_text(view: object, arguments: list[str], code: int | type[Exce
 def test_another_server_writes_no_incident(tmp_path: Path) -> None:
     """What is no incident is an error, and no file is written."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"# Incident on all routes" if "since=14%3A00" in self.path else b"<html>")
-
-        def log_message(self, *_: object) -> None:
-            pass
+    def reply(asked: Asked) -> Reply:
+        return 200, b"# Incident on all routes" if asked.query["since"] == "14:00" else b"<html>", {}
 
     out = tmp_path / "incident.md"
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever).start()
-        words = ["incident", "--url", f"http://127.0.0.1:{server.server_address[1]}", "--out"]
-        wrong = CliRunner().invoke(cli, [*words, str(out), "--since", "1h"], standalone_mode=False)
-        assert (type(wrong.exception), out.exists()) == (RagwatchError, False)
-        nowhere = [*words, str(tmp_path / "no" / "such"), "--since", "14:00"]
-        assert isinstance(CliRunner().invoke(cli, nowhere, standalone_mode=False).exception, ConfigError)
-        assert CliRunner().invoke(cli, [*words, str(out), "--since", "14:00"], standalone_mode=False).return_value == 0
-        server.shutdown()
+    with answering(reply) as (url, _):
+        assert refused(command("incident", "--url", url, "--out", out, "--since", "1h"), RagwatchError)
+        assert not out.exists()
+        assert refused(command("incident", "--url", url, "--out", tmp_path / "no" / "such", "--since", "14:00"))
+        assert command("incident", "--url", url, "--out", out, "--since", "14:00").return_value == 0
     assert out.read_text() == "# Incident on all routes"
 
 

@@ -105,9 +105,9 @@ def test_criteria_are_named_where_quantities_are(path: str) -> None:
 )
 def test_check_says_who_reads_them(judges: list[dict[str, Any]], well: bool, text: str) -> None:  # noqa: FBT001 - a case
     """Without a judge that can read them they stay unknown, and that is no silent fate."""
-    ((key, is_well, told),) = setting_notes(parsed([POLITE], judges=judges))
-    assert (key, is_well) == ("criteria", well)
-    assert text in told
+    (note,) = setting_notes(parsed([POLITE], judges=judges))
+    assert (note.subject, note.state) == ("criteria", "ok" if well else "warning")
+    assert text in note.detail
 
 
 def test_rules_record_and_alert_on_criteria() -> None:

@@ -48,15 +48,13 @@ def test_the_better_passage_wins_whatever_its_rank(answerer: Answerer) -> None:
     assert answer == Quote(1, "press.push", ("Push the plunger down slowly.",))
 
 
-@pytest.mark.parametrize("passages", [[], [COFFEE]])
-def test_what_no_passage_covers_is_not_answered(answerer: Answerer, passages: list[Passage]) -> None:
-    """Nothing is quoted rather than a guess."""
-    assert answerer.answer("How do I brew green leaves?", passages) is None
-
-
-def test_a_question_without_words_is_not_answered(answerer: Answerer) -> None:
-    """Nothing asked, nothing covered."""
-    assert (answerer.coverage("", TEA.text), answerer.answer("", [TEA])) == (0.0, None)
+@pytest.mark.parametrize(
+    ("question", "passages"),
+    [("How do I brew green leaves?", []), ("How do I brew green leaves?", [COFFEE]), ("", [TEA])],
+)
+def test_what_no_passage_covers_is_not_answered(answerer: Answerer, question: str, passages: list[Passage]) -> None:
+    """Nothing is quoted rather than a guess; nothing asked is nothing covered."""
+    assert answerer.answer(question, passages) is None
 
 
 def test_coverage_weighs_rare_words_more(answerer: Answerer) -> None:

@@ -37,17 +37,6 @@ def test_no_fault_is_left_out_on_a_busy_machine() -> None:
     assert at == [vanish, vanish, None, invent, invent, None, None, ignore, None]
 
 
-def test_it_may_be_broken_from_the_start() -> None:
-    """Zero seconds of health are allowed."""
-    assert Schedule(0.0).at(0.0) is Breakage.VANISH
-
-
-def test_each_breakage_has_a_release_and_announces_it() -> None:
-    """The log and the announcement name the same deploy, and no two share one."""
-    assert len({kind.release for kind in Breakage}) == 3
-    assert all(kind.release in kind.announcement for kind in Breakage)
-
-
 @pytest.mark.costly
 def test_most_modules_that_are_asked_for_vanish() -> None:
     """Nine in ten or so, always the same ones."""

@@ -12,46 +12,26 @@ from ragwatch.errors import RagwatchError
 
 
 @pytest.mark.costly
-def test_reading_again_gives_the_same_passages() -> None:
-    """The corpus depends on the Python version only."""
+def test_reading_again_gives_the_same_passages(recwarn: pytest.WarningsRecorder) -> None:
+    """It depends on the Python version only, needs no display, and old names are read without a warning."""
     assert read_corpus.__wrapped__() == read_corpus()
+    assert list(recwarn) == []
+    assert "tkinter" not in sys.modules
 
 
-def test_every_passage_has_an_id_of_its_own_and_starts_with_its_name() -> None:
-    """Ids are unique, and the text a generator is given says what it is about."""
+def test_passages() -> None:
+    """Some thousands, none far beyond the size that was asked for, each with an id, and with its name in its text."""
     passages = read_corpus()
-    assert len({passage.id for passage in passages}) == len(passages)
+    assert len(passages) == len({passage.id for passage in passages}) > 2000
     assert all(passage.text == f"{passage.title}: {passage.body}" for passage in passages)
-
-
-def test_passages_are_many_and_none_is_long() -> None:
-    """Some thousands of passages, none far beyond the size that was asked for."""
-    passages = read_corpus()
-    assert len(passages) > 2000
     assert max(len(passage.body.split()) for passage in passages) <= CHUNK_WORDS
 
 
 def test_well_known_names_are_there() -> None:
     """Functions in C, in Python, behind a front module, methods and modules are all found under their public names."""
     titles = {passage.title for passage in read_corpus()}
-    expected = {
-        "len",
-        "str.join",
-        "textwrap.dedent",
-        "os.path.join",
-        "os.listdir",
-        "heapq.merge",
-        "random.choice",
-        "json",
-    }
-    assert expected - titles == set()
-
-
-@pytest.mark.costly
-def test_reading_warns_of_nothing(recwarn: pytest.WarningsRecorder) -> None:
-    """Old names that Python will drop are looked at without a word on the terminal."""
-    read_corpus.__wrapped__()
-    assert list(recwarn) == []
+    expected = "len str.join textwrap.dedent os.path.join os.listdir heapq.merge random.choice json"
+    assert set(expected.split()) <= titles
 
 
 def test_examples_signatures_and_rulers_are_left_out() -> None:
@@ -69,6 +49,7 @@ def test_examples_signatures_and_rulers_are_left_out() -> None:
     heap = []     # makes a heap
     """
     assert chunks(doc) == ["Title of it. Turns the crank once. Then rests."]
+    assert chunks("Noop here.") == []
 
 
 def test_a_long_text_is_cut_between_sentences() -> None:
@@ -79,19 +60,8 @@ def test_a_long_text_is_cut_between_sentences() -> None:
     assert " ".join(pieces) == " ".join(lines)
 
 
-def test_too_short_a_text_is_no_passage() -> None:
-    """Two words tell nobody anything."""
-    assert chunks("Noop here.") == []
-
-
 def test_without_documentation_strings_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Python run with -OO has nothing to answer from; so has one without these modules."""
     monkeypatch.setattr(corpus, "MODULES", ("ragwatch_no_such_module",))
     with pytest.raises(RagwatchError, match="-OO"):
         read_corpus.__wrapped__()
-
-
-def test_no_window_is_opened() -> None:
-    """Reading the corpus needs no display."""
-    read_corpus()
-    assert "tkinter" not in sys.modules

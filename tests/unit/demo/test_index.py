@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ragwatch.demo.corpus import Passage
-from ragwatch.demo.index import PassageIndex, query_of
+from ragwatch.demo.index import PassageIndex
 from ragwatch.errors import RagwatchError
 
 
@@ -86,17 +86,6 @@ def test_removed_passages_are_not_found_until_restored(index: PassageIndex) -> N
     assert (len(index), ids(index, "water cup")) == (4, [passage for passage in before if passage != "cup.wash#0"])
     index.restore()
     assert (len(index), ids(index, "water cup")) == (5, before)
-
-
-def test_restoring_what_is_whole_changes_nothing(index: PassageIndex) -> None:
-    """Mending a healthy index is harmless."""
-    index.restore()
-    assert len(index) == 5
-
-
-def test_a_query_names_each_term_once() -> None:
-    """Names as phrases first, then single words without those that carry no meaning."""
-    assert query_of("Does len() call the len of the os.path?") == '"len" OR "os path" OR "call" OR "path"'
 
 
 def test_without_full_text_search_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,13 +18,6 @@ def test_a_record_is_one_line_of_json(tmp_path: Path) -> None:
     assert "zwölf" in lines[0]
 
 
-def test_a_restart_goes_on_where_the_log_ended(tmp_path: Path) -> None:
-    """A new journal appends to the old file."""
-    RequestLog(tmp_path / "rag.jsonl").append({"n": 1})
-    RequestLog(tmp_path / "rag.jsonl").append({"n": 2})
-    assert (tmp_path / "rag.jsonl").read_text() == '{"n": 1}\n{"n": 2}\n'
-
-
 def test_it_rotates_by_renaming_before_it_grows_too_large(tmp_path: Path) -> None:
     """No file passes the size, the renamed file is the same file, and only two old ones are kept."""
     journal = RequestLog(tmp_path / "rag.jsonl", max_bytes=20)

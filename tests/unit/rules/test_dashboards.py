@@ -14,8 +14,7 @@ from click.testing import CliRunner
 from support.promtool import expects, must_hold
 
 from ragwatch.commands import cli
-from ragwatch.commands.dashboards import board_plan_of
-from ragwatch.commands.rules import plan_of
+from ragwatch.commands.rules import board_plan_of, plan_of
 from ragwatch.config import parse
 from ragwatch.core.criteria import Criterion
 from ragwatch.exporter.catalogue import MetricType, with_criteria

@@ -1,0 +1,232 @@
+"""Commands that ask a running ragwatch over HTTP: `status`, `mcp`, `incident`, `open` and `acknowledge`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from math import inf
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from ragwatch.commands.api_client import DEFAULT_URL, ApiClient, address_of, read_token, reply_of_this_version
+from ragwatch.commands.event_loop import run_async
+from ragwatch.commands.given import require_route, write_text
+from ragwatch.commands.options.lazy import usual_config
+from ragwatch.commands.options.looking import (
+    AcknowledgeArguments,
+    IncidentArguments,
+    McpArguments,
+    OpenArguments,
+    StatusArguments,
+)
+from ragwatch.commands.terminal import compact_table, escape_line, printable
+from ragwatch.config import load
+from ragwatch.errors import ConfigError
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.stages import FAULTS
+from ragwatch.stores.rows import number
+
+CODES = {"bad": 1, "silent": 3}
+NOTHING_FAILS = 3
+WORDS = {"bad": "worse", "unsure": "inconclusive", "good": "good", "plain": "", "silent": "no data"}
+_COLOURS = {"bad": "bold red", "unsure": "yellow", "good": "green", "plain": "default", "silent": "dim"}
+
+Line = Mapping[str, object]
+
+
+def _address(url: str | None, path: Path | None) -> str:
+    """The address of `--url`, else that of `--config` or of the usual configuration, else the default one."""
+    if url is not None:
+        return url
+    config = path or usual_config()
+    return DEFAULT_URL if config is None else address_of(load(config))
+
+
+def status(given: StatusArguments) -> int:
+    """Show what the overview page says. Returns 1 if quality is bad, 3 if nothing is judged yet."""
+    address = _address(given.url, given.path)
+    view = ApiClient(address, read_token(given.token_file)).overview(given.window)
+    with reply_of_this_version(address):
+        if given.window not in (None, view["window"]):
+            raise ConfigError(f"--window {given.window}: is not configured; use one of: {', '.join(view['windows'])}")
+        routes = [route for route in view["routes"] if given.route in (None, route["route"])]
+        if not routes:
+            names = ", ".join(route["route"] for route in view["routes"])
+            raise ConfigError(f"--route {given.route}: is not configured; use one of: {names}")
+        if given.as_json:
+            click.echo(json.dumps({**view, "routes": routes}))
+        else:
+            _show({**view, "routes": routes}, address)
+        return CODES.get(view["state"], 0)
+
+
+def _show(view: Mapping[str, Any], address: str) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    at = "nothing judged yet" if view["at"] is None else f"{datetime.fromtimestamp(view['at'], UTC):%Y-%m-%d %H:%M} UTC"
+    console.print(f"[{_COLOURS[view['state']]}]{escape_line(view['headline'])}[/]")
+    console.print(f"{at}, window {view['window'] or 'unknown'}, {escape_line(address)}")
+    for problem in view["problems"]:
+        console.print(f"[red]not ready[/]: {escape_line(problem)}")
+    for alarm in view["drift"]:
+        route = f" on route {escape_line(alarm['route'])}" if alarm["route"] else ""
+        console.print(f"[bold red]drift alarm[/]: {alarm['kind']}: {escape_line(alarm['name'])}{route}")
+    for route in view["routes"]:
+        console.print(f"\n[bold]route {escape_line(route['route'])}[/]: {_traffic(route)}")
+        for judge in route["judges"]:
+            table = _table(judge)
+            console.print(table if table.row_count else f"{escape_line(judge['judge'])}: {judge['why'] or 'no figure'}")
+    for line in _sources_and_judges(view):
+        console.print(escape_line(line))
+
+
+def _traffic(route: Mapping[str, Any]) -> str:
+    stages = ", ".join(
+        f"{'good' if one['stage'] == 'none' else one['stage']} {one['share']:.0%}" for one in route["stages"]
+    )
+    return f"{route['drawn']:,.0f} sampled" + (f"; stage at fault: {stages}" if stages else "")
+
+
+def _table(judge: Mapping[str, Any]) -> Table:
+    """The figures of a judge; those that it does not give are left out."""
+    table = compact_table(escape_line(judge["judge"]), "level", "judge's mean", "threshold", "answers", "")
+    for figure in judge["figures"]:
+        if "value" not in figure:
+            continue
+        level, limit = figure["corrected"], figure["threshold"]
+        sign = "<=" if figure["lower_is_better"] else ">="
+        unmeasured = figure.get("unmeasured", 0.0)
+        unknown = f"unknown ({unmeasured:.0%} in other languages)" if unmeasured else "unknown"
+        known = unknown if level is None else f"{level['low']:.2f} .. {level['high']:.2f}"
+        table.add_row(
+            figure["quantity"].replace("_", " "),
+            known if level is None or level["calibrated"] else f"{known} (not calibrated)",
+            f"{figure['value']:.3f}",
+            "" if limit is None else f"{sign} {limit:g}",
+            str(figure["n"]),
+            f"[{_COLOURS[figure['state']]}]{WORDS[figure['state']]}[/]",
+        )
+    return table
+
+
+def _sources_and_judges(view: Mapping[str, Any]) -> Iterator[str]:
+    """One line for each source and each judge."""
+    for source in view["sources"]:
+        lag = source["lag_seconds"]
+        parts = [f"{source['seen']:,.0f} records read"]
+        parts += [f"{sum(source['rejected'].values()):,.0f} rejected"] if source["rejected"] else []
+        parts += [f"{lag:.0f} s behind"] if lag else []
+        parts += [f"{source['unreadable_files']} files unreadable"] if source["unreadable_files"] else []
+        yield f"source {source['source']}: {', '.join(parts)}"
+    for judge in view["judges"]:
+        unjudged = ", ".join(f"{reason} {count:,.0f}" for reason, count in judge["unjudged"].items())
+        waiting = f", {judge['pending']:,} waiting" if judge["pending"] else ""
+        yield f"judge {judge['judge']}: {judge['judged']:,.0f} judged{waiting}; not judged: {unjudged or 'none'}"
+
+
+def mcp(given: McpArguments) -> int:
+    """Answer an assistant on standard input and output until the input ends. Returns 0."""
+    path = None if given.url is not None else given.path or usual_config()
+    config = None if path is None else load(path)
+    address = given.url or (DEFAULT_URL if config is None else address_of(config))
+    client = ApiClient(address, read_token(given.token_file))
+
+    async def read(path: str, query: Mapping[str, str | None]) -> Mapping[str, Any]:
+        return await asyncio.to_thread(client.read, path, query)
+
+    try:
+        from ragwatch.web.mcp.server import serve_streams  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ConfigError("mcp: needs the extra `mcp`; run pip install 'ragwatch-exporter[mcp]'") from error
+    run_async(serve_streams(read, (None if config is None else config.settings.web.pages) or address))
+    return 0
+
+
+def incident(given: IncidentArguments) -> int:
+    """Write what the pages say of a time as Markdown, or print it. Returns 0."""
+    client = ApiClient(_address(given.url, given.path), read_token(given.token_file))
+    text = client.incident({"since": given.since, "until": given.until, "route": given.route})
+    if given.out is None:
+        click.echo(text, nl=False)
+    else:
+        write_text(f"--out {given.out}", given.out, text, advice="; name another file")
+    return 0
+
+
+def acknowledge(given: AcknowledgeArguments) -> None:
+    """Acknowledge drift alarms, and print what was acknowledged."""
+    if given.judge is not None and (given.quantity is not None or given.route is not None):
+        raise ConfigError("--judge: anchors have no quantity and no route; leave those out")
+    options = {
+        "quantity": given.quantity,
+        "route": given.route,
+        "judge": given.judge,
+        "renew": "true" if given.renew else None,
+    }
+    client = ApiClient(given.url, read_token(given.token_file))
+    click.echo(printable(client.acknowledge(options)), nl=False)
+
+
+def open_worst(given: OpenArguments) -> int:
+    """Print the address of the worst answer of the newest time. Returns 0, or 3 if there is none."""
+    config = None if given.path is None else load(given.path)
+    if config is not None:
+        require_route(config, given.route)
+    address = given.url or (DEFAULT_URL if config is None else address_of(config))
+    client = ApiClient(address, read_token(given.token_file))
+    filters = {"since": given.since} | ({} if given.route is None else {"route": given.route})
+    worst = _by_stage(client, filters) if given.quantity is None else _by_score(client, filters, given.quantity)
+    if worst is None:
+        what = "with a stage at fault" if given.quantity is None else f"with less than the best {given.quantity}"
+        click.echo(printable(f"no answer {what} since {given.since}; choose an earlier --since"), err=True)
+        return NOTHING_FAILS
+    shown = address if config is None or given.url is not None else config.settings.web.external_url or address
+    with reply_of_this_version(address):
+        link = f"{shown.rstrip('/')}/samples/{worst['key']}?{urlencode({'judge': worst['judge_name']})}"
+        about = _about(worst, given.quantity or str(Quantity.FAITHFULNESS))
+    click.echo(printable(about), err=True)
+    click.echo(printable(link))
+    return 0
+
+
+def _by_score(client: ApiClient, filters: Mapping[str, str], quantity: str) -> Line | None:
+    """The worst score of a quantity, unless it is the best that there can be."""
+    bound = {"above": "0"} if quantity in LOW_IS_GOOD else {"below": "1"}
+    return client.worst({**filters, **bound, "quantity": quantity, "sort": "worst"})
+
+
+def _by_stage(client: ApiClient, filters: Mapping[str, str]) -> Line | None:
+    """The answer with a stage at fault that has the lowest faithfulness; where none has any, the newest one."""
+    worst_first = {"quantity": str(Quantity.FAITHFULNESS), "sort": "worst"}
+    for order in (worst_first, {}):
+        lines = [client.worst({**filters, **order, "stage": str(stage)}) for stage in FAULTS]
+        failing = [line for line in lines if line is not None]
+        if failing:
+            return min(failing, key=_rank)
+    return None
+
+
+def _rank(line: Line) -> tuple[float, float]:
+    score, at = _score(line, str(Quantity.FAITHFULNESS)), line.get("at")
+    return (inf if score is None else score, -at if isinstance(at, int | float) else inf)
+
+
+def _score(line: Line, quantity: str) -> float | None:
+    scores = line.get("scores")
+    score = scores.get(quantity) if isinstance(scores, dict) else None
+    return score if isinstance(score, int | float) else None
+
+
+def _about(line: Line, quantity: str) -> str:
+    """One line about an answer, for people."""
+    score = _score(line, quantity)
+    figure = "unknown" if score is None else f"{score:.2f}"
+    at = datetime.fromtimestamp(number(line["at"]), UTC)
+    stage = line.get("stage") or "unknown"
+    return f"{quantity} {figure}, stage at fault {stage}, route {line['route']}, {at:%Y-%m-%d %H:%M} UTC"
