@@ -70,9 +70,8 @@ class FeedbackReader:
         """
         if self.field:
             value = fields.at(record, self.field.split("."))
-            value = (
-                fields.at(sample.metadata, self.field.removeprefix("metadata.").split(".")) if value is None else value
-            )
+            if value is None:
+                value = fields.at(sample.metadata, self.field.removeprefix("metadata.").split("."))
             return None if value is None else score_of(value, "rating" if self.scale else "feedback", self.scale)
         score = read_feedback(record, self.scale)
         return read_feedback(sample.metadata, self.scale) if score is None else score
@@ -96,20 +95,14 @@ class FeedbackReader:
         except FormatError:  # a wrong time does not make an opinion worthless
             at = None
         source = fields.optional_text(record.get("source"), "source")
-        return FeedbackRecord(identity, self._score(record), at, source or None)
-
-    def _score(self, record: Record) -> float:
         score = read_feedback(record, self.scale)
-        if score is not None:
-            return score
-        name, value = fields.first(record, _BARE)
-        if value is None:
-            message = f"is missing (none of {', '.join(FIELDS)})"
-            raise UnreadFeedbackError(FeedbackOutcome.MISSING, NAME, message)
-        return score_of(value, name, self.scale)
-
-
-DEFAULT = FeedbackReader()
+        if score is None:
+            name, value = fields.first(record, _BARE)
+            if value is None:
+                message = f"is missing (none of {', '.join(FIELDS)})"
+                raise UnreadFeedbackError(FeedbackOutcome.MISSING, NAME, message)
+            score = score_of(value, name, self.scale)
+        return FeedbackRecord(identity, score, at, source or None)
 
 
 def as_format_error(error: UnreadFeedbackError) -> FormatError:

@@ -7,7 +7,7 @@ without marked passages are no context.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import orjson
 
@@ -323,3 +323,10 @@ def _returned(value: object) -> Sequence[Document] | None:
 
 def _rows(some: Sequence[Document]) -> list[dict[str, object]]:
     return [one.to_context() for one in some]
+
+
+FUNCTIONS: tuple[Callable[..., object], ...] = (
+    *(answer_of, chain_input, chain_question, chain_result, chat_contexts, distinct, documents, file_search, filled),
+    *(grounding, message_text, output_text, question_of, retrieved, turns_before, with_ids),
+)
+"""Functions of expressions, under their own names."""

@@ -1,18 +1,8 @@
 """Cuts the passages out of one text, such as a prompt that contains them: the option `split` of a source.
 
-| kind         | a passage is                                                                                  |
-|--------------|-----------------------------------------------------------------------------------------------|
-| `numbered`   | text behind `[1]`, `(1)`, `1.`, `Document 1:`, `Source [2]` ... numbered upwards from 0 or 1   |
-| `xml`        | an element `<document>`, `<passage>`, `<context>` ..., or its element with the content          |
-| `headings`   | a Markdown heading, or a line in bold, with the text below it                                   |
-| `markdown`   | a fenced block; else the text between rules (`---`), else an item of a list                     |
-| `paragraphs` | text between blank lines                                                                        |
-| `lines`      | a line                                                                                          |
-| `whole`      | all of the text between the marks `after` and `before`                                          |
-| `auto`       | what the first of the first four kinds cuts out                                                 |
-
-`after` and `before` are texts of the prompt between which the passages stand. Without `before`, the last passage ends
-where the question is asked. What stands before the first passage is instruction and is left out.
+docs/logs.md says what a passage of each kind is. `after` and `before` are texts between which the passages stand.
+Without `before`, the last passage ends where the question is asked. What stands before the first passage is instruction
+and is left out.
 """
 
 from __future__ import annotations
@@ -207,11 +197,6 @@ def _without_closing(text: str) -> str:
         text = text[:line]
 
 
-def _xml(text: str) -> list[str] | None:
-    blocks = xml_blocks(text)
-    return None if blocks is None else [block.text for block in blocks]
-
-
 def numbered(text: str, *, throughout: bool = False) -> list[str] | None:
     """Text behind markers of the most specific style; numbers out of order belong to the text.
 
@@ -266,27 +251,14 @@ def _markdown(text: str) -> list[str] | None:
     return _between(items, len(text), text) if len(items) > 1 else None
 
 
-def _paragraphs(text: str) -> list[str] | None:
-    pieces = [piece for piece in BLANK_LINE.split(text) if piece.strip()]
-    return pieces or None
-
-
-def _lines(text: str) -> list[str] | None:
-    return [line for line in text.splitlines() if line.strip()] or None
-
-
-def _whole(text: str) -> list[str] | None:
-    return [text] if text.strip() else None
-
-
 def _several(cut: Cut) -> Cut:
     """The same, for more than one passage: one heading or item is more likely a part of the text around it."""
+    return lambda text: pieces if (pieces := cut(text)) and len(pieces) > 1 else None
 
-    def several(text: str) -> list[str] | None:
-        pieces = cut(text)
-        return pieces if pieces and len(pieces) > 1 else None
 
-    return several
+def _xml(text: str) -> list[str] | None:
+    blocks = xml_blocks(text)
+    return None if blocks is None else [block.text for block in blocks]
 
 
 _CUTS: Mapping[str, Sequence[Cut]] = MappingProxyType(
@@ -296,9 +268,9 @@ _CUTS: Mapping[str, Sequence[Cut]] = MappingProxyType(
         "xml": (_xml,),
         "headings": (_headings,),
         "markdown": (_markdown,),
-        "paragraphs": (_paragraphs,),
-        "lines": (_lines,),
-        "whole": (_whole,),
+        "paragraphs": (lambda text: [piece for piece in BLANK_LINE.split(text) if piece.strip()] or None,),
+        "lines": (lambda text: [line for line in text.splitlines() if line.strip()] or None,),
+        "whole": (lambda text: [text] if text.strip() else None,),
     }
 )
 KINDS = tuple(_CUTS)
