@@ -106,7 +106,9 @@ def rules_of(options: GateOptions, thresholds: Mapping[Metric, float] | None, co
     for metric, override in options.metrics.items():
         default = limits.pop(metric, None)
         if override is not None:
-            limits[metric] = _merge(default, override)
+            threshold, severity = default or (1.0, GateSeverity.BLOCK)  # one of the two has a threshold
+            threshold = threshold if override.threshold is None else override.threshold
+            limits[metric] = (threshold, override.severity or severity)
     metric_limits = tuple(MetricLimit(metric, threshold, severity) for metric, (threshold, severity) in limits.items())
     return GateRules(
         metric_limits,
@@ -116,9 +118,3 @@ def rules_of(options: GateOptions, thresholds: Mapping[Metric, float] | None, co
         confidence=confidence,
         tolerated_fall=options.tolerated_fall,
     )
-
-
-def _merge(default: tuple[float, GateSeverity] | None, override: MetricLimitOptions) -> tuple[float, GateSeverity]:
-    """Override a limit; `GateOptions` guarantees that one of the two has a threshold."""
-    threshold, severity = default or (1.0, GateSeverity.BLOCK)
-    return threshold if override.threshold is None else override.threshold, override.severity or severity

@@ -34,10 +34,8 @@ class LabelsOptions(FrozenOptions):
     leave_out: tuple[Name, ...] = Field((), description="Annotators whose labels do not count; they are kept.")
     trusted: tuple[Name, ...] = Field(
         (),
-        description=(
-            "Annotators without whom no interval is computed again. Otherwise the interval includes the estimates "
-            "without each annotator, so that one person cannot move it away from the truth."
-        ),
+        description="Annotators without whom no interval is computed again. Otherwise the interval includes the "
+        "estimates without each annotator, so that one person cannot move it away from the truth.",
     )
 
     def rules(
