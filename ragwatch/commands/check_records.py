@@ -69,7 +69,7 @@ def check_records(options: object, batch: Batch, settings: Settings) -> RecordCh
         summary += f"; {skipped.total()} lines are skipped ({reasons})"
     if not total:
         return RecordCheck(FAILED, f"{summary}: no line is a record; see `where`, `prefix` and `records`")
-    suspected = [suspicion.text for suspicion in suspicions(samples)]
+    suspected = suspicions(samples)
     warnings = [
         *suspected,
         *route_warnings(samples, settings.routes),

@@ -120,7 +120,7 @@ def problems_of(samples: Sequence[Sample], splitter: Splitter | None) -> tuple[s
     for sample in samples:
         with suppress(FormatError):
             whole.append(sample if splitter is None else split_contexts(sample, splitter))
-    return tuple(suspicion.text for suspicion in suspicions(whole))
+    return tuple(suspicions(whole))
 
 
 def _paragraphs(samples: Sequence[Sample], records: Sequence[Record]) -> Splitter | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import ClassVar
 
 from ragwatch.core.sample import RejectReason, Sample
 from ragwatch.errors import FormatError
@@ -19,7 +20,6 @@ from ragwatch.formats.times import epoch_seconds
 from ragwatch.formats.traces.assemble import Assembled, assemble
 from ragwatch.formats.traces.span import Span
 
-_NO_MAPPING: Mapping[str, str] = MappingProxyType({})
 _IDS = ("span_id", "context.span_id", "spanId", "id")
 _PARENTS = ("parentObservationId", "parent_observation_id", "parent_run_id", "parent_span_id", "parent_id")
 _INPUTS, _OUTPUTS = ("input", "inputs", "request"), ("output", "outputs", "response")
@@ -52,11 +52,7 @@ class TraceExport:
     marks: tuple[str, ...]
     kind: str
     kinds: tuple[str, ...] = ("type",)
-
-    @property
-    def MAPPING(self) -> Mapping[str, str]:  # noqa: N802  see `shape.Format`
-        """Empty: spans are assembled, which no expression says."""
-        return _NO_MAPPING
+    MAPPING: ClassVar[Mapping[str, str]] = MappingProxyType({})  # no expression says how spans are assembled
 
     def matches(self, record: Record) -> bool:
         """Return whether the record is a trace of this service, or one of its rows."""

@@ -96,7 +96,7 @@ def unwrapped(value: object) -> object:
 def messages_in(span: Span) -> list[Message]:
     """Return the messages that were sent to the model, oldest first, instructions of the system included."""
     attributes = span.attributes
-    prompts = (content_text(decoded(attributes.get(key))) for key in _SYSTEM_KEYS)
+    prompts = [content_text(decoded(attributes[key])) for key in _SYSTEM_KEYS if key in attributes]
     system = [Message(SYSTEM, text) for text in prompts if text]
     messages = (
         _flattened(attributes, ("llm.input_messages", "gen_ai.prompt", "llm.prompts"), USER)

@@ -161,7 +161,7 @@ def _distinct(documents: Sequence[Document]) -> list[Document]:
     for document in documents:
         if key := (document.text or "").strip():
             known = kept.setdefault(key, document)
-            if known.id is None:
+            if known.id is None and document.id is not None:
                 kept[key] = known._replace(id=document.id)
     return list(kept.values())[:MAX_CONTEXTS]
 

@@ -135,9 +135,13 @@ def _starts_of_requests(tops: Sequence[Span], children: Children, kinds: Mapping
     def chain(span: Span, name: str) -> str:
         return name or (span.span_id if kinds[span.span_id] is Kind.CHAIN else "")
 
-    processes, chains = (_whole(tops, children, kinds, group) for group in (process, chain))
+    chains = _whole(tops, children, kinds, chain)
     times = Counter(root for root, _ in chains)
-    return {name for _, name in processes} | {name for root, name in chains if times[root] > 1}
+    starts = {name for root, name in chains if times[root] > 1}
+    called = (span for some in children.values() for span in some)
+    if any(span.remote is True for span in called):
+        starts |= {name for _, name in _whole(tops, children, kinds, process)}
+    return starts
 
 
 def _whole(
@@ -154,9 +158,10 @@ def _whole(
         while waiting:
             span, outer = waiting.pop()
             name = group(span, outer)
-            happened.setdefault((root, name), set()).add(kinds[span.span_id])
+            if name:
+                happened.setdefault((root, name), set()).add(kinds[span.span_id])
             waiting += [(child, name) for child in children.get(span.span_id, ())]
-    return {key for key, inside in happened.items() if key[1] and Kind.LLM in inside and _RETRIEVALS & inside}
+    return {key for key, inside in happened.items() if Kind.LLM in inside and _RETRIEVALS & inside}
 
 
 def _enclosing(span: Span, roots: Sequence[Span]) -> Span:
