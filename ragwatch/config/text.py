@@ -260,7 +260,7 @@ _MEMBER = re.compile(r"(str|int|float|bool|(list|dict|tuple|set)\[.*|(constraine
 """Parts that pydantic adds to the path of an error for members of a union; no key of the configuration matches."""
 
 
-def explain(error: ErrorDetails, where: str, valid_keys: list[str]) -> str:
+def _explain(error: ErrorDetails, where: str, valid_keys: list[str]) -> str:
     """Format a pydantic error as `path.to.key: what is wrong, what to write instead`; see `explain_all`."""
     place = where
     for part in error["loc"]:
@@ -320,7 +320,7 @@ def explain_all(
     for error in errors:
         if error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]:
             continue  # pydantic counts the valid items only, and says of each other one what is wrong with it
-        line = explain(error, where, valid_keys(error["loc"]))
+        line = _explain(error, where, valid_keys(error["loc"]))
         place, _, message = line[len(where) :].partition(": ")  # `where` may hold the name of a file and a colon
         place = where + place
         if any(isinstance(part, str) and _MEMBER.fullmatch(part) for part in error["loc"]):
