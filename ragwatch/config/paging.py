@@ -31,34 +31,21 @@ _OF_SEVERITY = {"critical": Outcome.PAGE, "warning": Outcome.TICKET, "info": Out
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A condition of a configuration.
+    """A condition of a configuration."""
 
-    Attributes:
-        text: What to configure.
-        is_met: Whether a configuration does, on a route.
-        dated: Whether it needs dates of documents in the log as well.
-    """
-
-    text: str
-    is_met: Callable[[Config, str], bool]
-    dated: bool = False
+    text: str  # what to configure
+    is_met: Callable[[Config, str], bool]  # whether a configuration does, on a route
+    dated: bool = False  # whether it needs dates of documents in the log as well
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """An alert that notices a failure, and what that needs.
+    """An alert that notices a failure, and what that needs."""
 
-    Attributes:
-        alert: Name of the alert without its prefix.
-        outcome: What the alert leads to unless `alerts.severity` says otherwise.
-        need: What it needs.
-        extent: From which extent of the failure on; empty for any.
-    """
-
-    alert: str
-    outcome: Outcome
-    need: Need
-    extent: str = ""
+    alert: str  # name of the alert without its prefix
+    outcome: Outcome  # what the alert leads to unless `alerts.severity` says otherwise
+    need: Need  # what it needs
+    extent: str = ""  # from which extent of the failure on; empty for any
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,17 +209,11 @@ FAILURES: tuple[Failure, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class FailureOutcome:
-    """What a failure leads to on a route.
+    """What a failure leads to on a route."""
 
-    Attributes:
-        failure: Its name.
-        outcome: The most urgent outcome.
-        why: Why it does not page, and what to configure; empty where it does.
-    """
-
-    failure: str
-    outcome: Outcome
-    why: str
+    failure: str  # its name
+    outcome: Outcome  # the most urgent outcome
+    why: str  # why it does not page, and what to configure; empty where it does
 
 
 def outcome_of(config: Config, failure: Failure, route: str, dated: Container[str] = ()) -> FailureOutcome:

@@ -34,21 +34,13 @@ Values = Mapping[int, object]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A field that may be a part of the samples.
+    """A field that may be a part of the samples."""
 
-    Attributes:
-        expression: JMESPath expression that extracts it.
-        rank: How likely its name is, the lower the better; `UNNAMED` if it says nothing.
-        field: The field.
-        values: What the expression extracts, by the position of the record.
-        fault: Why its values cannot be the part; empty if they can.
-    """
-
-    expression: str
-    rank: float
-    field: LogField
-    values: Values
-    fault: str = ""
+    expression: str  # JMESPath expression that extracts it
+    rank: float  # how likely its name is, the lower the better; `UNNAMED` if it says nothing
+    field: LogField  # the field
+    values: Values  # what the expression extracts, by the position of the record
+    fault: str = ""  # why its values cannot be the part; empty if they can
 
     @property
     def shown(self) -> str:

@@ -31,19 +31,12 @@ def is_feedback(record: Mapping[str, object]) -> bool:
 
 
 class FeedbackRecord(NamedTuple):
-    """What a user says of an answer.
+    """What a user says of an answer."""
 
-    Attributes:
-        id: Id of the answer in its log.
-        score: Score in [0, 1].
-        at: When it was given, in seconds since the epoch; None if that is not logged, or is no time.
-        source: Name of the source of the answer; None if the record does not name it.
-    """
-
-    id: str
-    score: float
-    at: float | None = None
-    source: str | None = None
+    id: str  # id of the answer in its log
+    score: float  # score in [0, 1]
+    at: float | None = None  # when it was given, in seconds since the epoch; None if that is not logged, or is no time
+    source: str | None = None  # name of the source of the answer; None if the record does not name it
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,30 +43,20 @@ _BLANK_LINE = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class FormatGuess:
-    """The guessed format of a log.
+    """The guessed format of a log."""
 
-    Attributes:
-        format: A known format, `custom` for a proposed mapping, None if contexts or answers are in no record.
-        share: Share of the records that it can read; None without records.
-        errors: Errors of the first records that it cannot read.
-        mapping: Its JMESPath expressions, as in the configuration.
-        problems: Why what it reads is probably wrong; empty if every check of its values passed.
-        decisions: By part, the fields that are equally likely, the chosen one first; a single one where only its
-            values, and not its name, fit. A person has to decide.
-        missing: By part that no field fits, the most likely fields.
-        split: How the passages are cut out of a text; None to take contexts as they are.
-        apart: Whether contexts and answers occur only in separate records.
-    """
-
-    format: str | None
-    share: float | None
-    errors: tuple[str, ...] = ()
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
+    format: str | None  # A known format, `custom` for a proposed mapping, None if contexts or answers are in no record
+    share: float | None  # share of the records that it can read; None without records
+    errors: tuple[str, ...] = ()  # errors of the first records that it cannot read
+    mapping: Mapping[str, str] = field(default_factory=dict)  # its JMESPath expressions, as in the configuration
+    problems: tuple[str, ...] = ()  # why what it reads is probably wrong; empty if every check of its values passed
+    # By part, the fields that are equally likely, the chosen one first; a single one where only its values, and not
+    # its name, fit. A person has to decide.
     decisions: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
+    # By part that no field fits, the most likely fields
     missing: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
-    split: Splitter | None = None
-    apart: bool = False
+    split: Splitter | None = None  # how the passages are cut out of a text; None to take contexts as they are
+    apart: bool = False  # whether contexts and answers occur only in separate records
 
     @property
     def is_doubtful(self) -> bool:

@@ -17,19 +17,13 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class LogField(NamedTuple):
-    """A field of a log.
+    """A field of a log."""
 
-    Attributes:
-        path: JMESPath expression of it.
-        names: Its name, behind those of the objects and lists that it stands in.
-        values: Its values, by the position of the record; of a field inside a list, all that the list has, as a list.
-        in_list: Whether it stands inside the items of a list.
-    """
-
-    path: str
-    names: tuple[str, ...]
+    path: str  # JMESPath expression of it
+    names: tuple[str, ...]  # its name, behind those of the objects and lists that it stands in
+    # Its values, by the position of the record; of a field inside a list, all that the list has, as a list
     values: dict[int, object]
-    in_list: bool
+    in_list: bool  # whether it stands inside the items of a list
 
     @property
     def depth(self) -> int:

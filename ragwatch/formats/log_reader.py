@@ -23,29 +23,19 @@ from ragwatch.formats.times import without_offset
 
 @dataclass(frozen=True, slots=True)
 class RecordRules:
-    """How the records of a log are read.
+    """How the records of a log are read."""
 
-    Attributes:
-        format: Name of a format.
-        mapping: Expressions of the format `custom`; else empty.
-        where: JMESPath condition on records; None for all.
-        prefix: What stands before the JSON object of a line; see `selection.line_parser`.
-        timezone: Name of the time zone of times without an offset; None for UTC.
-        resolve: Where the texts of contexts are that are logged as ids; see `corpus`. None if they are texts.
-        encoding: Name of the encoding of files; None for UTF-8.
-        records: JMESPath of the records in a line that holds several; None where a line is one.
-        split: Kind of the passages in a text, or an object with `by`, `after` and `before`; None to take texts whole.
-    """
-
-    format: str = "auto"
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    where: str | None = None
-    prefix: str | None = None
+    format: str = "auto"  # name of a format
+    mapping: Mapping[str, str] = field(default_factory=dict)  # expressions of the format `custom`; else empty
+    where: str | None = None  # JMESPath condition on records; None for all
+    prefix: str | None = None  # what stands before the JSON object of a line; see `selection.line_parser`
+    # Kind of the passages in a text, or an object with `by`, `after` and `before`; None to take texts whole
     split: str | Mapping[str, str] | None = None
-    records: str | None = None
-    timezone: str | None = None
+    records: str | None = None  # JMESPath of the records in a line that holds several; None where a line is one
+    timezone: str | None = None  # name of the time zone of times without an offset; None for UTC
+    # Where the texts of contexts are that are logged as ids; see `corpus`. None if they are texts.
     resolve: Mapping[str, str] | None = None
-    encoding: str | None = None
+    encoding: str | None = None  # name of the encoding of files; None for UTF-8
 
 
 class LogReader:

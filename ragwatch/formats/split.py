@@ -64,17 +64,11 @@ _MIN_QUESTION_CHARS = 8
 
 @dataclass(frozen=True, slots=True)
 class Splitter:
-    """Cuts passages out of texts.
+    """Cuts passages out of texts."""
 
-    Attributes:
-        kind: One of `KINDS`.
-        after: Text behind which the passages begin; empty for the start.
-        before: Text before which they end; empty for where the question is asked.
-    """
-
-    kind: str = "auto"
-    after: str = ""
-    before: str = ""
+    kind: str = "auto"  # one of `KINDS`
+    after: str = ""  # text behind which the passages begin; empty for the start
+    before: str = ""  # text before which they end; empty for where the question is asked
 
     @property
     def option(self) -> str | dict[str, str]:

@@ -65,40 +65,24 @@ _KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A request that cannot be judged.
+    """A request that cannot be judged."""
 
-    Attributes:
-        reason: Reason that is counted.
-        field: The field of a record that is missing or incomplete.
-        detail: What happened, and what to do.
-        silent: The instrumentation that sends no texts; empty if that is not the reason.
-    """
-
-    reason: RejectReason
-    field: str
-    detail: str
-    silent: str = ""
+    reason: RejectReason  # reason that is counted
+    field: str  # the field of a record that is missing or incomplete
+    detail: str  # what happened, and what to do
+    silent: str = ""  # the instrumentation that sends no texts; empty if that is not the reason
 
 
 @dataclass(slots=True)
 class Assembled:
-    """What the spans of one trace were.
+    """What the spans of one trace were."""
 
-    Attributes:
-        records: In the canonical format.
-        refused: Requests that cannot be judged.
-        unrelated: Requests that generate nothing.
-        ungrounded: Requests that generate, without any retrieval or context.
-        failed: Requests that ended with an error, without an answer.
-        incomplete: Requests whose first span is missing, with too little to judge them.
-    """
-
-    records: list[dict[str, object]] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
-    unrelated: int = 0
-    ungrounded: int = 0
-    failed: int = 0
-    incomplete: int = 0
+    records: list[dict[str, object]] = field(default_factory=list)  # in the canonical format
+    refused: list[Refused] = field(default_factory=list)  # requests that cannot be judged
+    unrelated: int = 0  # requests that generate nothing
+    ungrounded: int = 0  # requests that generate, without any retrieval or context
+    failed: int = 0  # requests that ended with an error, without an answer
+    incomplete: int = 0  # requests whose first span is missing, with too little to judge them
 
 
 def assemble(

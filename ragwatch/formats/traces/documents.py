@@ -30,21 +30,13 @@ _NONE_KEPT: Mapping[int, Document] = {}
 
 
 class DocumentList(NamedTuple):
-    """What a span returned.
+    """What a span returned."""
 
-    Attributes:
-        documents: In rank order; None if the span does not say.
-        problem: Why documents are missing at its beginning, end or middle; None if they are complete.
-        total: How many there were, if some are missing and it is known all the same; else 0.
-        kept: Those that are left, by rank, if some are missing.
-        torn: Whether the problem is JSON that ends too early.
-    """
-
-    documents: tuple[Document, ...] | None
-    problem: str | None = None
-    total: int = 0
-    kept: Mapping[int, Document] = _NONE_KEPT
-    torn: bool = False
+    documents: tuple[Document, ...] | None  # in rank order; None if the span does not say
+    problem: str | None = None  # why documents are missing at its beginning, end or middle; None if they are complete
+    total: int = 0  # how many there were, if some are missing and it is known all the same; else 0
+    kept: Mapping[int, Document] = _NONE_KEPT  # those that are left, by rank, if some are missing
+    torn: bool = False  # whether the problem is JSON that ends too early
 
 
 def returned(span: Span) -> DocumentList:

@@ -35,23 +35,14 @@ _JOIN = "is missing: a trace is one record; join the rows of an export by its id
 
 @dataclass(frozen=True, slots=True)
 class TraceExport:
-    """The traces of one service; see `shape.Format`.
+    """The traces of one service; see `shape.Format`."""
 
-    Attributes:
-        NAME: Name in the configuration.
-        KNOWN_BIAS: What its records do not hold.
-        nested: Path of the spans in a record that holds a whole trace.
-        marks: Keys of a row of its own; one of them is enough.
-        kind: Attribute in which the assembler looks for the kind of such a span.
-        kinds: Columns that hold the kind.
-    """
-
-    NAME: str
-    KNOWN_BIAS: str
-    nested: str
-    marks: tuple[str, ...]
-    kind: str
-    kinds: tuple[str, ...] = ("type",)
+    NAME: str  # name in the configuration
+    KNOWN_BIAS: str  # what its records do not hold
+    nested: str  # path of the spans in a record that holds a whole trace
+    marks: tuple[str, ...]  # keys of a row of its own; one of them is enough
+    kind: str  # attribute in which the assembler looks for the kind of such a span
+    kinds: tuple[str, ...] = ("type",)  # columns that hold the kind
     MAPPING: ClassVar[Mapping[str, str]] = MappingProxyType({})  # no expression says how spans are assembled
 
     def matches(self, record: Record) -> bool:

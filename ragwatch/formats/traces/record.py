@@ -26,15 +26,10 @@ _CANARY_KEYS = ("ragwatch.canary", "http.request.header.x-ragwatch-canary", "htt
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """Which attributes become fields of a record.
+    """Which attributes become fields of a record."""
 
-    Attributes:
-        route: Attributes that hold the route; the first that the request has.
-        metadata: Attribute of each field of the metadata.
-    """
-
-    route: tuple[str, ...] = ("service.name",)
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    route: tuple[str, ...] = ("service.name",)  # attributes that hold the route; the first that the request has
+    metadata: Mapping[str, str] = field(default_factory=dict)  # attribute of each field of the metadata
 
     @property
     def attributes(self) -> frozenset[str]:

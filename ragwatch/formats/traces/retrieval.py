@@ -26,21 +26,14 @@ MAX_CONTEXTS = 1_000
 
 @dataclass(slots=True)
 class Contexts:
-    """The contexts of a request.
+    """The contexts of a request."""
 
-    Attributes:
-        documents: In rank order, with text, none twice.
-        steps: The spans that they come from.
-        lost: What retrievers returned of which documents are known to be missing.
-        textless: How many documents have no text anywhere.
-        retrieved: Whether anything was retrieved, as far as the spans say.
-    """
-
-    documents: list[Document] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    documents: list[Document] = field(default_factory=list)  # in rank order, with text, none twice
+    steps: list[Step] = field(default_factory=list)  # the spans that they come from
+    # What retrievers returned of which documents are known to be missing
     lost: list[DocumentList] = field(default_factory=list)
-    textless: int = 0
-    retrieved: bool = False
+    textless: int = 0  # how many documents have no text anywhere
+    retrieved: bool = False  # whether anything was retrieved, as far as the spans say
 
 
 class _Entry(NamedTuple):

@@ -22,23 +22,14 @@ Children = dict[str, list[Span]]
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """A span, and where it is in its request.
+    """A span, and where it is in its request."""
 
-    Attributes:
-        span: The span.
-        kind: What it does.
-        parent: The span that called it; None for the first one.
-        ignored: Whether it is a part of an evaluator or a guardrail.
-        retrieval: The outermost retriever or reranker that it is a part of, None if it is none's part.
-        tool: The outermost tool that it is a part of.
-    """
-
-    span: Span
-    kind: Kind
-    parent: Step | None = None
-    ignored: bool = False
-    retrieval: Step | None = None
-    tool: Step | None = None
+    span: Span  # the span
+    kind: Kind  # what it does
+    parent: Step | None = None  # the span that called it; None for the first one
+    ignored: bool = False  # whether it is a part of an evaluator or a guardrail
+    retrieval: Step | None = None  # the outermost retriever or reranker that it is a part of, None if it is none's part
+    tool: Step | None = None  # the outermost tool that it is a part of
 
     def outer(self) -> list[Step]:
         """All that it is a part of, outermost first."""
@@ -56,15 +47,10 @@ class Step:
 
 @dataclass(slots=True)
 class Request:
-    """Steps of one request, sorted by time.
+    """Steps of one request, sorted by time."""
 
-    Attributes:
-        root: The first span; None if it is missing.
-        steps: All steps.
-    """
-
-    root: Step | None
-    steps: list[Step] = field(default_factory=list)
+    root: Step | None  # the first span; None if it is missing
+    steps: list[Step] = field(default_factory=list)  # all steps
 
     def of_kind(self, *kinds: Kind) -> list[Step]:
         """Steps of these kinds, sorted by start."""
