@@ -105,15 +105,9 @@ class DriftOptions(FrozenOptions):
         *,
         segments: Segments | None = None,
     ) -> DriftRules:
-        """Build the rules of score drift detection for a judge.
+        """Build the rules of score drift detection for a judge and all values of the label `route`.
 
-        Args:
-            judge: Name of the judge.
-            version: Version of the judge.
-            routes: All values of the label `route`.
-            lowest: Lowest inclusion probability, by route (see `lowest_probability`).
-            confidence: Confidence level of the daily bands.
-            segments: The configured segments.
+        `lowest` is the lowest inclusion probability by route, `confidence` that of the daily bands.
         """
         return DriftRules(
             judge,

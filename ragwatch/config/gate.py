@@ -94,11 +94,7 @@ class GateOptions(FrozenOptions):
 def rules_of(options: GateOptions, thresholds: Mapping[Metric, float] | None, confidence: float = 0.95) -> GateRules:
     """Merge the defaults, `thresholds` and `gate` into the rules of the gate; the later ones take precedence.
 
-    Args:
-        options: The section `gate`.
-        thresholds: The section `thresholds`; None without it. A metric that only it names has the severity `warn`. An
-            empty section removes the defaults.
-        confidence: Confidence level of the intervals.
+    A metric that only `thresholds` names has the severity `warn`. An empty section removes the defaults.
     """
     limits: dict[Metric, tuple[float, GateSeverity]] = {} if thresholds == {} else dict(DEFAULTS)
     for metric, threshold in (thresholds or {}).items():

@@ -45,17 +45,12 @@ class LabelsOptions(FrozenOptions):
         confidence: float,
         criteria: tuple[Criterion, ...] = (),
     ) -> LabelRules:
-        """Build the rules by which labels correct the scores of the judges.
+        """Build the rules by which labels correct the scores of the judges, of which the first is the default one.
 
-        Args:
-            judges: In the order of the configuration: the default judge is the first.
-            versions: Version of each judge, by name; contains at least the default judge.
-            confidence: Two-sided confidence level of the intervals.
-            criteria: The configured criteria.
+        Their versions are by name, with at least that of the default judge.
         """
         every = (*Quantity, *(criterion.quantity for criterion in criteria))
-        first = judges[0]
-        second = second_of(judges)
+        first, second = judges[0], second_of(judges)
         chain = (first.name,) if second is None or second.name not in versions else (first.name, second.name)
         return LabelRules(
             dict(versions),

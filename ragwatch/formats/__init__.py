@@ -40,9 +40,6 @@ class _AutoReader:
     The first matching format wins, so that the result does not depend on earlier records. A record that matches no
     format, but has most of the keys of the last match, is read as that format: it probably lacks a field, and the error
     then names the field instead of reporting an unknown format.
-
-    Args:
-        formats: Formats, the most specific first.
     """
 
     def __init__(self, formats: Sequence[Format]) -> None:

@@ -116,10 +116,7 @@ def _check_call(key: str, expression: str, name: str, arguments: int) -> None:
 def extractor(key: str, expression: str, field: str | None = None) -> Callable[[Record], object]:
     """Compile an expression to a function that extracts its value, and raises FormatError as `search` does.
 
-    Args:
-        key: Key of the configuration, for errors of the expression.
-        expression: JMESPath.
-        field: Name of the field, for errors on records; the key if it is None.
+    Errors of the expression name its `key` in the configuration, errors on records the `field`, or else the key.
 
     Raises:
         ConfigError: The expression is invalid.

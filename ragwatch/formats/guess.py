@@ -145,11 +145,7 @@ def propose(records: Sequence[Record]) -> FormatGuess:
 
 
 class _Parts:
-    """The candidates for each part, and those that are chosen: several where records of several kinds need them.
-
-    Args:
-        records: Different records.
-    """
+    """The candidates for each part, and those that are chosen: several where records of several kinds need them."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._number = len(records)

@@ -25,13 +25,8 @@ _Scalar = str | int | bool
 def propose_where(answers: Sequence[Record], others: Sequence[Record], texts: int = 0) -> str | None:
     """Return a condition that is true for all answers, and false for as many of the other records as possible.
 
-    Args:
-        answers: Records that can be read as samples.
-        others: Records that cannot.
-        texts: Number of lines without a JSON object.
-
-    Returns:
-        None if nothing tells them apart; `@`, which every object fulfils, if there are no other records.
+    None if nothing tells them apart; `@`, which every object fulfils, if there are only `texts`, lines without a JSON
+    object, beside the answers.
 
     >>> propose_where([{"event": "answer", "id": 1}, {"event": "answer", "id": 2}], [{"event": "health"}])
     "event == 'answer'"

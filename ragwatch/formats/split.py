@@ -77,14 +77,9 @@ class Splitter:
         return {"by": self.kind, **marks} if marks else self.kind
 
     def passages(self, text: str, question: str | None = None) -> list[str] | None:
-        r"""Return the passages in a text, in its order; none if it says that nothing was retrieved.
+        r"""Return the passages in a prompt, in its order, without the question; none if it says that there are none.
 
-        Args:
-            text: A prompt, or the part of it that holds the passages.
-            question: The question, which is no part of a passage.
-
-        Returns:
-            None if no passage can be distinguished from the rest of the text.
+        None if no passage can be distinguished from the rest of the text.
 
         >>> Splitter("numbered").passages("Answer.\n[1] Tea is green.\n[2] Coffee is black.\n\nQuestion: Why?")
         ['Tea is green.', 'Coffee is black.']
