@@ -175,8 +175,12 @@ def _plan_of(item: Mapping[str, object]) -> _Plan:
 def _plan(keys: tuple[str, ...]) -> _Plan:
     tables = (TEXT_KEYS, ID_KEYS, SCORE_KEYS, _INNER_KEYS, _DETAILS_KEYS)
     text, name, score, inner, details = (tuple(key for key in table if key in keys) for table in tables)
-    is_dated = not set(keys).isdisjoint(DATE_KEYS)
-    return _Plan(text, name, score, inner, details, not _PLACES.isdisjoint(keys), bool(name or score), is_dated)
+    return _Plan(
+        *(text, name, score, inner, details),
+        has_place=not _PLACES.isdisjoint(keys),
+        is_known=bool(name or score),
+        is_dated=not set(keys).isdisjoint(DATE_KEYS),
+    )
 
 
 def _parts(

@@ -121,9 +121,9 @@ def _starts_of_requests(tops: Sequence[Span], children: Children, kinds: Mapping
     def chain(span: Span, name: str) -> str:
         return name or (span.span_id if kinds[span.span_id] is Kind.CHAIN else "")
 
-    chains = _whole(tops, children, kinds, chain)
-    times = Counter(root for root, _ in chains)
-    starts = {name for root, name in chains if times[root] > 1}
+    below = _whole(tops, children, kinds, chain)
+    times = Counter(root for root, _ in below)
+    starts = {name for root, name in below if times[root] > 1}
     called = (span for some in children.values() for span in some)
     if any(span.remote is True for span in called):
         starts |= {name for _, name in _whole(tops, children, kinds, process)}
