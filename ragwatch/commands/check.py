@@ -120,9 +120,9 @@ def _alerts(config: Config, *, dated: bool) -> Iterator[Finding]:
     """What cannot page, and links of alerts that nobody else can open; `dated` says whether a log dates documents."""
     routes = (*config.settings.routes, OTHER)
     paging = (
-        failure.name
+        failure
         for failure in FAILURES
-        if all(outcome_of(config, failure, route).outcome is Outcome.PAGE for route in routes)
+        if all(outcome_of(config, failure, route)[0] is Outcome.PAGE for route in routes)
     )
     yield Finding("alerts", OK, f"pages on every route: {', '.join(paging) or 'nothing'}")
     yield from (Finding("alerts", OK, reason) for reason in unpaged(config, routes if dated else ()))

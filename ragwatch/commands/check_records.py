@@ -53,7 +53,7 @@ def check_records(subject: str, options: object, batch: Batch, settings: Setting
         summary += f"; {skipped.total()} lines are skipped ({reasons})"
     if not total:
         return Finding(subject, FAILED, f"{summary}: no line is a record; see `where`, `prefix` and `records`")
-    suspected = [suspicion.text for suspicion in suspicions(samples)]
+    suspected = suspicions(samples)
     warnings = [
         *suspected,
         *route_warnings(samples, settings.routes),

@@ -232,7 +232,7 @@ def _try(best: FormatGuess, log: LogHead) -> _Proposal:
     if splitter is None and 2 * sum(map(has_prompt, trial.samples)) > len(trial.samples):
         splitter = propose_split(prompts_of(trial.samples))
         trial = trial if splitter is None else log.read_with(_reader(best, splitter))
-    problems = [suspicion.text for suspicion in suspicions(trial.samples)]
+    problems = suspicions(trial.samples)
     unread = [record for _, record, _ in trial.others if holds_answer(record)]
     others = [record for _, record, _ in trial.others if record not in unread]
     where = propose_where(trial.answers, others, log.texts.counts.total())

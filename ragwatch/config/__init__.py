@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -94,9 +94,8 @@ class Config:
     @property
     def grpc_listeners(self) -> tuple[GrpcListener, ...]:
         """Addresses on which sources receive calls over gRPC."""
-        listeners = (
-            source.options.grpc_listener for source in self.sources if isinstance(source.options, HasGrpcListener)
-        )
+        options = (source.options for source in self.sources)
+        listeners = (one.grpc_listener for one in options if isinstance(one, HasGrpcListener))
         return tuple(listener for listener in listeners if listener is not None)
 
 
@@ -127,23 +126,24 @@ def parse(data: Mapping[str, object], *, folder: Path) -> Config:
         settings = settings.model_copy(update={"web": web})
     config = Config(
         settings=settings,
-        sources=_sources(_list(data, "sources")),
-        judges=_judges(
-            _list(data, "judges") if "judges" in data else [{"name": "embedded", "kind": "lexical"}], criteria
+        sources=tuple(
+            read_kind(sources.KINDS, item, f"sources[{index}]") for index, item in enumerate(_list(data, "sources"))
+        ),
+        judges=tuple(
+            judge_of(item, f"judges[{index}]", criteria)
+            for index, item in enumerate(_list(data, "judges") if "judges" in data else [_EMBEDDED])
         ),
         store=read_kind(stores.KINDS, data.get("store", {}), "store", default="sqlite"),
         canaries=suites(data.get("canaries", []), folder),
-        anchors=() if settings.anchors is None else _anchors(folder / settings.anchors.file),
     )
+    if settings.anchors is not None:
+        with naming("anchors.file"):
+            config = replace(config, anchors=read_anchors(folder / settings.anchors.file))
     _check_references(config)
     return config
 
 
-def _anchors(path: Path) -> tuple[Anchor, ...]:
-    with naming("anchors.file"):
-        return read_anchors(path)
-
-
+_EMBEDDED = {"name": "embedded", "kind": "lexical"}
 _PATHS = (("store", "encryption", "key_file"), ("audit", "file"), ("export", "otlp", "ca_file"))
 
 
@@ -158,27 +158,14 @@ def _located(data: Mapping[str, object], path: Sequence[str], folder: Path) -> M
 
 def _list(data: Mapping[str, object], key: str) -> list[object]:
     value = data.get(key)
-    if not isinstance(value, list) or not value:
-        fault = "missing" if value is None else "empty" if value == [] else "not a list"
-        raise ConfigError(f"{key}: is {fault}; give a list with at least one item")
-    return value
-
-
-def _sources(items: list[object]) -> tuple[KindConfig, ...]:
-    return tuple(read_kind(sources.KINDS, item, f"sources[{index}]") for index, item in enumerate(items))
-
-
-def _judges(items: list[object], criteria: frozenset[str]) -> tuple[JudgeConfig, ...]:
-    return tuple(judge_of(item, f"judges[{index}]", criteria) for index, item in enumerate(items))
+    if isinstance(value, list) and value:
+        return value
+    fault = "missing" if value is None else "empty" if value == [] else "not a list"
+    raise ConfigError(f"{key}: is {fault}; give a list with at least one item")
 
 
 def judge_of(item: object, where: str = "judge", criteria: frozenset[str] = frozenset()) -> JudgeConfig:
-    """Validate one item of the list `judges`.
-
-    Args:
-        item: The item.
-        where: Its path.
-        criteria: Names of the configured criteria.
+    """Validate one item of the list `judges`, of which `where` is the path.
 
     Raises:
         ConfigError: The errors, one per line.
@@ -192,16 +179,15 @@ def judge_of(item: object, where: str = "judge", criteria: frozenset[str] = froz
 
 
 def _check_references(config: Config) -> None:
-    source_options = [source.options for source in config.sources]
-    _check_unique("sources", [options.name if isinstance(options, HasName) else "" for options in source_options])
+    settings, options = config.settings, [source.options for source in config.sources]
+    _check_unique("sources", [one.name if isinstance(one, HasName) else "" for one in options])
     _check_addresses(config)
     _check_unique("judges", [judge.place.name for judge in config.judges])
     _check_cascade(config)
     _check_timeouts(config)
     _check_judge_names(config)
-    check_routes(config.settings.drift, (*config.settings.routes, OTHER))
+    check_routes(settings.drift, (*settings.routes, OTHER))
     config.describe_segments()
-    settings = config.settings
     by_route: dict[str, Mapping[str, object]] = {
         "sampling.routes": settings.sampling.routes,
         "thresholds.routes": settings.route_thresholds,

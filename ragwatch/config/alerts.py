@@ -98,17 +98,13 @@ class Alerts(FrozenOptions):
     window: Seconds = Field(3600.0, description="Window of the alerts on thresholds and drift.")
     severity: dict[AlertName, Literal["critical", "warning", "info"]] = Field(
         default_factory=dict,
-        description=(
-            "Severity by alert instead of the default, such as {QualityDrift: warning}: critical pages, warning "
-            "is a ticket, info notifies nobody."
-        ),
+        description="Severity by alert instead of the default, such as {QualityDrift: warning}: critical pages, "
+        "warning is a ticket, info notifies nobody.",
     )
     rises: dict[ShareSignal, StrictRatio | None] = Field(
         default_factory=dict,
-        description=(
-            "Rise of the share of answers with a signal of traffic from which on its alarm pages; null never. The "
-            "default is 0.5 for abstentions, empty and repeated answers, empty retrievals, other_language."
-        ),
+        description="Rise of the share of answers with a signal of traffic from which on its alarm pages; null never. "
+        "The default is 0.5 for abstentions, empty and repeated answers, empty retrievals, other_language.",
     )
     slos: dict[AnyQuantity, Slo] = Field(
         default_factory=dict,
@@ -126,10 +122,8 @@ class Alerts(FrozenOptions):
     stale: Seconds = Field(_LIMITS.stale, description="Maximum age of the newest scored answer.")
     silent: Seconds = Field(
         _LIMITS.silent,
-        description=(
-            "Maximum time without a record from a source, or without an answer on a route that usually answers "
-            "then; a quarter of it from 120 answers an hour on."
-        ),
+        description="Maximum time without a record from a source, or without an answer on a route that usually answers "
+        "then; a quarter of it from 120 answers an hour on.",
     )
     lag: Seconds = Field(_LIMITS.lag, description="Maximum age of the oldest unread record, and of the last digest.")
     rejects: StrictRatio = Field(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -21,8 +22,8 @@ from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
 from ragwatch.probes.similarity import SimilarityMeasure
 
-MIN_INTERVAL_SECONDS = 1.0  # between two runs of a suite
-MAX_JITTER_SECONDS = 86400.0
+_MIN_INTERVAL_SECONDS = 1.0  # between two runs of a suite
+_MAX_JITTER_SECONDS = 86400.0
 
 
 def _check_schedule(value: str) -> str:
@@ -36,18 +37,17 @@ def _check_schedule(value: str) -> str:
                 f"{value!r} is neither a duration nor a crontab expression; write one such as 10m or '*/10 * * * *'"
             ) from error
     else:
-        if isinstance(seconds, float) and seconds < MIN_INTERVAL_SECONDS:
+        if isinstance(seconds, float) and seconds < _MIN_INTERVAL_SECONDS:
             raise ValueError(f"{value!r} would ask without end; write 1s or more")
     return value
 
 
 def _parse_jitter(value: object) -> object:
     """Convert to seconds; 0 disables the jitter."""
-    try:
+    seconds = None
+    with suppress(ValueError):
         seconds = duration_seconds(value)
-    except ValueError:
-        seconds = None
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0.0 <= seconds <= MAX_JITTER_SECONDS:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0.0 <= seconds <= _MAX_JITTER_SECONDS:
         raise ValueError(f"{value!r} is no time from 0s to 1d; write one such as 30s, or 0s for no spread")
     return seconds
 
@@ -64,10 +64,8 @@ class SuitePlace(FrozenOptions):
     )
     at_start: bool = Field(
         default=True,
-        description=(
-            "Also run at the start (with retries until the service accepts connections), and at a reload that "
-            "changes the suite."
-        ),
+        description="Also run at the start (with retries until the service accepts connections), and at a reload that "
+        "changes the suite.",
     )
     k: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field(
         (1, 3, 5, 10), min_length=1, description="Cut-offs; the largest is the number of contexts to retrieve."
@@ -93,11 +91,7 @@ class SuiteConfig:
 
 
 def suites(items: object, folder: Path) -> tuple[SuiteConfig, ...]:
-    """Validate the list `canaries`.
-
-    Args:
-        items: The list.
-        folder: Folder that paths of suite files are relative to.
+    """Validate the list `canaries`; paths of suite files are relative to a folder.
 
     Raises:
         ConfigError: All errors, one per line.

@@ -35,7 +35,8 @@ def trigger(expression: str, jitter: int | None = None) -> BaseTrigger:
     restricts_both_days = not any(fields[index].startswith("*") for index in (_MONTH_DAY, _WEEK_DAY))
     fields[_WEEK_DAY] = week_days(fields[_WEEK_DAY])
     if restricts_both_days:
-        return OrTrigger([_cron_trigger(_wildcard(fields, index), jitter) for index in (_MONTH_DAY, _WEEK_DAY)])
+        either = ([*fields[:index], "*", *fields[index + 1 :]] for index in (_MONTH_DAY, _WEEK_DAY))
+        return OrTrigger([_cron_trigger(some, jitter) for some in either])
     cron_trigger = _cron_trigger(fields, jitter)
     if cron_trigger.get_next_fire_time(None, _ANY_DATE) is None:
         raise ValueError("it never fires")
@@ -75,11 +76,6 @@ def _day_number(day: str) -> int:
     if day not in _DAYS:
         raise ValueError(f"{day!r} is no day of a week")
     return _DAYS.index(day)
-
-
-def _wildcard(fields: list[str], index: int) -> list[str]:
-    """Replace one field by `*`."""
-    return [*fields[:index], "*", *fields[index + 1 :]]
 
 
 def _cron_trigger(fields: list[str], jitter: int | None) -> CronTrigger:

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from ragwatch import formats
 from ragwatch.config.options import DAY, AnyQuantity, FilePath, FrozenOptions, InnerError, Name, Seconds, StrictRatio
+from ragwatch.config.text import read_lines
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.segments import Segments
 from ragwatch.errors import ConfigError, FormatError
@@ -20,7 +21,7 @@ from ragwatch.pipeline.drift.anchors import Anchor, AnchorRules
 from ragwatch.pipeline.drift.rules import TOLERANCES, DriftRules
 from ragwatch.pipeline.drift.traffic import TrafficRules
 
-MAX_ANCHORS, MAX_BRIDGE_SAMPLES = 2000, 2000
+_MAX_ANCHORS, _MAX_BRIDGE_SAMPLES = 2000, 2000
 Tolerance = Annotated[float, Field(ge=0.0, lt=1.0, strict=True)]
 
 
@@ -29,9 +30,8 @@ class TrafficDrift(FrozenOptions):
 
     signals: tuple[Signal, ...] = Field(
         tuple(Signal),
-        description=(
-            "Signals of all requests, which need no judge; docs/alerts.md says what each is, `alerts.rises` which page."
-        ),
+        description="Signals of all requests, which need no judge; docs/alerts.md says what each is, `alerts.rises` "
+        "which page.",
     )
     requests: int = Field(
         5000, ge=100, description="Requests of a complete baseline; alarms are possible from 500 on ..."
@@ -48,10 +48,8 @@ class DriftOptions(FrozenOptions):
 
     quantities: tuple[AnyQuantity, ...] = Field(
         tuple(quantity for quantity in Quantity if quantity.row.drift),
-        description=(
-            "Quantities whose scores are watched, on every route. An alarm ends when the scores are back, or by "
-            "`ragwatch acknowledge`."
-        ),
+        description="Quantities whose scores are watched, on every route. An alarm ends when the scores are back, or "
+        "by `ragwatch acknowledge`.",
     )
     reference: int = Field(
         2000, ge=30, description="Scores of a complete baseline; alarms are possible from 100 on ..."
@@ -82,7 +80,7 @@ class DriftOptions(FrozenOptions):
     bridge: int = Field(
         200,
         ge=0,
-        le=MAX_BRIDGE_SAMPLES,
+        le=_MAX_BRIDGE_SAMPLES,
         description="Samples that a new judge version reads again, to measure its offset; 0 for none.",
     )
     traffic: TrafficDrift = TrafficDrift()
@@ -107,15 +105,9 @@ class DriftOptions(FrozenOptions):
         *,
         segments: Segments | None = None,
     ) -> DriftRules:
-        """Build the rules of score drift detection for a judge.
+        """Build the rules of score drift detection for a judge and all values of the label `route`.
 
-        Args:
-            judge: Name of the judge.
-            version: Version of the judge.
-            routes: All values of the label `route`.
-            lowest: Lowest inclusion probability, by route (see `lowest_probability`).
-            confidence: Confidence level of the daily bands.
-            segments: The configured segments.
+        `lowest` is the lowest inclusion probability by route, `confidence` that of the daily bands.
         """
         return DriftRules(
             judge,
@@ -199,22 +191,9 @@ def read_anchors(path: Path) -> tuple[Anchor, ...]:
     Raises:
         ConfigError: The file cannot be read, or all its errors, one per line.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    anchors: list[Anchor] = []
-    errors: list[str] = []
-    for number, line in enumerate(content.splitlines(), start=1):
-        if line.strip():
-            try:
-                anchors.append(_read_anchor(line, number))
-            except FormatError as error:
-                errors.append(f"{path.name} line {number}: {error}")
-    if errors:
-        raise ConfigError("\n".join(errors))
-    if not 0 < len(anchors) <= MAX_ANCHORS:
-        raise ConfigError(f"{path.name}: holds {len(anchors)} anchors; give 1 to {MAX_ANCHORS}, better 100 or more")
+    anchors = read_lines(path, _read_anchor)
+    if not 0 < len(anchors) <= _MAX_ANCHORS:
+        raise ConfigError(f"{path.name}: holds {len(anchors)} anchors; give 1 to {_MAX_ANCHORS}, better 100 or more")
     return tuple(anchors)
 
 

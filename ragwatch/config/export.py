@@ -112,14 +112,7 @@ class OtlpExportOptions(FrozenOptions):
         route_thresholds: Mapping[str, Mapping[Quantity, float | None]],
         every: tuple[Quantity, ...] = tuple(Quantity),
     ) -> ExportRules:
-        """What is sent.
-
-        Args:
-            judges: Quantities that each judge judges; None for all.
-            thresholds: Thresholds of all routes.
-            route_thresholds: Those of single routes.
-            every: All quantities, criteria included.
-        """
+        """What is sent: of all quantities (`every`, criteria included) those that each judge judges; None for all."""
         wanted = every if self.quantities is None else self.quantities
         return ExportRules(
             quantities={

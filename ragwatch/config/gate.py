@@ -94,11 +94,7 @@ class GateOptions(FrozenOptions):
 def rules_of(options: GateOptions, thresholds: Mapping[Metric, float] | None, confidence: float = 0.95) -> GateRules:
     """Merge the defaults, `thresholds` and `gate` into the rules of the gate; the later ones take precedence.
 
-    Args:
-        options: The section `gate`.
-        thresholds: The section `thresholds`; None without it. A metric that only it names has the severity `warn`. An
-            empty section removes the defaults.
-        confidence: Confidence level of the intervals.
+    A metric that only `thresholds` names has the severity `warn`. An empty section removes the defaults.
     """
     limits: dict[Metric, tuple[float, GateSeverity]] = {} if thresholds == {} else dict(DEFAULTS)
     for metric, threshold in (thresholds or {}).items():
@@ -106,7 +102,9 @@ def rules_of(options: GateOptions, thresholds: Mapping[Metric, float] | None, co
     for metric, override in options.metrics.items():
         default = limits.pop(metric, None)
         if override is not None:
-            limits[metric] = _merge(default, override)
+            threshold, severity = default or (1.0, GateSeverity.BLOCK)  # one of the two has a threshold
+            threshold = threshold if override.threshold is None else override.threshold
+            limits[metric] = (threshold, override.severity or severity)
     metric_limits = tuple(MetricLimit(metric, threshold, severity) for metric, (threshold, severity) in limits.items())
     return GateRules(
         metric_limits,
@@ -116,9 +114,3 @@ def rules_of(options: GateOptions, thresholds: Mapping[Metric, float] | None, co
         confidence=confidence,
         tolerated_fall=options.tolerated_fall,
     )
-
-
-def _merge(default: tuple[float, GateSeverity] | None, override: MetricLimitOptions) -> tuple[float, GateSeverity]:
-    """Override a limit; `GateOptions` guarantees that one of the two has a threshold."""
-    threshold, severity = default or (1.0, GateSeverity.BLOCK)
-    return threshold if override.threshold is None else override.threshold, override.severity or severity

@@ -47,8 +47,6 @@ class JudgeOptions(FrozenOptions):
     repeat: Ratio = Field(0.0, description="Share of its samples that it reads twice, to measure its repeatability.")
     known_bad: Ratio = Field(
         0.0,
-        description=(
-            "Share of its samples tested with a known-bad answer, as it is (with a prompt injection) and padded: "
-            "two calls."
-        ),
+        description="Share of its samples tested with a known-bad answer, as it is (with a prompt injection) and "
+        "padded: two calls.",
     )

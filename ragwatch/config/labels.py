@@ -34,10 +34,8 @@ class LabelsOptions(FrozenOptions):
     leave_out: tuple[Name, ...] = Field((), description="Annotators whose labels do not count; they are kept.")
     trusted: tuple[Name, ...] = Field(
         (),
-        description=(
-            "Annotators without whom no interval is computed again. Otherwise the interval includes the estimates "
-            "without each annotator, so that one person cannot move it away from the truth."
-        ),
+        description="Annotators without whom no interval is computed again. Otherwise the interval includes the "
+        "estimates without each annotator, so that one person cannot move it away from the truth.",
     )
 
     def rules(
@@ -47,17 +45,12 @@ class LabelsOptions(FrozenOptions):
         confidence: float,
         criteria: tuple[Criterion, ...] = (),
     ) -> LabelRules:
-        """Build the rules by which labels correct the scores of the judges.
+        """Build the rules by which labels correct the scores of the judges, of which the first is the default one.
 
-        Args:
-            judges: In the order of the configuration: the default judge is the first.
-            versions: Version of each judge, by name; contains at least the default judge.
-            confidence: Two-sided confidence level of the intervals.
-            criteria: The configured criteria.
+        Their versions are by name, with at least that of the default judge.
         """
         every = (*Quantity, *(criterion.quantity for criterion in criteria))
-        first = judges[0]
-        second = second_of(judges)
+        first, second = judges[0], second_of(judges)
         chain = (first.name,) if second is None or second.name not in versions else (first.name, second.name)
         return LabelRules(
             dict(versions),

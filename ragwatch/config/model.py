@@ -60,10 +60,8 @@ class SamplingOptions(FrozenOptions):
     )
     trust_canary_mark: bool = Field(
         default=False,
-        description=(
-            "true: any value of metadata.canary marks an answer to a canary, which is left out of traffic: a "
-            "client that writes it hides its answer. false: only the header X-Ragwatch-Canary of our probes does."
-        ),
+        description="true: any value of metadata.canary marks an answer to a canary, which is left out of traffic: a "
+        "client that writes it hides its answer. false: only the header X-Ragwatch-Canary of our probes does.",
     )
 
 
@@ -77,10 +75,8 @@ class JudgingOptions(FrozenOptions):
     max_pending: int = Field(
         10_000,
         ge=1,
-        description=(
-            "Pending draws of the default judge above which reading from the sources stops. Other judges with as "
-            "many get a lower probability instead."
-        ),
+        description="Pending draws of the default judge above which reading from the sources stops. Other judges with "
+        "as many get a lower probability instead.",
     )
     max_age: Seconds = Field(
         6 * 3600.0,
@@ -88,18 +84,14 @@ class JudgingOptions(FrozenOptions):
     )
     lease: Seconds | None = Field(
         None,
-        description=(
-            "Time after which the draws of a killed worker can be read again (store.kind: postgres), not below "
-            "`timeout`; null for 5m."
-        ),
+        description="Time after which the draws of a killed worker can be read again (store.kind: postgres), not below "
+        "`timeout`; null for 5m.",
     )
     shed_above: int | None = Field(
         None,
         ge=1,
-        description=(
-            "Each time the number of pending draws grows by this amount, the sampling probability is halved. It "
-            "is stored with each draw, so that estimates stay unbiased."
-        ),
+        description="Each time the number of pending draws grows by this amount, the sampling probability is halved. "
+        "It is stored with each draw, so that estimates stay unbiased.",
     )
 
     @model_validator(mode="after")
@@ -146,10 +138,8 @@ class RetentionOptions(FrozenOptions):
     days: float = Field(
         30.0,
         gt=0.0,
-        description=(
-            "Age in days at which verdicts and their samples are deleted. Labels are kept, without the text of "
-            "the sample."
-        ),
+        description="Age in days at which verdicts and their samples are deleted. Labels are kept, without the text of "
+        "the sample.",
     )
     failing_days: float = Field(
         90.0, gt=0.0, description="The same for verdicts with a faulty stage, and for unjudged draws."
@@ -190,23 +180,18 @@ class RedactionOptions(FrozenOptions):
 
     enabled: bool = Field(
         default=True,
-        description=(
-            "Replace personal data and secrets before a text is stored or sent. docs/redaction.md lists the "
-            "rules; `ragwatch redact FILE` shows what they take."
-        ),
+        description="Replace personal data and secrets before a text is stored or sent. docs/redaction.md lists the "
+        "rules; `ragwatch redact FILE` shows what they take.",
     )
     salt: SecretStr | None = Field(
         None,
-        description=(
-            "Secret key of the replacement tokens, such as file:salt; without one, short secrets can be guessed. "
-            "Do not change it: with another one the same value becomes another token."
-        ),
+        description="Secret key of the replacement tokens, such as file:salt; without one, short secrets can be "
+        "guessed. Do not change it: with another one the same value becomes another token.",
     )
     ids: bool = Field(
         default=False,
-        description=(
-            "true: redact ids of samples, contexts and traces too. Links to traces and documents then lead nowhere."
-        ),
+        description="true: redact ids of samples, contexts and traces too. Links to traces and documents then lead "
+        "nowhere.",
     )
     rules: tuple[RedactionRuleOptions, ...] = Field(default=(), max_length=50)
 
@@ -229,10 +214,8 @@ class FeedbackOptions(FrozenOptions):
     field: str = Field(
         "",
         pattern=r"^([^.]+(\.[^.]+)*)?$",
-        description=(
-            "Path of the field with the feedback of users, such as metadata.csat, instead of the usual ones "
-            "(thumbs, rating, stars, task_success ...)."
-        ),
+        description="Path of the field with the feedback of users, such as metadata.csat, instead of the usual ones "
+        "(thumbs, rating, stars, task_success ...).",
     )
     worst: float | None = Field(
         None,
@@ -265,10 +248,8 @@ class AuditOptions(FrozenOptions):
 
     file: Annotated[FilePath, AfterValidator(_check_file)] | None = Field(
         None,
-        description=(
-            "File of JSON lines, chained by hashes, without texts: who has read which sample and who has changed "
-            "what. null: none. While it cannot be written, samples are not shown."
-        ),
+        description="File of JSON lines, chained by hashes, without texts: who has read which sample and who has "
+        "changed what. null: none. While it cannot be written, samples are not shown.",
     )
 
 
@@ -278,10 +259,8 @@ class EventOptions(FrozenOptions):
     metadata: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = Field(
         default=(),
         max_length=10,
-        description=(
-            "Metadata keys that name a version, such as [release, model]. The first answer with a new value "
-            "becomes an event: at most 20 of one key in a day."
-        ),
+        description="Metadata keys that name a version, such as [release, model]. The first answer with a new value "
+        "becomes an event: at most 20 of one key in a day.",
     )
 
 
@@ -299,17 +278,14 @@ class Settings(FrozenOptions):
 
     state: FilePath = Field(
         Path("/var/lib/ragwatch"),
-        description=(
-            "State directory: database and lock file. Used by one process only (mode 0700), on a local disk, not NFS."
-        ),
+        description="State directory: database and lock file. Used by one process only (mode 0700), on a local disk, "
+        "not NFS.",
     )
     web: WebOptions = WebOptions()
     routes: tuple[Route, ...] = Field(
         (),
-        description=(
-            'Allowed values of the label `route`; any other route becomes "other", which bounds the number of '
-            "series. A path such as /v1/items/{id} may be a route."
-        ),
+        description='Allowed values of the label `route`; any other route becomes "other", which bounds the number of '
+        "series. A path such as /v1/items/{id} may be a route.",
     )
     sampling: SamplingOptions = SamplingOptions()
     judging: JudgingOptions = JudgingOptions()
@@ -317,26 +293,20 @@ class Settings(FrozenOptions):
     criteria: Criteria = ()
     segments: SegmentMap = Field(
         default_factory=dict,
-        description=(
-            "Estimates by values of a metadata key, or of a path such as user.tier: {release: [v1, v2]}. Other "
-            'values count as "other"; an answer without the key is left out. At most 20,000 series.'
-        ),
+        description="Estimates by values of a metadata key, or of a path such as user.tier: {release: [v1, v2]}. Other "
+        'values count as "other"; an answer without the key is left out. At most 20,000 series.',
     )
     labels: LabelsOptions = LabelsOptions()
     thresholds: dict[MetricKey, Ratio] = Field(
         default_factory=lambda: dict(LIVE_DEFAULTS),
-        description=(
-            "Worst acceptable mean of each metric, for pages, alerts and `ragwatch gate`; a maximum for "
-            "contradiction and top_ranked_ignored, which never pages. {} is no threshold."
-        ),
+        description="Worst acceptable mean of each metric, for pages, alerts and `ragwatch gate`; a maximum for "
+        "contradiction and top_ranked_ignored, which never pages. {} is no threshold.",
     )
     route_thresholds: dict[Route, dict[AnyQuantity, Ratio | None]] = Field(
         default_factory=dict,
         alias="thresholds.routes",
-        description=(
-            "Thresholds by route, such as {support: {faithfulness: 0.6}}; they take precedence, and null is none. "
-            "`ragwatch rules --from-baseline` proposes them."
-        ),
+        description="Thresholds by route, such as {support: {faithfulness: 0.6}}; they take precedence, and null is "
+        "none. `ragwatch rules --from-baseline` proposes them.",
     )
     alerts: Alerts = Alerts()
     gate: GateOptions = GateOptions()

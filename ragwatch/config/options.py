@@ -1,13 +1,15 @@
-"""Base class of the configuration models, and the field types that several of them share."""
+"""Base class of the configuration models, what their fields take, and the field types that several of them share."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from types import UnionType
+from typing import Annotated, Union, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic.fields import FieldInfo
 
-from ragwatch.config.fields import is_number
 from ragwatch.core.units import duration_seconds, size_bytes
 from ragwatch.model.quantities import Quantity, quantity_of
 
@@ -31,7 +33,47 @@ class FrozenOptions(BaseModel):
     def reject_boolean_number(cls, value: object, info: ValidationInfo) -> object:
         """Reject true and false where the field is a number."""
         field = cls.model_fields[info.field_name or ""]
-        return reject_boolean(value) if is_number(field) else value
+        return reject_boolean(value) if _is_number(field) else value
+
+
+def _is_number(field: FieldInfo) -> bool:
+    """Whether a field takes a number and neither a boolean nor a text. Fields that convert check what they take."""
+    members = set(_members(field.annotation))
+    converts = any(isinstance(item, BeforeValidator) for item in field.metadata)
+    return not converts and not members.isdisjoint({int, float}) and members.isdisjoint({bool, str})
+
+
+def _members(annotation: object) -> Iterator[object]:
+    """The members of a union, or the type itself; without what `Annotated` says about it."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        yield from _members(get_args(annotation)[0])
+    elif origin in (Union, UnionType):
+        for member in get_args(annotation):
+            yield from _members(member)
+    else:
+        yield annotation
+
+
+def models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    """The models of an optional section, of the items of a list, and of the values of a mapping."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from models_in(inner)
+
+
+def boolean_numbers(model: type[BaseModel], data: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
+    """Paths in data, and values, of true and false where a model has a number."""
+    for key, value in data.items():
+        field = model.model_fields.get(key)
+        if field is None:
+            continue
+        if isinstance(value, bool) and _is_number(field):
+            yield key, value
+        elif isinstance(value, Mapping):
+            for inner in models_in(field.annotation):
+                yield from ((f"{key}.{path}", item) for path, item in boolean_numbers(inner, value))
 
 
 def split_routes(data: object, key: str) -> object:

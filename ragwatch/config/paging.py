@@ -6,7 +6,7 @@ to configure; docs/alerts.md has the list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -31,42 +31,29 @@ _OF_SEVERITY = {"critical": Outcome.PAGE, "warning": Outcome.TICKET, "info": Out
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A condition of a configuration.
+    """A condition of a configuration."""
 
-    Attributes:
-        text: What to configure.
-        is_met: Whether a configuration does, on a route.
-        dated: Whether it needs dates of documents in the log as well.
-    """
-
-    text: str
-    is_met: Callable[[Config, str], bool]
-    dated: bool = False
+    text: str  # what to configure
+    is_met: Callable[[Config, str], bool]  # whether a configuration does, on a route
+    dated: bool = False  # whether it needs dates of documents in the log as well
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """An alert that notices a failure, and what that needs.
+    """An alert that notices a failure, and what that needs."""
 
-    Attributes:
-        alert: Name of the alert without its prefix.
-        outcome: What the alert leads to unless `alerts.severity` says otherwise.
-        need: What it needs.
-        extent: From which extent of the failure on; empty for any.
-    """
-
-    alert: str
-    outcome: Outcome
-    need: Need
-    extent: str = ""
+    alert: str  # name of the alert without its prefix
+    outcome: Outcome  # what the alert leads to unless `alerts.severity` says otherwise
+    need: Need  # what it needs
+    extent: str = ""  # from which extent of the failure on; empty for any
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A kind of failure, and the alerts that notice it."""
+def _page(alert: str, need: Need, extent: str = "") -> Way:
+    return Way(alert, Outcome.PAGE, need, extent)
 
-    name: str
-    ways: tuple[Way, ...]
+
+def _ticket(alert: str, need: Need, extent: str = "") -> Way:
+    return Way(alert, Outcome.TICKET, need, extent)
 
 
 def _watcher(config: Config) -> JudgeConfig:
@@ -118,8 +105,8 @@ def _of_signal(signal: Signal) -> tuple[Way, ...]:
         ),
     )
     return (
-        Way("TrafficDrift", Outcome.PAGE, rise, "a rise by more than half of the answers"),
-        Way("TrafficDrift", Outcome.TICKET, _signal(signal)),
+        _page("TrafficDrift", rise, "a rise by more than half of the answers"),
+        _ticket("TrafficDrift", _signal(signal)),
     )
 
 
@@ -146,104 +133,50 @@ _SEGMENT = Need(
 _ROUTE = Need("a route of its own (`routes`)", lambda _config, _route: False)
 _ANCHORS = Need("`anchors`", lambda config, _: config.settings.anchors is not None)
 
-FAILURES: tuple[Failure, ...] = (
-    Failure(
-        "invention",
-        (
-            Way("QualityDrift", Outcome.PAGE, _watched(Quantity.FAITHFULNESS)),
-            Way("QualityDriftStanding", Outcome.TICKET, _CONTROL),
-        ),
+_STANDING = _ticket("QualityDriftStanding", _CONTROL)
+_DEGRADED = _page("CanariesDegraded", _CANARIES, "more than half of a suite")
+_WRONG = _page("CanaryAnswersWrong", _ANSWERED)
+_OLD = _ticket("TrafficDrift", _DATED, "more than twice as old as before, and than 32 days")
+_UNCITED = _signal(Signal.UNCITED_ANSWERS, Signal.DANGLING_CITATIONS)
+
+FAILURES: Mapping[str, tuple[Way, ...]] = {
+    "invention": (_page("QualityDrift", _watched(Quantity.FAITHFULNESS)), _STANDING),
+    "wrong documents": (_page("QualityDrift", _watched(Quantity.CONTEXT_PRECISION)), _DEGRADED, _STANDING),
+    "documents about another thing": (_page("QualityDrift", _MEANING), _DEGRADED),
+    "duplicate contexts": (_ticket("TrafficDrift", _signal(Signal.DUPLICATE_CONTEXTS)),),
+    "stale documents that the answer follows": (_WRONG, _OLD),
+    "refusals": _of_signal(Signal.ABSTENTIONS),
+    "empty answers": _of_signal(Signal.EMPTY_ANSWERS),
+    "other language": _of_signal(Signal.OTHER_LANGUAGE),
+    "wrong citations": (
+        _page("QualityDrift", _watched(Quantity.CITATION_PRECISION)),
+        _ticket("TrafficDrift", _UNCITED),
     ),
-    Failure(
-        "wrong documents",
-        (
-            Way("QualityDrift", Outcome.PAGE, _watched(Quantity.CONTEXT_PRECISION)),
-            Way("CanariesDegraded", Outcome.PAGE, _CANARIES, "more than half of a suite"),
-            Way("QualityDriftStanding", Outcome.TICKET, _CONTROL),
-        ),
+    "one tenant": (_ticket("SegmentDrift", _SEGMENT), _page("QualityDrift", _ROUTE)),
+    "silence": (_ticket("RouteSilent", _ALWAYS), _ticket("SourceSilent", _ALWAYS)),
+    "canaries": (_DEGRADED, _WRONG),
+    "judge": (_ticket("JudgeFailing", _ALWAYS), _ticket("CoverageLow", _ALWAYS), _ticket("JudgeDrift", _ANCHORS)),
+    "source": (
+        _page("SourceRejects", _ALWAYS, "a rise by more than half of the records"),
+        _ticket("SourceLag", _ALWAYS),
     ),
-    Failure(
-        "documents about another thing",
-        (
-            Way("QualityDrift", Outcome.PAGE, _MEANING),
-            Way("CanariesDegraded", Outcome.PAGE, _CANARIES, "more than half of a suite"),
-        ),
-    ),
-    Failure("duplicate contexts", (Way("TrafficDrift", Outcome.TICKET, _signal(Signal.DUPLICATE_CONTEXTS)),)),
-    Failure(
-        "stale documents that the answer follows",
-        (
-            Way("CanaryAnswersWrong", Outcome.PAGE, _ANSWERED),
-            Way("TrafficDrift", Outcome.TICKET, _DATED, "more than twice as old as before, and than 32 days"),
-        ),
-    ),
-    Failure("refusals", _of_signal(Signal.ABSTENTIONS)),
-    Failure("empty answers", _of_signal(Signal.EMPTY_ANSWERS)),
-    Failure("other language", _of_signal(Signal.OTHER_LANGUAGE)),
-    Failure(
-        "wrong citations",
-        (
-            Way("QualityDrift", Outcome.PAGE, _watched(Quantity.CITATION_PRECISION)),
-            Way("TrafficDrift", Outcome.TICKET, _signal(Signal.UNCITED_ANSWERS, Signal.DANGLING_CITATIONS)),
-        ),
-    ),
-    Failure(
-        "one tenant",
-        (Way("SegmentDrift", Outcome.TICKET, _SEGMENT), Way("QualityDrift", Outcome.PAGE, _ROUTE)),
-    ),
-    Failure(
-        "silence",
-        (Way("RouteSilent", Outcome.TICKET, _ALWAYS), Way("SourceSilent", Outcome.TICKET, _ALWAYS)),
-    ),
-    Failure(
-        "canaries",
-        (
-            Way("CanariesDegraded", Outcome.PAGE, _CANARIES, "more than half of a suite"),
-            Way("CanaryAnswersWrong", Outcome.PAGE, _ANSWERED),
-        ),
-    ),
-    Failure(
-        "judge",
-        (
-            Way("JudgeFailing", Outcome.TICKET, _ALWAYS),
-            Way("CoverageLow", Outcome.TICKET, _ALWAYS),
-            Way("JudgeDrift", Outcome.TICKET, _ANCHORS),
-        ),
-    ),
-    Failure(
-        "source",
-        (
-            Way("SourceRejects", Outcome.PAGE, _ALWAYS, "a rise by more than half of the records"),
-            Way("SourceLag", Outcome.TICKET, _ALWAYS),
-        ),
-    ),
-)
+}
+"""The kinds of failures, and the alerts that notice them."""
 
 
-@dataclass(frozen=True, slots=True)
-class FailureOutcome:
-    """What a failure leads to on a route.
+def outcome_of(config: Config, failure: str, route: str, dated: Container[str] = ()) -> tuple[Outcome, str]:
+    """What a failure on a route leads to under a configuration; `dated` are the routes whose log dates documents.
 
-    Attributes:
-        failure: Its name.
-        outcome: The most urgent outcome.
-        why: Why it does not page, and what to configure; empty where it does.
+    The most urgent outcome, and why it does not page, and what to configure; empty where it does.
     """
-
-    failure: str
-    outcome: Outcome
-    why: str
-
-
-def outcome_of(config: Config, failure: Failure, route: str, dated: Container[str] = ()) -> FailureOutcome:
-    """What a failure on a route leads to under a configuration; `dated` are the routes whose log dates documents."""
     ranks = list(Outcome)
-    met = {way: way.need.is_met(config, route) and (route in dated or not way.need.dated) for way in failure.ways}
+    ways = FAILURES[failure]
+    met = {way: way.need.is_met(config, route) and (route in dated or not way.need.dated) for way in ways}
     outcome = min(
         (_outcome(config, way) if is_met else Outcome.NOTHING for way, is_met in met.items()), key=ranks.index
     )
     if outcome is Outcome.PAGE:
-        return FailureOutcome(failure.name, outcome, "")
+        return outcome, ""
     missing: dict[str, str] = {}
     for way, is_met in met.items():
         if not is_met and ranks.index(_outcome(config, way)) < ranks.index(outcome):
@@ -253,7 +186,7 @@ def outcome_of(config: Config, failure: Failure, route: str, dated: Container[st
     }
     set_lower = [f"`alerts.severity` makes {alert} {severity}" for alert, severity in lowered.items() if severity]
     tickets = [f"`alerts.severity: {{{alert}: critical}}` makes it a page" for alert in lowered]
-    return FailureOutcome(failure.name, outcome, "; ".join([*missing.values(), *set_lower] or tickets[:1]))
+    return outcome, "; ".join([*missing.values(), *set_lower] or tickets[:1])
 
 
 def unpaged(config: Config, dated: Container[str] = ()) -> tuple[str, ...]:
@@ -264,13 +197,13 @@ def unpaged(config: Config, dated: Container[str] = ()) -> tuple[str, ...]:
     reasons = []
     routes = (*config.settings.routes, OTHER)
     for failure in FAILURES:
-        by_result: dict[FailureOutcome, list[str]] = {}
+        by_result: dict[tuple[Outcome, str], list[str]] = {}
         for route in routes:
             by_result.setdefault(outcome_of(config, failure, route, dated), []).append(route)
-        for result, where in by_result.items():
-            if result.outcome is not Outcome.PAGE:
+        for (outcome, why), where in by_result.items():
+            if outcome is not Outcome.PAGE:
                 place = "" if len(where) == len(routes) else f" on {', '.join(where)}"
-                reasons.append(f"{result.failure}{place}: {result.outcome}; {result.why}")
+                reasons.append(f"{failure}{place}: {outcome}; {why}")
     settings = config.settings
     if not settings.routes:
         reasons.append("no single route pages: `routes` is empty, so all answers have the route `other`")
@@ -306,9 +239,9 @@ def _without_levels(limited: Iterable[Quantity], instead: str) -> Iterator[str]:
 def failures_table() -> str:
     """The list of failures for docs/alerts.md: what tells each, and what that needs."""
     rows = ["| failure | noticed by | needs |", "|---|---|---|"]
-    for failure in FAILURES:
-        for number, way in enumerate(failure.ways):
-            name = "" if number else failure.name
+    for failure, ways in FAILURES.items():
+        for number, way in enumerate(ways):
+            name = "" if number else failure
             extent = f", {way.extent}" if way.extent else ""
             link = f"[{way.alert}](../deploy/runbooks/{PREFIX}{way.alert}.md)"
             rows.append(f"| {name} | {link}: {way.outcome}{extent} | {way.need.text or 'nothing'} |")

@@ -8,6 +8,7 @@ one, is left to `ragwatch check`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -39,19 +40,19 @@ class _Generator(GenerateJsonSchema):
     """Describes the input of validators that convert before pydantic does."""
 
     def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
-        return self._or_variable(super().float_schema(schema), strict=schema.get("strict", False))
+        return _or_variable(super().float_schema(schema), schema)
 
     def int_schema(self, schema: core_schema.IntSchema) -> JsonSchemaValue:
-        return self._or_variable(super().int_schema(schema), strict=schema.get("strict", False))
+        return _or_variable(super().int_schema(schema), schema)
 
     def bool_schema(self, schema: core_schema.BoolSchema) -> JsonSchemaValue:
-        return self._or_variable(super().bool_schema(schema), strict=schema.get("strict", False))
+        return _or_variable(super().bool_schema(schema), schema)
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
-        return self._or_variable(super().literal_schema(schema), strict=False)
+        return _or_variable(super().literal_schema(schema))
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
-        return self._or_variable(super().enum_schema(schema), strict=False)
+        return _or_variable(super().enum_schema(schema))
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])  # defaults stand in docs/reference.md
@@ -72,11 +73,11 @@ class _Generator(GenerateJsonSchema):
     def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
         """A text; with conditions, or one with a variable."""
         described = super().str_schema(schema)
-        return described if described == {"type": "string"} else self._or_variable(described, strict=False)
+        return described if described == {"type": "string"} else _or_variable(described)
 
-    @staticmethod
-    def _or_variable(schema: JsonSchemaValue, *, strict: bool) -> JsonSchemaValue:
-        return schema if strict else {"anyOf": [schema, _VARIABLE]}
+
+def _or_variable(described: JsonSchemaValue, schema: Mapping[str, object] = MappingProxyType({})) -> JsonSchemaValue:
+    return described if schema.get("strict") else {"anyOf": [described, _VARIABLE]}
 
 
 def json_schema() -> JsonSchemaValue:

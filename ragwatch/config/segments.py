@@ -40,37 +40,16 @@ SegmentValues = Annotated[tuple[SegmentValue, ...], Field(min_length=1), AfterVa
 SegmentMap = dict[SegmentKey, SegmentValues]
 
 
-def series_count(
-    segments: Mapping[str, tuple[str, ...]], *, routes: int, judges: int, windows: int, quantities: int
-) -> int:
-    """Return the number of series that the segments are exported as.
-
-    Args:
-        segments: Allowed values by key.
-        routes: Number of values of the label `route`, `other` included.
-        judges: Number of judges.
-        windows: Number of windows of estimates.
-        quantities: Number of quantities.
-    """
-    return series_of_segments(
-        len(Segments(segments).pairs),
-        len(segments),
-        quantities=quantities,
-        windows=windows,
-        cohorts=routes * judges,
-    )
-
-
 def describe(
     segments: Mapping[str, tuple[str, ...]], *, routes: int, judges: int, windows: int, quantities: int
 ) -> str:
-    """Say how many series the segments are exported as, and what the number is made of.
+    """Say how many series the segments are exported as, and what the number is made of; `routes` with `other`.
 
     Raises:
         ConfigError: They are more than `MAX_SERIES`.
     """
-    count = series_count(segments, routes=routes, judges=judges, windows=windows, quantities=quantities)
     values = len(Segments(segments).pairs)
+    count = series_of_segments(values, len(segments), quantities=quantities, windows=windows, cohorts=routes * judges)
     made_of = (
         f"{values} values with `{OTHER}`, {routes} routes with `{OTHER}`, judges: {judges}, windows: {windows}, "
         f"quantities: {quantities}"

@@ -5,8 +5,8 @@ A suite file is not configuration: `${NAME}` and `file:` in a query are not repl
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,7 +14,7 @@ import orjson
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from ragwatch.config.options import FrozenOptions
-from ragwatch.config.text import MAX_BYTES, explain_all, load_text
+from ragwatch.config.text import MAX_BYTES, explain_all, load_text, read_lines
 from ragwatch.core.canary.definition import NOTHING_EXPECTED, Canary, Category, Expected, Grade, name_of
 from ragwatch.errors import ConfigError
 
@@ -67,11 +67,9 @@ class CanaryItemOptions(FrozenOptions):
     name: Text | None = Field(None, max_length=128, description="Name in logs and on pages; null for the query.")
     category: Category | None = Field(
         None,
-        description=(
-            "simple_factual (1 or 2 expected contexts), complex_factual (3 to 5), procedural (5 to 10), "
-            "entity_centric (3 to 5), comparative (2 to 4), negative (none), temporal (none until the answer is "
-            "indexed)."
-        ),
+        description="simple_factual (1 or 2 expected contexts), complex_factual (3 to 5), procedural (5 to 10), "
+        "entity_centric (3 to 5), comparative (2 to 4), negative (none), temporal (none until the answer is "
+        "indexed).",
     )
     min_relevance_score: Number | None = Field(
         None, description="Minimum score of the retriever for an expected context."
@@ -108,8 +106,11 @@ def read_suite(path: Path) -> tuple[Canary, ...]:
         ConfigError: The file cannot be read, or all its errors, one per line.
     """
     if path.suffix == ".jsonl":
-        numbers, items = _read_jsonl(path)
-        return _canaries(items, [f"{path.name} line {number}" for number in numbers], path.name)
+        with suppress(OSError):  # `read_lines` says what is wrong
+            if path.stat().st_size > MAX_JSONL_BYTES:
+                raise ConfigError(f"{path.name}: larger than {MAX_JSONL_BYTES} bytes; split the suite")
+        lines = read_lines(path, lambda line, number: (orjson.loads(line), f"{path.name} line {number}"))
+        return _canaries([item for item, _ in lines], [place for _, place in lines], path.name)
     data = load_text(path)
     for key in data:
         if key != "items":
@@ -183,25 +184,3 @@ def _context(item: ExpectedItem, place: str) -> Expected:
 
 def _valid_keys(path: Sequence[object]) -> list[str]:
     return sorted((ExpectedItem if len(path) > 1 and path[0] == "expected" else CanaryItemOptions).model_fields)
-
-
-def _read_jsonl(path: Path) -> tuple[list[int], list[object]]:
-    """Read the lines that are not blank. Returns their numbers and values."""
-    try:
-        if path.stat().st_size > MAX_JSONL_BYTES:
-            raise ConfigError(f"{path.name}: larger than {MAX_JSONL_BYTES} bytes; split the suite")
-        content = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    numbers, items, errors = [], [], []
-    for number, line in enumerate(content.removeprefix(BOM_UTF8).splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            items.append(orjson.loads(line))
-            numbers.append(number)
-        except orjson.JSONDecodeError as error:
-            errors.append(f"{path.name} line {number}: is not JSON: {error}; write one object a line")
-    if errors:
-        raise ConfigError("\n".join(errors))
-    return numbers, items

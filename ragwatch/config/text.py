@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from json import JSONDecodeError
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
 from pydantic_core import ErrorDetails
 
 from ragwatch.config.options import InnerError
 from ragwatch.config.wording import message_of
-from ragwatch.errors import ConfigError
+from ragwatch.errors import ConfigError, FormatError
 
+Line = TypeVar("Line")
 _INT, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 _OCTAL = re.compile(r"[-+]?0[0-7_]+")
 
 
-def reject_ambiguous_numbers(root: yaml.Node | None) -> None:
-    """Reject numbers in base 60 and base 8, which are usually meant as a time, or as a number with a leading zero.
-
-    Raises:
-        ConfigError: The first such number: its path, its value in YAML, and what to write instead.
-    """
-    for path, node in scalars(root):
+def _reject_ambiguous_numbers(root: yaml.Node | None) -> None:
+    """Reject numbers in base 60 and base 8, which are usually meant as a time, or as a number with a leading zero."""
+    for path, node in _scalars(root):
         text = node.value
         if node.tag in (_INT, _FLOAT) and ":" in text:
             raise ConfigError(
@@ -41,7 +41,7 @@ def reject_ambiguous_numbers(root: yaml.Node | None) -> None:
             )
 
 
-def scalars(root: yaml.Node | None) -> Iterator[tuple[str, yaml.ScalarNode]]:
+def _scalars(root: yaml.Node | None) -> Iterator[tuple[str, yaml.ScalarNode]]:
     """Iterate over all scalars with their paths, in the order of the file; aliases are visited once."""
     stack: list[tuple[str, yaml.Node]] = [] if root is None else [("", root)]
     seen: set[int] = set()
@@ -65,13 +65,9 @@ def _key_text(key: yaml.Node) -> str:
     return str(key.value) if isinstance(key, yaml.ScalarNode) else "?"
 
 
-def join_surrogates(root: yaml.Node | None) -> None:
-    """Replace each surrogate pair in a text or a key by the character that it means.
-
-    Raises:
-        ConfigError: The first text with half of a pair, which no encoding has: its path, and what to write instead.
-    """
-    for path, node in scalars(root):
+def _join_surrogates(root: yaml.Node | None) -> None:
+    """Replace each surrogate pair in a text or a key by the character that it means; no encoding has half of one."""
+    for path, node in _scalars(root):
         try:
             node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError as error:
@@ -83,24 +79,24 @@ def join_surrogates(root: yaml.Node | None) -> None:
 
 
 MAX_BYTES = 1 << 20
-MAX_ALIASES = 50
-MAX_DEPTH = 30
-MAX_VALUES = 100_000
-MIN_SIMILARITY = 0.75  # of an unknown key and the suggested one, which excludes `follows` for `rows`
+_MAX_ALIASES = 50
+_MAX_DEPTH = 30
+_MAX_VALUES = 100_000
+_MIN_SIMILARITY = 0.75  # of an unknown key and the suggested one, which excludes `follows` for `rows`
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,100})(?::-([^}]{0,1000}))?\}")
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader that rejects duplicate keys, and more than `MAX_ALIASES` aliases."""
+    """SafeLoader that rejects duplicate keys, and more than `_MAX_ALIASES` aliases."""
 
     aliases = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
             self.aliases += 1
-            if self.aliases > MAX_ALIASES:
-                raise ConfigError(f"more than {MAX_ALIASES} YAML aliases; write the values out")
+            if self.aliases > _MAX_ALIASES:
+                raise ConfigError(f"more than {_MAX_ALIASES} YAML aliases; write the values out")
         return super().compose_node(parent, index)
 
     def compose_mapping_node(self, anchor: dict[str, yaml.Node]) -> yaml.MappingNode:
@@ -133,6 +129,31 @@ def load_text(path: Path) -> dict[str, object]:
     return parse_text(text, path.name)
 
 
+def read_lines(path: Path, read: Callable[[bytes, int], Line]) -> list[Line]:
+    """Return what `read` makes of the lines of a file that are not blank, and of their numbers from 1.
+
+    Raises:
+        ConfigError: The file cannot be read; or all errors of `read`, one per line, with file and line.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    made: list[Line] = []
+    errors: list[str] = []
+    for number, line in enumerate(content.removeprefix(BOM_UTF8).splitlines(), start=1):
+        if line.strip():
+            try:
+                made.append(read(line, number))
+            except (FormatError, JSONDecodeError) as error:
+                is_json = isinstance(error, FormatError)
+                said = str(error) if is_json else f"is not JSON: {error}; write one object a line"
+                errors.append(f"{path.name} line {number}: {said}")
+    if errors:
+        raise ConfigError("\n".join(errors))
+    return made
+
+
 def parse_text(text: str, name: str) -> dict[str, object]:
     """Parse a YAML text whose root is a mapping; errors begin with `name`."""
     try:
@@ -152,8 +173,8 @@ def _load_yaml(text: str) -> object:
     loader = _Loader(text)
     try:
         root = loader.get_single_node()
-        reject_ambiguous_numbers(root)
-        join_surrogates(root)
+        _reject_ambiguous_numbers(root)
+        _join_surrogates(root)
         _reject_nul(root)
         return None if root is None else loader.construct_document(root)
     except ValueError as error:  # such as the date 2026-13-45, or an integer of 5000 digits
@@ -163,7 +184,7 @@ def _load_yaml(text: str) -> object:
 
 
 def _reject_nul(root: yaml.Node | None) -> None:
-    for path, node in scalars(root):
+    for path, node in _scalars(root):
         if "\0" in node.value:
             place = path.replace("\0", r"\0")
             raise ConfigError(f"{place}: contains the character NUL, which no path or header can hold; leave it out")
@@ -202,10 +223,10 @@ class _SecretResolver:
 
     def resolve(self, value: object, where: str, depth: int) -> object:
         self._values += 1
-        if depth > MAX_DEPTH:
-            raise ConfigError(f"{where[:60]}: nested deeper than {MAX_DEPTH} levels")
-        if self._values > MAX_VALUES:
-            raise ConfigError(f"{where[:60]}: more than {MAX_VALUES} values; aliases multiply, write the values out")
+        if depth > _MAX_DEPTH:
+            raise ConfigError(f"{where[:60]}: nested deeper than {_MAX_DEPTH} levels")
+        if self._values > _MAX_VALUES:
+            raise ConfigError(f"{where[:60]}: more than {_MAX_VALUES} values; aliases multiply, write the values out")
         if isinstance(value, Mapping):
             prefix = f"{where}." if where else ""
             return {key: self.resolve(item, f"{prefix}{key}", depth + 1) for key, item in value.items()}
@@ -239,14 +260,8 @@ _MEMBER = re.compile(r"(str|int|float|bool|(list|dict|tuple|set)\[.*|(constraine
 """Parts that pydantic adds to the path of an error for members of a union; no key of the configuration matches."""
 
 
-def explain(error: ErrorDetails, where: str, valid_keys: list[str]) -> str:
-    """Format a pydantic error as `path.to.key: what is wrong, what to write instead`.
-
-    Args:
-        error: An item of `ValidationError.errors()`.
-        where: Path of the validated mapping.
-        valid_keys: Valid keys of the mapping that contains the key; errors suggest the most similar one.
-    """
+def _explain(error: ErrorDetails, where: str, valid_keys: list[str]) -> str:
+    """Format a pydantic error as `path.to.key: what is wrong, what to write instead`; see `explain_all`."""
     place = where
     for part in error["loc"]:
         if part == "[key]" or (isinstance(part, str) and _MEMBER.fullmatch(part)):
@@ -268,9 +283,9 @@ def _suggestion(place: str, key: str, valid_keys: Sequence[str]) -> str:
     'did you mean `alerts.slos.routes`?'
     """
     paths = {_words(valid): valid for valid in valid_keys if "." in valid}  # of keys that stand inside another one
-    if similar := get_close_matches(_words(key), paths, n=1, cutoff=MIN_SIMILARITY):
+    if similar := get_close_matches(_words(key), paths, n=1, cutoff=_MIN_SIMILARITY):
         return f"did you mean `{place.removesuffix(key)}{paths[similar[0]]}`?"
-    similar = get_close_matches(key, valid_keys, n=1, cutoff=MIN_SIMILARITY)
+    similar = get_close_matches(key, valid_keys, n=1, cutoff=_MIN_SIMILARITY)
     return f"did you mean `{similar[0]}`?" if similar else f"use one of: {', '.join(valid_keys)}"
 
 
@@ -305,7 +320,7 @@ def explain_all(
     for error in errors:
         if error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]:
             continue  # pydantic counts the valid items only, and says of each other one what is wrong with it
-        line = explain(error, where, valid_keys(error["loc"]))
+        line = _explain(error, where, valid_keys(error["loc"]))
         place, _, message = line[len(where) :].partition(": ")  # `where` may hold the name of a file and a colon
         place = where + place
         if any(isinstance(part, str) and _MEMBER.fullmatch(part) for part in error["loc"]):

@@ -9,8 +9,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ragwatch.config.fields import boolean_numbers, models_in
-from ragwatch.config.options import CRITERIA
+from ragwatch.config.options import CRITERIA, boolean_numbers, models_in
 from ragwatch.config.text import explain_all
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Kind

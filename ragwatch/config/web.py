@@ -77,10 +77,8 @@ class WebOptions(FrozenOptions):
     listen: Annotated[str, AfterValidator(checked_port)] = Field(
         "127.0.0.1:10477",
         pattern=PATTERN,
-        description=(
-            "Address of /metrics and the pages. At another one than loopback ragwatch starts only with users or "
-            "tokens, or if `open` says what everybody may do."
-        ),
+        description="Address of /metrics and the pages. At another one than loopback ragwatch starts only with users "
+        "or tokens, or if `open` says what everybody may do.",
     )
     external_url: str | None = Field(
         None,
@@ -95,24 +93,18 @@ class WebOptions(FrozenOptions):
     )
     config_file: FilePath | None = Field(
         None,
-        description=(
-            "TLS, users and headers in the format of Prometheus' exporters (`promtool check web-config`). Read "
-            "again when it or a certificate changes."
-        ),
+        description="TLS, users and headers in the format of Prometheus' exporters (`promtool check web-config`). Read "
+        "again when it or a certificate changes.",
     )
     open: tuple[RightName, ...] = Field(
         (),
-        description=(
-            "Rights of everybody, without credentials: metrics, pages (texts), write, ingest. On loopback without "
-            "users and tokens: all."
-        ),
+        description="Rights of everybody, without credentials: metrics, pages (texts), write, ingest. On loopback "
+        "without users and tokens: all.",
     )
     users: dict[str, tuple[RightName, ...]] = Field(
         default_factory=dict,
-        description=(
-            "Rights of users of config_file, or of names in client certificates: {prometheus: [metrics]}. Without "
-            "this key every user has all; with it, users without an entry have [metrics]."
-        ),
+        description="Rights of users of config_file, or of names in client certificates: {prometheus: [metrics]}. "
+        "Without this key every user has all; with it, users without an entry have [metrics].",
     )
     tokens: tuple[TokenOptions, ...] = ()
     mcp: Annotated[bool, AfterValidator(_check_mcp)] = Field(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 
@@ -28,14 +28,14 @@ _HEADERS: dict[str, tuple[str, ...]] = {
     "X-XSS-Protection": (),
 }
 """Headers that may be set, and their values; none for any value."""
-VERSIONS = ("TLS10", "TLS11", "TLS12", "TLS13")
-UNVERIFIED = frozenset({"RequireAnyClientCert", "RequireClientCert"})
+_UNVERIFIED = frozenset({"RequireAnyClientCert", "RequireClientCert"})
 REQUIRED = "RequireAndVerifyClientCert"
 ClientAuth = Literal[
     "", "NoClientCert", "RequestClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert",
     "RequireAnyClientCert", "RequireClientCert",
 ]  # fmt: skip
 Version = Literal["TLS10", "TLS11", "TLS12", "TLS13"]
+_VERSIONS = get_args(Version)
 Curve = Literal["CurveP256", "CurveP384", "CurveP521", "X25519"]
 _SUITES = (
     "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256",
@@ -194,11 +194,11 @@ def _fault(file: WebFile) -> str | None:
     tls, limit = file.tls_server_config, file.rate_limit
     if limit.interval and not limit.burst:
         return "rate_limit.burst: is 0, so that no request would be answered; write 1 or more"
-    if VERSIONS.index(tls.max_version) < VERSIONS.index("TLS12"):
+    if _VERSIONS.index(tls.max_version) < _VERSIONS.index("TLS12"):
         return f"tls_server_config.max_version: {tls.max_version} is not secure; write TLS12 or TLS13"
-    if VERSIONS.index(tls.max_version) < VERSIONS.index(tls.min_version):
+    if _VERSIONS.index(tls.max_version) < _VERSIONS.index(tls.min_version):
         return "tls_server_config.max_version: is below min_version; raise it"
-    if tls.client_allowed_sans is not None and tls.client_auth_type not in {*UNVERIFIED, REQUIRED}:
+    if tls.client_allowed_sans is not None and tls.client_auth_type not in {*_UNVERIFIED, REQUIRED}:
         return f"tls_server_config.client_allowed_sans: needs client_auth_type: {REQUIRED}; write it, or leave this out"
     return _fault_of_files(tls) if tls.is_on else None
 
@@ -209,7 +209,7 @@ def _fault_of_files(tls: TlsServerConfig) -> str | None:
         return f"{where}.cert_file: is missing; write the file that holds the certificate of the server"
     if not tls.key_file and not tls.key.get_secret_value():
         return f"{where}.key_file: is missing; write the file that holds the private key of the certificate"
-    if tls.client_auth_type in UNVERIFIED:
+    if tls.client_auth_type in _UNVERIFIED:
         return (
             f"{where}.client_auth_type: {tls.client_auth_type} takes the certificate of anybody, which proves nothing; "
             f"write {REQUIRED}, and the authority of your clients under client_ca_file"

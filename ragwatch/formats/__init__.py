@@ -20,10 +20,7 @@ from ragwatch.formats.traces.export import EXPORTS
 
 # In the order in which `auto` tries them: formats with keys of one library before formats with common keys.
 FORMATS: Mapping[str, Format] = MappingProxyType(
-    {
-        canonical.NAME: canonical,
-        **{shape.NAME: shape for shape in (*LIBRARIES, *EXPORTS, *PROVIDERS)},
-    }
+    {canonical.NAME: canonical, **{shape.NAME: shape for shape in (*LIBRARIES, *EXPORTS, *PROVIDERS)}}
 )
 TRACES = frozenset(export.NAME for export in EXPORTS)
 AUTO = "auto"
@@ -40,9 +37,6 @@ class _AutoReader:
     The first matching format wins, so that the result does not depend on earlier records. A record that matches no
     format, but has most of the keys of the last match, is read as that format: it probably lacks a field, and the error
     then names the field instead of reporting an unknown format.
-
-    Args:
-        formats: Formats, the most specific first.
     """
 
     def __init__(self, formats: Sequence[Format]) -> None:
@@ -70,15 +64,10 @@ class _AutoReader:
                 return shape
         if self._keys and len(self._keys & record.keys()) >= _MIN_SHARED_KEYS * len(self._keys):
             return self._last
-        raise _unknown(record)
-
-
-def _unknown(record: Record) -> FormatError:
-    """Return the error for a record of no known format, with its first keys."""
-    keys = ", ".join(str(key)[:40] for key in list(record)[:_MAX_SHOWN_KEYS]) or "nothing"
-    more = f" and {len(record) - _MAX_SHOWN_KEYS} more" if len(record) > _MAX_SHOWN_KEYS else ""
-    message = f"unknown format (needs question, contexts, answer, or a mapping); its keys are {keys}{more}"
-    return FormatError(RejectReason.UNKNOWN_FORMAT, "", message)
+        keys = ", ".join(str(key)[:40] for key in list(record)[:_MAX_SHOWN_KEYS]) or "nothing"
+        more = f" and {len(record) - _MAX_SHOWN_KEYS} more" if len(record) > _MAX_SHOWN_KEYS else ""
+        message = f"unknown format (needs question, contexts, answer, or a mapping); its keys are {keys}{more}"
+        raise FormatError(RejectReason.UNKNOWN_FORMAT, "", message)
 
 
 def build(name: str, mapping: Mapping[str, str] | None = None) -> FormatReader:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields, names
-from ragwatch.formats.log_fields import LogField
+from ragwatch.formats.log_fields import LogField, quoted
 from ragwatch.formats.suspicion import (
     MAX_STATUSES,
     MIN_DISTINCT,
@@ -34,21 +34,13 @@ Values = Mapping[int, object]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A field that may be a part of the samples.
+    """A field that may be a part of the samples."""
 
-    Attributes:
-        expression: JMESPath expression that extracts it.
-        rank: How likely its name is, the lower the better; `UNNAMED` if it says nothing.
-        field: The field.
-        values: What the expression extracts, by the position of the record.
-        fault: Why its values cannot be the part; empty if they can.
-    """
-
-    expression: str
-    rank: float
-    field: LogField
-    values: Values
-    fault: str = ""
+    expression: str  # JMESPath expression that extracts it
+    rank: float  # how likely its name is, the lower the better; `UNNAMED` if it says nothing
+    field: LogField  # the field
+    values: Values  # what the expression extracts, by the position of the record
+    fault: str = ""  # why its values cannot be the part; empty if they can
 
     @property
     def shown(self) -> str:
@@ -152,7 +144,9 @@ def _extracted(field: LogField) -> tuple[str, Values] | None:
     return (field.path, texts) if texts and not field.in_list else None
 
 
-def _projected(field: LogField, lists: Values, objects: Sequence[Mapping[str, object]]) -> tuple[str, Values] | None:
+def _projected(
+    field: LogField, lists: Mapping[int, list[object]], objects: Sequence[Mapping[str, object]]
+) -> tuple[str, Values] | None:
     """The projection of a list of objects to text, id, score and date, those that there are."""
     if any(map(_is_message, objects)):
         return None
@@ -161,16 +155,11 @@ def _projected(field: LogField, lists: Values, objects: Sequence[Mapping[str, ob
         return None
     ids, scores = _key_of("context_id", objects, (str, int)), _key_of("score", objects, (int, float))
     parts = {"id": ids, "text": text, "score": scores, "updated_at": _date_in(objects)}
-    inner = ", ".join(f"{part}: {'.'.join(map(_key, key))}" for part, key in parts.items() if key is not None)
-    values = {
-        position: [
-            passage for item in value if isinstance(item, dict) and isinstance(passage := fields.at(item, text), str)
-        ]
-        for position, value in lists.items()
-        if isinstance(value, list)
-    }
+    inner = ", ".join(f"{part}: {'.'.join(map(quoted, key))}" for part, key in parts.items() if key is not None)
+    passages = {position: [fields.at(item, text) for item in items] for position, items in lists.items()}
+    values = {position: [one for one in some if isinstance(one, str)] for position, some in passages.items()}
     expression = f"{field.path}[].{{{inner}}}"
-    if any(len({*passages}) < len(passages) for passages in values.values()):  # repeated for each of its uses
+    if any(len({*some}) < len(some) for some in values.values()):  # repeated for each of its uses
         return f"distinct({expression})", {position: [*dict.fromkeys(some)] for position, some in values.items()}
     return expression, values
 
@@ -212,10 +201,6 @@ def _leaves(item: Mapping[str, object], also: Collection[str]) -> Iterator[tuple
             yield from (((key, inner), one) for inner, one in value.items())
 
 
-def _key(key: str) -> str:
-    return key if key.isidentifier() and key.isascii() else '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
 def _contexts_fault(values: Values, *, varied: bool) -> str:
     lists = [value if isinstance(value, list) else [value] for value in values.values()]
     texts = [text for value in lists for text in value if isinstance(text, str) and text.strip()]
@@ -228,11 +213,8 @@ def _contexts_fault(values: Values, *, varied: bool) -> str:
     if all(map(is_prompt, texts)):
         return "is a whole prompt"
     objects = [value for text in texts if isinstance(value := fields.embedded(text), dict)]
-    return "is JSON in a text" if len(objects) >= _MOST * len(texts) and all(map(_is_list, values.values())) else ""
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
+    are_lists = all(isinstance(value, list) for value in values.values())
+    return "is JSON in a text" if are_lists and len(objects) >= _MOST * len(texts) else ""
 
 
 def _is_scalar(value: object) -> bool:
@@ -253,17 +235,9 @@ def _is_route(value: object) -> bool:
     return 0 < len(value) <= _MAX_ROUTE_CHARS and not any(map(str.isspace, value))
 
 
-def _is_id_list(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(map(_is_scalar, value))
-
-
 def _is_conversation(value: object) -> bool:
     """Return whether a value is a list of messages, each with a role."""
     return isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "role" in item for item in value)
-
-
-def _is_reference(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
 
 
 _FITS: Mapping[str, Callable[[object], bool]] = MappingProxyType(
@@ -273,8 +247,8 @@ _FITS: Mapping[str, Callable[[object], bool]] = MappingProxyType(
         "at": _is_time,
         "route": _is_route,
         "trace_id": _is_scalar,
-        "reference": _is_reference,
-        "relevant_ids": _is_id_list,
+        "reference": lambda value: isinstance(value, str) and bool(value.strip()),
+        "relevant_ids": lambda value: isinstance(value, list) and bool(value) and all(map(_is_scalar, value)),
     }
 )
 OPTIONAL = tuple(_FITS)
@@ -292,11 +266,8 @@ def optional_candidates(
     for field in known:
         rank = None if field.in_list else names.rank(part, *field.names)
         values = {position: value for position, value in field.values.items() if _FITS[part](value)}
-        if (
-            rank is None
-            or not values
-            or 2 * len(values) < len([value for value in field.values.values() if value is not None])
-        ):
+        known_values = sum(value is not None for value in field.values.values())
+        if rank is None or not values or 2 * len(values) < known_values:
             continue
         own = [str(value) for place, value in values.items() if place in answers]
         if part == "id" and len({*own}) < len(own):

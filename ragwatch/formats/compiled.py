@@ -16,7 +16,6 @@ Node = Mapping[str, Any]
 """A part of an expression as jmespath has parsed it: `type`, `value` and `children`."""
 _UNKNOWN = object()
 _ROOT = "record"
-_MIN_SHARED = 2
 _LEAVES: Mapping[str, str] = {
     "identity": "{value}",
     "current": "{value}",
@@ -40,8 +39,7 @@ def compile_all(expressions: Mapping[str, tuple[Node, Value]], functions: Mappin
         expressions: Each parsed expression, with the function to call where it has a part that cannot be compiled.
         functions: Functions of one value that expressions may call.
     """
-    source = _Source(functions)
-    source.share(node for node, _ in expressions.values())
+    source = _Source(functions, (node for node, _ in expressions.values()))
     lines = []
     for name, (node, slow) in expressions.items():
         try:
@@ -54,8 +52,7 @@ def compile_all(expressions: Mapping[str, tuple[Node, Value]], functions: Mappin
 
 def compile_one(node: Node, functions: Mapping[str, Value]) -> Value | None:
     """Return the function of an expression; None where it has a part that cannot be compiled."""
-    source = _Source(functions)
-    source.share(iter([node]))
+    source = _Source(functions, iter([node]))
     try:
         code = source.code(node, _ROOT)
     except _NotInTables:
@@ -64,12 +61,13 @@ def compile_one(node: Node, functions: Mapping[str, Value]) -> Value | None:
 
 
 class _Source:
-    """Writes the text of a function."""
+    """Writes the text of a function of some expressions, which works out once what they have in common."""
 
-    def __init__(self, functions: Mapping[str, Value]) -> None:
+    def __init__(self, functions: Mapping[str, Value], nodes: Iterator[Node]) -> None:
         self._functions = functions
         self._numbers = count()
-        self._shared: dict[str, str] = {}
+        times = Counter(repr(part) for node in nodes for part in _parts_of_record(node))
+        self._shared = {part: f"shared{number}" for number, part in enumerate(times) if times[part] > 1}
         self._names: dict[str, object] = {
             "UNKNOWN": _UNKNOWN, "is_number": _is_number, "nothing": _nothing,
             "each": _each, "those": _those, "flat": _flat,
@@ -93,11 +91,6 @@ class _Source:
         run: Value = scope["run"]  # type: ignore[assignment]  # what the text defines
         return run
 
-    def share(self, nodes: Iterator[Node]) -> None:
-        """Note the parts of the record that several expressions have in common."""
-        times = Counter(repr(part) for node in nodes for part in _parts_of_record(node))
-        self._shared = {part: f"shared{number}" for number, part in enumerate(times) if times[part] >= _MIN_SHARED}
-
     def memory(self) -> list[str]:
         """Return lines that forget the parts of the record before."""
         root = f"get = {_ROOT}.get if isinstance({_ROOT}, dict) else nothing"
@@ -113,9 +106,11 @@ class _Source:
         kind, children = node["type"], node["children"]
         if kind in _LEAVES:
             leaf = "get({at!r})" if kind == "field" and value == _ROOT else _LEAVES[kind]
-            return leaf.format(value=value, at=node.get("value"), low=_low(node.get("value")))
-        if kind in ("or_expression", "subexpression", "index_expression", "pipe"):
-            return self._either(_alternatives(node), value) if kind == "or_expression" else self._chain(children, value)
+            at = node.get("value")
+            low = -at - 1 if isinstance(at, int) else 0  # the place of an item may count from the end
+            return leaf.format(value=value, at=at, low=low)
+        if kind in ("subexpression", "index_expression", "pipe"):
+            return self._chain(children, value)
         if kind == "multi_select_list":
             return f"(None if {value} is None else [{', '.join(self.code(one, value) for one in children)}])"
         if kind == "multi_select_dict":
@@ -158,8 +153,8 @@ class _Source:
     def _truth(self, node: Node, value: str, name: str) -> str:
         return f"(({name} := {self.code(node, value)}) or ({name} is not None and is_number({name})))"
 
-    def _either(self, nodes: list[Node], value: str) -> str:
-        *tried, last = nodes
+    def _or_expression(self, node: Node, value: str) -> str:
+        *tried, last = _alternatives(node)
         name = self._temporary()
         choices = "".join(f"{name} if {self._truth(one, value, name)} else " for one in tried)
         return f"({choices}{self.code(last, value)})"
@@ -206,11 +201,6 @@ class _Source:
         )
         known = f"({tried}'' if '' in ({', '.join(names)},) else None)"
         return known if value == _ROOT else f"(None if {value} is None else {known})"
-
-
-def _low(position: object) -> int:
-    """A length below that of every list that has an item at a position, which may count from the end."""
-    return -position - 1 if isinstance(position, int) else 0
 
 
 def _alternatives(node: Node) -> list[Node]:

@@ -1,10 +1,7 @@
 """Gets the texts of contexts that a log names by id, from a file with the corpus: the option `resolve` of a source.
 
-| file                                   | read                                                                  |
-|----------------------------------------|-----------------------------------------------------------------------|
-| SQLite, with `table`                   | a query for each record; of any size                                  |
-| JSONL, or a JSON array                 | kept in memory, and read again when an id is missing and it has changed |
-| CSV with a header                      | the same                                                              |
+SQLite is asked for each record. JSONL, a JSON array and CSV with a header are kept in memory, and read again when an id
+is missing and the file has changed.
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import orjson
 
@@ -23,34 +19,19 @@ from ragwatch.core.sample import RejectReason
 from ragwatch.errors import ConfigError, FormatError, SourceError
 from ragwatch.formats import fields
 
-MAX_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 """Size of the largest file that is kept in memory."""
 _SQLITE = b"SQLite format 3\x00"
 _MAX_ID_CHARS = 200
 _KEYS = ("file", "id", "text", "table")
 
 
-class CorpusPlace(NamedTuple):
-    """Where the texts are.
-
-    Attributes:
-        file: A file of one of the kinds above.
-        id: Field or column with the id.
-        text: Field or column with the text.
-        table: Table of a SQLite file; empty for other files.
-    """
-
-    file: Path
-    id: str = "id"
-    text: str = "text"
-    table: str = ""
-
-
 class Corpus:
     """Texts by id.
 
     Args:
-        option: Value of the option `resolve`.
+        option: Value of the option `resolve`: the `file`, the fields or columns `id` and `text` (by default of these
+            names), and the `table` of a SQLite file.
 
     Raises:
         ConfigError: It is invalid, or there is no such file.
@@ -63,13 +44,17 @@ class Corpus:
         path = Path(option.get("file", ""))
         if not path.is_file():
             raise ConfigError(f"resolve.file: {str(path)!r} is no file; write the path of a JSONL, CSV or SQLite file")
-        self._place = CorpusPlace(path, option.get("id", "id"), option.get("text", "text"), option.get("table", ""))
-        self._is_database = _start_of(path) == _SQLITE
-        if self._is_database != bool(self._place.table):
-            wrong = (
-                "is missing; name the table with the texts" if self._is_database else f"is for SQLite, not for {path}"
-            )
-            raise ConfigError(f"resolve.table: {wrong}")
+        try:
+            with path.open("rb") as file:
+                self._is_database = file.read(len(_SQLITE)) == _SQLITE
+        except OSError as error:
+            raise ConfigError(f"resolve.file: {path} cannot be read: {error.strerror}") from error
+        self._file, self._table = path, option.get("table", "")
+        self._id, self._text = option.get("id", "id"), option.get("text", "text")
+        if self._is_database and not self._table:
+            raise ConfigError("resolve.table: is missing; name the table with the texts")
+        if self._table and not self._is_database:
+            raise ConfigError(f"resolve.table: is for SQLite, not for {path}")
         self._texts: dict[str, str] = {}
         self._read_at: tuple[int, int] | None = None
         self._database: sqlite3.Connection | None = None
@@ -88,7 +73,7 @@ class Corpus:
         wanted = [name for name in ids if name is not None]
         texts = self._texts_of(wanted)
         if absent := [name for name in wanted if name not in texts]:
-            message = f"{len(absent)} of {len(items)} ids are not in {self._place.file}; the first is {absent[0]!r}"
+            message = f"{len(absent)} of {len(items)} ids are not in {self._file}; the first is {absent[0]!r}"
             raise FormatError(RejectReason.CONTEXT_IDS, "contexts", message)
         resolved = [
             item if name is None else _with_text(item, name, texts[name]) for item, name in zip(items, ids, strict=True)
@@ -102,30 +87,28 @@ class Corpus:
             if any(name not in self._texts for name in ids):
                 self._load()
         except (OSError, sqlite3.Error, ValueError, csv.Error) as error:
-            raise SourceError(f"resolve.file: {self._place.file} cannot be read: {error}") from error
+            raise SourceError(f"resolve.file: {self._file} cannot be read: {error}") from error
         return self._texts
 
     def _selected(self, ids: Sequence[str]) -> dict[str, str]:
-        place = self._place
         if self._database is None:
-            address = f"{place.file.resolve().as_uri()}?mode=ro"
+            address = f"{self._file.resolve().as_uri()}?mode=ro"
             self._database = sqlite3.connect(address, uri=True, check_same_thread=False)
-        table, key, text = (_quoted(name) for name in (place.table, place.id, place.text))
+        table, key, text = ('"' + name.replace('"', '""') + '"' for name in (self._table, self._id, self._text))
         query = f"SELECT {text} FROM {table} WHERE {key} = ?"  # noqa: S608 - names of the configuration, quoted
         rows = ((name, self._database.execute(query, (name,)).fetchone()) for name in ids)
         return {name: row[0] for name, row in rows if row is not None and isinstance(row[0], str)}
 
     def _load(self) -> None:
         """Read a file again, if it has changed."""
-        place = self._place
-        status = place.file.stat()
+        status = self._file.stat()
         if (status.st_mtime_ns, status.st_size) == self._read_at:
             return
-        if status.st_size > MAX_BYTES:
-            raise SourceError(f"resolve.file: {place.file} is larger than {MAX_BYTES >> 20} MiB; use a SQLite file")
-        rows = _rows(place.file.read_bytes())
+        if status.st_size > _MAX_BYTES:
+            raise SourceError(f"resolve.file: {self._file} is larger than {_MAX_BYTES >> 20} MiB; use a SQLite file")
+        rows = _rows(self._file.read_bytes())
         self._texts = {
-            str(row[place.id]): str(row[place.text]) for row in rows if place.id in row and row.get(place.text)
+            str(row[self._id]): str(row[self._text]) for row in rows if self._id in row and row.get(self._text)
         }
         self._read_at = (status.st_mtime_ns, status.st_size)
 
@@ -159,15 +142,3 @@ def _id_in(item: object) -> str | None:
 def _with_text(item: object, name: str, text: str) -> dict[str, object]:
     rest = {key: value for key, value in item.items() if key not in fields.TEXT_KEYS} if isinstance(item, dict) else {}
     return {**rest, "id": name, "text": text}
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _start_of(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_SQLITE))
-    except OSError as error:
-        raise ConfigError(f"resolve.file: {path} cannot be read: {error.strerror}") from error

@@ -37,36 +37,15 @@ class _Functions(functions.Functions):
 _OWN: Mapping[str, _Value] = {
     "from_json": fields.embedded,
     "turns": retrieved.turns_of,
-    **{
-        function.__name__: function
-        for function in (
-            *(messages.answers, messages.question_text),
-            *(
-                retrieved.answer_of,
-                retrieved.chain_input,
-                retrieved.chain_question,
-                retrieved.chain_result,
-                retrieved.chat_contexts,
-                retrieved.distinct,
-            ),
-            *(retrieved.documents, retrieved.file_search, retrieved.filled, retrieved.grounding),
-            *(retrieved.message_text, retrieved.output_text, retrieved.question_of, retrieved.retrieved),
-            *(retrieved.turns_before, retrieved.with_ids),
-        )
-    },
+    **{function.__name__: function for function in (messages.answers, messages.question_text, *retrieved.FUNCTIONS)},
 }
 """Functions of one value that JMESPath does not have."""
-
-
-def _method(function: _Value) -> Callable[[object, object], object]:
-    return lambda _, value: function(value)
-
-
-_Functions.FUNCTION_TABLE |= {
-    name: {"function": _method(function), "signature": ({"types": []},)} for name, function in _OWN.items()
+_FUNCTION_TABLE: Mapping[str, Node] = _Functions.FUNCTION_TABLE | {
+    name: {"function": lambda _, value, function=function: function(value), "signature": ({"types": []},)}
+    for name, function in _OWN.items()
 }
+_Functions.FUNCTION_TABLE = _FUNCTION_TABLE
 _OPTIONS = jmespath.Options(custom_functions=_Functions())
-_FUNCTION_TABLE: Mapping[str, Node] = _Functions.FUNCTION_TABLE
 
 
 def search(expression: ParsedResult, key: str, record: Record) -> object:
@@ -78,15 +57,15 @@ def search(expression: ParsedResult, key: str, record: Record) -> object:
     try:
         return expression.search(record, options=_OPTIONS)
     except (JMESPathError, *_FAILURES) as error:
-        raise FormatError(RejectReason.WRONG_TYPE, key, f"its expression fails here: {_failure(error)}") from error
+        raise _failure(error, key) from error
 
 
-def _failure(error: Exception) -> str:
+def _failure(error: Exception, key: str) -> FormatError:
     """Describe an error by types only: errors are logged, and messages of jmespath quote the text of the sample."""
+    what = str(error) if isinstance(error, TypeError) else type(error).__name__
     if isinstance(error, JMESPathTypeError):
-        expected = " or ".join(error.expected_types)
-        return f"{error.function_name}() takes {expected}, not {error.actual_type}"
-    return str(error) if isinstance(error, TypeError) else type(error).__name__
+        what = f"{error.function_name}() takes {' or '.join(error.expected_types)}, not {error.actual_type}"
+    return FormatError(RejectReason.WRONG_TYPE, key, f"its expression fails here: {what}")
 
 
 def compile_expression(key: str, expression: str) -> ParsedResult:
@@ -99,17 +78,14 @@ def compile_expression(key: str, expression: str) -> ParsedResult:
         compiled = jmespath.compile(expression)
     except (ParseError, LexerError) as error:
         position = getattr(error, "lex_position", getattr(error, "lexer_position", 0))
-        raise ConfigError(f"{key}: {_syntax_error(error)} at position {position} of {expression!r}") from error
+        token = getattr(error, "token_value", "")
+        wrong = f"unexpected {token!r}" if token else "the expression ends too early or cannot be read"
+        raise ConfigError(f"{key}: {wrong} at position {position} of {expression!r}") from error
     except JMESPathError as error:
         raise ConfigError(f"{key}: {error} at position 0 of {expression!r}") from error
     for name, arguments in _calls(compiled.parsed):
         _check_call(key, expression, name, arguments)
     return compiled
-
-
-def _syntax_error(error: ParseError | LexerError) -> str:
-    token = getattr(error, "token_value", "")
-    return f"unexpected {token!r}" if token else "the expression ends too early or cannot be read"
 
 
 def _calls(node: Node) -> Iterator[tuple[str, int]]:
@@ -140,10 +116,7 @@ def _check_call(key: str, expression: str, name: str, arguments: int) -> None:
 def extractor(key: str, expression: str, field: str | None = None) -> Callable[[Record], object]:
     """Compile an expression to a function that extracts its value, and raises FormatError as `search` does.
 
-    Args:
-        key: Key of the configuration, for errors of the expression.
-        expression: JMESPath.
-        field: Name of the field, for errors on records; the key if it is None.
+    Errors of the expression name its `key` in the configuration, errors on records the `field`, or else the key.
 
     Raises:
         ConfigError: The expression is invalid.
@@ -163,9 +136,9 @@ def extractors(mapping: Mapping[str, str]) -> Callable[[Record], dict[str, objec
         ConfigError: An expression is invalid.
     """
     parsed = {key: compile_expression(f"mapping.{key}", expression) for key, expression in mapping.items()}
-    together = compile_all({key: (one.parsed, partial(search, one, key)) for key, one in parsed.items()}, _OWN)
+    apart = {key: partial(search, one, key) for key, one in parsed.items()}
+    together = compile_all({key: (one.parsed, apart[key]) for key, one in parsed.items()}, _OWN)
     if together is None:
-        apart = {key: partial(search, one, key) for key, one in parsed.items()}
         return lambda record: {key: value for key, read in apart.items() if (value := read(record)) is not None}
     return partial(_together, together)
 
@@ -175,14 +148,14 @@ def _together(values: Callable[..., dict[str, object]], record: Record) -> dict[
     try:
         return values(record, at)
     except _FAILURES as error:
-        raise FormatError(RejectReason.WRONG_TYPE, at[0], f"its expression fails here: {_failure(error)}") from error
+        raise _failure(error, at[0]) from error
 
 
 def _guarded(quick: _Value, key: str, record: Record) -> object:
     try:
         return quick(record)
     except _FAILURES as error:
-        raise FormatError(RejectReason.WRONG_TYPE, key, f"its expression fails here: {_failure(error)}") from error
+        raise _failure(error, key) from error
 
 
 def predicate(key: str, expression: str) -> Predicate:

@@ -31,19 +31,12 @@ def is_feedback(record: Mapping[str, object]) -> bool:
 
 
 class FeedbackRecord(NamedTuple):
-    """What a user says of an answer.
+    """What a user says of an answer."""
 
-    Attributes:
-        id: Id of the answer in its log.
-        score: Score in [0, 1].
-        at: When it was given, in seconds since the epoch; None if that is not logged, or is no time.
-        source: Name of the source of the answer; None if the record does not name it.
-    """
-
-    id: str
-    score: float
-    at: float | None = None
-    source: str | None = None
+    id: str  # id of the answer in its log
+    score: float  # score in [0, 1]
+    at: float | None = None  # when it was given, in seconds since the epoch; None if that is not logged, or is no time
+    source: str | None = None  # name of the source of the answer; None if the record does not name it
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +63,8 @@ class FeedbackReader:
         """
         if self.field:
             value = fields.at(record, self.field.split("."))
-            value = (
-                fields.at(sample.metadata, self.field.removeprefix("metadata.").split(".")) if value is None else value
-            )
+            if value is None:
+                value = fields.at(sample.metadata, self.field.removeprefix("metadata.").split("."))
             return None if value is None else score_of(value, "rating" if self.scale else "feedback", self.scale)
         score = read_feedback(record, self.scale)
         return read_feedback(sample.metadata, self.scale) if score is None else score
@@ -96,20 +88,14 @@ class FeedbackReader:
         except FormatError:  # a wrong time does not make an opinion worthless
             at = None
         source = fields.optional_text(record.get("source"), "source")
-        return FeedbackRecord(identity, self._score(record), at, source or None)
-
-    def _score(self, record: Record) -> float:
         score = read_feedback(record, self.scale)
-        if score is not None:
-            return score
-        name, value = fields.first(record, _BARE)
-        if value is None:
-            message = f"is missing (none of {', '.join(FIELDS)})"
-            raise UnreadFeedbackError(FeedbackOutcome.MISSING, NAME, message)
-        return score_of(value, name, self.scale)
-
-
-DEFAULT = FeedbackReader()
+        if score is None:
+            name, value = fields.first(record, _BARE)
+            if value is None:
+                message = f"is missing (none of {', '.join(FIELDS)})"
+                raise UnreadFeedbackError(FeedbackOutcome.MISSING, NAME, message)
+            score = score_of(value, name, self.scale)
+        return FeedbackRecord(identity, score, at, source or None)
 
 
 def as_format_error(error: UnreadFeedbackError) -> FormatError:

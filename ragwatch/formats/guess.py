@@ -6,6 +6,7 @@ A known format, or a mapping of fields with likely names; both are checked by th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import orjson
@@ -42,30 +43,20 @@ _BLANK_LINE = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class FormatGuess:
-    """The guessed format of a log.
+    """The guessed format of a log."""
 
-    Attributes:
-        format: A known format, `custom` for a proposed mapping, None if contexts or answers are in no record.
-        share: Share of the records that it can read; None without records.
-        errors: Errors of the first records that it cannot read.
-        mapping: Its JMESPath expressions, as in the configuration.
-        problems: Why what it reads is probably wrong; empty if every check of its values passed.
-        decisions: By part, the fields that are equally likely, the chosen one first; a single one where only its
-            values, and not its name, fit. A person has to decide.
-        missing: By part that no field fits, the most likely fields.
-        split: How the passages are cut out of a text; None to take contexts as they are.
-        apart: Whether contexts and answers occur only in separate records.
-    """
-
-    format: str | None
-    share: float | None
-    errors: tuple[str, ...] = ()
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
+    format: str | None  # A known format, `custom` for a proposed mapping, None if contexts or answers are in no record
+    share: float | None  # share of the records that it can read; None without records
+    errors: tuple[str, ...] = ()  # errors of the first records that it cannot read
+    mapping: Mapping[str, str] = field(default_factory=dict)  # its JMESPath expressions, as in the configuration
+    problems: tuple[str, ...] = ()  # why what it reads is probably wrong; empty if every check of its values passed
+    # By part, the fields that are equally likely, the chosen one first; a single one where only its values, and not
+    # its name, fit. A person has to decide.
     decisions: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
+    # By part that no field fits, the most likely fields
     missing: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
-    split: Splitter | None = None
-    apart: bool = False
+    split: Splitter | None = None  # how the passages are cut out of a text; None to take contexts as they are
+    apart: bool = False  # whether contexts and answers occur only in separate records
 
     @property
     def is_doubtful(self) -> bool:
@@ -84,13 +75,13 @@ def guess(records: Sequence[Record]) -> FormatGuess:
     close = next((name for name, shape in FORMATS.items() if shape.matches(records[0])), None)
     if close is None or best.apart:
         return best
-    return replace(_tried(close, FORMATS[close], records), mapping=FORMATS[close].MAPPING)
+    return _tried(close, FORMATS[close], FORMATS[close].MAPPING, records)
 
 
 def known_formats(records: Sequence[Record]) -> list[FormatGuess]:
     """Return the known formats that read any of the records, the one that reads most first."""
-    matching = {name: shape for name, shape in FORMATS.items() if any(map(shape.matches, records))}
-    tried = [replace(_tried(name, shape, records), mapping=shape.MAPPING) for name, shape in matching.items()]
+    matching = [(name, shape) for name, shape in FORMATS.items() if any(map(shape.matches, records))]
+    tried = [_tried(name, shape, shape.MAPPING, records) for name, shape in matching]
     return sorted((one for one in tried if one.share), key=lambda one: -(one.share or 0.0))
 
 
@@ -106,25 +97,20 @@ def read_all(reader: RecordReader, records: Sequence[Record]) -> tuple[list[Samp
     return samples, errors
 
 
-def _tried(name: str, reader: RecordReader, records: Sequence[Record]) -> FormatGuess:
+def _tried(name: str, reader: RecordReader, mapping: Mapping[str, str], records: Sequence[Record]) -> FormatGuess:
     samples, errors = read_all(reader, records)
     splitter = _paragraphs(samples, records)
-    problems = tuple(
-        suspicion.text for suspicion in suspicions(samples if splitter is None else cut(samples, splitter))
-    )
-    share = len(samples) / len(records)
-    return FormatGuess(name, share, tuple(errors[:_MAX_SHOWN_ERRORS]), problems=problems, split=splitter)
+    share, shown = len(samples) / len(records), tuple(errors[:_MAX_SHOWN_ERRORS])
+    return FormatGuess(name, share, shown, mapping, problems_of(samples, splitter), split=splitter)
 
 
-def cut(samples: Sequence[Sample], splitter: Splitter) -> list[Sample]:
-    """Return the samples with the passages that a splitter cuts out; those of which it cuts none are left out."""
+def problems_of(samples: Sequence[Sample], splitter: Splitter | None) -> tuple[str, ...]:
+    """Return why samples were probably read wrongly, with the passages that a splitter cuts out, where it cuts any."""
     whole = []
     for sample in samples:
-        try:
-            whole.append(split_contexts(sample, splitter))
-        except FormatError:
-            continue
-    return whole
+        with suppress(FormatError):
+            whole.append(sample if splitter is None else split_contexts(sample, splitter))
+    return tuple(suspicions(whole))
 
 
 def _paragraphs(samples: Sequence[Sample], records: Sequence[Record]) -> Splitter | None:
@@ -153,17 +139,13 @@ def propose(records: Sequence[Record]) -> FormatGuess:
             missing |= {"answer": tuple(parts.listed["answer"][:_MAX_SHOWN])}
             mapping.pop("answer", None)
         return FormatGuess(None, 0.0, errors, mapping, missing=missing, apart=bool(apart))
-    tried = _tried(CUSTOM, MappingReader(parts.mapping()), records)
+    tried = _tried(CUSTOM, MappingReader(parts.mapping()), parts.mapping(), records)
     missing = {} if parts.chosen["question"] else {"question": parts.likely("question")}
-    return replace(tried, mapping=parts.mapping(), missing=missing, decisions=parts.decisions())
+    return replace(tried, missing=missing, decisions=parts.decisions())
 
 
 class _Parts:
-    """The candidates for each part, and those that are chosen: several where records of several kinds need them.
-
-    Args:
-        records: Different records.
-    """
+    """The candidates for each part, and those that are chosen: several where records of several kinds need them."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._number = len(records)
@@ -179,7 +161,7 @@ class _Parts:
             for other in others:
                 self.listed[other] = [one for one in self.listed[other] if one.expression not in taken]
         whole = self._whole()
-        self.chosen: dict[str, list[Candidate]] = {part: self._choose(part, whole) for part in PARTS}
+        self.chosen = {part: self._alternatives(self._usable(part), whole) for part in PARTS}
         answer = self.chosen["answer"][:1]
         texts = {one.expression for part in PARTS for one in self.chosen[part]}
         for part in OPTIONAL:
@@ -198,15 +180,14 @@ class _Parts:
 
     def _whole(self) -> set[int]:
         """The records that hold contexts and an answer; those with either, if none holds both."""
-        having = {
-            part: {place for one in self._usable(part) for place in one.values} for part in ("answer", "contexts")
-        }
-        both = having["answer"] & having["contexts"]
-        self.is_apart = all(having.values()) and not both
-        return both or having["answer"] | having["contexts"]
+        answered, retrieved = self._places("answer"), self._places("contexts")
+        both = answered & retrieved
+        self.is_apart = bool(answered and retrieved) and not both
+        return both or answered | retrieved
 
-    def _choose(self, part: str, whole: set[int]) -> list[Candidate]:
-        return self._alternatives(self._usable(part), whole)
+    def _places(self, part: str) -> set[int]:
+        """The positions of the records that hold a part."""
+        return {place for one in self._usable(part) for place in one.values}
 
     @staticmethod
     def _alternatives(listed: Sequence[Candidate], whole: set[int]) -> list[Candidate]:
@@ -249,15 +230,15 @@ class _Parts:
             chosen = self.chosen[part]
             rest = [one for one in self._usable(part) if one not in chosen] if chosen else []
             others = [one for one in rest if _is_as_likely(one, chosen[0])]
-            blind = part == "answer" and not self.chosen["question"] and any(_is_weak_answer(one) for one in chosen)
+            blind = part == "answer" and not self.chosen["question"] and any(map(_may_be_question, chosen))
             if others or blind or (part == "contexts" and any(map(_is_vague, chosen))):
                 decisions[part] = (chosen[0], *others)
         return decisions
 
     def apart(self) -> str:
         """Whether retrieval and answer are in separate records; empty if they are not."""
-        retrieved = {place for one in self._usable("contexts") for place in one.values}
-        answered = {place for one in self._usable("answer") for place in one.values} - retrieved
+        retrieved = self._places("contexts")
+        answered = self._places("answer") - retrieved
         if not retrieved or not (answered or self._number > len(retrieved)):
             return ""
         answers = f"an answer in {len(answered)} others" if answered else "no answer was recognised in any"
@@ -268,7 +249,7 @@ class _Parts:
         )
 
 
-def _is_weak_answer(answer: Candidate) -> bool:
+def _may_be_question(answer: Candidate) -> bool:
     """Whether its name may as well be that of the question."""
     return answer.rank == UNNAMED or names.is_weak("answer", answer.rank)
 
@@ -301,12 +282,8 @@ def holds_answer(record: Record) -> bool:
     (True, False)
     """
     texts = [one for one in log_fields([record]) if not one.in_list and one.values[0] not in (None, "", [], {})]
-    named = {part: [one.names for one in texts if names.rank(part, *one.names) is not None] for part in PARTS}
-    answers = [
-        one
-        for one in texts
-        if isinstance(one.values[0], str)
-        and (position := names.rank("answer", *one.names)) is not None
-        and not names.is_weak("answer", position)
-    ]
-    return any(other != one.names for one in answers for part in ("question", "contexts") for other in named[part])
+    ranked = [(names.rank("answer", *one.names), one.names) for one in texts if isinstance(one.values[0], str)]
+    answers = [path for rank, path in ranked if rank is not None and not names.is_weak("answer", rank)]
+    parts = [(part, one.names) for part in ("question", "contexts") for one in texts]
+    others = [path for part, path in parts if names.rank(part, *path) is not None]
+    return any(other != answer for answer in answers for other in others)

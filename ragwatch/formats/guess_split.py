@@ -11,11 +11,11 @@ from ragwatch.core.sample import Sample
 from ragwatch.formats import FORMATS
 from ragwatch.formats.custom import NAME as CUSTOM
 from ragwatch.formats.custom import MappingReader
-from ragwatch.formats.guess import FormatGuess, cut, propose, read_all
+from ragwatch.formats.guess import FormatGuess, problems_of, propose, read_all
 from ragwatch.formats.log_fields import log_fields
 from ragwatch.formats.shape import Record
 from ragwatch.formats.split import Splitter, before_question
-from ragwatch.formats.suspicion import common_start, is_name, suspicions
+from ragwatch.formats.suspicion import common_start, is_name
 
 _KINDS = ("xml", "numbered", "headings", "markdown", "paragraphs", "lines", "whole")
 _DELIMITED = frozenset({"xml", "numbered", "headings"})  # kinds that leave out what stands before the first passage
@@ -66,8 +66,7 @@ def guess_prompt(records: Sequence[Record]) -> FormatGuess | None:
         for expression in prompt_texts(records)
         if expression != mapping["answer"]
     )
-    listed = [one for one in guesses if one is not None]
-    return min(listed, key=lambda one: len(one.problems), default=None)
+    return min((one for one in guesses if one is not None), key=lambda one: len(one.problems), default=None)
 
 
 def _asked(prompt: str) -> dict[str, str]:
@@ -86,8 +85,8 @@ def _cut_out(records: Sequence[Record], mapping: Mapping[str, str]) -> FormatGue
     if all(prompt.question is None for prompt in prompts):
         mapping = {key: expression for key, expression in mapping.items() if key != "question"}
         samples = [sample._replace(question=None) for sample in samples]
-    problems = tuple(suspicion.text for suspicion in suspicions(cut(samples, splitter)))
-    return FormatGuess(CUSTOM, len(samples) / len(records), mapping=mapping, split=splitter, problems=problems)
+    share = len(samples) / len(records)
+    return FormatGuess(CUSTOM, share, (), mapping, problems_of(samples, splitter), split=splitter)
 
 
 def propose_split(prompts: Sequence[Prompt]) -> Splitter | None:

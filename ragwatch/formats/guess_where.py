@@ -25,13 +25,8 @@ _Scalar = str | int | bool
 def propose_where(answers: Sequence[Record], others: Sequence[Record], texts: int = 0) -> str | None:
     """Return a condition that is true for all answers, and false for as many of the other records as possible.
 
-    Args:
-        answers: Records that can be read as samples.
-        others: Records that cannot.
-        texts: Number of lines without a JSON object.
-
-    Returns:
-        None if nothing tells them apart; `@`, which every object fulfils, if there are no other records.
+    None if nothing tells them apart; `@`, which every object fulfils, if there are only `texts`, lines without a JSON
+    object, beside the answers.
 
     >>> propose_where([{"event": "answer", "id": 1}, {"event": "answer", "id": 2}], [{"event": "health"}])
     "event == 'answer'"
@@ -40,19 +35,15 @@ def propose_where(answers: Sequence[Record], others: Sequence[Record], texts: in
         return None
     if not others:
         return EVERY_OBJECT
-    terms = _terms(answers, others)
-    if not terms:
-        terms = _presence(answers, others)
+    every = _constants(answers)
+    words = {path: value for path, value in every.items() if isinstance(value, str)}
+    terms = _selective(_telling(every), others) or _selective(words, others) or _presence(answers, others)
     where = " && ".join(terms)
     return where if where and all(map(predicate("where", where), answers)) else None
 
 
-def _terms(answers: Sequence[Record], others: Sequence[Record]) -> list[str]:
-    """Comparisons that all answers fulfil, the one that fewest other records fulfil first."""
-    every = _constants(answers)
-    telling = {path: value for path, value in every.items() if _rank(path)[0] < len(_NAMES)}
-    words = {path: value for path, value in every.items() if isinstance(value, str)}
-    return _selective(telling, others) or _selective(words, others)
+def _telling(constants: Mapping[str, _Scalar]) -> dict[str, _Scalar]:
+    return {path: value for path, value in constants.items() if _rank(path)[0] < len(_NAMES)}
 
 
 def _selective(constants: Mapping[str, _Scalar], others: Sequence[Record]) -> list[str]:
@@ -68,8 +59,9 @@ def _selective(constants: Mapping[str, _Scalar], others: Sequence[Record]) -> li
         if not ranked or min(ranked)[0] == len(left):
             break
         path = min(ranked)[2]
-        terms.append(f"{path} == {_literal(constants[path])}")
-        left = [index for index in left if _same(by_record[index].get(path), constants[path])]
+        value = constants[path]
+        terms.append(f"{path} == '{value}'" if isinstance(value, str) else f"{path} == `{str(value).lower()}`")
+        left = [index for index in left if _same(by_record[index].get(path), value)]
     return terms
 
 
@@ -78,7 +70,7 @@ def _constants(answers: Sequence[Record]) -> dict[str, _Scalar]:
     first, *rest = answers
     constants = dict(_scalars(first))
     if len(answers) < _MIN_RECORDS:
-        constants = {path: value for path, value in constants.items() if _rank(path)[0] < len(_NAMES)}
+        constants = _telling(constants)
     for record in rest:
         values = dict(_scalars(record))
         constants = {path: value for path, value in constants.items() if _same(values.get(path), value)}
@@ -121,12 +113,10 @@ def _scalars(record: Record) -> Iterator[tuple[str, _Scalar]]:
 
 def _may_tell_kinds(name: str, text: str) -> bool:
     """Whether a text is a word, or a telling field: two answers may be the same sentence by coincidence."""
-    is_text = name not in _NAMES and (
-        names.rank("question", name) is not None or names.rank("answer", name) is not None
-    )
-    if is_text or not _PLAIN.fullmatch(text):
-        return False
-    return name in _NAMES or not any(map(str.isspace, text))
+    if name in _NAMES or not _PLAIN.fullmatch(text):
+        return _PLAIN.fullmatch(text) is not None
+    is_text = any(names.rank(part, name) is not None for part in ("question", "answer"))
+    return not is_text and not any(map(str.isspace, text))
 
 
 def _same(value: object, other: _Scalar) -> bool:
@@ -137,9 +127,3 @@ def _rank(path: str) -> tuple[int, int]:
     """How likely the field tells kinds of records apart: the lower the better."""
     name = path.rpartition(".")[2]
     return (_NAMES.index(name) if name in _NAMES else len(_NAMES), path.count("."))
-
-
-def _literal(value: _Scalar) -> str:
-    if isinstance(value, str):
-        return f"'{value}'"
-    return f"`{str(value).lower()}`"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ragwatch.formats import fields
@@ -17,19 +17,13 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class LogField(NamedTuple):
-    """A field of a log.
+    """A field of a log."""
 
-    Attributes:
-        path: JMESPath expression of it.
-        names: Its name, behind those of the objects and lists that it stands in.
-        values: Its values, by the position of the record; of a field inside a list, all that the list has, as a list.
-        in_list: Whether it stands inside the items of a list.
-    """
-
-    path: str
-    names: tuple[str, ...]
+    path: str  # JMESPath expression of it
+    names: tuple[str, ...]  # its name, behind those of the objects and lists that it stands in
+    # Its values, by the position of the record; of a field inside a list, all that the list has, as a list
     values: dict[int, object]
-    in_list: bool
+    in_list: bool  # whether it stands inside the items of a list
 
     @property
     def depth(self) -> int:
@@ -40,12 +34,6 @@ class LogField(NamedTuple):
     def parent(self) -> tuple[str, ...]:
         """The names of the objects that it stands in."""
         return self.names[:-1]
-
-
-class _Place(NamedTuple):
-    path: str
-    names: tuple[str, ...]
-    content: Mapping[str, object] | Sequence[Mapping[str, object]]
 
 
 def log_fields(records: Sequence[Record]) -> list[LogField]:
@@ -64,23 +52,25 @@ def log_fields(records: Sequence[Record]) -> list[LogField]:
 
 def _walk(record: Record) -> Iterator[tuple[str, tuple[str, ...], object, bool]]:
     """Yield path, names and value of every field, and whether it is in a list, breadth first."""
-    places = deque([_Place("", (), record)])
+    places: deque[tuple[str, tuple[str, ...], Iterable[tuple[str, object]], bool]] = deque()
+    places.append(("", (), record.items(), False))
     while places:
-        place = places.popleft()
-        if len(place.names) >= _MAX_DEPTH:
-            continue
-        in_list = not isinstance(place.content, Mapping)
-        for key, item in _of_items(place.content) if in_list else place.content.items():  # type: ignore[arg-type, union-attr]
+        place, around, held, in_list = places.popleft()
+        for key, item in held if len(around) < _MAX_DEPTH else ():
             if _GENERATED.fullmatch(key):
                 continue  # an id of one record
-            name = key if _IDENTIFIER.fullmatch(key) else _quoted(key)
-            path, names = f"{place.path}.{name}" if place.path else name, (*place.names, *key.split("."))
+            path, names = f"{place}.{quoted(key)}" if place else quoted(key), (*around, *key.split("."))
             value = fields.embedded(item)
             path = path if value is item else f"from_json({path})"
             yield path, names, value, in_list
-            places.extend(_inside(path, names, value))
-            if key == "choices" and (text := _first_choice(value)) is not None:
-                yield f"{path}[0].message.content", (*names, "completion"), text, in_list
+            if isinstance(value, dict):
+                places.append((path, names, value.items(), False))
+            elif isinstance(value, list) and (objects := [one for one in value if isinstance(one, dict)]):
+                places.append((f"{path}[]", names, _of_items(objects), True))
+            if key == "choices" and isinstance(value, list) and value:
+                text = fields.at(value[0], ("message", "content"))  # of a chat completion
+                if isinstance(text, str):
+                    yield f"{path}[0].message.content", (*names, "completion"), text, in_list
 
 
 def _of_items(items: Sequence[Mapping[str, object]]) -> Iterator[tuple[str, list[object]]]:
@@ -92,21 +82,6 @@ def _of_items(items: Sequence[Mapping[str, object]]) -> Iterator[tuple[str, list
         yield key, [one for value in values for one in value] if nested else values  # type: ignore[attr-defined]
 
 
-def _inside(path: str, names: tuple[str, ...], value: object) -> Iterator[_Place]:
-    if isinstance(value, dict):
-        yield _Place(path, names, value)
-    elif isinstance(value, list) and (objects := [item for item in value if isinstance(item, dict)]):
-        yield _Place(f"{path}[]", names, objects)
-
-
-def _first_choice(choices: object) -> str | None:
-    """The text of a chat completion."""
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    text = message.get("content") if isinstance(message, dict) else None
-    return text if isinstance(text, str) else None
-
-
-def _quoted(key: str) -> str:
-    escaped = key.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+def quoted(key: str) -> str:
+    """Return a key as JMESPath writes it."""
+    return key if _IDENTIFIER.fullmatch(key) else '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'

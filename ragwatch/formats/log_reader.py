@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import tzinfo
 from zoneinfo import ZoneInfo
 
 from ragwatch import formats
@@ -16,7 +15,7 @@ from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.optional import LostField, read_without_wrong_fields
 from ragwatch.formats.record import Line, Parse, Parsed
-from ragwatch.formats.selection import AUTO, line_parser, record_finder
+from ragwatch.formats.selection import line_parser, record_finder
 from ragwatch.formats.shape import Record
 from ragwatch.formats.split import KINDS, Splitter
 from ragwatch.formats.times import without_offset
@@ -24,29 +23,19 @@ from ragwatch.formats.times import without_offset
 
 @dataclass(frozen=True, slots=True)
 class RecordRules:
-    """How the records of a log are read.
+    """How the records of a log are read."""
 
-    Attributes:
-        format: Name of a format.
-        mapping: Expressions of the format `custom`; else empty.
-        where: JMESPath condition on records; None for all.
-        prefix: What stands before the JSON object of a line; see `selection.line_parser`.
-        timezone: Name of the time zone of times without an offset; None for UTC.
-        resolve: Where the texts of contexts are that are logged as ids; see `corpus`. None if they are texts.
-        encoding: Name of the encoding of files; None for UTF-8.
-        records: JMESPath of the records in a line that holds several; None where a line is one.
-        split: Kind of the passages in a text, or an object with `by`, `after` and `before`; None to take texts whole.
-    """
-
-    format: str = "auto"
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    where: str | None = None
-    prefix: str | None = None
+    format: str = "auto"  # name of a format
+    mapping: Mapping[str, str] = field(default_factory=dict)  # expressions of the format `custom`; else empty
+    where: str | None = None  # JMESPath condition on records; None for all
+    prefix: str | None = None  # what stands before the JSON object of a line; see `selection.line_parser`
+    # Kind of the passages in a text, or an object with `by`, `after` and `before`; None to take texts whole
     split: str | Mapping[str, str] | None = None
-    records: str | None = None
-    timezone: str | None = None
+    records: str | None = None  # JMESPath of the records in a line that holds several; None where a line is one
+    timezone: str | None = None  # name of the time zone of times without an offset; None for UTC
+    # Where the texts of contexts are that are logged as ids; see `corpus`. None if they are texts.
     resolve: Mapping[str, str] | None = None
-    encoding: str | None = None
+    encoding: str | None = None  # name of the encoding of files; None for UTF-8
 
 
 class LogReader:
@@ -67,11 +56,11 @@ class LogReader:
         self.expand = None if rules.records is None else record_finder(rules.records, rules.prefix)
         self.encoding = rules.encoding
         self._reader = formats.build(rules.format, rules.mapping or None)
-        self._splitter = None if rules.split is None else splitter(rules.split)
-        self._zone = None if rules.timezone is None else time_zone(rules.timezone)
+        self._splitter = None if rules.split is None else _splitter(rules.split)
+        self._zone = None if rules.timezone is None else _time_zone(rules.timezone)
         self._corpus = None if rules.resolve is None else Corpus(rules.resolve)
         is_plain = self._splitter is None and self._zone is None and self._corpus is None
-        self.read = self._reader.read if is_plain else self._read_and_change
+        self.read = self._reader.read if is_plain else self._read_changed
 
     def read_without_wrong_fields(
         self, record: Record, fallback_id: str, complete: Callable[[Record], Record] | None = None
@@ -92,13 +81,13 @@ class LogReader:
         sample, lost = read_without_wrong_fields(self._changed(extracted), fallback_id)
         return self._split(sample), (*failed, *lost)
 
-    def _read_and_change(self, record: Record, fallback_id: str) -> Sample:
+    def _read_changed(self, record: Record, fallback_id: str) -> Sample:
         return self._split(canonical.read(self._changed(self._reader.extract(record)), fallback_id))
 
     def _changed(self, record: Record) -> Record:
         """A record with times in UTC and the texts of its contexts."""
         if self._zone is not None:
-            record = {**record, **local_times(record, self._zone)}
+            record = _in_zone(record, self._zone)
         return record if self._corpus is None else self._corpus.with_texts(record)
 
     def _parse_in_zone(self, line: Line) -> Parsed:
@@ -106,42 +95,32 @@ class LogReader:
         parsed = self._parse(line)
         if self._zone is None or isinstance(parsed, SkipReason) or not is_feedback(parsed[0]):
             return parsed
-        return {**parsed[0], **local_times(parsed[0], self._zone)}, parsed[1]
+        return _in_zone(parsed[0], self._zone), parsed[1]
 
     def _split(self, sample: Sample) -> Sample:
         return sample if self._splitter is None else split_contexts(sample, self._splitter)
 
 
-def time_zone(name: str) -> ZoneInfo:
-    """Return the time zone of an IANA name.
-
-    Raises:
-        ConfigError: There is none.
-    """
+def _time_zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (KeyError, OSError, ValueError) as error:
-        raise ConfigError(
-            f"timezone: {name!r} is not in the time zone database; write one such as Europe/Berlin"
-        ) from error
+        message = f"timezone: {name!r} is not in the time zone database; write one such as Europe/Berlin"
+        raise ConfigError(message) from error
 
 
-def local_times(record: Record, zone: tzinfo) -> dict[str, float]:
-    """Return the times of a record that have no offset, by key, in seconds since the epoch.
+def _in_zone(record: Record, zone: ZoneInfo) -> dict[str, object]:
+    """A record with its times that have no offset in seconds since the epoch.
 
-    >>> local_times({"at": "2026-05-01T12:00:00", "ts": "2026-05-01T10:00:00Z"}, ZoneInfo("Europe/Berlin"))
-    {'at': 1777629600.0}
+    >>> _in_zone({"at": "2026-05-01T12:00:00", "ts": "2026-05-01T10:00:00Z"}, ZoneInfo("Europe/Berlin"))
+    {'at': 1777629600.0, 'ts': '2026-05-01T10:00:00Z'}
     """
     moments = {key: without_offset(record[key]) for key in fields.TIME_KEYS if key in record}
-    return {key: moment.replace(tzinfo=zone).timestamp() for key, moment in moments.items() if moment is not None}
+    local = {key: moment.replace(tzinfo=zone).timestamp() for key, moment in moments.items() if moment is not None}
+    return {**record, **local}
 
 
-def splitter(option: str | Mapping[str, str]) -> Splitter:
-    """Build the splitter of an option `split`.
-
-    Raises:
-        ConfigError: It is invalid.
-    """
+def _splitter(option: str | Mapping[str, str]) -> Splitter:
     parts = {"by": option} if isinstance(option, str) else dict(option)
     kind = parts.pop("by", "auto")
     after, before = parts.pop("after", ""), parts.pop("before", "")
@@ -169,6 +148,3 @@ def split_contexts(sample: Sample, cut: Splitter) -> Sample:
     if sample.contexts and not divided:
         raise fields.missing("contexts", f"is one text in which split ({cut.kind}) tells no passages apart")
     return sample._replace(question=question, contexts=tuple(contexts))
-
-
-__all__ = ["AUTO", "LogReader", "RecordRules", "split_contexts", "splitter"]

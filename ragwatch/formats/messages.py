@@ -168,17 +168,10 @@ def answers(messages: object) -> list[dict[str, object]] | None:
     records: list[dict[str, object]] = []
     for question, until in zip(asked, [*asked, len(messages)][1:], strict=True):
         answered = [place for place in range(question, until) if spoken[place][0] is Role.ASSISTANT]
-        if answered:
-            last = answered[-1]
-            records.append(
-                {
-                    "question": spoken[question][1],
-                    "answer": spoken[last][1],
-                    "history": messages[:question],
-                    "message": messages[last],
-                    "between": messages[question + 1 : last],
-                }
-            )
+        for last in answered[-1:]:
+            said_of = {"question": spoken[question][1], "answer": spoken[last][1], "message": messages[last]}
+            around = {"history": messages[:question], "between": messages[question + 1 : last]}
+            records.append(said_of | around)
     return records
 
 

@@ -30,15 +30,10 @@ _REQUESTS = frozenset({"trace", "request", "req", "correlation", "transaction", 
 
 
 class _Names(NamedTuple):
-    """The names of one part.
+    """The names of one part."""
 
-    Attributes:
-        nouns: Words, the most likely one first.
-        others: Tokens of a name that ends with a noun and means something else.
-    """
-
-    nouns: tuple[tuple[str, ...], ...]
-    others: frozenset[str] = frozenset()
+    nouns: tuple[tuple[str, ...], ...]  # words, the most likely one first
+    others: frozenset[str] = frozenset()  # tokens of a name that ends with a noun and means something else
 
 
 def _names(nouns: str, *others: str) -> _Names:

@@ -1,13 +1,7 @@
 """Reads a record although an optional field of it is wrong: the field is left out and counted, the answer is kept.
 
-| optional field                      | counted as   | without it                                              |
-|-------------------------------------|--------------|---------------------------------------------------------|
-| time of the answer                  | `at`         | the time of reading it                                  |
-| id of the answer                    | `id`         | its position in the log                                 |
-| id or score of a context            | `context_id`, `score` | unknown                                        |
-| date of the document of a context   | `updated_at` | unknown                                                 |
-| route, metadata, trace id           | their names  | route `other`; no metadata                              |
-| history, reference                  | their names  | unknown                                                 |
+Without its time an answer has that of its reading, without its id its position in the log, without a route the route
+`other`; all else is unknown.
 """
 
 from __future__ import annotations
@@ -38,13 +32,7 @@ _MAX_FIELDS = 200  # of one record
 
 
 class LostField(NamedTuple):
-    """An optional field that could not be read.
-
-    Attributes:
-        name: One of `FIELDS`.
-        reason: Why.
-        detail: The same as text for people.
-    """
+    """An optional field, one of `FIELDS`, that could not be read; why, and the same as text for people."""
 
     name: str
     reason: RejectReason

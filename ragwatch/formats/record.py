@@ -148,28 +148,20 @@ def _not_an_object(value: object) -> FormatError:
     return FormatError(RejectReason.NOT_AN_OBJECT, "", f"a record is a JSON object, this is {kind}")
 
 
-class _RefusedRecord(Exception):  # noqa: N818  passes an error through the json module, and never leaves this file
-    def __init__(self, reason: RejectReason, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
-
 def _constant(constant: str) -> float:
-    raise _RefusedRecord(RejectReason.NOT_FINITE, f"contains {constant}, which is not a number")
+    raise FormatError(RejectReason.NOT_FINITE, "", f"contains {constant}, which is not a number")
 
 
 def _decimal(digits: str) -> float:
-    value = float(digits)
-    if isinf(value):
-        raise _RefusedRecord(RejectReason.NOT_FINITE, f"contains {digits[:20]}, beyond the largest number")
+    if isinf(value := float(digits)):
+        raise FormatError(RejectReason.NOT_FINITE, "", f"contains {digits[:20]}, beyond the largest number")
     return value
 
 
 def _integer(digits: str) -> float:
     # As a float: int() takes quadratic time, and Python refuses more than 4300 digits.
-    value = float(digits)
-    if isinf(value):
-        raise _RefusedRecord(RejectReason.NUMBER_TOO_LARGE, f"contains an integer of {len(digits)} digits")
+    if isinf(value := float(digits)):
+        raise FormatError(RejectReason.NUMBER_TOO_LARGE, "", f"contains an integer of {len(digits)} digits")
     return value
 
 
@@ -177,8 +169,8 @@ def _error_of(text: str) -> FormatError:
     """Return the error for which orjson refused a text, found with the slower but more detailed json module."""
     try:
         json.loads(text, parse_constant=_constant, parse_float=_decimal, parse_int=_integer)
-    except _RefusedRecord as refused:
-        return FormatError(refused.reason, "", str(refused))
+    except FormatError as refused:
+        return refused
     except json.JSONDecodeError as error:
         problem = error.msg.removesuffix(" at")
         return FormatError(RejectReason.TORN_JSON, "", f"not JSON: {problem} at character {error.pos}")

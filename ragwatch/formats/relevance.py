@@ -18,8 +18,9 @@ from ragwatch.formats import fields
 from ragwatch.formats.shape import Record
 
 KEYS = ("relevant_ids", "relevant_texts")
-MAX_GRADE = 1000
+_MAX_GRADE = 1000
 Qrels = Mapping[str, tuple[RelevantContext, ...]]
+_HEADER = ("score", "grade", "rel", "relevance", "relevancy", "label")  # names of the last column
 _COLUMNS = {3: "BEIR: query-id, corpus-id, score", 4: "TREC: query-id, iteration, document-id, grade"}
 
 
@@ -75,9 +76,9 @@ def _items(
 
 
 def _grade(value: object, path: str) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_GRADE:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_GRADE:
         return value
-    raise fields.wrong(path, f"a whole number from 0 to {MAX_GRADE}", value)
+    raise fields.wrong(path, f"a whole number from 0 to {_MAX_GRADE}", value)
 
 
 def parse_qrels(text: str, name: str) -> Qrels:
@@ -93,8 +94,9 @@ def parse_qrels(text: str, name: str) -> Qrels:
     """
     grades: dict[str, dict[str, int]] = {}
     columns = 0
-    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
-        row = _split(line)
+    for number, raw in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        line = raw.strip()  # ids may contain spaces where tabs separate the columns
+        row = [column.strip() for column in line.split("\t")] if "\t" in line else line.split()
         if not row:
             continue
         place = f"{name} line {number}"
@@ -102,7 +104,7 @@ def parse_qrels(text: str, name: str) -> Qrels:
             columns = len(row)
             if columns not in _COLUMNS:
                 raise ConfigError(f"{place}: has {len(row)} columns; give {' or '.join(_COLUMNS.values())}")
-            if _is_header(row):
+            if row[-1].lower() in _HEADER:
                 continue
         if len(row) != columns:
             raise ConfigError(f"{place}: has {len(row)} columns, the first line {columns} ({_COLUMNS[columns]})")
@@ -110,22 +112,6 @@ def parse_qrels(text: str, name: str) -> Qrels:
     return {
         query: tuple(RelevantContext(context, None, grade) for context, grade in contexts.items() if grade > 0)
         for query, contexts in grades.items()
-    }
-
-
-def _split(line: str) -> Sequence[str]:
-    """Columns of a line; none of a blank one. Ids may contain spaces where tabs separate the columns."""
-    return [column.strip() for column in line.strip().split("\t")] if "\t" in line.strip() else line.split()
-
-
-def _is_header(row: Sequence[str]) -> bool:
-    return _grade_in(row[-1]) is None and row[-1].lower() in {
-        "score",
-        "grade",
-        "rel",
-        "relevance",
-        "relevancy",
-        "label",
     }
 
 

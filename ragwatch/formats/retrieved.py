@@ -7,7 +7,8 @@ without marked passages are no context.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 import orjson
 
@@ -15,6 +16,7 @@ from ragwatch.core.sample import Role, Turn
 from ragwatch.formats import fields
 from ragwatch.formats.history import before_question, turns
 from ragwatch.formats.messages import content_text, inner, last_asked, only_instructs, said, with_role
+from ragwatch.formats.traces.attributes import inside
 from ragwatch.formats.traces.document import Document, document, documents_in
 from ragwatch.formats.traces.prompt_contexts import of_messages, question_in, question_without_label
 
@@ -180,8 +182,7 @@ def retrieved(messages: object, *, system: bool = True) -> object:
         if blocks:
             return _rows([document for block in blocks for document in block])
     prompts = [] if asked is None else [asked[1]]
-    for role in ("system", "developer") if system else ():
-        prompts += filter(None, (content_text(message.get("content")) for message in with_role(messages, role)))
+    prompts += chain.from_iterable(_system_prompts(messages) if system else ())
     cut = of_messages([text for text in prompts if _may_hold_passages(text)])
     return None if cut is None else _rows(cut)
 
@@ -200,32 +201,31 @@ def chat_contexts(messages: object) -> object:
     passages = retrieved(messages, system=False)
     if passages is not None:
         return passages
-    for role in ("system", "developer"):
-        prompts = [content_text(turn.get("content")) for turn in with_role(messages, role)]
-        if texts := [{"text": text} for text in prompts if text and not only_instructs(text)]:
-            return texts
-    return None
+    kept = ([{"text": text} for text in some if not only_instructs(text)] for some in _system_prompts(messages))
+    return next(filter(None, kept), None)
+
+
+def _system_prompts(messages: object) -> list[list[str]]:
+    """The prompts of the system, then those of the developer."""
+    texts = (
+        [content_text(one.get("content")) for one in with_role(messages, role)] for role in ("system", "developer")
+    )
+    return [[text for text in some if text] for some in texts]
 
 
 def output_text(output: object) -> str | None:
     """Return the text of an answer of OpenAI's Responses API; of its refusal, which is an answer too."""
-    texts = [_text_or_refusal(item.get("content")) for item in _of_type(output, "message")]
-    return "\n".join(text for text in texts if text is not None) if any(text is not None for text in texts) else None
-
-
-def _text_or_refusal(content: object) -> str | None:
-    text = content_text(content)
-    if text is not None or not isinstance(content, list):
-        return text
-    return content_text([part.get("refusal") for part in content if isinstance(part, dict)])
+    texts: list[str] = []
+    for content in (item.get("content") for item in _of_type(output, "message")):
+        parts = content if isinstance(content, list) else []
+        refusals = [part.get("refusal") for part in parts if isinstance(part, dict)]
+        texts += filter(None, [content_text(content) or content_text(refusals)])
+    return "\n".join(texts) or None
 
 
 def _of_type(items: object, kind: str) -> list[dict[str, object]]:
-    return [
-        item
-        for item in (items if isinstance(items, list) else ())
-        if isinstance(item, dict) and item.get("type") == kind
-    ]
+    listed = items if isinstance(items, list) else ()
+    return [item for item in listed if isinstance(item, dict) and item.get("type") == kind]
 
 
 def file_search(output: object) -> object:
@@ -247,19 +247,15 @@ def file_search(output: object) -> object:
 
 def grounding(candidate: object) -> object:
     """Return the grounding chunks of an answer of Gemini, each once; null if none has a text, as of web search."""
-    held = fields.first(candidate, ("groundingMetadata", "grounding_metadata"))[1] if isinstance(candidate, dict) else 0
-    chunks = fields.first(held, ("groundingChunks", "grounding_chunks"))[1] if isinstance(held, dict) else None
-    passages = [one for chunk in (chunks if isinstance(chunks, list) else ()) if (one := _grounded(chunk)) is not None]
-    return distinct(passages) if passages or (isinstance(held, dict) and not chunks) else None
-
-
-def _grounded(chunk: object) -> dict[str, object] | None:
-    held = fields.first(chunk, ("retrievedContext", "retrieved_context"))[1] if isinstance(chunk, dict) else None
-    if not isinstance(held, dict):
-        return None
-    inner_chunk = fields.first(held, ("ragChunk", "rag_chunk"))[1]
-    text = held.get("text") or (inner_chunk.get("text") if isinstance(inner_chunk, dict) else None)
-    return {"text": text, "id": held.get("uri") or held.get("title")} if isinstance(text, str) else None
+    metadata = inside(candidate, ("groundingMetadata", "grounding_metadata"))
+    chunks = inside(metadata, ("groundingChunks", "grounding_chunks"))
+    passages = []
+    for chunk in chunks if isinstance(chunks, list) else ():
+        held = inside(chunk, ("retrievedContext", "retrieved_context"))
+        text = inside(held, ("text",)) or fields.at(inside(held, ("ragChunk", "rag_chunk")), ("text",))
+        if isinstance(text, str):
+            passages.append({"text": text, "id": fields.at(held, ("uri",)) or fields.at(held, ("title",))})
+    return distinct(passages) if passages or (isinstance(metadata, dict) and not chunks) else None
 
 
 def _may_hold_passages(text: str) -> bool:
@@ -277,9 +273,7 @@ def _of_message(message: dict[str, object]) -> Iterator[Sequence[Document] | Non
 
 def _is_retrieved(part: dict[str, object]) -> bool:
     kind = str(part.get("type", ""))
-    return (
-        kind in ("search_result", "document") or kind.endswith(("_result", "_response")) or _converse(part) is not None
-    )
+    return kind == "document" or kind.endswith(("_result", "_response")) or _converse(part) is not None
 
 
 def _converse(part: dict[str, object]) -> object:
@@ -298,9 +292,8 @@ def _block(part: dict[str, object]) -> Sequence[Document] | None:
     if isinstance(source, dict):
         text = content_text(fields.first(source, ("data", "text", "content"))[1])
         name = fields.first(block, ("title", "name"))[1]
-        return (
-            [Document(text, name if isinstance(name, str) else None)] if text and source.get("type") != "base64" else []
-        )
+        named = Document(text, name if isinstance(name, str) else None)
+        return [named] if text and source.get("type") != "base64" else []
     return _returned(fields.first(block, _CONTENTS)[1])
 
 
@@ -323,3 +316,10 @@ def _returned(value: object) -> Sequence[Document] | None:
 
 def _rows(some: Sequence[Document]) -> list[dict[str, object]]:
     return [one.to_context() for one in some]
+
+
+FUNCTIONS: tuple[Callable[..., object], ...] = (
+    *(answer_of, chain_input, chain_question, chain_result, chat_contexts, distinct, documents, file_search, filled),
+    *(grounding, message_text, output_text, question_of, retrieved, turns_before, with_ids),
+)
+"""Functions of expressions, under their own names."""

@@ -1,33 +1,17 @@
-"""Selects the records of a log that also holds other lines: the options `prefix` and `where` of a source.
+"""Selects the records of a log that also holds other lines: the options `prefix`, `where` and `records` of a source.
 
-| line                                              | with `prefix` or `where`     | without both                |
-|---------------------------------------------------|------------------------------|-----------------------------|
-| a JSON object for which `where` is true           | read                         | read                        |
-| ... for which it is false                         | skipped, reason where        |                             |
-| ... on whose values its functions fail            | skipped, reason where_failed |                             |
-| text without a JSON object, such as a traceback   | skipped, reason no_json      | rejected, reason torn_json  |
-| a torn object, NUL bytes                          | rejected                     | rejected                    |
-| feedback on an answer                             | read                         | read                        |
+docs/logs.md has a table of what is read, skipped and rejected, and one of lines that hold several records.
 
 `prefix: auto` takes the first brace that a quoted key follows as the start of the object; user text at the end of a
 line of another kind could be taken for a record. A pattern is matched at the start of a line, and so is stricter: a
 line that it does not match is a record only if it starts with a brace.
-
-A line or a document may hold several records, which the option `records` finds:
-
-| line                                                       | `records`                                          |
-|------------------------------------------------------------|----------------------------------------------------|
-| a page of an API, `{"data": [{...}, {...}]}`               | `data`                                             |
-| an array, `[{...}, {...}]`                                 | `@`                                                |
-| a record as text, `{"line": "{...}"}`                      | `line`                                             |
-| OTLP log records                                           | `resourceLogs[].scopeLogs[].logRecords[].body...`  |
-| a conversation, `{"messages": [...]}`                      | `answers(messages)`                                |
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 
 import orjson
 
@@ -39,16 +23,13 @@ from ragwatch.formats.record import Line, Parse, Parsed, is_too_large, parse
 from ragwatch.redaction.linear_time import check_linear_time
 
 AUTO = "auto"
-MAX_PREFIX_BYTES = 4096
+_MAX_PREFIX_BYTES = 4096
 
 _ARRAY = re.compile(rb"\[\s*(?:$|[{\]])")
 Expand = Callable[[Line], Sequence[Line]]
 """The records in a line: decoded objects, or JSON as bytes. A line that is no JSON is returned as it is."""
-Numbered = tuple[int, Line | SkipReason | FormatError]
-"""Number of a line, and a record in it; or why it has none, or cannot be read."""
 _OBJECT = re.compile(rb'\{\s*"')
 _BOM = b"\xef\xbb\xbf"
-_Start = Callable[[bytes], int]  # position of the JSON object in a line; -1 if it holds none
 
 
 def line_parser(where: str | None = None, prefix: str | None = None) -> Parse:
@@ -69,17 +50,15 @@ def line_parser(where: str | None = None, prefix: str | None = None) -> Parse:
     """
     if where is None and prefix is None:
         return parse
-    start = object_start(prefix)
+    start = _object_start(prefix)
     selects = None if where is None else predicate("where", where)
 
     def select(line: Line) -> Parsed:
         if isinstance(line, bytes):
             position = 0 if prefix is None and line[:1] == b"{" else start(line)
-            if position < 0:
-                if b"\x00" in line:  # a gap left by a crash may have held records
-                    return parse(line)
+            if position < 0 and b"\x00" not in line:  # NUL: a gap left by a crash, which may have held records
                 return SkipReason.NO_JSON
-            line = line[position:] if position else line
+            line = line[position:] if position > 0 else line
         decoded = parse(line)
         if selects is None or is_feedback(decoded[0]):
             return decoded
@@ -89,15 +68,6 @@ def line_parser(where: str | None = None, prefix: str | None = None) -> Parse:
             return SkipReason.WHERE_FAILED
 
     return select
-
-
-def object_start(prefix: str | None) -> Callable[[bytes], int]:
-    """Return the function that finds the position of the JSON object in a line; -1 if it holds none.
-
-    Raises:
-        ConfigError: The prefix is invalid.
-    """
-    return _first_brace if prefix is None else _first_object if prefix == AUTO else _pattern_end(prefix)
 
 
 def _first_brace(line: bytes) -> int:
@@ -111,20 +81,19 @@ def _first_object(line: bytes) -> int:
     return match.start() if match else _first_brace(line)
 
 
-def _pattern_end(pattern: str) -> _Start:
-    """The function that finds the end of a prefix."""
+def _object_start(prefix: str | None) -> Callable[[bytes], int]:
+    """The function that finds the position of the JSON object in a line; -1 if it holds none."""
+    if prefix is None or prefix == AUTO:
+        return _first_brace if prefix is None else _first_object
     try:
-        compiled = check_linear_time(pattern, shortest=1)
+        compiled = check_linear_time(prefix, shortest=1)
     except ValueError as error:
         raise ConfigError(f"prefix: {error}; or write auto") from error
 
     def end(line: bytes) -> int:
         # Bytes that are not UTF-8 become one character each, and become the same bytes again.
-        head = line[:MAX_PREFIX_BYTES].decode("utf-8", "surrogateescape")
-        match = compiled.match(head)
-        if match is None:
-            return _first_brace(line)
-        return len(match[0].encode("utf-8", "surrogateescape"))
+        match = compiled.match(line[:_MAX_PREFIX_BYTES].decode("utf-8", "surrogateescape"))
+        return _first_brace(line) if match is None else len(match[0].encode("utf-8", "surrogateescape"))
 
     return end
 
@@ -144,22 +113,24 @@ def record_finder(expression: str, prefix: str | None = None) -> Expand:
         ConfigError: The expression or the prefix is invalid.
     """
     search = extractor("records", expression)
-    start = object_start(prefix)
+    start = _object_start(prefix)
 
     def expand(line: Line) -> Sequence[Line]:
         value = line if isinstance(line, dict) else _decoded(line, start)
         if value is None:
             return (line,)
-        if not isinstance(value, list):
-            return _lines_of(search(value))  # type: ignore[arg-type]  # an expression takes any JSON value
-        whole = _lines_of(search(value))  # type: ignore[arg-type]  # the same
-        return whole or [record for item in value for record in _lines_of(search(item))]
+        whole = _lines_of(search(value))  # type: ignore[arg-type]  # an expression takes any JSON value
+        if whole or not isinstance(value, list):
+            return whole
+        return [record for item in value for record in _lines_of(search(item))]
 
     return expand
 
 
-def expanded(lines: Iterable[tuple[int, Line | FormatError]], expand: Expand | None) -> Iterator[Numbered]:
-    """Yield the records in numbered lines; errors are passed on."""
+def expanded(
+    lines: Iterable[tuple[int, Line | FormatError]], expand: Expand | None
+) -> Iterator[tuple[int, Line | SkipReason | FormatError]]:
+    """Yield number and records of numbered lines; or why a line has none, or cannot be read."""
     for number, line in lines:
         if expand is None or isinstance(line, FormatError):
             yield number, line
@@ -178,7 +149,7 @@ def begins_document(text: bytes) -> bool:
     >>> [begins_document(text) for text in (b'{\n  "a": 1', b'[{"a": 1},', b'{"a": 1}\n', b'[WARN] late')]
     [True, True, False, False]
     """
-    line = text.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")[0].rstrip()
+    line = text.removeprefix(_BOM).lstrip().partition(b"\n")[0].rstrip()
     return (line.startswith(b"{") and not line.endswith(b"}")) or _ARRAY.match(line) is not None
 
 
@@ -199,17 +170,12 @@ def _decoded(line: bytes, start: Callable[[bytes], int]) -> object:
     if text.startswith(b"["):
         if is_too_large(text):
             return None
-        try:
-            value: object = orjson.loads(text)
-        except orjson.JSONDecodeError:
-            pass
-        else:
-            return value
+        with suppress(orjson.JSONDecodeError):
+            return orjson.loads(text)
     position = start(line)
-    try:
+    with suppress(FormatError):
         return None if position < 0 else parse(line[position:])[0]
-    except FormatError:
-        return None
+    return None
 
 
 def _lines_of(value: object) -> list[Line]:

@@ -36,13 +36,7 @@ class FormatReader(RecordReader, Protocol):
 
 
 class Format(FormatReader, Protocol):
-    """A known format: `canonical`, a row of `providers` or one of `traces.export`.
-
-    Attributes:
-        NAME: Name in the configuration.
-        KNOWN_BIAS: What its records do not hold, and which figures that changes; empty if nothing is known.
-        MAPPING: The same format as JMESPath expressions, as a starting point for a custom mapping.
-    """
+    """A known format: `canonical`, a row of `providers` or one of `traces.export`."""
 
     @property
     def NAME(self) -> str:  # noqa: N802  these three are constants, read-only here
@@ -51,12 +45,12 @@ class Format(FormatReader, Protocol):
 
     @property
     def KNOWN_BIAS(self) -> str:  # noqa: N802
-        """What its records do not hold."""
+        """What its records do not hold, and which figures that changes; empty if nothing is known."""
         ...
 
     @property
     def MAPPING(self) -> Mapping[str, str]:  # noqa: N802
-        """One expression for each field."""
+        """The same format as JMESPath expressions, as a starting point for a custom mapping."""
         ...
 
     def matches(self, record: Record) -> bool:

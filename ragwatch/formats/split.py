@@ -1,18 +1,8 @@
 """Cuts the passages out of one text, such as a prompt that contains them: the option `split` of a source.
 
-| kind         | a passage is                                                                                  |
-|--------------|-----------------------------------------------------------------------------------------------|
-| `numbered`   | text behind `[1]`, `(1)`, `1.`, `Document 1:`, `Source [2]` ... numbered upwards from 0 or 1   |
-| `xml`        | an element `<document>`, `<passage>`, `<context>` ..., or its element with the content          |
-| `headings`   | a Markdown heading, or a line in bold, with the text below it                                   |
-| `markdown`   | a fenced block; else the text between rules (`---`), else an item of a list                     |
-| `paragraphs` | text between blank lines                                                                        |
-| `lines`      | a line                                                                                          |
-| `whole`      | all of the text between the marks `after` and `before`                                          |
-| `auto`       | what the first of the first four kinds cuts out                                                 |
-
-`after` and `before` are texts of the prompt between which the passages stand. Without `before`, the last passage ends
-where the question is asked. What stands before the first passage is instruction and is left out.
+docs/logs.md says what a passage of each kind is. `after` and `before` are texts between which the passages stand.
+Without `before`, the last passage ends where the question is asked. What stands before the first passage is instruction
+and is left out.
 """
 
 from __future__ import annotations
@@ -74,17 +64,11 @@ _MIN_QUESTION_CHARS = 8
 
 @dataclass(frozen=True, slots=True)
 class Splitter:
-    """Cuts passages out of texts.
+    """Cuts passages out of texts."""
 
-    Attributes:
-        kind: One of `KINDS`.
-        after: Text behind which the passages begin; empty for the start.
-        before: Text before which they end; empty for where the question is asked.
-    """
-
-    kind: str = "auto"
-    after: str = ""
-    before: str = ""
+    kind: str = "auto"  # one of `KINDS`
+    after: str = ""  # text behind which the passages begin; empty for the start
+    before: str = ""  # text before which they end; empty for where the question is asked
 
     @property
     def option(self) -> str | dict[str, str]:
@@ -93,14 +77,9 @@ class Splitter:
         return {"by": self.kind, **marks} if marks else self.kind
 
     def passages(self, text: str, question: str | None = None) -> list[str] | None:
-        r"""Return the passages in a text, in its order; none if it says that nothing was retrieved.
+        r"""Return the passages in a prompt, in its order, without the question; none if it says that there are none.
 
-        Args:
-            text: A prompt, or the part of it that holds the passages.
-            question: The question, which is no part of a passage.
-
-        Returns:
-            None if no passage can be distinguished from the rest of the text.
+        None if no passage can be distinguished from the rest of the text.
 
         >>> Splitter("numbered").passages("Answer.\n[1] Tea is green.\n[2] Coffee is black.\n\nQuestion: Why?")
         ['Tea is green.', 'Coffee is black.']
@@ -207,11 +186,6 @@ def _without_closing(text: str) -> str:
         text = text[:line]
 
 
-def _xml(text: str) -> list[str] | None:
-    blocks = xml_blocks(text)
-    return None if blocks is None else [block.text for block in blocks]
-
-
 def numbered(text: str, *, throughout: bool = False) -> list[str] | None:
     """Text behind markers of the most specific style; numbers out of order belong to the text.
 
@@ -266,27 +240,14 @@ def _markdown(text: str) -> list[str] | None:
     return _between(items, len(text), text) if len(items) > 1 else None
 
 
-def _paragraphs(text: str) -> list[str] | None:
-    pieces = [piece for piece in BLANK_LINE.split(text) if piece.strip()]
-    return pieces or None
-
-
-def _lines(text: str) -> list[str] | None:
-    return [line for line in text.splitlines() if line.strip()] or None
-
-
-def _whole(text: str) -> list[str] | None:
-    return [text] if text.strip() else None
-
-
 def _several(cut: Cut) -> Cut:
     """The same, for more than one passage: one heading or item is more likely a part of the text around it."""
+    return lambda text: pieces if (pieces := cut(text)) and len(pieces) > 1 else None
 
-    def several(text: str) -> list[str] | None:
-        pieces = cut(text)
-        return pieces if pieces and len(pieces) > 1 else None
 
-    return several
+def _xml(text: str) -> list[str] | None:
+    blocks = xml_blocks(text)
+    return None if blocks is None else [block.text for block in blocks]
 
 
 _CUTS: Mapping[str, Sequence[Cut]] = MappingProxyType(
@@ -296,9 +257,9 @@ _CUTS: Mapping[str, Sequence[Cut]] = MappingProxyType(
         "xml": (_xml,),
         "headings": (_headings,),
         "markdown": (_markdown,),
-        "paragraphs": (_paragraphs,),
-        "lines": (_lines,),
-        "whole": (_whole,),
+        "paragraphs": (lambda text: [piece for piece in BLANK_LINE.split(text) if piece.strip()] or None,),
+        "lines": (lambda text: [line for line in text.splitlines() if line.strip()] or None,),
+        "whole": (lambda text: [text] if text.strip() else None,),
     }
 )
 KINDS = tuple(_CUTS)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from ragwatch.core.sample import Sample, SuspectReason
 from ragwatch.formats.split import before_question
@@ -65,29 +64,9 @@ _INSTRUCTION = re.compile(
 )
 
 
-class Suspicion(NamedTuple):
-    """Why samples were probably read wrongly.
-
-    Attributes:
-        part: Field of the sample.
-        reason: What is suspected, in one word.
-        text: What is suspected, with an example, for people.
-    """
-
-    part: str
-    reason: str
-    text: str
-
-
-def are_ids(texts: Sequence[str]) -> bool:
-    """Return whether all texts are ids of passages rather than passages: one short ASCII word each.
-
-    >>> are_ids(["doc-17#3", "6f1c"]), are_ids(["doc-17#3", "Tea is green."])
-    (True, False)
-    """
-    return bool(texts) and all(
-        len(text) <= _MAX_ID_CHARS and text.isascii() and len(text.split()) == 1 for text in texts
-    )
+def _is_id(text: str) -> bool:
+    """Whether a text is an id rather than a passage: one short ASCII word."""
+    return len(text) <= _MAX_ID_CHARS and text.isascii() and len(text.split()) == 1
 
 
 def is_name(text: str) -> bool:
@@ -97,19 +76,16 @@ def is_name(text: str) -> bool:
     [True, True, True, False]
     """
     text = text.strip()
-    if are_ids([text]) or _FILE.fullmatch(text) or _LINK.fullmatch(text):
+    if _is_id(text) or _FILE.fullmatch(text) or _LINK.fullmatch(text):
         return True
     return len(text.split()) <= _MAX_TITLE_WORDS and not _SENTENCE.search(text)
 
 
-def instructs(text: str) -> bool:
-    """Return whether a text contains an instruction to a model."""
-    return _INSTRUCTION.search(text) is not None
-
-
 def is_prompt(text: str) -> bool:
     """Return whether a text that should be a question is a prompt: it labels the question, or instructs a model."""
-    return ("\n" in text and bool(before_question(text, None))) or (len(text) > _LONG_CHARS and instructs(text))
+    return ("\n" in text and bool(before_question(text, None))) or (
+        len(text) > _LONG_CHARS and _INSTRUCTION.search(text) is not None
+    )
 
 
 def has_prompt(sample: Sample) -> bool:
@@ -119,18 +95,20 @@ def has_prompt(sample: Sample) -> bool:
         text = " ".join(context.text.casefold().split())
         if len(question) >= _MIN_QUESTION_CHARS and question in text:
             return True
-        if len(sample.contexts) == 1 and instructs(context.text):
+        if len(sample.contexts) == 1 and _INSTRUCTION.search(context.text):
             return True
     return False
 
 
-def suspicions(samples: Sequence[Sample]) -> list[Suspicion]:
-    """Return what is suspected of the samples of one log; empty if nothing is. Equal samples count once."""
-    distinct = list(
-        {(one.question, tuple(context.text for context in one.contexts), one.answer): one for one in samples}.values()
-    )
+def suspicions(samples: Sequence[Sample]) -> list[str]:
+    """Return why samples of one log were probably read wrongly, with an example, for people. Equal ones count once."""
+    distinct = {(one.question, _texts(one), one.answer): one for one in samples}
     checks = (_contexts, _question, _answer, _id_and_time)
-    return [suspicion for check in checks for suspicion in check(distinct)]
+    return [suspicion for check in checks for suspicion in check(list(distinct.values()))]
+
+
+def _texts(sample: Sample) -> tuple[str, ...]:
+    return tuple(context.text for context in sample.contexts)
 
 
 def example(value: object) -> str:
@@ -141,7 +119,7 @@ def example(value: object) -> str:
 
 def contexts_are_names(sample: Sample) -> bool:
     """Return whether all contexts of a sample are names of passages."""
-    texts = [context.text for context in sample.contexts if context.text.strip()]
+    texts = [text for text in _texts(sample) if text.strip()]
     return bool(texts) and all(map(is_name, texts))
 
 
@@ -184,41 +162,35 @@ class Doubts:
         return self._number >= _MIN_SHIFTED and now - self._since >= _MIN_SHIFTED_SECONDS
 
 
-def _contexts(samples: Sequence[Sample]) -> Iterator[Suspicion]:
-    filled = [one for one in samples if any(context.text.strip() for context in one.contexts)]
+def _contexts(samples: Sequence[Sample]) -> Iterator[str]:
+    filled = [one for one in samples if any(map(str.strip, _texts(one)))]
     if not filled:
         if _differ(samples):
-            yield Suspicion("contexts", "empty", "no record holds a context: nothing was retrieved, or it is not read")
+            yield "no record holds a context: nothing was retrieved, or it is not read"
         return
-    first, texts = filled[0].contexts[0].text, [context.text for one in filled for context in one.contexts]
+    first, texts = filled[0].contexts[0].text, [text for one in filled for text in _texts(one)]
     if sum(map(contexts_are_names, filled)) >= _MOST * len(filled):
-        yield Suspicion(
-            "contexts",
-            "names",
+        yield (
             f"contexts hold names of documents (ids, files, links or titles) instead of texts, such as {example(first)}"
-            "; log the text of each passage that the retriever returned",
+            "; log the text of each passage that the retriever returned"
         )
-    elif _differ(filled) and len({tuple(context.text for context in one.contexts) for one in filled}) == 1:
-        yield Suspicion("contexts", "constant", f"contexts are the same in every record: {example(first)}")
+    elif _differ(filled) and len(set(map(_texts, filled))) == 1:
+        yield f"contexts are the same in every record: {example(first)}"
     elif sum(map(has_prompt, filled)) > _HALF * len(filled) or _begin_alike(
         [one.contexts[0].text for one in filled if len(one.contexts) == 1]
     ):
-        yield Suspicion(
-            "contexts",
-            "prompt",
+        yield (
             "a context looks like a whole prompt (it contains the question, or instructions to a model), and all of it"
             " would count as support; cut the passages out with `split` (`ragwatch init --print FILE` proposes how), or"
-            f" log them as a list: {example(first)}",
+            f" log them as a list: {example(first)}"
         )
     elif len(filled) >= MIN_DISTINCT and sum(map(_are_fragments, filled)) >= _MOST * len(filled):
-        yield Suspicion("contexts", "fragments", f"contexts are parts of the answer, such as {example(first)}")
+        yield f"contexts are parts of the answer, such as {example(first)}"
     if (length := _cut_length(list(dict.fromkeys(texts)))) is not None:
         cut = next(text for text in texts if len(text) == length)
-        yield Suspicion(
-            "contexts",
-            "cut",
+        yield (
             f"contexts are cut to {length} characters, such as the one that ends with {example(cut[-30:])}: what was"
-            " cut off counts as unsupported; log whole texts",
+            " cut off counts as unsupported; log whole texts"
         )
 
 
@@ -250,19 +222,17 @@ def _cut_length(texts: Sequence[str]) -> int | None:
     return length if length in _CUT_CHARS and times > _HALF * len(texts) and len(open_ended) > _HALF * times else None
 
 
-def _question(samples: Sequence[Sample]) -> Iterator[Suspicion]:
+def _question(samples: Sequence[Sample]) -> Iterator[str]:
     asked = [(one, one.question) for one in samples if one.question]
     if not asked:
         return
-    shown = example(asked[0][1])
-    if sum(_is_prompt(text, one) for one, text in asked) > _HALF * len(asked) or _begin_alike(
-        [text for _, text in asked]
-    ):
-        yield Suspicion("question", "prompt", f"the question is a whole prompt, with passages or instructions: {shown}")
-    elif sum(NO_WORDS.fullmatch(text.strip()) is not None for _, text in asked) > _HALF * len(asked):
-        yield Suspicion("question", "names", f"the question is an id, a number or a link: {shown}")
-    elif _differ([one for one, _ in asked]) and len({text for _, text in asked}) == 1:
-        yield Suspicion("question", "constant", f"the question is the same in every record: {shown}")
+    texts, shown = [text for _, text in asked], example(asked[0][1])
+    if sum(_is_prompt(text, one) for one, text in asked) > _HALF * len(asked) or _begin_alike(texts):
+        yield f"the question is a whole prompt, with passages or instructions: {shown}"
+    elif sum(NO_WORDS.fullmatch(text.strip()) is not None for text in texts) > _HALF * len(asked):
+        yield f"the question is an id, a number or a link: {shown}"
+    elif _differ([one for one, _ in asked]) and len(set(texts)) == 1:
+        yield f"the question is the same in every record: {shown}"
 
 
 def _is_prompt(question: str, sample: Sample) -> bool:
@@ -271,34 +241,30 @@ def _is_prompt(question: str, sample: Sample) -> bool:
     return holds_tags or is_prompt(question) or any(start in question for start in starts)
 
 
-def _answer(samples: Sequence[Sample]) -> Iterator[Suspicion]:
+def _answer(samples: Sequence[Sample]) -> Iterator[str]:
     said = [one for one in samples if one.answer.strip()]
     if len(samples) >= MIN_DISTINCT and len(said) < _HALF * len(samples):
-        yield Suspicion(
-            "answer", "empty", f"the answer is empty in {len(samples) - len(said)} of {len(samples)} records"
-        )
+        yield f"the answer is empty in {len(samples) - len(said)} of {len(samples)} records"
     if len(said) < MIN_DISTINCT:
         return
     shown, different = example(said[0].answer), {one.answer for one in said}
-    words = all(are_ids([one.answer.strip()]) for one in said)
+    words = all(_is_id(one.answer.strip()) for one in said)
     if sum(one.answer == one.question for one in said) > _HALF * len(said):
-        yield Suspicion("answer", "question", f"the answer is the question: {shown}")
+        yield f"the answer is the question: {shown}"
     elif len(different) == 1 and len({one.question for one in said}) >= MIN_DISTINCT:
-        yield Suspicion("answer", "constant", f"the answer is the same in every record: {shown}")
+        yield f"the answer is the same in every record: {shown}"
     elif words and len(different) <= MAX_STATUSES and len(said) >= MIN_STATUS_SAMPLES:
-        yield Suspicion("answer", "status", f"the answer is one of a few words, like a status: {shown}")
+        yield f"the answer is one of a few words, like a status: {shown}"
 
 
-def _id_and_time(samples: Sequence[Sample]) -> Iterator[Suspicion]:
+def _id_and_time(samples: Sequence[Sample]) -> Iterator[str]:
     times = Counter(one.id for one in samples)
     name, most = max(times.items(), key=lambda one: one[1], default=("", 0))
     if len(samples) - len(times) > _FEW * len(samples) and most > 1:
-        yield Suspicion(
-            "id", "repeated", f"{most} different answers have the id {example(name)}; all but one would be rejected"
-        )
+        yield f"{most} different answers have the id {example(name)}; all but one would be rejected"
     odd = [one.at for one in samples if one.at is not None and not EARLIEST <= one.at <= LATEST]
     if len(odd) > _FEW * len(samples):
-        yield Suspicion("at", "implausible", f"the time is before 2000 or after 2100, such as {odd[0]:g} s since 1970")
+        yield f"the time is before 2000 or after 2100, such as {odd[0]:g} s since 1970"
 
 
 def _differ(samples: Sequence[Sample]) -> bool:

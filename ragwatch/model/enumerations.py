@@ -7,13 +7,9 @@ from typing import Protocol, Self
 
 
 class Described(StrEnum):
-    """Base of enumerations whose members are `(name, text)`; their value is the name.
+    """Base of enumerations whose members are `(name, text)`; their value is the name."""
 
-    Attributes:
-        text: What the member means, as pages and messages say it.
-    """
-
-    text: str
+    text: str  # what the member means, as pages and messages say it
 
     def __new__(cls, name: str, text: str) -> Self:
         """Make a member from its name and its text."""
@@ -46,13 +42,9 @@ class Named(Protocol):
 
 
 class RowEnum(StrEnum):
-    """Base of enumerations whose members are rows of a table; their value is the name in the row.
+    """Base of enumerations whose members are rows of a table; their value is the name in the row."""
 
-    Attributes:
-        row: All that depends on the member alone. An enumeration declares it with the type of its rows.
-    """
-
-    row: Named
+    row: Named  # all that depends on the member alone. An enumeration declares it with the type of its rows.
 
     def __new__(cls, row: Named) -> Self:
         """Make a member from its row."""

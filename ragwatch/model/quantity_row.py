@@ -73,21 +73,13 @@ class Reply(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LabelQuestionRow:
-    """What people are asked about an answer.
+    """What people are asked about an answer."""
 
-    Attributes:
-        text: The question.
-        reply: The form of the reply.
-        yes: Score of the reply "yes".
-        unless_claims: Whether it is asked only where claims are not asked about one by one.
-        about_contexts: Whether it is asked only where something was retrieved.
-    """
-
-    text: str
-    reply: Reply
-    yes: float = 1.0
-    unless_claims: bool = False
-    about_contexts: bool = False
+    text: str  # the question
+    reply: Reply  # the form of the reply
+    yes: float = 1.0  # score of the reply "yes"
+    unless_claims: bool = False  # whether it is asked only where claims are not asked about one by one
+    about_contexts: bool = False  # whether it is asked only where something was retrieved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

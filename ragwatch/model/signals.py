@@ -13,43 +13,30 @@ RATIO_BUCKETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalRow:
-    """All that depends on the signal alone.
+    """All that depends on the signal alone."""
 
-    Attributes:
-        name: Its name in the configuration and in the label `signal`.
-        counter: Name of the stored counter, which `core.tally.Tally` lists.
-        series: Name of its series.
-        help: HELP of its series.
-        bounds: Upper bounds of the buckets of its histogram; None where the requests that have it are counted.
-        signed: Whether its values may be negative.
-        doubles_from: For values that grow by themselves: the bound from which on they have changed where they are more
-            than doubled, and never where they fell. Its bounds double from there on. None: every change counts.
-        warns: Whether its drift alarm is a warning, because users notice a change at once; the others only inform.
-        rise: Rise of the share of answers that have it from which on its alarm is a page; None if it never is.
-        explains: Whether answers that have it score otherwise and cite otherwise, so that alerts on quality and on
-            citations would repeat its own.
-        follows: Name of another signal whose change entails one of this; `explains` for all that explain.
-        title: Title of its panel.
-        panel: Description of its panel.
-        unit: Grafana's unit of its panel.
-        percentiles: Percentiles of its histogram that are shown, with their names.
-    """
-
-    name: str
-    counter: str
-    series: str
-    help: str
+    name: str  # its name in the configuration and in the label `signal`
+    counter: str  # name of the stored counter, which `core.tally.Tally` lists
+    series: str  # name of its series
+    help: str  # HELP of its series
+    # Upper bounds of the buckets of its histogram; None where the requests that have it are counted
     bounds: tuple[float, ...] | None = None
-    signed: bool = False
+    signed: bool = False  # whether its values may be negative
+    # For values that grow by themselves: the bound from which on they have changed where they are more than doubled,
+    # and never where they fell. Its bounds double from there on. None: every change counts.
     doubles_from: float | None = None
+    # Whether its drift alarm is a warning, because users notice a change at once; the others only inform
     warns: bool = False
+    # Rise of the share of answers that have it from which on its alarm is a page; None if it never is
     rise: float | None = None
+    # Whether answers that have it score and cite otherwise, so that alerts on quality and citations would repeat its own
     explains: bool = False
+    # Name of another signal whose change entails one of this; `explains` for all that explain
     follows: str = ""
-    title: str
-    panel: str
-    unit: str = "reqps"
-    percentiles: tuple[tuple[float, str], ...] = ()
+    title: str  # title of its panel
+    panel: str  # description of its panel
+    unit: str = "reqps"  # grafana's unit of its panel
+    percentiles: tuple[tuple[float, str], ...] = ()  # percentiles of its histogram that are shown, with their names
 
 
 class Signal(RowEnum):

@@ -9,17 +9,11 @@ from ragwatch.model.enumerations import Described
 
 
 class Stage(StrEnum):
-    """The stage at fault. Alignment: the generator does not use the relevant context that the retriever ranks first.
+    """The stage at fault. Alignment: the generator does not use the relevant context that the retriever ranks first."""
 
-    Attributes:
-        text: What it says about an answer, for its page.
-        advice: What to check, for a gate.
-        colour: Its colour in a terminal.
-    """
-
-    text: str
-    advice: str
-    colour: str
+    text: str  # what it says about an answer, for its page
+    advice: str  # what to check, for a gate
+    colour: str  # its colour in a terminal
 
     def __new__(cls, name: str, text: str, advice: str, colour: str) -> Self:
         """Make a member from its row."""

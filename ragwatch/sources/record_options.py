@@ -7,8 +7,9 @@ from dataclasses import replace
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ragwatch.errors import ConfigError
-from ragwatch.formats.log_reader import AUTO, LogReader, RecordRules
+from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.record import known_encoding
+from ragwatch.formats.selection import AUTO
 
 
 class RecordOptions(BaseModel):

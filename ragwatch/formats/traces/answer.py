@@ -6,6 +6,7 @@ Also the question and the answer inside of inputs and outputs of functions.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from ragwatch.formats.traces.attributes import decoded, first, inside, is_torn, plain_text
 from ragwatch.formats.traces.kinds import Kind
@@ -18,14 +19,24 @@ _MODEL_MARKS = ("llm.model_name", "llm.invocation_parameters", "gen_ai.request.m
                 "llm.prompts", "llm.token_count.total", "gen_ai.usage.input_tokens", "ai.model.id",
                 "langfuse.observation.model.name", "gen_ai.operation.name", "mlflow.spanType",
                 "langfuse.observation.type", "langsmith.span.kind", "haystack.component.type")  # fmt: skip
+_PROMPTS = ("llm.input_messages", "gen_ai.input.messages", "ai.prompt.messages")
 _SECTION = re.compile(r"\[\[ ## (\w+) ## \]\]")
 QUESTION_KEYS = ("question", "query", "query_str", "user_input", "user_query", "user_question", "input", "user_message",
                  "user_prompt", "str_or_query_bundle", "query_bundle", "prompt", "message", "user_msg", "text", "q",
                  "topic", "task")  # fmt: skip
-ANSWER_KEYS = ("answer", "response", "final_answer", "final_output", "output_text", "result", "output", "reply",
+_ANSWER_KEYS = ("answer", "response", "final_answer", "final_output", "output_text", "result", "output", "reply",
                "completion", "generation", "text", "content", "raw", "response_text", "final_response")  # fmt: skip
-_ENVELOPES = ("data", "outputs", "return_value", "value", "_store")
 _MESSAGE_KEYS = ("messages", "chat_history", "contents", "new_message")
+_PLACES: Mapping[str, tuple[tuple[str, ...], tuple[type, ...], tuple[str, ...], tuple[str, ...]]] = {
+    USER: (QUESTION_KEYS, (str, dict, list), _MESSAGE_KEYS, ("inputs", "args", "kwargs")),
+    ASSISTANT: (
+        _ANSWER_KEYS,
+        (str, dict),
+        (*_MESSAGE_KEYS, "choices", "generations", "replies"),
+        ("data", "outputs", "return_value", "value", "_store"),
+    ),
+}
+"""By who said a text: keys and types of the text, keys of lists of messages, and keys of what wraps them."""
 _MAX_DEPTH = 4
 _THOUGHTS = frozenset({"reasoning", "rationale", "completed"})
 
@@ -33,35 +44,13 @@ _THOUGHTS = frozenset({"reasoning", "rationale", "completed"})
 def answer_in(request: Request) -> tuple[Step | None, str | None]:
     """The call of a model that has answered, and the answer as the user got it."""
     candidates = _candidates(request)
-    finals = [
-        text
-        for step in request.of_kind(Kind.CHAIN)
-        if not any(outer.kind is Kind.CHAIN for outer in _outer(step))
-        for text in [_answer_of_chain(step)]
-        if text
-    ]
-    answering = None
-    for step, text in reversed(candidates):
-        if any(same_text(text, final) for final in finals):
-            answering = (step, text)
-            break
-    answering = answering or (candidates[-1] if candidates else None)
-    if answering is None:
+    outermost = (step for step in request.of_kind(Kind.CHAIN) if not step.callers())
+    finals = [text for step in outermost if (text := _answer_of_chain(step))]
+    if not candidates:
         return None, finals[-1] if finals else None
-    step, text = answering
-    for chain in step.callers():
-        final = _answer_of_chain(chain)
-        if final:
-            return step, final
-    return step, text
-
-
-def _outer(step: Step) -> list[Step]:
-    path = []
-    while step.parent is not None:
-        step = step.parent
-        path.append(step)
-    return path
+    given = (pair for pair in reversed(candidates) if any(same_text(pair[1], final) for final in finals))
+    step, text = next(given, candidates[-1])
+    return step, next((final for chain in step.callers() if (final := _answer_of_chain(chain))), text)
 
 
 def same_text(text: str, final: str) -> bool:
@@ -76,7 +65,7 @@ def _candidates(request: Request) -> list[tuple[Step, str]]:
     for step in request.of_kind(Kind.LLM):
         if step.retrieval is None:
             text = _text_of(step.span)
-            if text and not any(outer.kind is Kind.LLM and _text_of(outer.span) for outer in _outer(step)):
+            if text and not any(outer.kind is Kind.LLM and _text_of(outer.span) for outer in step.outer()):
                 answered.append((step, text))
     answered = answered or [
         (step, text)
@@ -97,22 +86,11 @@ def _text_of(span: Span) -> str | None:
             return None
         text = plain_text(last_text(messages, ASSISTANT))
         return text if text is None else _without_sections(text)
-    if not any(key in span.attributes for key in _MODEL_MARKS) and not _holds_messages(span):
+    if not any(key in _MODEL_MARKS or key.startswith(_PROMPTS) for key in span.attributes):
         return None  # a builder of prompts, which some instrumentations mark as a call of a model
-    text = answer_of(value_out(span)) or last_text(_of_value(span), ASSISTANT)
-    return None if text is None else _without_sections(text)
-
-
-def _holds_messages(span: Span) -> bool:
-    """Whether a span holds messages to a model, rather than any input."""
-    return any(
-        key.startswith(("llm.input_messages", "gen_ai.input.messages", "ai.prompt.messages")) for key in span.attributes
-    )
-
-
-def _of_value(span: Span) -> list[Message]:
     value = value_out(span)
-    return conversation(value) if isinstance(value, (dict, list)) else []
+    text = answer_of(value) or (last_text(conversation(value), ASSISTANT) if isinstance(value, (dict, list)) else None)
+    return None if text is None else _without_sections(text)
 
 
 def _without_sections(text: str) -> str:
@@ -133,64 +111,47 @@ def _answer_of_chain(step: Step) -> str | None:
     return text
 
 
-def question_of(value: object, depth: int = _MAX_DEPTH) -> str | None:
+def question_of(value: object) -> str | None:
     """Return the question in the input of a function: the text, the text under a known key, or the last of the user.
 
     >>> question_of({"query_bundle": {"query_str": "Why?", "embedding": None}}), question_of({"k": 3})
     ('Why?', None)
     """
-    value = decoded(value)
-    text = None if is_torn(value) else plain_text(value)
-    if text is not None or depth == 0:
-        return text
-    if isinstance(value, list):
-        return last_text(messages_of(value, ""), USER)
-    if not isinstance(value, dict):
-        return None
-    for key in QUESTION_KEYS:
-        part = decoded(value[key]) if key in value else None
-        if isinstance(part, (str, dict, list)):
-            text = question_of(part, depth - 1)
-            if text is not None:
-                return text
-    messages = conversation(value)
-    if messages:
-        return last_text(messages, USER)
-    envelope = inside(value, ("inputs", "args", "kwargs"))
-    return question_of(envelope, depth - 1) if isinstance(envelope, (dict, list)) else None
+    return _text_in(value, USER, _MAX_DEPTH)
 
 
-def conversation(value: object) -> list[Message]:
-    """Return the messages in the input or output of a function, oldest first; empty if it holds none."""
-    value = decoded(value)
-    if isinstance(value, list):
-        return [one for one in messages_of(value, "") if one.role]
-    messages = inside(value, _MESSAGE_KEYS)
-    return [one for one in messages_of(decoded(messages), USER) if one.role] if messages is not None else []
-
-
-def answer_of(value: object, depth: int = _MAX_DEPTH) -> str | None:
+def answer_of(value: object) -> str | None:
     """Return the answer in the output of a function; None if there is none.
 
     >>> answer_of({"response": "Paris.", "source_nodes": []}), answer_of({"documents": ["d"]})
     ('Paris.', None)
     """
+    return _text_in(value, ASSISTANT, _MAX_DEPTH)
+
+
+def _text_in(value: object, role: str, depth: int) -> str | None:
     value = decoded(value)
     text = None if is_torn(value) else plain_text(value)
     if text is not None or depth == 0:
         return text
     if isinstance(value, list):
-        return last_text(messages_of(value, ""), ASSISTANT)
+        return last_text(messages_of(value, ""), role)
     if not isinstance(value, dict):
         return None
-    for key in ANSWER_KEYS:
+    keys, kinds, lists, envelopes = _PLACES[role]
+    for key in keys:
         part = decoded(value[key]) if key in value else None
-        if isinstance(part, (str, dict)):
-            text = answer_of(part, depth - 1)
-            if text is not None:
-                return text
-    messages = inside(value, (*_MESSAGE_KEYS, "choices", "generations", "replies"))
-    if messages is not None:
-        return last_text(messages_of(decoded(messages), ASSISTANT), ASSISTANT)
-    envelope = inside(value, _ENVELOPES)
-    return answer_of(envelope, depth - 1) if isinstance(envelope, (dict, list)) else None
+        if isinstance(part, kinds) and (text := _text_in(part, role, depth - 1)) is not None:
+            return text
+    messages = inside(value, lists)
+    if messages is not None and (role == ASSISTANT or conversation(value)):
+        return last_text(messages_of(decoded(messages), role), role)
+    envelope = inside(value, envelopes)
+    return _text_in(envelope, role, depth - 1) if isinstance(envelope, (dict, list)) else None
+
+
+def conversation(value: object) -> list[Message]:
+    """Return the messages in the input or output of a function, oldest first; empty if it holds none."""
+    value = decoded(value)
+    messages = value if isinstance(value, list) else decoded(inside(value, _MESSAGE_KEYS))
+    return [one for one in messages_of(messages, "" if messages is value else USER) if one.role]

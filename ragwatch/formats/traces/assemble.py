@@ -17,14 +17,14 @@ from ragwatch.formats.traces.span import Span, with_events
 from ragwatch.formats.traces.tree import Request, Step, requests
 
 ANSWERS = (*OUTPUT_KEYS, *VALUE_OUTPUTS)
-MAX_REST = 0.2
+_MAX_REST = 0.2
 """Share of an output besides the documents in it, below which the output is what was retrieved, not an answer."""
 LIMIT_ADVICE = (
     "raise the limits of the SDK that sends it: OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=10000 (128 by default), and no "
     "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
 )
-CUT_ADVICE = "raise or unset OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT in the service that sends it"
-OTEL = "opentelemetry"
+_CUT_ADVICE = "raise or unset OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT in the service that sends it"
+_OTEL = "opentelemetry"
 SWITCHES: Mapping[str, str] = MappingProxyType(
     {
         "openinference": "unset OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the other "
@@ -39,7 +39,7 @@ SWITCHES: Mapping[str, str] = MappingProxyType(
         "haystack": "set HAYSTACK_CONTENT_TRACING_ENABLED=true",
         "azure": "set AZURE_TRACING_GEN_AI_CONTENT_RECORDING_ENABLED=true",
         "vercel": "set recordInputs and recordOutputs of experimental_telemetry to true",
-        OTEL: "set OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental and "
+        _OTEL: "set OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental and "
         "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY",
     }
 )
@@ -65,40 +65,24 @@ _KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A request that cannot be judged.
+    """A request that cannot be judged."""
 
-    Attributes:
-        reason: Reason that is counted.
-        field: The field of a record that is missing or incomplete.
-        detail: What happened, and what to do.
-        silent: The instrumentation that sends no texts; empty if that is not the reason.
-    """
-
-    reason: RejectReason
-    field: str
-    detail: str
-    silent: str = ""
+    reason: RejectReason  # reason that is counted
+    field: str  # the field of a record that is missing or incomplete
+    detail: str  # what happened, and what to do
+    silent: str = ""  # the instrumentation that sends no texts; empty if that is not the reason
 
 
 @dataclass(slots=True)
 class Assembled:
-    """What the spans of one trace were.
+    """What the spans of one trace were."""
 
-    Attributes:
-        records: In the canonical format.
-        refused: Requests that cannot be judged.
-        unrelated: Requests that generate nothing.
-        ungrounded: Requests that generate, without any retrieval or context.
-        failed: Requests that ended with an error, without an answer.
-        incomplete: Requests whose first span is missing, with too little to judge them.
-    """
-
-    records: list[dict[str, object]] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
-    unrelated: int = 0
-    ungrounded: int = 0
-    failed: int = 0
-    incomplete: int = 0
+    records: list[dict[str, object]] = field(default_factory=list)  # in the canonical format
+    refused: list[Refused] = field(default_factory=list)  # requests that cannot be judged
+    unrelated: int = 0  # requests that generate nothing
+    ungrounded: int = 0  # requests that generate, without any retrieval or context
+    failed: int = 0  # requests that ended with an error, without an answer
+    incomplete: int = 0  # requests whose first span is missing, with too little to judge them
 
 
 def assemble(
@@ -143,9 +127,9 @@ def _assembled(  # noqa: PLR0911 - one return for each outcome
         _count_unanswered(request, result)
         return None
     contexts = contexts_of(request, answering, resolve)
-    if contexts.problem is not None:
-        advice = CUT_ADVICE if contexts.torn else LIMIT_ADVICE
-        detail = f"{contexts.problem}: its contexts would be incomplete; {advice}"
+    if contexts.lost:
+        advice = _CUT_ADVICE if contexts.lost[0].torn else LIMIT_ADVICE
+        detail = f"{contexts.lost[0].problem}: its contexts would be incomplete; {advice}"
         result.refused.append(Refused(RejectReason.TRUNCATED, "contexts", detail))
         return None
     if answering is None and _only_retrieves(answer, contexts):
@@ -162,7 +146,7 @@ def _assembled(  # noqa: PLR0911 - one return for each outcome
         result.incomplete += 1
         return None
     if not contexts.retrieved and not ungrounded:
-        if _has_retriever(request):
+        if request.of_kind(Kind.RETRIEVER, Kind.RERANKER):
             result.refused.append(_silent(request, "contexts", "the retriever's span does not say what it returned"))
         else:
             result.ungrounded += 1
@@ -176,7 +160,7 @@ def _cut_field(request: Request, answer: str, contexts: Contexts) -> Refused | N
     texts = {"answer": [answer], "contexts": [document.text or "" for document in contexts.documents]}
     for name, some in texts.items() if length else ():
         if any(len(text) == length for text in some):
-            detail = f"the texts of this trace are cut at {length} characters; {CUT_ADVICE}"
+            detail = f"the texts of this trace are cut at {length} characters; {_CUT_ADVICE}"
             return Refused(RejectReason.TRUNCATED, name, detail)
     return None
 
@@ -191,11 +175,7 @@ def _only_retrieves(answer: str, contexts: Contexts) -> bool:
         if (document.text or "") not in answer:
             return False
         rest = rest.replace(document.text or "", "")
-    return not contexts.retrieved or len(rest.strip()) < len(answer) * MAX_REST
-
-
-def _has_retriever(request: Request) -> bool:
-    return bool(request.of_kind(Kind.RETRIEVER, Kind.RERANKER))
+    return not contexts.retrieved or len(rest.strip()) < len(answer) * _MAX_REST
 
 
 def _count_unanswered(request: Request, result: Assembled) -> None:
@@ -203,37 +183,32 @@ def _count_unanswered(request: Request, result: Assembled) -> None:
     if request.root is None:
         result.incomplete += 1
     elif any(is_torn(first(step.span.attributes, ANSWERS)) for step in request.of_kind(Kind.LLM, Kind.CHAIN)):
-        detail = f"an answer of this trace is cut off; {CUT_ADVICE}"
+        detail = f"an answer of this trace is cut off; {_CUT_ADVICE}"
         result.refused.append(Refused(RejectReason.TRUNCATED, "answer", detail))
     elif any(step.span.failed for step in request.steps):
         result.failed += 1
     elif not request.of_kind(Kind.LLM):
         result.unrelated += 1
-    elif _is_silent(request):
-        result.refused.append(_silent(request, "answer", "the spans of this trace hold no texts"))
-    else:
+    elif any(
+        message.text.strip()
+        for step in request.of_kind(Kind.LLM)
+        for message in (*messages_out(step.span), *messages_in(step.span))
+    ):
         detail = "no span of this trace holds an answer in text"
         result.refused.append(Refused(RejectReason.MISSING_FIELD, "answer", detail))
+    else:
+        result.refused.append(_silent(request, "answer", "the spans of this trace hold no texts"))
 
 
 def _silent(request: Request, missing: str, what: str) -> Refused:
-    name = instrumentation_of(step.span for step in request.steps if step.kind is not Kind.OTHER)
+    name = _instrumentation_of(step.span for step in request.steps if step.kind is not Kind.OTHER)
     detail = f"{what}: content capture is off; {SWITCHES[name]}"
     return Refused(RejectReason.NO_CONTENT, missing, detail, name)
 
 
-def _is_silent(request: Request) -> bool:
-    """Whether no call of a model holds any text."""
-    return not any(
-        message.text.strip()
-        for step in request.of_kind(Kind.LLM)
-        for message in (*messages_out(step.span), *messages_in(step.span))
-    )
-
-
 def _textless(contexts: Contexts) -> Refused:
     names = ", ".join(sorted({step.span.name for step in contexts.steps}))
-    instrumentation = instrumentation_of(step.span for step in contexts.steps)
+    instrumentation = _instrumentation_of(step.span for step in contexts.steps)
     detail = (
         f"{contexts.textless} documents of {names} have no text, only ids: let the retriever's span or the prompt hold "
         f"the texts ({SWITCHES[instrumentation]}), or set `resolve` of this source"
@@ -241,18 +216,17 @@ def _textless(contexts: Contexts) -> Refused:
     return Refused(RejectReason.NO_CONTENT, "contexts", detail, instrumentation)
 
 
-def instrumentation_of(spans: Iterable[Span]) -> str:
-    """Return which instrumentation sends spans: a key of `SWITCHES`.
+def _instrumentation_of(spans: Iterable[Span]) -> str:
+    """Which instrumentation sends spans: a key of `SWITCHES`.
 
-    >>> instrumentation_of([Span("t", "s", "", "chat", 0, 1, {"traceloop.span.kind": "task"})])
+    >>> _instrumentation_of([Span("t", "s", "", "chat", 0, 1, {"traceloop.span.kind": "task"})])
     'traceloop'
     """
     for span in spans:
         for prefixes, name in _KEYS:
             if any(key.startswith(prefixes) for key in span.attributes):
                 return name
-        scope = span.scope.lower()
         for mark, name in _SCOPES:
-            if mark in scope:
+            if mark in span.scope.lower():
                 return name
-    return OTEL
+    return _OTEL

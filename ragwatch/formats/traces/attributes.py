@@ -9,8 +9,8 @@ import orjson
 
 from ragwatch.formats.record import decode
 
-MAX_INDEX_DIGITS = 6
-MIN_CUT = 64
+_MAX_INDEX_DIGITS = 6
+_MIN_CUT = 64
 _REPR = re.compile(
     r"<[A-Z]\w*\(.*\)>|<[\w.]+ object at 0x[0-9a-fA-F]+>|<(?:async_)?(?:generator|coroutine) object.*>"
     r"|[A-Z]\w*\(\w+=.*\)",
@@ -60,7 +60,7 @@ def cut_length(sets: Iterable[Mapping[str, object]]) -> int:
     >>> cut_length([{"a": '[{"text": "' + "x" * 90, "b": "y" * 101}]), cut_length([{"a": "y" * 101}])
     (101, 0)
     """
-    length, longest = MIN_CUT, set[str]()
+    length, longest = _MIN_CUT, set[str]()
     for attributes in sets:
         for value in attributes.values():
             for text in value if isinstance(value, list) else (value,):
@@ -91,18 +91,6 @@ def plain_text(value: object) -> str | None:
     return value
 
 
-def listed(attributes: Mapping[str, object], prefix: str) -> tuple[list[dict[str, object]], bool]:
-    """Return the items of a list that is flattened to keys such as `prefix.0.key`, and whether none is missing.
-
-    >>> listed({"docs.0.id": "a", "docs.1.id": "b"}, "docs")
-    ([{'id': 'a'}, {'id': 'b'}], True)
-    >>> listed({"docs.7.id": "h"}, "docs")
-    ([{'id': 'h'}], False)
-    """
-    items = by_index(attributes, prefix)
-    return list(items.values()), list(items) == list(range(len(items)))
-
-
 def by_index(attributes: Mapping[str, object], prefix: str) -> dict[int, dict[str, object]]:
     """Return the items of a list that is flattened to keys such as `prefix.0.key`, by their index, in its order.
 
@@ -114,7 +102,7 @@ def by_index(attributes: Mapping[str, object], prefix: str) -> dict[int, dict[st
     for key, value in attributes.items():
         if key.startswith(begin):
             digits, _, rest = key[len(begin) :].partition(".")
-            if digits.isdecimal() and len(digits) <= MAX_INDEX_DIGITS and digits.isascii():
+            if digits.isdecimal() and len(digits) <= _MAX_INDEX_DIGITS and digits.isascii():
                 items.setdefault(int(digits), {})[rest] = value
     return dict(sorted(items.items()))
 

@@ -10,6 +10,7 @@ import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -31,7 +32,7 @@ _INNER_KEYS = ("node", "document", "kwargs", "payload", "_source", "item", "doc"
 _DETAILS_KEYS = ("metadata", "meta", "payload")
 _PLACES = frozenset({"filepath", "url", "location"})
 _MAX_DEPTH = 6
-MIN_WORDS = 3
+_MIN_WORDS = 3
 _PRINTED_ID = re.compile(r"\bid_?=['\"]?([^,)'\"\s]{1,200})")
 _PRINTED_SCORE = re.compile(r"\bscore[=:] ?(-?[0-9][0-9.e-]{0,30})")
 _PAGE = re.compile(r"(?:^|[(,] ?)page_content=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
@@ -73,7 +74,10 @@ def documents_in(value: object, depth: int = _MAX_DEPTH) -> tuple[Document, ...]
     if depth == 0:
         return None
     if isinstance(value, list):
-        return _listed_documents(value, depth)
+        if len(value) == 1 and isinstance(decoded(value[0]), list):
+            return documents_in(value[0], depth - 1)
+        documents = [document(decoded(item)) for item in value]
+        return tuple(one or Document(None) for one in documents) if any(documents) or not value else None
     if not isinstance(value, dict):
         return None
     parallel = _parallel(value)
@@ -83,24 +87,14 @@ def documents_in(value: object, depth: int = _MAX_DEPTH) -> tuple[Document, ...]
     for key in LIST_KEYS:
         part = decoded(value[key]) if key in value else None
         if isinstance(part, (list, dict)):
-            documents = documents_in(part, depth - 1)
-            if documents:
-                return documents
-            empty = empty if documents is None else documents
+            held = documents_in(part, depth - 1)
+            if held:
+                return held
+            empty = empty if held is None else held
     if empty is None and len(value) == 1:
         (only,) = value.values()
         return documents_in(only, depth - 1) if isinstance(decoded(only), (list, dict)) else None
     return empty
-
-
-def _listed_documents(value: list[object], depth: int) -> tuple[Document, ...] | None:
-    if not value:
-        return ()
-    if len(value) == 1 and isinstance(decoded(value[0]), list):
-        return documents_in(value[0], depth - 1)
-    documents = [document(decoded(item)) for item in value]
-    known = [one for one in documents if one is not None]
-    return tuple(one or Document(None) for one in documents) if known else None
 
 
 def _parallel(value: dict[str, object]) -> tuple[Document, ...] | None:
@@ -158,26 +152,15 @@ def document(item: object) -> Document | None:
 
 
 class _Plan(NamedTuple):
-    """Which keys of an object may hold what, the likeliest first.
-
-    Attributes:
-        text: Keys of the text.
-        id: Keys of the id.
-        score: Keys of the score.
-        inner: Keys of the object that holds the document.
-        details: Keys of its metadata.
-        has_place: Whether it may have an address.
-        is_known: Whether it is a document because of its keys.
-        is_dated: Whether it may have a date.
-    """
+    """Which keys of an object may hold what, the likeliest first."""
 
     text: tuple[str, ...]
     id: tuple[str, ...]
     score: tuple[str, ...]
     inner: tuple[str, ...]
     details: tuple[str, ...]
-    has_place: bool
-    is_known: bool
+    has_place: bool  # it may have an address
+    is_known: bool  # it is a document because of its keys
     is_dated: bool
 
 
@@ -193,11 +176,7 @@ def _plan(keys: tuple[str, ...]) -> _Plan:
     tables = (TEXT_KEYS, ID_KEYS, SCORE_KEYS, _INNER_KEYS, _DETAILS_KEYS)
     text, name, score, inner, details = (tuple(key for key in table if key in keys) for table in tables)
     return _Plan(
-        text=text,
-        id=name,
-        score=score,
-        inner=inner,
-        details=details,
+        *(text, name, score, inner, details),
         has_place=not _PLACES.isdisjoint(keys),
         is_known=bool(name or score),
         is_dated=not set(keys).isdisjoint(DATE_KEYS),
@@ -255,7 +234,7 @@ def _place(details: Mapping[str, object]) -> str | None:
 
 def _prose(item: Mapping[str, object]) -> str | None:
     """Return the longest text of several words in an item whose fields have names of their own; None without one."""
-    texts = [text for value in item.values() if (text := plain_text(value)) and len(text.split()) >= MIN_WORDS]
+    texts = [text for value in item.values() if (text := plain_text(value)) and len(text.split()) >= _MIN_WORDS]
     return max(texts, key=len, default=None)
 
 
@@ -264,17 +243,11 @@ def _printed(text: str) -> Document | None:
     page = _PAGE.search(text)
     name = _PRINTED_ID.search(text[:_MAX_PRINTED])
     score = _PRINTED_SCORE.search(text[-_MAX_PRINTED:])
-    number = _score(score[1]) if score else None
-    if page is not None:
-        return Document(_unescaped(page[1]), name[1] if name else None, number)
-    return Document(None, name[1], number) if name else None
-
-
-def _unescaped(literal: str) -> str | None:
-    try:
-        return str(ast.literal_eval(literal))
-    except (SyntaxError, ValueError):
-        return None
+    passage = None
+    with suppress(SyntaxError, ValueError):
+        passage = None if page is None else str(ast.literal_eval(page[1]))
+    printed = Document(passage, name[1] if name else None, _score(score[1]) if score else None)
+    return printed if page or name else None
 
 
 def _text(value: object) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ragwatch.formats.traces.attributes import by_index, decoded, is_torn, listed, stripped
+from ragwatch.formats.traces.attributes import by_index, decoded, is_torn, stripped
 from ragwatch.formats.traces.document import Document, document, documents_in
 from ragwatch.formats.traces.messages import unwrapped
 from ragwatch.formats.traces.span import Span
@@ -23,55 +23,49 @@ _VALUE_KEYS = ("output.value", "traceloop.entity.output", "gen_ai.task.output", 
                "mlflow.spanOutputs", "gen_ai.tool.call.result", "ai.toolCall.result", "tool_response",
                "haystack.component.output", "haystack.component.output_data", "gcp.vertex.agent.tool_response",
                "braintrust.output", "lmnr.span.output", "gen_ai.completion")  # fmt: skip
-_INPUT_KEYS = ("reranker.input_documents",)
-
-NONE_KEPT: Mapping[int, Document] = {}
+_OUTPUT_KEYS = (*_JSON_KEYS, *_VALUE_KEYS)
+_LIST_KEYS = ("reranker.output_documents", "retrieval.documents", "gen_ai.retrieval.documents",
+              "db.vector.query.response.documents")  # fmt: skip
+_NONE_KEPT: Mapping[int, Document] = {}
 
 
 class DocumentList(NamedTuple):
-    """What a span returned.
+    """What a span returned."""
 
-    Attributes:
-        documents: In rank order; None if the span does not say.
-        problem: Why documents are missing at its beginning, end or middle; None if they are complete.
-        total: How many there were, if some are missing and it is known all the same; else 0.
-        kept: Those that are left, by rank, if some are missing.
-        torn: Whether the problem is JSON that ends too early.
-    """
-
-    documents: tuple[Document, ...] | None
-    problem: str | None = None
-    total: int = 0
-    kept: Mapping[int, Document] = NONE_KEPT
-    torn: bool = False
+    documents: tuple[Document, ...] | None  # in rank order; None if the span does not say
+    problem: str | None = None  # why documents are missing at its beginning, end or middle; None if they are complete
+    total: int = 0  # how many there were, if some are missing and it is known all the same; else 0
+    kept: Mapping[int, Document] = _NONE_KEPT  # those that are left, by rank, if some are missing
+    torn: bool = False  # whether the problem is JSON that ends too early
 
 
 def returned(span: Span) -> DocumentList:
     """Return the documents that a span returned."""
     problem = None
     flattened: dict[int, Document] = {}
-    for prefix in ("reranker.output_documents", "retrieval.documents", "gen_ai.retrieval.documents",
-                   "db.vector.query.response.documents"):  # fmt: skip
-        items = by_index(span.attributes, prefix)
-        if items:
-            flattened = {
-                index: document(stripped(item, "document.")) or Document(None) for index, item in items.items()
-            }
-            if list(items) != list(range(len(items))):
+    for prefix in _LIST_KEYS:
+        if flattened := _flattened(span, prefix):
+            if list(flattened) != list(range(len(flattened))):
                 problem = f"{prefix} starts or continues at a later index than it should"
             break
     problem = problem or _dropped(span, flattened)
     if problem is not None and (whole := _whole(span, flattened)) is not None:
         return DocumentList(whole)
-    nested = _from_json(span)
-    if problem is None and not flattened and nested is None:
-        problem = _torn(span)
-        if problem is not None:
-            return DocumentList((), problem, torn=True)
     if problem is not None:  # the last attributes are left where the oldest ones are dropped
         total = max(flattened) + 1 if flattened and span.dropped and _drops_oldest(span) else 0
         return DocumentList(tuple(flattened.values()), problem, total, flattened)
-    return DocumentList(_merged(list(flattened.values()), nested or ()) if flattened else nested)
+    nested = _from_json(span)
+    if flattened:
+        return DocumentList(_merged(list(flattened.values()), nested or ()))
+    torn = [key for key in _OUTPUT_KEYS if is_torn(span.attributes.get(key))] if nested is None else []
+    if torn:
+        return DocumentList((), f"{torn[0]} of the span {span.name!r} is cut off", torn=True)
+    return DocumentList(nested)
+
+
+def _flattened(span: Span, prefix: str) -> dict[int, Document]:
+    items = by_index(span.attributes, prefix).items()
+    return {index: document(stripped(item, "document.")) or Document(None) for index, item in items}
 
 
 def _whole(span: Span, flattened: Mapping[int, Document]) -> tuple[Document, ...] | None:
@@ -80,7 +74,7 @@ def _whole(span: Span, flattened: Mapping[int, Document]) -> tuple[Document, ...
     Attributes are dropped whole, so that JSON that is there has what was written into it. It counts if it has every
     text, and if every document that is known from elsewhere is in it at the same rank.
     """
-    for key in (*_JSON_KEYS, *_VALUE_KEYS):
+    for key in _OUTPUT_KEYS:
         value = decoded(span.attributes.get(key))
         documents = documents_in(unwrapped(value)) if isinstance(value, (list, dict)) else None
         if (
@@ -88,8 +82,7 @@ def _whole(span: Span, flattened: Mapping[int, Document]) -> tuple[Document, ...
             and all(one.text for one in documents)
             and all(index < len(documents) and _agree(one, documents[index]) for index, one in flattened.items())
         ):
-            known = [flattened.get(index, one) for index, one in enumerate(documents)]
-            return _merged(known, documents)
+            return _merged([flattened.get(index, one) for index, one in enumerate(documents)], documents)
     return None
 
 
@@ -110,20 +103,9 @@ def _drops_oldest(span: Span) -> bool:
     return span.resource.get("telemetry.sdk.language") == "python"
 
 
-def _torn(span: Span) -> str | None:
-    for key in (*_JSON_KEYS, *_VALUE_KEYS):
-        if is_torn(span.attributes.get(key)):
-            return f"{key} of the span {span.name!r} is cut off"
-    return None
-
-
 def considered(span: Span) -> tuple[Document, ...]:
     """Return the documents that a reranker was given; empty if the span does not say."""
-    for key in _INPUT_KEYS:
-        items, _ = listed(span.attributes, key)
-        if items:
-            return tuple(document(stripped(item, "document.")) or Document(None) for item in items)
-    return ()
+    return tuple(_flattened(span, "reranker.input_documents").values())
 
 
 def _from_json(span: Span) -> tuple[Document, ...] | None:
@@ -135,10 +117,7 @@ def _from_json(span: Span) -> tuple[Document, ...] | None:
     ]  # fmt: skip
     if of_events:
         return tuple(of_events)
-    places = [
-        (span.attributes, (*_JSON_KEYS, *_VALUE_KEYS)),
-        *((event.attributes, _JSON_KEYS) for event in span.events),
-    ]
+    places = [(span.attributes, _OUTPUT_KEYS), *((event.attributes, _JSON_KEYS) for event in span.events)]
     empty: tuple[Document, ...] | None = None
     for attributes, keys in places:
         for key in keys:
@@ -154,15 +133,14 @@ def _merged(documents: list[Document], others: tuple[Document, ...]) -> tuple[Do
     """Return documents, with what is unknown about them from others: by text, by id, or by rank if neither differs."""
     if len(documents) != len(others):
         return tuple(documents)
-    merged = []
-    for one, other in zip(documents, others, strict=True):
-        if _agree(one, other):
-            merged.append(Document(one.text or other.text, one.id or other.id,
-                                   other.score if one.score is None else one.score,
-                                   updated_at=one.updated_at or other.updated_at))  # fmt: skip
-        else:
-            merged.append(one)
-    return tuple(merged)
+    return tuple(map(_completed, documents, others))
+
+
+def _completed(one: Document, other: Document) -> Document:
+    if not _agree(one, other):
+        return one
+    score = other.score if one.score is None else one.score
+    return Document(one.text or other.text, one.id or other.id, score, updated_at=one.updated_at or other.updated_at)
 
 
 def _agree(one: Document, other: Document) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import ClassVar
 
 from ragwatch.core.sample import RejectReason, Sample
 from ragwatch.errors import FormatError
@@ -19,7 +20,6 @@ from ragwatch.formats.times import epoch_seconds
 from ragwatch.formats.traces.assemble import Assembled, assemble
 from ragwatch.formats.traces.span import Span
 
-_NO_MAPPING: Mapping[str, str] = MappingProxyType({})
 _IDS = ("span_id", "context.span_id", "spanId", "id")
 _PARENTS = ("parentObservationId", "parent_observation_id", "parent_run_id", "parent_span_id", "parent_id")
 _INPUTS, _OUTPUTS = ("input", "inputs", "request"), ("output", "outputs", "response")
@@ -35,28 +35,15 @@ _JOIN = "is missing: a trace is one record; join the rows of an export by its id
 
 @dataclass(frozen=True, slots=True)
 class TraceExport:
-    """The traces of one service; see `shape.Format`.
+    """The traces of one service; see `shape.Format`."""
 
-    Attributes:
-        NAME: Name in the configuration.
-        KNOWN_BIAS: What its records do not hold.
-        nested: Path of the spans in a record that holds a whole trace.
-        marks: Keys of a row of its own; one of them is enough.
-        kind: Attribute in which the assembler looks for the kind of such a span.
-        kinds: Columns that hold the kind.
-    """
-
-    NAME: str
-    KNOWN_BIAS: str
-    nested: str
-    marks: tuple[str, ...]
-    kind: str
-    kinds: tuple[str, ...] = ("type",)
-
-    @property
-    def MAPPING(self) -> Mapping[str, str]:  # noqa: N802  see `shape.Format`
-        """Empty: spans are assembled, which no expression says."""
-        return _NO_MAPPING
+    NAME: str  # name in the configuration
+    KNOWN_BIAS: str  # what its records do not hold
+    nested: str  # path of the spans in a record that holds a whole trace
+    marks: tuple[str, ...]  # keys of a row of its own; one of them is enough
+    kind: str  # attribute in which the assembler looks for the kind of such a span
+    kinds: tuple[str, ...] = ("type",)  # columns that hold the kind
+    MAPPING: ClassVar[Mapping[str, str]] = MappingProxyType({})  # no expression says how spans are assembled
 
     def matches(self, record: Record) -> bool:
         """Return whether the record is a trace of this service, or one of its rows."""

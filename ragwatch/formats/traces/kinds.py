@@ -28,36 +28,36 @@ class Kind(Enum):
     OTHER = "other"
 
 
-_KINDS: Mapping[str, Kind] = MappingProxyType(
-    {kind.value: kind for kind in Kind if kind is not Kind.OTHER}
-    | dict.fromkeys(
-        ("agent", "workflow", "task", "step", "pipeline", "parser", "program", "module", "span"), Kind.CHAIN
-    )
-    | dict.fromkeys(("generation", "chat_model", "completion"), Kind.LLM)
-    | dict.fromkeys(("retrieval",), Kind.RETRIEVER)
-    | dict.fromkeys(("rerank", "reranking"), Kind.RERANKER)
-    | dict.fromkeys(("function", "tool_call"), Kind.TOOL)
-    | dict.fromkeys(("evaluation", "score"), Kind.EVALUATOR)
+def _by_name(names: Mapping[Kind, str]) -> Mapping[str, Kind]:
+    return MappingProxyType({name: kind for kind, some in names.items() for name in some.split()})
+
+
+_KINDS = _by_name(
+    {
+        Kind.LLM: "llm generation chat_model completion",
+        Kind.RETRIEVER: "retriever retrieval",
+        Kind.RERANKER: "reranker rerank reranking",
+        Kind.EMBEDDING: "embedding",
+        Kind.TOOL: "tool function tool_call",
+        Kind.PROMPT: "prompt",
+        Kind.EVALUATOR: "evaluator evaluation score",
+        Kind.GUARDRAIL: "guardrail",
+        Kind.CHAIN: "chain agent workflow task step pipeline parser program module span",
+    }
 )
-_OPERATIONS: Mapping[str, Kind] = MappingProxyType(
-    dict.fromkeys(
-        ("chat", "generate_content", "text_completion", "completion", "generate_text", "generate", "responses"),
-        Kind.LLM,
-    )
-    | dict.fromkeys(("retrieval", "retrieve", "vector_db_retrieve", "search_memory", "search"), Kind.RETRIEVER)
-    | dict.fromkeys(("rerank", "reranking"), Kind.RERANKER)
-    | dict.fromkeys(("embeddings", "embedding", "embed"), Kind.EMBEDDING)
-    | dict.fromkeys(("execute_tool", "tool"), Kind.TOOL)
-    | dict.fromkeys(("evaluate", "evaluation"), Kind.EVALUATOR)
-    | dict.fromkeys(("guardrail", "apply_guardrail"), Kind.GUARDRAIL)
-    | dict.fromkeys(
-        ("invoke_agent", "invoke_workflow", "execute_task", "create_agent", "framework", "agent", "workflow"),
-        Kind.CHAIN,
-    )
+_OPERATIONS = _by_name(
+    {
+        Kind.LLM: "chat generate_content text_completion completion generate_text generate responses",
+        Kind.RETRIEVER: "retrieval retrieve vector_db_retrieve search_memory search",
+        Kind.RERANKER: "rerank reranking",
+        Kind.EMBEDDING: "embeddings embedding embed",
+        Kind.TOOL: "execute_tool tool",
+        Kind.EVALUATOR: "evaluate evaluation",
+        Kind.GUARDRAIL: "guardrail apply_guardrail",
+        Kind.CHAIN: "invoke_agent invoke_workflow execute_task create_agent framework agent workflow",
+    }
 )
-_SPRING: Mapping[str, Kind] = MappingProxyType(
-    {"vector_store": Kind.RETRIEVER, "chat_client": Kind.CHAIN, "advisor": Kind.CHAIN, "tool_call": Kind.TOOL}
-)
+_SPRING = _by_name({Kind.RETRIEVER: "vector_store", Kind.CHAIN: "chat_client advisor", Kind.TOOL: "tool_call"})
 _BY_VALUE = (
     ("openinference.span.kind", _KINDS),
     ("spring.ai.kind", _SPRING),
@@ -145,14 +145,14 @@ def _by_framework(span: Span) -> Kind | None:
         return _component(component) or Kind.CHAIN
     operation = attributes.get("ai.operationId") or (span.name if span.name.startswith("ai.") else "")
     vercel = _VERCEL.match(operation) if isinstance(operation, str) else None
-    if vercel:
-        name = vercel["name"].lower()
-        if name == "toolcall":
-            return Kind.TOOL
-        if name.startswith(("embed", "rerank")):
-            return Kind.EMBEDDING if name.startswith("embed") else Kind.RERANKER
-        return Kind.LLM if vercel["inner"] else Kind.CHAIN
-    return None
+    if vercel is None:
+        return None
+    name = vercel["name"].lower()
+    if name == "toolcall":
+        return Kind.TOOL
+    if name.startswith(("embed", "rerank")):
+        return Kind.EMBEDDING if name.startswith("embed") else Kind.RERANKER
+    return Kind.LLM if vercel["inner"] else Kind.CHAIN
 
 
 def _by_content(span: Span) -> Kind:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ragwatch.formats.messages import NO_SPEAKERS, content_text
 from ragwatch.formats.messages import ROLES as SPEAKERS
-from ragwatch.formats.traces.attributes import decoded, first, inside, is_torn, listed, plain_text, stripped
+from ragwatch.formats.traces.attributes import by_index, decoded, first, inside, is_torn, plain_text, stripped
 from ragwatch.formats.traces.span import Span
 
 SYSTEM, USER, ASSISTANT, TOOL = "system", "user", "assistant", "tool"
@@ -96,47 +96,35 @@ def unwrapped(value: object) -> object:
 def messages_in(span: Span) -> list[Message]:
     """Return the messages that were sent to the model, oldest first, instructions of the system included."""
     attributes = span.attributes
-    system = [
-        Message(SYSTEM, text)
-        for text in (content_text(decoded(attributes.get(key))) for key in _SYSTEM_KEYS if key in attributes)
-        if text
-    ]
-    for messages in _sent(span):
-        if messages:
-            return messages if any(one.role == SYSTEM for one in messages) else system + messages
-    return system
-
-
-def _sent(span: Span) -> Iterator[list[Message]]:
-    attributes = span.attributes
-    yield _flattened(attributes, ("llm.input_messages", "gen_ai.prompt", "llm.prompts"), USER)
-    yield messages_of(decoded(first(attributes, INPUT_KEYS)), USER)
-    yield list(_of_events(span, sent=True))
-    yield messages_of(value_in(span), USER)
+    prompts = [content_text(decoded(attributes[key])) for key in _SYSTEM_KEYS if key in attributes]
+    system = [Message(SYSTEM, text) for text in prompts if text]
+    messages = (
+        _flattened(attributes, ("llm.input_messages", "gen_ai.prompt", "llm.prompts"), USER)
+        or messages_of(decoded(first(attributes, INPUT_KEYS)), USER)
+        or list(_of_events(span, sent=True))
+        or messages_of(value_in(span), USER)
+    )
+    return messages if any(one.role == SYSTEM for one in messages) else system + messages
 
 
 def messages_out(span: Span) -> list[Message]:
     """Return the messages that the model has sent."""
     attributes = span.attributes
-    for messages in (
+    messages = (
         _flattened(
             attributes, ("llm.output_messages", "gen_ai.completion", "llm.choices", "llm.completions"), ASSISTANT
-        ),
-        messages_of(decoded(first(attributes, OUTPUT_KEYS)), ASSISTANT),
-        list(_of_events(span, sent=False)),
-    ):
-        if messages:
-            return messages
-    if "ai.response.toolCalls" in attributes:
-        return [Message(ASSISTANT, "", calls=True)]
-    return []
+        )
+        or messages_of(decoded(first(attributes, OUTPUT_KEYS)), ASSISTANT)
+        or list(_of_events(span, sent=False))
+    )
+    calls = not messages and "ai.response.toolCalls" in attributes
+    return [Message(ASSISTANT, "", calls=True)] if calls else messages
 
 
 def _flattened(attributes: Mapping[str, object], prefixes: Iterable[str], role: str) -> list[Message]:
     for prefix in prefixes:
-        items, _ = listed(attributes, prefix)
-        if items:
-            return [one for item in items if (one := _flat_message(item, role)) is not None]
+        if items := by_index(attributes, prefix):
+            return [one for item in items.values() if (one := _flat_message(item, role)) is not None]
     return []
 
 
@@ -144,8 +132,7 @@ def _flat_message(item: dict[str, object], role: str) -> Message | None:
     fields = stripped(stripped(stripped(item, "message."), "prompt."), "completion.")
     content = first(fields, ("content", "text", "user", ""))
     if content is None:
-        parts, _ = listed(fields, "contents")
-        content = [stripped(part, "message_content.") for part in parts]
+        content = [stripped(part, "message_content.") for part in by_index(fields, "contents").values()]
     text = content_text(decoded(content)) or ""
     calls = any(key.startswith(("tool_calls", "function_call")) for key in fields)
     known = _ROLES.get(str(fields.get("role", role)).lower(), role)
@@ -241,7 +228,7 @@ def tool_responses(span: Span) -> list[tuple[str, object]]:
     >>> tool_responses(Span("t", "s", "", "chat", 0, 1, {"gen_ai.input.messages": [{"role": "tool", "parts": [part]}]}))
     [('', [{'id': 'd1', 'content': 'Tea is green.'}])]
     """
-    names: dict[object, str] = {}
+    names: dict[object, str] = {}  # of the calls, by their id
     responses: list[tuple[str, object]] = []
     for keys in (INPUT_KEYS, OUTPUT_KEYS):
         value = decoded(first(span.attributes, keys))
@@ -278,8 +265,5 @@ def _is_response(part: Mapping[str, object]) -> bool:
 
 def last_text(messages: Iterable[Message], role: str) -> str | None:
     """Return the text of the last message of a role; None if there is none."""
-    latest = None
-    for message in messages:
-        if message.role == role and message.text.strip():
-            latest = message.text
-    return latest
+    texts = [message.text for message in messages if message.role == role and message.text.strip()]
+    return texts[-1] if texts else None

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from ragwatch.formats.split import BLANK_LINE, ORDER, asked_in, numbered, unquoted, without_order
 from ragwatch.formats.traces.attributes import decoded, plain_text
 from ragwatch.formats.traces.document import Document, documents_in
 from ragwatch.formats.xml_blocks import xml_blocks
 
-CONTEXT_KEYS = (
+_CONTEXT_KEYS = (
     "context", "context_str", "contexts", "context_list", "documents", "docs", "passages", "retrieved_documents",
     "retrieved_context", "retrieved_contexts", "source_documents", "sources", "chunks", "knowledge", "snippets",
     "text_chunks", "references", "background", "evidence",
 )  # fmt: skip
-QUESTION_KEYS = ("question", "query", "query_str", "user_question", "user_query", "user_input", "input")
+_QUESTION_KEYS = ("question", "query", "query_str", "user_question", "user_query", "user_input", "input")
 _VARIABLE = ("gen_ai.prompt.variable.", "langfuse.prompt.variable.")
 _TEMPLATES = ("llm.prompt_template.variables", "gen_ai.prompt.variables", "spring.ai.chat.client.user.params",
               "spring.ai.chat.client.system.params")  # fmt: skip
@@ -57,10 +58,8 @@ def variables(attributes: Mapping[str, object]) -> dict[str, object]:
         value = decoded(attributes.get(key))
         if isinstance(value, dict):
             named.update(value)
-    for key, value in attributes.items():
-        for prefix in _VARIABLE:
-            if key.startswith(prefix):
-                named[key[len(prefix) :]] = value
+    for prefix in _VARIABLE:
+        named |= {key.removeprefix(prefix): value for key, value in attributes.items() if key.startswith(prefix)}
     return named
 
 
@@ -70,7 +69,7 @@ def of_variables(named: Mapping[str, object], count: int = 0) -> tuple[Document,
     `count` is how many documents the retriever returned, 0 if unknown: a text with as many blocks is split into them.
     """
     lowered = {key.lower(): value for key, value in named.items()}
-    for key in CONTEXT_KEYS:
+    for key in _CONTEXT_KEYS:
         value = decoded(lowered.get(key))
         if isinstance(value, (list, dict)):
             documents = documents_in(value)
@@ -85,7 +84,7 @@ def of_variables(named: Mapping[str, object], count: int = 0) -> tuple[Document,
 def question_among(named: Mapping[str, object]) -> str | None:
     """Return the question among the variables of a prompt; None if there is none."""
     lowered = {key.lower(): value for key, value in named.items()}
-    return next((text for key in QUESTION_KEYS if (text := plain_text(lowered.get(key))) is not None), None)
+    return next((text for key in _QUESTION_KEYS if (text := plain_text(lowered.get(key))) is not None), None)
 
 
 def blocks(text: str, count: int) -> list[str]:
@@ -103,14 +102,10 @@ def blocks(text: str, count: int) -> list[str]:
         return [part.strip() for part in marked]
     if count > 1:
         for separator in _SEPARATORS:
-            parts = _pieces(separator, text)
+            parts = [part.strip() for part in separator.split(text) if part.strip()]
             if len(parts) == count:
                 return parts
     return [text.strip()]
-
-
-def _pieces(separator: re.Pattern[str], text: str) -> list[str]:
-    return [part.strip() for part in separator.split(text) if part.strip()]
 
 
 def of_messages(texts: Sequence[str], count: int = 0) -> tuple[Document, ...] | None:
@@ -163,13 +158,9 @@ def _after_heading(text: str) -> tuple[int, int] | None:
 
 def _between_dashes(text: str) -> tuple[int, int] | None:
     """Return where the text between the first two lines of dashes is, if the line before them announces contexts."""
-    lines = []
-    for line in _DASHES.finditer(text):
-        lines.append(line)
-        if len(lines) == 2:
-            before = text[: lines[0].start()].rstrip().rpartition("\n")[2]
-            return (lines[0].end(), line.start()) if _CONTEXT_WORD.search(before) else None
-    return None
+    lines = [*islice(_DASHES.finditer(text), 2)]
+    before = text[: lines[0].start()].rstrip().rpartition("\n")[2] if len(lines) > 1 else ""
+    return (lines[0].end(), lines[1].start()) if _CONTEXT_WORD.search(before) else None
 
 
 def _elements(text: str) -> tuple[Document, ...]:

@@ -13,7 +13,7 @@ from ragwatch.formats.traces.kinds import Kind
 from ragwatch.formats.traces.messages import ASSISTANT, USER, Message, last_text, messages_in, value_in
 from ragwatch.formats.traces.prompt_contexts import question_among, question_in, variables
 from ragwatch.formats.traces.retrieval import Contexts
-from ragwatch.formats.traces.span import EARLIEST, Span
+from ragwatch.formats.traces.span import EARLIEST
 from ragwatch.formats.traces.tree import Request, Step
 
 _QUERY_KEYS = ("gen_ai.retrieval.query.text", "gen_ai.retrieval.query", "db.vector.query.content", "reranker.query",
@@ -26,15 +26,10 @@ _CANARY_KEYS = ("ragwatch.canary", "http.request.header.x-ragwatch-canary", "htt
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """Which attributes become fields of a record.
+    """Which attributes become fields of a record."""
 
-    Attributes:
-        route: Attributes that hold the route; the first that the request has.
-        metadata: Attribute of each field of the metadata.
-    """
-
-    route: tuple[str, ...] = ("service.name",)
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    route: tuple[str, ...] = ("service.name",)  # attributes that hold the route; the first that the request has
+    metadata: Mapping[str, str] = field(default_factory=dict)  # attribute of each field of the metadata
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -52,12 +47,13 @@ def record_of(
     end = root.span.end if request.root is not None or answering is None else answering.span.end
     at = end or root.span.start
     turns = _history(request, answering, question, answer)
+    routes = (_attribute(request, head, key) for key in naming.route)
     record: dict[str, object] = {
         "at": at / 1e9 if at >= EARLIEST else None,
         "question": question,
         "contexts": [one.to_context() for one in contexts.documents],
         "answer": answer,
-        "route": _route(request, head, naming),
+        "route": next((one for one in routes if isinstance(one, str) and one), ""),
         "trace_id": root.span.trace_id,
         "metadata": _metadata(request, head, answering, contexts, naming),
     }
@@ -70,15 +66,16 @@ def _question(request: Request, answering: Step | None, contexts: Contexts) -> s
     """The question: of the outermost chain, of the prompt's variables, of the retriever, or the user's last message."""
     callers = request.of_kind(Kind.CHAIN) if answering is None else answering.callers()
     for step in callers:
-        text = _question_of_chain(step)
+        text = question_of(value_in(step.span))
+        if text is None and step.span.attributes.keys() & {"gen_ai.input.messages", "gen_ai.prompt"}:
+            text = question_of(last_text(messages_in(step.span), USER))
         if text:
             return text
-    named = {} if answering is None else variables(answering.span.attributes)
-    asked = last_text(messages_in(answering.span), USER) if answering is not None else None
-    retrieved = [step for step in contexts.steps if step.kind is not Kind.TOOL]
-    queries = [text for step in retrieved for text in [_query(step.span)] if text]
-    of_prompt = question_among(named)
-    if of_prompt:
+    asked = None if answering is None else last_text(messages_in(answering.span), USER)
+    spans = [step.span for step in contexts.steps if step.kind is not Kind.TOOL]
+    found_by = (plain_text(first(span.attributes, _QUERY_KEYS)) or question_of(value_in(span)) for span in spans)
+    queries = [query for query in found_by if query]
+    if answering is not None and (of_prompt := question_among(variables(answering.span.attributes))):
         return of_prompt
     exact = asked is not None and (not queries or any(same_text(asked, query) for query in queries))
     if asked is not None and exact and len(asked) <= 2 * max(map(len, queries), default=len(asked)):
@@ -86,28 +83,13 @@ def _question(request: Request, answering: Step | None, contexts: Contexts) -> s
     return (queries[0] if queries else None) or (asked and (question_in(asked) or asked))
 
 
-def _question_of_chain(step: Step) -> str | None:
-    text = question_of(value_in(step.span))
-    if text is None and step.span.attributes.keys() & {"gen_ai.input.messages", "gen_ai.prompt"}:
-        text = question_of(last_text(messages_in(step.span), USER))
-    return text
-
-
-def _query(span: Span) -> str | None:
-    return plain_text(first(span.attributes, _QUERY_KEYS)) or question_of(value_in(span))
-
-
 def _history(request: Request, answering: Step | None, question: str | None, answer: str) -> tuple[Turn, ...]:
     """The turns before the question: logged by a chain, in its messages, or in the messages to the model."""
     callers = request.of_kind(Kind.CHAIN)[:1] if answering is None else answering.callers()
     for step in callers:
         value = decoded(value_in(step.span))
-        if isinstance(value, dict):
-            turns = history.logged(value, question=question, answer=answer)
-            if turns:
-                return turns
-        turns = _turns(conversation(value) or messages_in(step.span), question, answer)
-        if turns:
+        turns = history.logged(value, question=question, answer=answer) if isinstance(value, dict) else ()
+        if turns := turns or _turns(conversation(value) or messages_in(step.span), question, answer):
             return turns
     return () if answering is None else _turns(messages_in(answering.span), question, answer)
 
@@ -120,14 +102,6 @@ def _turns(messages: Sequence[Message], question: str | None, answer: str) -> tu
         if one.role in (USER, ASSISTANT) and one.text.strip() and not one.calls
     ]
     return history.turns(before, question=question, answer=answer) if before else ()
-
-
-def _route(request: Request, head: Step, naming: Naming) -> str:
-    for key in naming.route:
-        value = _attribute(request, head, key)
-        if isinstance(value, str) and value:
-            return value
-    return ""
 
 
 def _attribute(request: Request, head: Step, key: str) -> object:
@@ -144,12 +118,9 @@ def _metadata(
     metadata: dict[str, object] = {"span_id": head.span.span_id}
     if answering is not None:
         metadata["answer_span_id"] = answering.span.span_id
-        model = first(answering.span.attributes, _MODEL_KEYS)
-        if isinstance(model, str):
-            metadata["model"] = model
-        response = answering.span.attributes.get("gen_ai.response.id")
-        if isinstance(response, str):
-            metadata["response_id"] = response
+        attributes = answering.span.attributes
+        named = {"model": first(attributes, _MODEL_KEYS), "response_id": attributes.get("gen_ai.response.id")}
+        metadata |= {name: value for name, value in named.items() if isinstance(value, str)}
     steps = list(dict.fromkeys(one.step for one in contexts.documents if one.step))
     if steps:
         metadata["steps"] = " + ".join(steps)
@@ -160,8 +131,5 @@ def _metadata(
         value = value[0] if isinstance(value, list) and value else value
         if isinstance(value, (str, int)):
             metadata[name] = value
-    for name, key in naming.metadata.items():
-        value = _attribute(request, head, key)
-        if value is not None:
-            metadata[name] = value
-    return metadata
+    configured = {name: _attribute(request, head, key) for name, key in naming.metadata.items()}
+    return metadata | {name: value for name, value in configured.items() if value is not None}

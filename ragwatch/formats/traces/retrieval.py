@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ragwatch.formats.traces.attributes import decoded, first, inside, plain_text
 from ragwatch.formats.traces.document import Document, documents_in
@@ -12,7 +13,7 @@ from ragwatch.formats.traces.documents import DocumentList, considered, returned
 from ragwatch.formats.traces.kinds import Kind
 from ragwatch.formats.traces.messages import USER, messages_in, tool_responses, value_in, value_out
 from ragwatch.formats.traces.prompt_contexts import blocks, of_messages, of_variables, variables
-from ragwatch.formats.traces.tree import Request, Step, below
+from ragwatch.formats.traces.tree import Request, Step
 
 Resolve = Callable[[Sequence[str]], Mapping[str, str]]
 """Returns texts by id, of the ids that it knows."""
@@ -25,35 +26,17 @@ MAX_CONTEXTS = 1_000
 
 @dataclass(slots=True)
 class Contexts:
-    """The contexts of a request.
+    """The contexts of a request."""
 
-    Attributes:
-        documents: In rank order, with text, none twice.
-        steps: The spans that they come from.
-        lost: What retrievers returned of which documents are known to be missing.
-        textless: How many documents have no text anywhere.
-        retrieved: Whether anything was retrieved, as far as the spans say.
-    """
-
-    documents: list[Document] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    documents: list[Document] = field(default_factory=list)  # in rank order, with text, none twice
+    steps: list[Step] = field(default_factory=list)  # the spans that they come from
+    # What retrievers returned of which documents are known to be missing
     lost: list[DocumentList] = field(default_factory=list)
-    textless: int = 0
-    retrieved: bool = False
-
-    @property
-    def torn(self) -> bool:
-        """Whether the limit of characters of an SDK is that problem."""
-        return bool(self.lost) and self.lost[0].torn
-
-    @property
-    def problem(self) -> str | None:
-        """Why documents are known to be missing; None if they are complete."""
-        return self.lost[0].problem if self.lost else None
+    textless: int = 0  # how many documents have no text anywhere
+    retrieved: bool = False  # whether anything was retrieved, as far as the spans say
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     """What one retriever or reranker returned."""
 
     step: Step
@@ -68,8 +51,9 @@ def contexts_of(request: Request, answering: Step | None, resolve: Resolve | Non
     documents = [document for entry in entries for document in _named(entry.documents, entry.step.span.name)]
     result.retrieved = bool(entries)
     result.steps = [entry.step for entry in entries]
-    if resolve is not None:
-        documents = _resolved(documents, resolve)
+    if resolve is not None and (ids := [one.id for one in documents if one.text is None and one.id]):
+        texts = resolve(list(dict.fromkeys(ids)))
+        documents = [one._replace(text=texts.get(one.id or "")) if one.text is None else one for one in documents]
     lacking = sum(document.text is None for document in documents)
     if entries and not lacking:
         result.documents = _distinct(documents)
@@ -79,14 +63,12 @@ def contexts_of(request: Request, answering: Step | None, resolve: Resolve | Non
         if whole is not None:
             result.lost, result.documents, result.retrieved = [], _distinct(whole), True
             return result
-    if not entries:
-        tools = [] if result.problem else _entries_of_tools(request, answering)
-        if tools:
+    if not entries and not result.lost:
+        if tools := _entries_of_tools(request, answering):
             result.documents = _distinct([document for entry in tools for document in entry.documents])
             result.steps, result.retrieved = [entry.step for entry in tools], True
             return result
-        returned_too = [] if result.problem else _chain_documents(request)
-        if returned_too:
+        if returned_too := _chain_documents(request):
             result.documents, result.retrieved = _distinct(returned_too), True
             return result
     from_prompt = _from_tools(entries) or _from_prompt(request, answering, len(documents))
@@ -110,9 +92,12 @@ def _entries(request: Request, until: int | None, result: Contexts) -> list[_Ent
             continue
         if step.kind is Kind.RERANKER:
             entry = _with_texts(entry, entries)
+            given = {_identity(document) for document in (*considered(step.span), *entry.documents)}
             if all(document.text for document in entry.documents):  # what it was given is not needed
-                result.lost = _not_given(result.lost, entry)
-            entries = _not_reranked(entries, entry)
+                result.lost = [one for one in result.lost if given.isdisjoint(map(_identity, one.kept.values()))]
+            others = [one for one in entries if given.isdisjoint(map(_identity, one.documents))]
+            # Where no document says what it was given, it was given all.
+            entries = others if len(others) < len(entries) or not entry.documents else []
         entries.append(entry)
     return entries
 
@@ -126,8 +111,8 @@ def _entry(step: Step, retrievals: Sequence[Step], result: Contexts) -> _Entry |
     if own.documents and all(document.text for document in own.documents):
         return _Entry(step, own.documents)
     inside: list[Document] = []
-    for inner in below(retrievals, step):
-        documents = returned(inner.span).documents
+    for inner in retrievals:
+        documents = returned(inner.span).documents if inner.retrieval is step else None
         if documents and all(document.text for document in documents):
             inside += _named(documents, inner.span.name)
     if inside:
@@ -149,32 +134,8 @@ def _with_texts(reranked: _Entry, entries: Sequence[_Entry]) -> _Entry:
     return _Entry(reranked.step, tuple(one._replace(step=steps.get(_identity(one))) for one in documents))
 
 
-def _not_reranked(entries: list[_Entry], reranked: _Entry) -> list[_Entry]:
-    """Entries without those that a reranker was given; without all if no document says which these are."""
-    given = {_identity(document) for document in (*considered(reranked.step.span), *reranked.documents)}
-    others = [entry for entry in entries if given.isdisjoint(map(_identity, entry.documents))]
-    return others if len(others) < len(entries) or not reranked.documents else []
-
-
-def _not_given(lost: list[DocumentList], reranked: _Entry) -> list[DocumentList]:
-    """Incomplete lists without those of which a document is left that a reranker was given."""
-    given = {_identity(document) for document in (*considered(reranked.step.span), *reranked.documents)}
-    return [one for one in lost if given.isdisjoint(map(_identity, one.kept.values()))]
-
-
 def _identity(document: Document) -> str:
     return document.text.strip() if document.text else f"\x00{document.id}"
-
-
-def _resolved(documents: list[Document], resolve: Resolve) -> list[Document]:
-    ids = list(dict.fromkeys(document.id for document in documents if document.text is None and document.id))
-    if not ids:
-        return documents
-    texts = resolve(ids)
-    return [
-        document._replace(text=texts.get(document.id or "")) if document.text is None else document
-        for document in documents
-    ]
 
 
 def _with_ids(from_prompt: Sequence[Document], documents: Sequence[Document]) -> list[Document]:
@@ -191,12 +152,9 @@ def _distinct(documents: Sequence[Document]) -> list[Document]:
     """Documents with text, each once, at its first rank."""
     kept: dict[str, Document] = {}
     for document in documents:
-        if document.text and document.text.strip():
-            key = document.text.strip()
-            known = kept.get(key)
-            if known is None:
-                kept[key] = document
-            elif known.id is None and document.id is not None:
+        if key := (document.text or "").strip():
+            known = kept.setdefault(key, document)
+            if known.id is None and document.id is not None:
                 kept[key] = known._replace(id=document.id)
     return list(kept.values())[:MAX_CONTEXTS]
 
@@ -210,14 +168,10 @@ def _entries_of_tools(request: Request, answering: Step | None) -> list[_Entry]:
             name = str(first(step.span.attributes, _TOOL_NAMES) or step.span.name)
             if documents := _of_tool(name, decoded(value_out(step.span))):
                 entries.append(_Entry(step, _named(documents, name)))
-    if entries or answering is None:
-        return entries
-    for step in (answering, *reversed(answering.callers())):
-        for name, value in tool_responses(step.span):
-            if documents := _of_tool(name, value):
-                entries.append(_Entry(step, _named(documents, name or step.span.name)))
-        if entries:
-            break
+    for step in () if answering is None else (answering, *reversed(answering.callers())):
+        if not entries:
+            returned_by = [(name, _of_tool(name, value)) for name, value in tool_responses(step.span)]
+            entries = [_Entry(step, _named(some, name or step.span.name)) for name, some in returned_by if some]
     return entries
 
 
@@ -227,7 +181,8 @@ def _of_tool(name: str, value: object) -> tuple[Document, ...]:
     documents: tuple[Document, ...] = ()
     if isinstance(value, (list, dict)):
         documents = documents_in(value) or ()
-        if not searches and not all(_is_described(document) for document in documents):
+        is_described = all(one.text is not None and (one.id or one.score) is not None for one in documents)
+        if not searches and not is_described:  # any other record with a text
             documents = ()
     elif isinstance(value, str) and searches and value.strip():
         documents = of_messages([value]) or (Document(value),)
@@ -262,11 +217,6 @@ def _from_tools(entries: Sequence[_Entry]) -> tuple[Document, ...] | None:
     return tuple(documents) or None
 
 
-def _is_described(document: Document) -> bool:
-    """Whether something returned looks like a search result rather than any other record with a text."""
-    return document.text is not None and (document.id is not None or document.score is not None)
-
-
 def _whole_in_prompt(request: Request, answering: Step | None, lost: DocumentList) -> list[Document] | None:
     """Contexts of a prompt that are all of an incomplete list: as many, and the same where documents are left."""
     documents = _from_prompt(request, answering, lost.total) if lost.total or lost.torn else None
@@ -285,18 +235,15 @@ def _from_prompt(request: Request, answering: Step | None, count: int) -> tuple[
     near = [] if answering is None else [answering, *reversed(answering.callers())]
     prompts = [step for step in request.of_kind(Kind.PROMPT, Kind.LLM) if step is not answering]
     for step in (*near, *reversed(prompts)):
-        named: dict[str, object] = variables(step.span.attributes)
-        documents = of_variables(named, count) if named else None
-        if documents:
+        if documents := of_variables(variables(step.span.attributes), count):
             return documents
     for step in near:
         value = value_in(step.span)
-        documents = of_variables(value, count) if isinstance(value, dict) else None
-        if documents:
+        if isinstance(value, dict) and (documents := of_variables(value, count)):
             return documents
     if answering is None:
         return None
     messages = messages_in(answering.span)
     last = max((index for index, one in enumerate(messages) if one.role == USER), default=len(messages))
     texts = [one.text for index, one in enumerate(messages) if one.text and (one.role != USER or index == last)]
-    return of_messages(texts[::-1] if texts else [], count)
+    return of_messages(texts[::-1], count)

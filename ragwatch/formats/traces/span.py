@@ -25,37 +25,21 @@ class Event(NamedTuple):
 
 
 class Span(NamedTuple):
-    """One span. Values of attributes are JSON values.
+    """One span. Values of attributes are JSON values."""
 
-    Attributes:
-        trace_id: 32 hexadecimal digits.
-        span_id: 16 hexadecimal digits.
-        parent_id: 16 hexadecimal digits; empty for the first span of a trace.
-        name: Name of the operation.
-        start: In nanoseconds since the epoch.
-        end: In nanoseconds since the epoch.
-        attributes: By key.
-        events: In the order in which they were sent.
-        remote: Whether the parent is in another process; None if the sender does not say.
-        dropped: How many attributes the SDK has dropped because of its limit.
-        scope: Name of the instrumentation.
-        failed: Whether the operation ended with an error.
-        resource: Attributes of the process.
-    """
-
-    trace_id: str
-    span_id: str
-    parent_id: str
-    name: str
-    start: int
-    end: int
-    attributes: dict[str, object]
-    events: tuple[Event, ...] = ()
-    remote: bool | None = None
-    dropped: int = 0
-    scope: str = ""
-    failed: bool = False
-    resource: Mapping[str, object] = NO_RESOURCE
+    trace_id: str  # 32 hexadecimal digits
+    span_id: str  # 16 hexadecimal digits
+    parent_id: str  # 16 hexadecimal digits; empty for the first span of a trace
+    name: str  # name of the operation
+    start: int  # in nanoseconds since the epoch
+    end: int  # in nanoseconds since the epoch
+    attributes: dict[str, object]  # by key
+    events: tuple[Event, ...] = ()  # in the order in which they were sent
+    remote: bool | None = None  # whether the parent is in another process; None if the sender does not say
+    dropped: int = 0  # how many attributes the SDK has dropped because of its limit
+    scope: str = ""  # name of the instrumentation
+    failed: bool = False  # whether the operation ended with an error
+    resource: Mapping[str, object] = NO_RESOURCE  # attributes of the process
 
     @property
     def is_local_root(self) -> bool:

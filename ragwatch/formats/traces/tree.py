@@ -7,58 +7,50 @@ own. So are several chains that retrieve and generate below one span that is no 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ragwatch.formats.traces.kinds import Kind, kind_of
 from ragwatch.formats.traces.span import Span
 
 _IGNORED = frozenset({Kind.EVALUATOR, Kind.GUARDRAIL})
-RETRIEVALS = frozenset({Kind.RETRIEVER, Kind.RERANKER})
+_RETRIEVALS = frozenset({Kind.RETRIEVER, Kind.RERANKER})
+Children = dict[str, list[Span]]
+"""The spans that a span has called, by its id."""
 
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """A span, and where it is in its request.
+    """A span, and where it is in its request."""
 
-    Attributes:
-        span: The span.
-        kind: What it does.
-        parent: The span that called it; None for the first one.
-        ignored: Whether it is a part of an evaluator or a guardrail.
-        retrieval: The outermost retriever or reranker that it is a part of, None if it is none's part.
-        tool: The outermost tool that it is a part of.
-    """
+    span: Span  # the span
+    kind: Kind  # what it does
+    parent: Step | None = None  # the span that called it; None for the first one
+    ignored: bool = False  # whether it is a part of an evaluator or a guardrail
+    retrieval: Step | None = None  # the outermost retriever or reranker that it is a part of, None if it is none's part
+    tool: Step | None = None  # the outermost tool that it is a part of
 
-    span: Span
-    kind: Kind
-    parent: Step | None = None
-    ignored: bool = False
-    retrieval: Step | None = None
-    tool: Step | None = None
-
-    def callers(self) -> list[Step]:
-        """Chains and agents that it is a part of, outermost first."""
+    def outer(self) -> list[Step]:
+        """All that it is a part of, outermost first."""
         path = []
         step = self.parent
         while step is not None:
-            if step.kind is Kind.CHAIN:
-                path.append(step)
+            path.append(step)
             step = step.parent
         return path[::-1]
+
+    def callers(self) -> list[Step]:
+        """Chains and agents that it is a part of, outermost first."""
+        return [step for step in self.outer() if step.kind is Kind.CHAIN]
 
 
 @dataclass(slots=True)
 class Request:
-    """Steps of one request, sorted by time.
+    """Steps of one request, sorted by time."""
 
-    Attributes:
-        root: The first span; None if it is missing.
-        steps: All steps.
-    """
-
-    root: Step | None
-    steps: list[Step] = field(default_factory=list)
+    root: Step | None  # the first span; None if it is missing
+    steps: list[Step] = field(default_factory=list)  # all steps
 
     def of_kind(self, *kinds: Kind) -> list[Step]:
         """Steps of these kinds, sorted by start."""
@@ -71,87 +63,91 @@ def requests(spans: Iterable[Span]) -> list[Request]:
     ordered = sorted(distinct.values(), key=lambda span: (span.start, -span.end, span.span_id))
     children, tops = _children(ordered, distinct)
     kinds = {span.span_id: kind_of(span) for span in ordered}
-    own = _starts_of_requests(ordered, distinct, kinds) | _parallel_starts(tops, children, kinds)
-    forest = _Forest(children, kinds, own)
+    own = _starts_of_requests(tops, children, kinds)
     rooted = [span for span in tops if span.is_local_root]
     by_root: dict[str, Request] = {}
     for top in tops:
         owner = top if top.is_local_root or not rooted else _enclosing(top, rooted)
-        forest.walk(top, owner.span_id if owner.is_local_root else "", by_root)
+        waiting: list[tuple[Span, Step | None, str]] = [(top, None, owner.span_id if owner.is_local_root else "")]
+        while waiting:
+            span, parent, name = waiting.pop()
+            if span.span_id in own:
+                parent, name = None, span.span_id
+            step = _step(span, kinds[span.span_id], parent)
+            request = by_root.setdefault(name, Request(None))
+            request.steps.append(step)
+            if name == span.span_id:
+                request.root = step
+            waiting += [(child, step, name) for child in children.get(span.span_id, ())]
     for request in by_root.values():
         request.steps.sort(key=lambda step: (step.span.start, -step.span.end, step.span.span_id))
     return sorted(by_root.values(), key=lambda request: request.steps[0].span.start)
 
 
-def _children(ordered: Sequence[Span], distinct: dict[str, Span]) -> tuple[dict[str, list[Span]], list[Span]]:
+def _children(ordered: Sequence[Span], distinct: Container[str]) -> tuple[Children, list[Span]]:
     """The spans that each span has called, and those that no known span has called. Loops are cut at their start."""
     children: dict[str, list[Span]] = {}
-    tops = []
     for span in ordered:
         if span.parent_id in distinct and span.parent_id != span.span_id:
             children.setdefault(span.parent_id, []).append(span)
-        else:
-            tops.append(span)
-    reached = set()
-    waiting = list(tops)
-    while waiting:
-        span = waiting.pop()
-        reached.add(span.span_id)
-        waiting += children.get(span.span_id, ())
-    for span in ordered:
-        if span.span_id not in reached:  # a part of a loop: hostile or broken
+    called = {span.span_id for some in children.values() for span in some}
+    tops = [span for span in ordered if span.span_id not in called]
+    reached: set[str] = set()
+    for span in (*tops, *ordered):
+        if span.span_id in reached:
+            continue
+        if span.span_id in called:  # a part of a loop: hostile or broken
             children[span.parent_id].remove(span)
             tops.append(span)
-            waiting = [span]
-            while waiting:
-                one = waiting.pop()
-                reached.add(one.span_id)
-                waiting += [child for child in children.get(one.span_id, ()) if child.span_id not in reached]
+        waiting = [span]
+        while waiting:
+            one = waiting.pop()
+            reached.add(one.span_id)
+            waiting += [child for child in children.get(one.span_id, ()) if child.span_id not in reached]
     return children, tops
 
 
-def _starts_of_requests(ordered: Sequence[Span], distinct: dict[str, Span], kinds: dict[str, Kind]) -> set[str]:
-    """Local roots with a known caller in whose process a retrieval and a generation happened."""
-    remote = {span.span_id for span in ordered if span.remote is True and span.parent_id in distinct}
-    if not remote:
-        return set()
-    owners: dict[str, str] = {}
-    happened: dict[str, set[Kind]] = {}
-    for span in ordered:
-        path: list[str] = []
-        current: Span | None = span
-        while current is not None and current.span_id not in owners and current.span_id not in remote:
-            if current.span_id in path or len(path) > len(ordered):
-                break
-            path.append(current.span_id)
-            current = distinct.get(current.parent_id)
-        owner = (
-            "" if current is None else owners.get(current.span_id, current.span_id if current.span_id in remote else "")
-        )
-        owners.update(dict.fromkeys(path, owner))
-        happened.setdefault(owner, set()).add(kinds[span.span_id])
-    return {name for name in remote if Kind.LLM in happened.get(name, ()) and RETRIEVALS & happened.get(name, set())}
+def _starts_of_requests(tops: Sequence[Span], children: Children, kinds: Mapping[str, Kind]) -> set[str]:
+    """Spans that start a request of their own.
 
+    Local roots with a known caller in whose process a retrieval and a generation happened; and chains below one span
+    that is no chain, such as a job, or is missing, if several retrieve and generate.
+    """
+    first = {span.span_id for span in tops}
 
-def _parallel_starts(tops: Sequence[Span], children: dict[str, list[Span]], kinds: dict[str, Kind]) -> set[str]:
-    """Chains below one span that is no chain, such as a job, or is missing, if several retrieve and generate."""
-    starts: set[str] = set()
-    by_root: dict[str, dict[str, set[Kind]]] = {}
-    for top in tops:
-        kinds_below = by_root.setdefault(top.span_id if top.is_local_root else "", {})
-        waiting: list[tuple[Span, str]] = [(top, "")]
-        while waiting:
-            span, chain = waiting.pop()
-            kind = kinds[span.span_id]
-            name = chain or (span.span_id if kind is Kind.CHAIN else "")
-            if name:
-                kinds_below.setdefault(name, set()).add(kind)
-            waiting += [(child, name) for child in children.get(span.span_id, ())]
-    for kinds_below in by_root.values():
-        whole = {name for name, inside in kinds_below.items() if Kind.LLM in inside and RETRIEVALS & inside}
-        if len(whole) > 1:
-            starts |= whole
+    def process(span: Span, name: str) -> str:
+        return span.span_id if span.remote is True and span.span_id not in first else name
+
+    def chain(span: Span, name: str) -> str:
+        return name or (span.span_id if kinds[span.span_id] is Kind.CHAIN else "")
+
+    below = _whole(tops, children, kinds, chain)
+    times = Counter(root for root, _ in below)
+    starts = {name for root, name in below if times[root] > 1}
+    called = (span for some in children.values() for span in some)
+    if any(span.remote is True for span in called):
+        starts |= {name for _, name in _whole(tops, children, kinds, process)}
     return starts
+
+
+def _whole(
+    tops: Sequence[Span], children: Children, kinds: Mapping[str, Kind], group: Callable[[Span, str], str]
+) -> set[tuple[str, str]]:
+    """The groups of spans that retrieve and generate, behind the root that they are below.
+
+    `group` gives the name of the group of a span, from that of the span that called it.
+    """
+    happened: dict[tuple[str, str], set[Kind]] = {}
+    for top in tops:
+        root = top.span_id if top.is_local_root else ""
+        waiting = [(top, "")]
+        while waiting:
+            span, outer = waiting.pop()
+            name = group(span, outer)
+            if name:
+                happened.setdefault((root, name), set()).add(kinds[span.span_id])
+            waiting += [(child, name) for child in children.get(span.span_id, ())]
+    return {key for key, inside in happened.items() if Kind.LLM in inside and _RETRIEVALS & inside}
 
 
 def _enclosing(span: Span, roots: Sequence[Span]) -> Span:
@@ -161,39 +157,11 @@ def _enclosing(span: Span, roots: Sequence[Span]) -> Span:
     return (same or during or list(roots))[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Forest:
-    """The spans of a trace: which each has called, what each does, and which start a request of their own."""
-
-    children: dict[str, list[Span]]
-    kinds: dict[str, Kind]
-    own: set[str]
-
-    def walk(self, top: Span, owner: str, by_root: dict[str, Request]) -> None:
-        """Add a span and everything below it to requests."""
-        waiting: list[tuple[Span, Step | None, str]] = [(top, None, owner)]
-        while waiting:
-            span, parent, name = waiting.pop()
-            if span.span_id in self.own:
-                parent, name = None, span.span_id
-            step = _step(span, self.kinds[span.span_id], parent)
-            request = by_root.setdefault(name, Request(None))
-            request.steps.append(step)
-            if name == span.span_id:
-                request.root = step
-            waiting += [(child, step, name) for child in self.children.get(span.span_id, ())]
-
-
 def _step(span: Span, kind: Kind, parent: Step | None) -> Step:
     step = Step(span, kind, parent)
     step.ignored = kind in _IGNORED
     if parent is not None:
         step.ignored |= parent.ignored
-        step.retrieval = parent.retrieval or (parent if parent.kind in RETRIEVALS else None)
+        step.retrieval = parent.retrieval or (parent if parent.kind in _RETRIEVALS else None)
         step.tool = parent.tool or (parent if parent.kind is Kind.TOOL else None)
     return step
-
-
-def below(steps: Iterable[Step], outer: Step) -> Iterator[Step]:
-    """Retrievals that are a part of another one."""
-    return (step for step in steps if step.retrieval is outer and step.kind in RETRIEVALS)

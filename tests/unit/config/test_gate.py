@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from pydantic import ValidationError
-
 from ragwatch.config.gate import GateOptions, rules_of
 from ragwatch.core.set_scores import Metric
 from ragwatch.model.quantities import Quantity
@@ -63,19 +60,3 @@ def test_the_gate_has_the_last_word() -> None:
         "context_precision": (0.6, "warn"),
         "correctness": (0.5, "block"),
     }
-
-
-@pytest.mark.parametrize(
-    ("metrics", "told"),
-    [
-        ({"fidelity": 0.5}, "'fidelity' is not a metric"),
-        ({"faithfulness": 1.5}, "less than or equal to 1"),
-        ({"faithfulness": True}, "valid dictionary"),
-        ({"correctness": {"severity": "block"}}, "metrics.correctness: has no threshold"),
-        ({"faithfulness": {"treshold": 0.5}}, "Extra inputs"),
-    ],
-)
-def test_what_is_wrong_is_told(metrics: dict[str, Any], told: str) -> None:
-    """Unknown metrics, impossible thresholds, and a metric about which nothing is said."""
-    with pytest.raises(ValidationError, match=told):
-        GateOptions(metrics=metrics)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ragwatch.config import text
-from ragwatch.config.text import explain, load_text, parse_text, resolve_secrets
+from ragwatch.config.text import load_text, parse_text, resolve_secrets
 from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
 
@@ -97,18 +96,3 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(text, "MAX_BYTES", 20)
     with pytest.raises(ConfigError, match=r"large\.yaml: larger than 20 bytes"):
         load_text(tmp_path / "large.yaml")
-
-
-@pytest.mark.parametrize(
-    ("error", "where", "expected"),
-    [
-        ({"loc": ("a", 0, "b"), "type": "missing", "msg": "Field required"}, "", "a[0].b: is missing; add it"),
-        ({"loc": ("b",), "type": "x", "msg": "Value error, is odd"}, "a[1]", "a[1].b: is odd"),
-        ({"loc": ("a", "x", "[key]"), "type": "x", "msg": "Input is odd"}, "", "a.x: input is odd"),
-        ({"loc": ("a",), "type": "x", "msg": "URL is odd"}, "", "a: URL is odd"),
-        ({"loc": (0,), "type": "missing", "msg": ""}, "a", "a[0]: is missing; add it"),
-    ],
-)
-def test_explaining(error: dict[str, Any], where: str, expected: str) -> None:
-    """The path is written as a person would find it in the file."""
-    assert explain(error, where, ["known"]) == expected

@@ -63,6 +63,8 @@ STRICTER = {
     f"tls_server_config: {{{PAIR}, client_auth_type: RequireAnyClientCert}}": "takes the certificate of anybody",
     f"tls_server_config: {{{PAIR}, min_version: TLS10, max_version: TLS11}}": "tls_server_config.max_version: TLS11 is",
     f"tls_server_config: {{{PAIR}, min_version: TLS13, max_version: TLS12}}": "tls_server_config.max_version: is below",
+    "rate_limit: {interval: yes}": "rate_limit.interval: true is not a number; write one",
+    "rate_limit: {burst: yes}": "rate_limit.burst: true is not a number; write one",
     "rate_limit: {interval: 1s}": "rate_limit.burst: is 0, so that no request would be answered",
     "basic_auth_users: {'a:b': x}": "a user name is not empty and has no colon",
     'http_server_config: {headers: {X-XSS-Protection: "1\\n"}}': "holds a character that a header cannot carry",

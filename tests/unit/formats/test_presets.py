@@ -110,6 +110,39 @@ CHOICES = [{"message": {"content": "a"}}]
 OUTPUT = [{"type": "message", "content": [{"type": "output_text", "text": "a"}]}]
 
 
+ANSWERED = {"question": "q", "contexts": [], "answer": "a"}
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"id": 1e20}, "id"),
+    ({"id": True}, "id"),
+    ({"route": 3}, "route"),
+    ({"reference": 3}, "reference"),
+    ({"metadata": []}, "metadata"),
+    ({"history": 3}, "history"),
+    ({"history": {}}, "history"),
+    ({"history": [{"role": "user", "text": "q"}, 3]}, "history[1]"),
+    ({"history": [["q", None]]}, "history[0]"),
+    ({"contexts": [{"text": "c", "score": "high"}]}, "contexts[0].score"),
+    ({"contexts": [{"text": "c", "id": "1", "score": float("inf")}]}, "contexts[0].score"),
+    ({"contexts": [{"text": "c", "score": True}]}, "contexts[0].score"),
+    ({"contexts": [{"text": "c", "doc_id": 1.5}]}, "contexts[0].doc_id"),
+    # A time that cannot be read is refused, never guessed.
+    *(({"timestamp": value}, "timestamp") for value in ("yesterday", "", "inf", "nan", "1066-10-14", "9" * 400)),
+    *(({"timestamp": value}, "timestamp") for value in (-1, True, [], {}, float("nan"), 10**400)),
+    # A relevance judgement of another shape.
+    ({"relevant_ids": "c1"}, "relevant_ids"),
+    ({"relevant_ids": [1.5]}, "relevant_ids[0]"),
+    ({"relevant_ids": {"c1": True}}, "relevant_ids.c1"),
+    ({"relevant_ids": {"c1": -1}}, "relevant_ids.c1"),
+    ({"relevant_ids": [{"id": "c1", "grade": 1001}]}, "relevant_ids[0].grade"),
+    ({"relevant_texts": {"One.": 1}}, "relevant_texts"),
+    ({"relevant_texts": [7]}, "relevant_texts[0]"),
+]
+"""Fields of a record whose values are not of their type, and the path that names them."""
+NAMELESS: list[tuple[dict[str, Any], str]] = [
+    ({"relevant_ids": ["c1", None]}, "relevant_ids[1]"),
+    ({"relevant_ids": [{"grade": 1}]}, "relevant_ids[0]"),
+    ({"relevant_texts": ["  "]}, "relevant_texts[0]"),
+]
 RETRIEVER = {"type": "RETRIEVER", "id": "o", "output": {"documents": [{"id": "d1"}]}}
 CUT = {"type": "RETRIEVER", "id": "o", "output": '[{"page_content": "The war'}
 GEMINI = {"content": {"parts": [{"text": "a"}]}}
@@ -141,6 +174,8 @@ WEB = {"web": {"uri": "u"}}
             "wrong_type",
             "contexts[0].id",
         ),
+        *(("canonical", ANSWERED | more, "wrong_type", field) for more, field in WRONG),
+        *(("canonical", ANSWERED | more, "missing_field", field) for more, field in NAMELESS),
         ("ragas", {"user_input": "q", "response": "a"}, "missing_field", "contexts"),
         ("ragas", {"user_input": "q", "response": None, "retrieved_contexts": []}, "missing_field", "answer"),
         (
