@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 
-from ragwatch.sources.tail.content import edges_at
+from ragwatch.sources.tail.content import OpenedFile, edges_at
 from ragwatch.sources.tail.directories import DirectoryListing, list_directory
 from ragwatch.sources.tail.disk import GZIP, MatchedFile
 from ragwatch.sources.tail.file_table import FileTable
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition
 from ragwatch.sources.tail.reader import FollowedFile
-from ragwatch.sources.tail.rotation import OpenedFile
 
 
 class ClosedFiles:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Container
 from contextlib import suppress
 
-from ragwatch.sources.tail.content import Content, continues, edges_at
+from ragwatch.sources.tail.content import Content, OpenedFile, continues, edges_at
 from ragwatch.sources.tail.directories import DirectoryListing
 from ragwatch.sources.tail.disk import family
 from ragwatch.sources.tail.file_table import FileTable
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition
-from ragwatch.sources.tail.rotation import OpenedFile
 
 
 class CopyDetector:

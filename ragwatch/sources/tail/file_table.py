@@ -15,7 +15,7 @@ from errno import EBADF
 from types import MappingProxyType
 
 from ragwatch.ports import Batch
-from ragwatch.sources.tail.content import Content
+from ragwatch.sources.tail.content import Content, OpenedFile
 from ragwatch.sources.tail.descriptors import DescriptorBudget
 from ragwatch.sources.tail.directories import DirectoryListing, list_directory
 from ragwatch.sources.tail.disk import TIMESTAMP_SECONDS, MatchedFile, family, has_left, printable
@@ -23,7 +23,6 @@ from ragwatch.sources.tail.gzip import ContentOpener
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition, load
 from ragwatch.sources.tail.reader import FollowedFile
 from ragwatch.sources.tail.records import ReadLimits
-from ragwatch.sources.tail.rotation import OpenedFile
 
 
 @dataclass(frozen=True, slots=True)

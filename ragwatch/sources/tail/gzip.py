@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ragwatch.sources.tail.content import Content, PlainContent
+from ragwatch.sources.tail.content import Content
 from ragwatch.sources.tail.descriptors import SHARED_BUDGET, DescriptorBudget, FileHandle
 from ragwatch.sources.tail.disk import GZIP, open_regular, size_and_mtime
 from ragwatch.sources.tail.identity import HEAD, TAIL, FileIdentity
@@ -90,18 +90,18 @@ def _next_chunk(decompressor: Any, data: bytes) -> bytes:  # noqa: ANN401 - zlib
     return chunk
 
 
-class GzipContent:
+class GzipContent(Content):
     """The decompressed content of a file that was checked to be complete. A window of it is in memory.
 
     Args:
-        handle: Open for reading; closed by `close`.
+        handle: As for `Content`.
         size: Bytes on disk.
         length: Decompressed bytes.
     """
 
     def __init__(self, handle: FileHandle, size: int, length: int) -> None:
-        self.handle = handle
-        self.packed: int | None = size
+        super().__init__(handle)
+        self.packed = size
         self._size = size
         self._length = length
         self._head = b""
@@ -136,10 +136,6 @@ class GzipContent:
     def duplicate(self) -> GzipContent:
         """See `Content.duplicate`."""
         return GzipContent(self.handle.duplicate(), self._size, self._length)
-
-    def close(self) -> None:
-        """See `Content.close`."""
-        self.handle.close()
 
     def _rewind(self) -> None:
         self._chunks = unpack(self.handle.read, self._size)
@@ -210,7 +206,7 @@ class ContentOpener:
         try:
             if not path.endswith(GZIP):
                 handle.read(1, 0)  # on a failing disk a file may open and not be readable
-                return PlainContent(handle), status
+                return Content(handle), status
             check = self._check(path, handle, status)
         except OSError:
             handle.close()

@@ -7,7 +7,8 @@ resumed only if all three match.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from secrets import token_hex
 from typing import Literal, NamedTuple
@@ -100,6 +101,10 @@ class FilePosition:
     def fits(self, edges: ContentEdges | None) -> bool:
         """Whether these edges (None: the file is too short) are those of the bytes that were read before the offset."""
         return self.offset == 0 or (edges is not None and edges.mark() == self.mark)
+
+    def moved_to(self, status: os.stat_result) -> FilePosition:
+        """The same position in a file with another identity."""
+        return replace(self, dev=status.st_dev, ino=status.st_ino)
 
     def dump(self) -> str:
         """The position as a cursor."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from glob import has_magic
 
 from ragwatch.sources.tail.closed import ClosedFiles, UnopenedFiles
-from ragwatch.sources.tail.content import Content, continues, edges_at
+from ragwatch.sources.tail.content import Content, OpenedFile, continues, edges_at
 from ragwatch.sources.tail.copies import CopyDetector
 from ragwatch.sources.tail.directories import DirectoryListing, DirectoryWatch, list_directory
 from ragwatch.sources.tail.disk import (
@@ -26,7 +26,6 @@ from ragwatch.sources.tail.disk import (
 from ragwatch.sources.tail.file_table import FileTable, FollowPlan
 from ragwatch.sources.tail.first_scan import STARTED, FirstScan, history_end, load
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition
-from ragwatch.sources.tail.rotation import OpenedFile
 from ragwatch.sources.tail.search import LostFileSearch
 
 
