@@ -12,7 +12,8 @@ from ragwatch.formats.record import Line
 from ragwatch.ports import Batch, Rejection
 from ragwatch.sources.tail.descriptors import DescriptorBudget
 from ragwatch.sources.tail.first_scan import STARTED
-from ragwatch.sources.tail.source import Options, TailSource
+from ragwatch.sources.tail.options import Options
+from ragwatch.sources.tail.source import TailSource
 
 
 class Reader:

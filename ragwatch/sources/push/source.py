@@ -31,9 +31,6 @@ _Size = Annotated[int, BeforeValidator(size_bytes)]
 class Options(RecordOptions):
     """Options of a source of kind `push`."""
 
-    name: str = Field(
-        min_length=1, description="Name of the source: the label `source`, and part of every sample's key."
-    )
     max_body_bytes: _Size = Field(8 << 20, gt=0, description="Largest body, as sent and after decompression; else 413.")
     queue_bytes: _Size = Field(
         16 << 20, gt=0, description="Bytes of bodies that are received or wait to be stored; above that 429."

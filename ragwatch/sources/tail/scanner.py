@@ -23,9 +23,10 @@ from ragwatch.sources.tail.disk import (
     origins_of_rotations,
     rotated_name,
 )
-from ragwatch.sources.tail.file_table import FileTable, FollowPlan
+from ragwatch.sources.tail.file_table import FileTable
 from ragwatch.sources.tail.first_scan import STARTED, FirstScan, history_end, load
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition
+from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.search import LostFileSearch
 
 
@@ -33,7 +34,7 @@ class FileScanner:
     """Scans the directories of one source at intervals and updates its file table.
 
     Args:
-        plan: What to follow.
+        options: What to follow.
         clock: Monotonic seconds.
         table: The files.
         search: Finds files that were moved.
@@ -44,8 +45,8 @@ class FileScanner:
         missing: Watched directories that do not exist, and what to do.
     """
 
-    def __init__(self, plan: FollowPlan, clock: Callable[[], float], table: FileTable, search: LostFileSearch) -> None:
-        self._plan = plan
+    def __init__(self, options: Options, clock: Callable[[], float], table: FileTable, search: LostFileSearch) -> None:
+        self._options = options
         self._clock = clock
         self._table = table
         self._search = search
@@ -55,7 +56,7 @@ class FileScanner:
         self._unseen_since: dict[str, int] = {}
         self._originals: dict[FileIdentity, tuple[FileIdentity, int]] = {}
         self._scanned_at: float | None = None
-        self._skip_existing = plan.skip_existing
+        self._skip_existing = options.skips_existing
         self.skipped: set[str] = set()
         self.first_scan: FirstScan | None = None
         self.missing: dict[str, str] = {}
@@ -66,7 +67,7 @@ class FileScanner:
         Raises:
             SourceError: A cursor is not valid.
         """
-        self._skip_existing = self._plan.skip_existing and STARTED not in cursors
+        self._skip_existing = self._options.skips_existing and STARTED not in cursors
         self.first_scan = load(cursors[STARTED]) if STARTED in cursors else None
         self._table.restore({stream: cursor for stream, cursor in cursors.items() if stream != STARTED})
 
@@ -74,11 +75,11 @@ class FileScanner:
         """Scan, if it is time: follow new files, detect rotated ones, forget deleted ones."""
         now = self._clock()
         first = self._scanned_at is None
-        if self._scanned_at is not None and now - self._scanned_at < self._plan.scan_seconds:
+        if self._scanned_at is not None and now - self._scanned_at < self._options.scan_seconds:
             return
         table, search = self._table, self._search
-        matched, self.skipped, unreadable = discover(self._plan.patterns)
-        self.missing = missing_directories(self._plan.patterns, table.positions(), matched)
+        matched, self.skipped, unreadable = discover(self._options.patterns)
+        self.missing = missing_directories(self._options.patterns, table.positions(), matched)
         begins, self.first_scan = self.first_scan is None, self.first_scan or self._scan_history(matched)
         table.begin_scan(now, matched, unreadable, self.first_scan.since_ns)
         unseen_since = table.unseen_since_by_path()
@@ -114,7 +115,7 @@ class FileScanner:
         """The end of what was written before the first scan, by the files' own times."""
         directories = {os.path.dirname(path) for path in self._real_paths(matched.values())}  # noqa: PTH120 - strings
         directories.update(
-            os.path.realpath(directory) for pattern in self._plan.patterns for directory in directories_of(pattern)
+            os.path.realpath(directory) for pattern in self._options.patterns for directory in directories_of(pattern)
         )
         return FirstScan(history_end(directories))
 
@@ -125,7 +126,7 @@ class FileScanner:
         """
         changed = [
             pattern
-            for pattern in self._plan.patterns
+            for pattern in self._options.patterns
             if has_magic(pattern) and any(self._directories.changed(path, now) for path in directories_of(pattern))
         ]
         rotated = {os.path.realpath(path) for pattern in changed for path in origins_of_rotations(pattern)}
@@ -136,7 +137,7 @@ class FileScanner:
     def _real_paths(self, files: Iterable[MatchedFile]) -> set[str]:
         """Real paths of these files, and of patterns without wildcards."""
         paths = {path for match in files for path in match.paths}
-        paths.update(pattern for pattern in self._plan.patterns if not has_magic(pattern))
+        paths.update(pattern for pattern in self._options.patterns if not has_magic(pattern))
         return {os.path.realpath(path) for path in paths}
 
     def _follow_if_due(self, identity: FileIdentity) -> bool:

@@ -20,20 +20,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Annotated, Literal
-
-from pydantic import BeforeValidator, Field
 
 from ragwatch.core.snapshot import Lag
-from ragwatch.core.units import size_bytes
 from ragwatch.errors import SourceError
 from ragwatch.ports import Batch
-from ragwatch.sources.record_options import LineOptions
 from ragwatch.sources.tail.descriptors import SHARED_BUDGET, DescriptorBudget, FileGoneError, FileHandle
-from ragwatch.sources.tail.file_table import FileTable, FollowPlan
+from ragwatch.sources.tail.file_table import FileTable
+from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.reader import FollowedFile, ReadStep
-from ragwatch.sources.tail.records import ReadLimits
 from ragwatch.sources.tail.replaced import ReplacedFiles
 from ragwatch.sources.tail.scanner import FileScanner
 from ragwatch.sources.tail.search import LostFileSearch
@@ -42,52 +36,6 @@ DELETED_REASON = (
     "deleted, but still written to: a restart of ragwatch loses what is written meanwhile; "
     "let the writer open its log again (lsof +L1 names it)"
 )
-_Size = Annotated[int, BeforeValidator(size_bytes)]
-
-
-class Options(LineOptions):
-    """Options of a source of kind `tail`."""
-
-    name: str = Field(
-        min_length=1, description="Name of the source: the label `source`, and part of every sample's key."
-    )
-    path: str | list[str] = Field(
-        min_length=1, description="File or files to follow; `*`, `?`, `[..]` and `**` match names."
-    )
-    framing: Literal["auto", "plain", "cri", "docker"] = Field(
-        "auto", description="What a container runtime wraps around each record; `auto` detects it for each file."
-    )
-    documents: bool = Field(
-        default=False,
-        description="Read a file that is one JSON document over several lines whole, once it is complete; "
-        "`run --once` and `check` always do.",
-    )
-    start: Literal["beginning", "end"] = Field(
-        "end", description="Where to start in files that exist at the very first start. Later files are read whole."
-    )
-    max_line_bytes: _Size = Field(
-        4 << 20, gt=0, description="A longer record is skipped and counted as `line_too_long`."
-    )
-    read_bytes: _Size = Field(4 << 20, gt=0, description="Bytes read and stored at once.")
-    rotate_wait_seconds: float = Field(
-        5.0, ge=0, description="How long a file that was renamed or deleted is still read after it last grew."
-    )
-    scan_seconds: float = Field(
-        1.0, ge=0, description="How often directories are scanned. Open files are checked on every poll."
-    )
-
-    @property
-    def patterns(self) -> tuple[str, ...]:
-        """All paths and globs."""
-        return (self.path,) if isinstance(self.path, str) else tuple(self.path)
-
-
-@dataclass(frozen=True, slots=True)
-class _FileStep:
-    """A file, and the step that was read of it."""
-
-    file: FollowedFile
-    step: ReadStep
 
 
 class TailSource:
@@ -107,27 +55,13 @@ class TailSource:
     ) -> None:
         self.name = options.name
         self._clock = clock
-        plan = FollowPlan(
-            patterns=options.patterns,
-            skip_existing=options.start == "end",
-            limits=ReadLimits(
-                block=options.read_bytes,
-                line=options.max_line_bytes,
-                framing=options.framing,
-                documents=options.documents,
-                whole=options.records is not None,
-                encoding=options.encoding,
-            ),
-            scan_seconds=options.scan_seconds,
-            rotate_wait_seconds=options.rotate_wait_seconds,
-        )
         self._rotate_wait_seconds = options.rotate_wait_seconds
-        self._files = FileTable(plan, clock, descriptors)
+        self._files = FileTable(options, clock, descriptors)
         self._search = LostFileSearch(self._files)
-        self._scanner = FileScanner(plan, clock, self._files, self._search)
+        self._scanner = FileScanner(options, clock, self._files, self._search)
         self._replaced = ReplacedFiles(self._files, self._search, options.rotate_wait_seconds)
         self._turn = 0
-        self._pending: _FileStep | Batch | None = None
+        self._pending: ReadStep | Batch | None = None
 
     @property
     def skipped(self) -> frozenset[str]:
@@ -177,7 +111,7 @@ class TailSource:
         if isinstance(pending, Batch):
             self._files.commit_update()
             return
-        for stream in pending.file.accept(pending.step):
+        for stream in pending.file.accept(pending):
             self._files.delete_cursor(stream, pending.file.path)
 
     def lag(self) -> Lag:
@@ -214,7 +148,7 @@ class TailSource:
         for followed in self._files.active:
             followed.close()
 
-    def _next(self) -> _FileStep | Batch | None:
+    def _next(self) -> ReadStep | Batch | None:
         """The next cursor update or, when there is none, the next step of a file."""
         self._scanner.scan()
         if (update := self._files.next_update()) is not None:
@@ -229,7 +163,7 @@ class TailSource:
                     return update
                 if step is not None:
                     self._turn += index + 1
-                    return _FileStep(file, step)
+                    return step
         return None
 
     def _step(self, followed: FollowedFile) -> ReadStep | None:
@@ -264,8 +198,8 @@ class TailSource:
             self._search.forget_finished(followed)
 
 
-def _batch_of(pending: _FileStep | Batch) -> Batch:
-    return pending if isinstance(pending, Batch) else pending.step.batch
+def _batch_of(pending: ReadStep | Batch) -> Batch:
+    return pending if isinstance(pending, Batch) else pending.batch
 
 
 def build(options: Options) -> TailSource:

@@ -10,7 +10,8 @@ from support.tail_reader import Reader, append, copytruncate, lines_of
 
 from ragwatch.core.snapshot import Lag
 from ragwatch.errors import SourceError
-from ragwatch.sources.tail.source import Options, TailSource, build
+from ragwatch.sources.tail.options import Options
+from ragwatch.sources.tail.source import TailSource, build
 
 
 def test_files_take_turns(tmp_path: Path) -> None:
