@@ -89,11 +89,7 @@ def checked_url(url: str) -> str:
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """Return the addresses of a host, in the system's order of preference.
-
-    Raises:
-        OSError: There are none.
-    """
+    """Return the addresses of a host, in the system's order of preference. Raises OSError: there are none."""
     try:
         rows = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # a label that is empty or too long

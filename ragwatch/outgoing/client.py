@@ -33,14 +33,9 @@ def async_client(
     limits: httpx.Limits | None = None,
     **options: Any,
 ) -> httpx.AsyncClient:
-    """Return an asynchronous client.
+    """Return an asynchronous client of `httpx`, or of the copy of it that an SDK brings.
 
-    Args:
-        library: `httpx`, or the copy of it that an SDK brings.
-        verify: A context of TLS, or whether certificates are verified.
-        guard: What is checked of requests; by default addresses alone.
-        limits: Limits on connections.
-        options: Further options of the library.
+    `guard` checks requests, by default their addresses alone; `options` are further ones of the library.
     """
     transport = _async_transport(library)(guard or Guard(library), verify, limits or library.Limits())
     client: httpx.AsyncClient = library.AsyncClient(
@@ -50,13 +45,7 @@ def async_client(
 
 
 def judge_client(library: ModuleType, *, unbounded_suffix: str | None = None, **options: Any) -> Any:
-    """Return an asynchronous client for an LLM: it uses the proxies of the environment, and bounds replies.
-
-    Args:
-        library: As for `async_client`.
-        unbounded_suffix: See `Guard`.
-        options: As for `async_client`.
-    """
+    """Return an asynchronous client for an LLM: it uses the proxies of the environment, and bounds replies."""
     return async_client(library, guard=Guard(library, proxies(), MAX_REPLY_BYTES, unbounded_suffix), **options)
 
 

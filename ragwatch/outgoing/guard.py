@@ -31,8 +31,6 @@ class Guard:
     """Checks the requests of one client.
 
     Attributes:
-        library: Whose requests they are.
-        environment: The proxies.
         max_bytes: Most bytes of a reply, as sent and unpacked; None where whoever reads it bounds it.
         unbounded_suffix: End of the paths whose replies are streams, which whoever reads them bounds.
     """

@@ -125,12 +125,7 @@ class HttpProbe(QueryRunner):
 
 
 def build(options: Options, *, name: str, mark: Callable[[], str] | None = None) -> HttpProbe:
-    """Build the probe.
-
-    Args:
-        options: Options of the retriever.
-        name: Name of the suite.
-        mark: Returns the mark that requests carry (see `core.canary.mark`); the name if left out.
+    """Build the probe of a suite, whose requests carry a mark (see `core.canary.mark`): its name by default.
 
     Raises:
         ConfigError: A `ca_file` cannot be read.

@@ -21,8 +21,6 @@ class QueryRunner:
 
     Args:
         options: Its `concurrency` limits concurrent queries.
-        exchanges: HTTP clients that `close` closes.
-        name: Configured name.
     """
 
     def __init__(self, options: RetrieverOptions, exchanges: Sequence[HttpExchange], *, name: str) -> None:

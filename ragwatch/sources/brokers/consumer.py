@@ -41,7 +41,6 @@ class Delivery:
         number: How people find it: see the kind.
         value: The record; None if the message has none.
         before: How often it was delivered before, and not stored.
-        handle: What the client needs to acknowledge it.
         at: When it was written, as seconds since the epoch; None if unknown.
     """
 
@@ -60,14 +59,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Records of one stream.
-
-    Attributes:
-        stream: Identity of the stream in its source.
-        name: Display name of the stream.
-        cursor: Resumes after the records.
-        deliveries: The records, in order.
-    """
+    """Records of one stream."""
 
     stream: str
     name: str
@@ -154,8 +146,6 @@ class BrokerSource:
     """See `ports.Source` and the module.
 
     Args:
-        options: What to read.
-        client: Makes the client of its broker.
         monotonic: Seconds, for waiting.
         clock: Seconds since the epoch, for ages.
     """
@@ -190,11 +180,7 @@ class BrokerSource:
         self._progress.cursors.update(cursors)
 
     def read(self) -> Batch | None:
-        """Return records that are not stored yet.
-
-        Raises:
-            SourceError: The broker cannot be reached, or refuses.
-        """
+        """Return records that are not stored yet. Raises SourceError: the broker cannot be reached, or refuses."""
         try:
             self._extend()
             if self._reading is None:

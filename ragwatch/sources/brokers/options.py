@@ -51,11 +51,7 @@ def consumer_name(given: str | None) -> str:
 
 @contextmanager
 def needed(source: str, kind: str, package: str, extra: str) -> Iterator[None]:
-    """Import the library of a kind inside.
-
-    Raises:
-        ConfigError: It is not installed.
-    """
+    """Import the library of a kind inside. Raises ConfigError: it is not installed."""
     try:
         yield
     except ImportError:

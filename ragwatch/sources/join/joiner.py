@@ -30,7 +30,6 @@ class JoinLimits(NamedTuple):
 
     Attributes:
         seconds: How long a part waits.
-        groups: Number of requests.
         size: Bytes of all parts.
     """
 
@@ -59,7 +58,6 @@ class Changes(NamedTuple):
     Attributes:
         hold: Parts that wait from now on.
         release: Groups whose parts were stored before and wait no longer.
-        outcomes: Number of parts by outcome.
     """
 
     hold: tuple[Part, ...]
@@ -97,7 +95,6 @@ class Joiner:
         by: Extracts the id of a record.
         whole: Decides whether a request is complete.
         read: Reads a record as a sample, although it may lack parts; None if it cannot.
-        limits: Limits of what waits.
         stream: How answers in pieces are joined; None for whole ones.
     """
 
@@ -141,11 +138,7 @@ class Joiner:
     def add(self, source: str, record: Record, now: float, at: float) -> bytes | None:
         """Take one record. Returns the joined record as JSON if it completes a request.
 
-        Args:
-            source: Name of its source.
-            record: The record.
-            now: Monotonic seconds, by which waiting is measured.
-            at: Seconds since the epoch, which are stored with it.
+        Waiting is measured by `now`, in monotonic seconds; `at` is stored with it, in seconds since the epoch.
 
         Raises:
             FormatError: It has no id, or cannot be joined.

@@ -46,7 +46,6 @@ class RecordPart(NamedTuple):
 
     Attributes:
         place: Position of its source in the option `of`.
-        text: The record as JSON.
     """
 
     place: int
@@ -179,11 +178,7 @@ def _copy(value: dict[str, object], depth: int) -> dict[str, object]:
 
 
 def json_of(record: Mapping[str, object]) -> bytes:
-    """Encode a record.
-
-    Raises:
-        FormatError: too_deep: encoders have a lower limit than decoders.
-    """
+    """Encode a record. Raises FormatError: too_deep: encoders have a lower limit than decoders."""
     try:
         return orjson.dumps(record)
     except (orjson.JSONEncodeError, RecursionError) as error:

@@ -27,12 +27,7 @@ class OtlpHandler:
     """Decodes requests, queues their spans, and answers when these are stored.
 
     Args:
-        queue: Where spans wait to be stored.
-        budget: Bytes of bodies that are received.
-        max_body_bytes: Largest request, as sent and after decompression.
-        kept: See `pieces_of`.
         logs: Whether requests hold log records, of which the events of generations are taken, instead of spans.
-        deadline_seconds: How long a client waits.
     """
 
     def __init__(

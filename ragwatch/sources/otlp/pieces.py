@@ -21,10 +21,7 @@ class Piece(NamedTuple):
     """Spans of one trace that arrived together.
 
     Attributes:
-        trace_id: The trace.
-        span_ids: Its spans.
         roots: Those of them that are local roots.
-        payload: The spans as bytes.
         times: How many spans of the request have times in another unit or none; only in its first piece.
     """
 
@@ -64,11 +61,8 @@ def piece_of(trace_id: str, spans: list[Span]) -> Piece:
 def pieces_of(spans: Iterable[Span], kept: frozenset[str] = frozenset()) -> list[Piece]:
     """Return spans by trace, without those that ragwatch itself has sent.
 
-    Of spans that have nothing to do with generation only the attributes in `kept` are stored.
-
-    Args:
-        spans: The spans of one request.
-        kept: Attributes of any span that become fields of a record.
+    Of spans that have nothing to do with generation only the attributes in `kept` are stored: those that become fields
+    of a record.
     """
     by_trace: dict[str, list[Span]] = {}
     for span in spans:
@@ -85,11 +79,7 @@ def pieces_of(spans: Iterable[Span], kept: frozenset[str] = frozenset()) -> list
 
 
 def restored(part: Part) -> Piece:
-    """Return the piece that a part holds.
-
-    Raises:
-        ValueError: It is damaged.
-    """
+    """Return the piece that a part holds. Raises ValueError: it is damaged."""
     try:
         return piece_of(part.group, unpacked(part.payload))
     except (KeyError, TypeError, IndexError) as error:

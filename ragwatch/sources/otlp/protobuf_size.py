@@ -45,11 +45,7 @@ class _Walk:
         self._spans_left = MAX_SPANS
 
     def messages(self, at: int, end: int, kind: Descriptor, depth: int) -> None:
-        """Count the messages in the one from `at` to `end`.
-
-        Raises:
-            RefusedError: 413: there are too many.
-        """
+        """Count the messages in the one from `at` to `end`. Raises RefusedError: 413: there are too many."""
         body, kinds = self._body, _kinds(kind)
         while at < end:
             tag, at = _varint(body, at)

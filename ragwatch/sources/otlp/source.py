@@ -56,12 +56,10 @@ class OtlpSource:
     """Receives spans and delivers records in the canonical format. See `ports.Source`, `ports.capabilities`.
 
     Args:
-        options: How to receive and what to assemble.
         clock: Monotonic seconds: for how long traces wait.
         dates: Seconds since the epoch: when stored spans arrived.
 
     Attributes:
-        wake: Set when a request has arrived.
         handlers: The handlers of `POST /v1/traces` and `POST /v1/logs`, and of the same requests over gRPC.
         recognises_resent: True: a client sends its spans again if it gets no reply.
     """
@@ -122,11 +120,7 @@ class OtlpSource:
         return self._pending[0]
 
     def commit(self, batch: Batch) -> None:
-        """The batch is stored: answer the clients.
-
-        Raises:
-            ValueError: It is not the batch that was read last.
-        """
+        """The batch is stored: answer the clients. Raises ValueError: it is not the batch that was read last."""
         if self._pending is None or self._pending[0] is not batch:
             raise ValueError("only the batch that was read last can be committed")
         answer((queued, None) for queued in self._pending[1])

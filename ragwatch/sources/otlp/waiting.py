@@ -27,9 +27,6 @@ class Waiting:
     """A trace that waits for more spans.
 
     Attributes:
-        trace_id: The trace.
-        pieces: What has arrived.
-        span_ids: Spans that have arrived.
         roots: Those of them that are local roots.
         root_at: When the first of those has arrived, in monotonic seconds; None before.
         size: Memory of all pieces, in bytes.

@@ -49,10 +49,7 @@ class PushHandler:
     """Reads requests, queues their records, and answers when these are stored.
 
     Args:
-        queue: Where records wait to be stored.
         budget: Bytes of all requests together.
-        max_body_bytes: Largest body, as sent and unpacked.
-        deadline_seconds: How long a client waits.
     """
 
     def __init__(

@@ -41,10 +41,6 @@ def records_of(body: bytes, *, lines: bool) -> Sequence[Line]:
     >>> records_of(b'[{"question": "How long did the water of the old river turn the stone?"}]', lines=False)
     [{'question': 'How long did the water of the old river turn the stone?'}]
 
-    Args:
-        body: Unpacked.
-        lines: Whether it is JSONL.
-
     Raises:
         RefusedError: 400: nothing can be read; 413: there are too many records.
     """
@@ -181,11 +177,7 @@ def as_feedback(record: Line) -> Line:
 
 
 class ContentHashes(Sequence[int]):
-    """A hash of the content of each record, made when it is asked for: few records have no id.
-
-    Args:
-        records: The records.
-    """
+    """A hash of the content of each record, made when it is asked for: few records have no id."""
 
     def __init__(self, records: Sequence[Line]) -> None:
         self._records = records

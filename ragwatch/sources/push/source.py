@@ -50,7 +50,6 @@ class PushSource:
     """Receives records over HTTP; see `ports.Source` and `ports.capabilities.ReceivesRequests`.
 
     Args:
-        options: Limits.
         deadline_seconds: How long a client waits until its records are stored.
     """
 

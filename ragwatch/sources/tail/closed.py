@@ -13,11 +13,7 @@ from ragwatch.sources.tail.reader import FollowedFile
 
 
 class ClosedFiles:
-    """Finds closed files again. An open file does not depend on its path; a closed one is reopened by it.
-
-    Args:
-        table: The files.
-    """
+    """Finds closed files again. An open file does not depend on its path; a closed one is reopened by it."""
 
     def __init__(self, table: FileTable) -> None:
         self._table = table
@@ -69,11 +65,7 @@ class ClosedFiles:
 
 
 class UnopenedFiles:
-    """Files that a scan matched and could not open: no permission, no descriptor left, or renamed in between.
-
-    Args:
-        table: The files.
-    """
+    """Files that a scan matched and could not open: no permission, no descriptor left, or renamed in between."""
 
     def __init__(self, table: FileTable) -> None:
         self._table = table

@@ -18,10 +18,6 @@ class CopyDetector:
     Services write the same header at the top of every file, so that equal content before a position is no proof while
     the original can be read: a copy, complete or not, is a prefix of it. Where the original is gone, or was truncated
     and that is not detected yet, its copy may go on after the position: `LostFileSearch` continues there.
-
-    Args:
-        table: Known files.
-        listing: The directory that the files are in.
     """
 
     def __init__(self, table: FileTable, listing: DirectoryListing) -> None:

@@ -25,7 +25,6 @@ class DirectoryListing:
     """The entries of a directory. Symbolic links are left out: their target has its name elsewhere.
 
     Args:
-        directory: Its path.
         device: Its device; that of its nearest ancestor when it does not exist.
         paths: Path by inode.
     """
@@ -91,12 +90,7 @@ class DirectoryWatch:
         self._states: dict[str, tuple[int | None, float | None]] = {}
 
     def changed(self, directory: str, now: float) -> bool:
-        """Whether this directory may have changed since the last call for it. True on the first call.
-
-        Args:
-            directory: Its path.
-            now: Monotonic seconds.
-        """
+        """Whether this directory may have changed since the last call for it. True on the first call."""
         try:
             mtime_ns = os.stat(directory).st_mtime_ns  # noqa: PTH116 - a string stays a string
         except OSError:

@@ -109,13 +109,7 @@ def _unlistable_directory(pattern: str) -> dict[str, str]:
 def missing_directories(
     patterns: Iterable[str], positions: Iterable[FilePosition], matched: Mapping[FileIdentity, MatchedFile]
 ) -> dict[str, str]:
-    """Watched directories that do not exist or are no longer mounted, and what to do. Empty ones are not missing.
-
-    Args:
-        patterns: Paths and globs that are watched.
-        positions: Every known position in a file.
-        matched: Files that match at present.
-    """
+    """Watched directories that do not exist or are no longer mounted, and what to do. Empty ones are not missing."""
     return _absent(patterns) | _unmounted(positions, matched)
 
 
@@ -202,11 +196,7 @@ def family(path: str) -> str:
 
 
 def open_regular(path: str, ino: int | None = None) -> tuple[int, os.stat_result] | None:
-    """Open for reading; None when it is not a regular file (any more).
-
-    Args:
-        path: Path of the file.
-        ino: The inode that was at this path.
+    """Open for reading; None when it is not a regular file (any more). `ino` is the inode that was at this path.
 
     Raises:
         FileNotFoundError: The path does not exist, or another file is there by now.

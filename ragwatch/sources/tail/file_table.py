@@ -33,7 +33,6 @@ class FileTable:
         adopted: Files that were followed under another path since the last scan began.
         matched: Files that the patterns matched at the last scan.
         unreadable: Paths that match but cannot be read at present, and why.
-        opener: Opens files.
         since_ns: File time from which on files are new.
         scanned_at: Monotonic seconds of the last scan. Files of one scan are ordered by their own times.
     """

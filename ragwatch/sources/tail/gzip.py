@@ -33,11 +33,7 @@ Flaw = Literal["gz_truncated", "gz_damaged", "gz_bomb"]
 
 
 class GzipRefusedError(OSError):
-    """A compressed file cannot, or should not, be read.
-
-    Attributes:
-        flaw: The reason that is counted.
-    """
+    """A compressed file cannot, or should not, be read."""
 
     def __init__(self, flaw: Flaw, why: str) -> None:
         super().__init__(why)
@@ -46,10 +42,6 @@ class GzipRefusedError(OSError):
 
 def unpack(read: Callable[[int, int], bytes], end: int) -> Iterator[bytes]:
     """Decompress the first `end` bytes, all members, in chunks of at most 1 MiB.
-
-    Args:
-        read: Reads a number of bytes from an offset on.
-        end: Compressed bytes.
 
     Raises:
         GzipRefusedError: The data ends early, is damaged, or is far larger than expected. Chunks that were yielded
@@ -94,9 +86,7 @@ class GzipContent(Content):
     """The decompressed content of a file that was checked to be complete. A window of it is in memory.
 
     Args:
-        handle: As for `Content`.
         size: Bytes on disk.
-        length: Decompressed bytes.
     """
 
     def __init__(self, handle: FileHandle, size: int, length: int) -> None:
@@ -148,10 +138,8 @@ class _GzipCheck:
     """The result of checking a compressed file.
 
     Attributes:
-        path: Its latest path.
         state: Size and modification time (ns) when it was checked.
         since: Monotonic seconds of the check.
-        length: Decompressed bytes.
         flaw: Why it is refused, None when it is complete.
         why: The same as an error message.
         reported: Whether the flaw was counted.
@@ -170,9 +158,7 @@ class ContentOpener:
     """Opens plain and compressed files, and remembers which compressed files are refused, and why.
 
     Args:
-        clock: Monotonic seconds.
         truncated_seconds: How long a truncated file must stay unchanged before it is counted: gzip may be writing it.
-        descriptors: The budget of open files.
     """
 
     def __init__(
@@ -187,11 +173,7 @@ class ContentOpener:
         self._checks: dict[FileIdentity, _GzipCheck] = {}
 
     def open(self, path: str, ino: int | None = None) -> tuple[Content, os.stat_result] | None:
-        """Open for reading; None when it is not a regular file (any more).
-
-        Args:
-            path: Path of the file.
-            ino: The inode that was at this path.
+        """Open for reading; None when it is not a regular file (any more). `ino` is the inode that was at this path.
 
         Raises:
             FileNotFoundError: The path does not exist, or another file is there by now.

@@ -58,8 +58,6 @@ class FilePosition:
     """The position after the last committed byte of one file. Serialized as JSON, it is the cursor of a stream.
 
     Attributes:
-        dev: Device of the file.
-        ino: Its inode.
         path: Its real path when it was first followed: rotations are searched for in the same directory.
         generation: How often the file was truncated or replaced and read from its start again.
         offset: Bytes read. It is after a newline, or after a record at the file's end that had none, except when

@@ -52,7 +52,6 @@ class FollowedFile:
         options: How much is read at once, and how records are framed.
 
     Attributes:
-        path: Its path, as reported in batches.
         original_path: The path it has until it is rotated.
         rotated_since: When it was first seen to have left that path, None while it is there.
         drained_state: Size and modification time at which nothing more could be read, None when that is not known.
@@ -200,11 +199,7 @@ class FollowedFile:
         return size - offset, now - self._arrivals[0][1] if self._arrivals else 0.0
 
     def read(self, now: float) -> ReadStep | None:
-        """Read the next complete lines, None when there are none.
-
-        Raises:
-            OSError: The file cannot be read.
-        """
+        """Read the next complete lines, None when there are none. Raises OSError: the file cannot be read."""
         state = self.check(now)
         if state == self.drained_state and self._drained_for_certain:
             return None

@@ -60,14 +60,7 @@ class RecordReader:
         return self._framing not in {None, "plain"}
 
     def parse(self, block: bytes, position: FilePosition, size: int, path: str) -> RecordBlock | None:
-        """Parse the block at a position. None when more bytes are needed first.
-
-        Args:
-            block: Bytes from the position on.
-            position: Position of the block.
-            size: Bytes of the file.
-            path: Path of the file as reported in rejections.
-        """
+        """Parse the block at a position. None when more bytes are needed first."""
         encoding = self._options.encoding
         if width_of(encoding) > 1 and encoding is not None:
             return self._parse_wide(block, position, path, byte_order(block, encoding))

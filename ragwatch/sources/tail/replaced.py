@@ -19,7 +19,6 @@ class ReplacedFiles:
     """Decides from which byte files are read that took the place of other ones.
 
     Args:
-        table: The files.
         search: Finds rotations of the old files.
         wait_seconds: How long a file with only the first bytes of the old one may be a copy that is being made.
     """

@@ -33,12 +33,6 @@ from ragwatch.sources.tail.search import LostFileSearch
 class FileScanner:
     """Scans the directories of one source at intervals and updates its file table.
 
-    Args:
-        options: What to follow.
-        clock: Monotonic seconds.
-        table: The files.
-        search: Finds files that were moved.
-
     Attributes:
         skipped: Paths that match but are no regular text files.
         first_scan: The result of the first scan, None before it.

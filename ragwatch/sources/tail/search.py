@@ -36,9 +36,6 @@ class _PossibleCopy:
 class LostFileSearch:
     """Searches directories for the files of a table that were renamed, copied, compressed or deleted.
 
-    Args:
-        table: The files; it is updated with the results.
-
     Attributes:
         incomplete: Whether a known file could not be opened in the last search, or before it was renamed.
     """
@@ -118,11 +115,8 @@ class LostFileSearch:
 
         The inode of a file that is only known from a cursor may belong to another file by now. While a file that is
         being compressed still exists beside its compressed copy, only that file is read.
-
-        Args:
-            listing: Directory to search.
-            origins: Modification time (ns), by path, below which compressed files are skipped.
-            on_error: Called with path, origin and error of files that cannot be read.
+        Compressed files that are older than the modification time (ns) of their origin are skipped. `on_error` gets
+        path, origin and error of files that cannot be read.
         """
         names, tracked = set(listing.paths.values()), self._table.tracked()
         for ino, path in list(listing.paths.items()):

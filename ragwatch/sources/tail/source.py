@@ -42,7 +42,6 @@ class TailSource:
     """Reads lines of files, in batches of one file each; files take turns. See `ports.Source`.
 
     Args:
-        options: What to follow.
         clock: Monotonic seconds; only for waiting and ages, never for order or identity.
         descriptors: The budget of open files, by default the one that all sources of the process share.
     """
@@ -99,11 +98,7 @@ class TailSource:
         return None
 
     def commit(self, batch: Batch) -> None:
-        """The batch is stored: continue after it.
-
-        Raises:
-            ValueError: It is not the batch that was read last.
-        """
+        """The batch is stored: continue after it. Raises ValueError: it is not the batch that was read last."""
         pending = self._pending
         if pending is None or _batch_of(pending) is not batch:
             raise ValueError("only the batch that was read last can be committed")
