@@ -11,8 +11,8 @@ from typing import Any
 from ragwatch.formats.record import Line
 from ragwatch.ports import Batch, Rejection
 from ragwatch.sources.tail.descriptors import DescriptorBudget
-from ragwatch.sources.tail.first_scan import STARTED
 from ragwatch.sources.tail.options import Options
+from ragwatch.sources.tail.scanner import STARTED
 from ragwatch.sources.tail.source import TailSource
 
 

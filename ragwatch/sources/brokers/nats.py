@@ -9,12 +9,13 @@ import asyncio
 import json
 import math
 import ssl
-import threading
 from collections.abc import Coroutine, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from pydantic import Field, SecretStr
 
 from ragwatch.core.sample import LossReason
@@ -66,34 +67,19 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._ends = ExitStack()
+        self._portal: BlockingPortal | None = None
 
     def run(self, coroutine: Coroutine[Any, Any, Result], seconds: float) -> Result:
         """Wait for the result of a coroutine. Raises TimeoutError if it takes longer; it is cancelled."""
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
-            self._thread.start()
-        return asyncio.run_coroutine_threadsafe(asyncio.wait_for(coroutine, seconds), self._loop).result()
+        if self._portal is None:
+            self._portal = self._ends.enter_context(start_blocking_portal(name=self._name))
+        return self._portal.call(asyncio.wait_for, coroutine, seconds)
 
     def close(self) -> None:
         """Cancel what is running, and end the thread."""
-        loop, thread = self._loop, self._thread
-        self._loop = self._thread = None
-        if loop is None or thread is None:
-            return
-
-        async def cancel() -> None:
-            tasks = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-        asyncio.run_coroutine_threadsafe(cancel(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+        self._ends.close()
+        self._portal = None
 
 
 class NatsClient(Client):

@@ -23,9 +23,8 @@ from ragwatch.ports import Batch, Part, Rejection
 from ragwatch.ports.receiving import Handler
 from ragwatch.sources.otlp.handler import LOGS_METHOD, LOGS_PATH, METHOD, PATH, OtlpHandler
 from ragwatch.sources.otlp.options import Options
-from ragwatch.sources.otlp.pieces import Piece, restored
 from ragwatch.sources.otlp.resolver import Resolver
-from ragwatch.sources.otlp.waiting import Waiting, WaitingTraces
+from ragwatch.sources.otlp.waiting import Piece, Waiting, WaitingTraces, restored
 from ragwatch.sources.requests.body import ByteBudget
 from ragwatch.sources.requests.queue import Queued, RequestQueue, answer, stopping
 
