@@ -1,6 +1,6 @@
 """File table: the state of one source: which files are followed, which are read to their end, which only have cursors.
 
-The table is changed by its methods only. Every change of a stored cursor goes through its queue of updates.
+Every change of a stored cursor goes through the queue of updates.
 """
 
 from __future__ import annotations
@@ -112,10 +112,6 @@ class FileTable:
         }
         return tracked | dict.fromkeys(file.position.identity for file in (*self.active, *self.finished.values()))
 
-    def take_stored(self, identity: FileIdentity) -> tuple[str, FilePosition]:
-        """Remove and return the stored stream and position of a file."""
-        return self.stored.pop(identity)
-
     def store_without_file(self, stream: str, position: FilePosition) -> FilePosition:
         """Store a position whose file is gone, under a negative inode, which no file has."""
         if position.ino >= 0:
@@ -176,10 +172,6 @@ class FileTable:
         self.active.remove(followed)
         followed.close()
         self.finished[followed.position.identity] = followed
-
-    def forget_finished(self, followed: FollowedFile) -> None:
-        """Forget a finished file that was deleted."""
-        del self.finished[followed.position.identity]
 
     def suspend(self, followed: FollowedFile, error: OSError) -> None:
         """Close a file that cannot be read at present; a scan that can open it continues where it stopped."""

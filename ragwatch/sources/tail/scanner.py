@@ -276,7 +276,7 @@ class FileScanner:
             stream, position = table.stored[identity]
             if (position.offset or content.packed is None) and position.fits(edges_at(content, position.offset)):
                 return True
-            table.take_stored(identity)
+            table.stored.pop(identity)
             self._search.handle_deleted(stream, position)  # its inode was reused
         return identity not in table.adopted and not self._is_copy(
             OpenedFile(origin, content, FilePosition(*identity, origin))
@@ -308,14 +308,14 @@ class FileScanner:
             stream, position = table.stored[identity]
             same_path = position.path == path and content.packed is None  # compression makes a new file
             same = same_path or (position.offset > 0 and position.fits(edges_at(content, position.offset)))
-            table.take_stored(identity)  # not before the content could be read
+            table.stored.pop(identity)  # not before the content could be read
             if same:
                 return stream, position
             table.store_without_file(stream, position)  # its inode was reused; another file may have its content
         if content.packed is not None or table.replaced_at(path) is None:  # else it is compared with that file
             original = self._furthest_original(path, content)
             if original is not None:
-                stream, position = table.take_stored(original.identity)
+                stream, position = table.stored.pop(original.identity)
                 moved = replace(position, dev=identity.dev, ino=identity.ino)
                 table.move_cursor(stream, path, moved)
                 return stream, moved

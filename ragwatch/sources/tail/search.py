@@ -221,7 +221,7 @@ class LostFileSearch:
             return
         if not same and listing.device != position.dev:
             return  # its file system is not mounted
-        table.take_stored(identity)
+        table.stored.pop(identity)
         if opened is not None and same:
             path, content, status = opened
             table.adopt(OpenedFile(path, content, position.moved_to(status)), stream)
@@ -285,7 +285,7 @@ class LostFileSearch:
     def forget_finished(self, followed: FollowedFile) -> None:
         """Forget a finished file that was deleted; continue in a compressed copy that holds more."""
         position, stream = followed.position, followed.stream
-        self._table.forget_finished(followed)
+        del self._table.finished[position.identity]
         if not self._continue_in_copy(position, stream, since=position.mtime_ns) and stream is not None:
             self._table.delete_cursor(stream, followed.path)
 
