@@ -20,9 +20,8 @@ LIVE = "app.jsonl"
 
 
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
-def test_t25_a_packed_file_that_is_not_complete(tmp_path: Path, pattern: str) -> None:
+def test_t25_a_packed_file_that_is_not_complete(tmp_path: Path, path: Path, pattern: str) -> None:
     """Counted once it has not changed for a while; nothing of it is read before it is complete, then all is."""
-    path = tmp_path / LIVE
     old = lines_of("old", 400)
     append(path, *old[:100])
     reader = Reader(tmp_path / pattern, rotate_wait_seconds=5)

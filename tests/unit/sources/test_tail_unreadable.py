@@ -33,11 +33,9 @@ def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_a_file_that_cannot_be_read_holds_no_more_descriptors(tmp_path: Path, bad: set[int]) -> None:
+def test_a_file_that_cannot_be_read_holds_no_more_descriptors(path: Path, reader: Reader, bad: set[int]) -> None:
     """Each scan opens the file again and closes it when that fails; reading continues once it can be read."""
-    path = tmp_path / "app.jsonl"
     append(path, b"one")
-    reader = Reader(path)
     reader.drain()
     bad.add(path.stat().st_ino)
     append(path, b"two")
@@ -99,11 +97,9 @@ def test_a_bad_sector_after_the_first_bytes(tmp_path: Path, monkeypatch: pytest.
     assert [Path(name).name for name in reader.source.unreadable] == ["failing.jsonl"]
 
 
-def test_a_rotation_that_cannot_be_read_stops_no_other(tmp_path: Path, bad: set[int]) -> None:
+def test_a_rotation_that_cannot_be_read_stops_no_other(path: Path, reader: Reader, bad: set[int]) -> None:
     """It was renamed while ragwatch was stopped: the new log at its path is read, and the rotation once it can be."""
-    path = tmp_path / "app.jsonl"
     append(path, b"one")
-    reader = Reader(path)
     reader.drain()
     reader.stop()
     append(path, b"two")
@@ -201,11 +197,9 @@ def test_a_copy_with_a_bad_sector_stops_no_other(tmp_path: Path, scratched: set[
     assert (b"new" in reader.lines, named, descriptors() <= before) == (True, {"app.jsonl.1"}, True)
 
 
-def test_a_finished_file_with_a_bad_sector_stops_no_other(tmp_path: Path, scratched: set[int]) -> None:
+def test_a_finished_file_with_a_bad_sector_stops_no_other(path: Path, reader: Reader, scratched: set[int]) -> None:
     """A rotation that was read to its end and has grown is checked again, and compared with new files."""
-    path = tmp_path / "app.jsonl"
     append(path, *lines_of("old", 200))
-    reader = Reader(path)
     reader.drain()
     moved = rotate(path)
     append(path, b"one")
@@ -277,9 +271,8 @@ def test_a_link_to_a_name_that_is_not_utf8(tmp_path: Path) -> None:
     assert reader.settle() == [b"first"]
 
 
-def test_a_log_that_gets_a_name_that_is_not_utf8(tmp_path: Path) -> None:
+def test_a_log_that_gets_a_name_that_is_not_utf8(tmp_path: Path, path: Path) -> None:
     """It is read to its end, and named; what is written to it afterwards is read once it has a good name again."""
-    path = tmp_path / "app.jsonl"
     append(tmp_path / "other.jsonl", b"other")
     append(path, *lines_of("a", 9))
     reader = Reader(tmp_path / "*.jsonl")
