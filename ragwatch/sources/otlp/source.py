@@ -46,10 +46,6 @@ class _Draft:
     release: list[str] = field(default_factory=list)
     tallies: Counter[TallyKey] = field(default_factory=Counter)
 
-    @property
-    def is_empty(self) -> bool:
-        return not (self.requests or self.release or self.tallies)
-
 
 class OtlpSource:
     """Receives spans and delivers records in the canonical format. See `ports.Source`, `ports.capabilities`.
@@ -113,7 +109,7 @@ class OtlpSource:
             now = self._clock()
             self._receive(draft, now)
             self._complete(draft, now)
-            if draft.is_empty:
+            if not (draft.requests or draft.release or draft.tallies):
                 return None
             self._pending = (_batch_of(draft), draft.requests)
         return self._pending[0]

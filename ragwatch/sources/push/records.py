@@ -91,10 +91,6 @@ def waiting_size(records: Sequence[Line], body: bytes) -> int:
     return (decoded_size(body) if decoded else len(body)) + RECORD_BYTES * len(records)
 
 
-def _has_nul(text: bytes) -> bool:
-    return b"\\" in text and b"\\u0000" in text  # the first search is much faster, and often enough
-
-
 def _is_one(text: bytes) -> bool:
     """Whether a text with several lines is one JSON value, and not JSONL."""
     if is_too_large(text):
@@ -116,7 +112,8 @@ def _elements(text: bytes) -> list[Line]:
     """
     if is_too_large(text):
         raise _too_large()
-    keep = objects_size(text) <= KEPT_DECODED * len(text) and not _has_nul(text)
+    has_nul = b"\\" in text and b"\\u0000" in text  # the first search is much faster, and often enough
+    keep = objects_size(text) <= KEPT_DECODED * len(text) and not has_nul
     try:
         elements = orjson.loads(text)
         if len(elements) > MAX_RECORDS:

@@ -64,10 +64,10 @@ def edges_at(content: Content, offset: int) -> ContentEdges | None:
 def continues(content: Content, position: FilePosition) -> bool:
     """Whether reading can continue at a position in the content of another file, because that is a copy.
 
-    Proof is equal content before the position, if that is long enough to be distinctive or is the whole file.
+    Proof is equal content before the position, if that is the whole file or long enough: six bytes of JSON are none.
     """
     whole = position.offset > 0 and position.offset == content.state()[0]
-    return (position.is_distinctive or whole) and position.fits(edges_at(content, position.offset))
+    return (position.offset >= TAIL or whole) and position.fits(edges_at(content, position.offset))
 
 
 def end_of_last_line(content: Content, size: int) -> int:

@@ -110,13 +110,8 @@ def missing_directories(
     patterns: Iterable[str], positions: Iterable[FilePosition], matched: Mapping[FileIdentity, MatchedFile]
 ) -> dict[str, str]:
     """Watched directories that do not exist or are no longer mounted, and what to do. Empty ones are not missing."""
-    return _absent(patterns) | _unmounted(positions, matched)
-
-
-def _absent(patterns: Iterable[str]) -> dict[str, str]:
-    """For each pattern the directory above its first wildcard, if it does not exist."""
     absent: dict[str, str] = {}
-    for pattern in patterns:
+    for pattern in patterns:  # the directory above its first wildcard
         directory = os.path.dirname(pattern)  # noqa: PTH120 - a string stays a string
         while glob.has_magic(directory):
             directory = os.path.dirname(directory)  # noqa: PTH120 - the same
@@ -126,7 +121,7 @@ def _absent(patterns: Iterable[str]) -> dict[str, str]:
             absent[directory] = GONE
         except OSError:
             continue  # it exists and cannot be accessed: that is reported as unreadable
-    return absent
+    return absent | _unmounted(positions, matched)
 
 
 def _unmounted(positions: Iterable[FilePosition], matched: Mapping[FileIdentity, MatchedFile]) -> dict[str, str]:

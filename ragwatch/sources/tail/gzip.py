@@ -62,7 +62,10 @@ def unpack(read: Callable[[int, int], bytes], end: int) -> Iterator[bytes]:
                 return  # trailing garbage is ignored, as gzip does
             decompressor = zlib.decompressobj(wbits=_GZIP)
         ended = not data
-        chunk = _next_chunk(decompressor, data)
+        try:
+            chunk = decompressor.decompress(data, CHUNK_BYTES)
+        except zlib.error as error:
+            raise GzipRefusedError("gz_damaged", str(error)) from error
         out += len(chunk)
         if out > MAX_UNPACKED_BYTES or out > max(MIN_BOMB_BYTES, MAX_RATIO * at):
             raise GzipRefusedError("gz_bomb", f"more than {out} bytes in {at}")
@@ -72,14 +75,6 @@ def unpack(read: Callable[[int, int], bytes], end: int) -> Iterator[bytes]:
             raise GzipRefusedError("gz_truncated", f"ends within its compressed data, after {end} bytes")
         data = decompressor.unused_data if decompressor.eof else decompressor.unconsumed_tail
         decompressor = None if decompressor.eof else decompressor
-
-
-def _next_chunk(decompressor: Any, data: bytes) -> bytes:  # noqa: ANN401 - zlib does not export the type
-    try:
-        chunk: bytes = decompressor.decompress(data, CHUNK_BYTES)
-    except zlib.error as error:
-        raise GzipRefusedError("gz_damaged", str(error)) from error
-    return chunk
 
 
 class GzipContent(Content):

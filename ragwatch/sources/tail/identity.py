@@ -91,11 +91,6 @@ class FilePosition:
         """1-based number of the line at the offset, 0 when unknown."""
         return 0 if self.line is None else self.line + 1
 
-    @property
-    def is_distinctive(self) -> bool:
-        """Whether enough was read that equal content under another inode proves a copy. Six bytes of JSON do not."""
-        return self.offset >= TAIL
-
     def fits(self, edges: ContentEdges | None) -> bool:
         """Whether these edges (None: the file is too short) are those of the bytes that were read before the offset."""
         return self.offset == 0 or (edges is not None and edges.mark() == self.mark)

@@ -28,10 +28,6 @@ class ReplacedFiles:
         self._search = search
         self._wait_seconds = wait_seconds
 
-    def is_compared(self, old: FollowedFile) -> bool:
-        """Whether this file has to stay open, because a file in its place has yet to be compared with it."""
-        return any(followed.replaced is old for followed in self._table.active)
-
     def begin(self, new: FollowedFile, now: float) -> bool:
         """Move to the byte from which a file is read. False while that is not known.
 

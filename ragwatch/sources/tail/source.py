@@ -24,7 +24,7 @@ from contextlib import suppress
 from ragwatch.core.snapshot import Lag
 from ragwatch.errors import SourceError
 from ragwatch.ports import Batch
-from ragwatch.sources.tail.descriptors import SHARED_BUDGET, DescriptorBudget, FileGoneError, FileHandle
+from ragwatch.sources.tail.descriptors import SHARED_BUDGET, DescriptorBudget, FileGoneError
 from ragwatch.sources.tail.file_table import FileTable
 from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.reader import FollowedFile, ReadStep
@@ -119,24 +119,17 @@ class TailSource:
             with suppress(OSError):  # the next read raises it again
                 unread, seconds = followed.unread(now)
                 size, age = size + unread, max(age, seconds)
-        missing = self._scanner.missing
+        missing, active = self._scanner.missing, self._files.active
+        lost_at_restart = [f"{file.original_path} (deleted)" for file in active if file.written_after_deletion]
         unknown = not self._files.active and (self._files.unreadable or missing or not self._scanner.scanned)
         return Lag(
             size,
             None if unknown else age,
-            self.unreadable | missing | self._written_after_deletion(),
+            self.unreadable | missing | dict.fromkeys(lost_at_restart, DELETED_REASON),
             closed=sum(file.content is not None and file.content.handle.fd is None for file in self._files.active),
             problems=tuple(f"{directory}: {why}" for directory, why in missing.items()),
             skipped=str(self._scanner.first_scan or ""),
         )
-
-    def _written_after_deletion(self) -> dict[str, str]:
-        """Deleted files whose writer still writes to them, with what that means: they are lost at a restart."""
-        return {
-            f"{followed.original_path} (deleted)": DELETED_REASON
-            for followed in self._files.active
-            if followed.written_after_deletion
-        }
 
     def close(self) -> None:
         """Close the files. What was read and not committed is read again by the next start."""
@@ -174,23 +167,19 @@ class TailSource:
                 self._search.continue_in_copies(followed)
                 step = followed.read(now)
             done = step is None and followed.idle(now, self._rotate_wait_seconds)
-            if done and not self._replaced.is_compared(followed):
+            if done and not any(other.replaced is followed for other in self._files.active):  # else it is compared
                 step = followed.reject_rest()
                 if step is None:
-                    self._finish(followed, followed.content.handle)
+                    is_deleted = followed.content.handle.is_deleted
+                    self._files.finish(followed)
+                    if is_deleted:  # it is forgotten before its inode is reused
+                        self._search.forget_finished(followed)
         except FileGoneError:
             return None  # the next scan finds it under another name, or counts what is lost
         except OSError as error:
             self._files.suspend(followed, error)
             return None
         return step
-
-    def _finish(self, followed: FollowedFile, handle: FileHandle) -> None:
-        """Close a rotated file that was read to its end. A deleted one is forgotten before its inode is reused."""
-        is_deleted = handle.is_deleted
-        self._files.finish(followed)
-        if is_deleted:
-            self._search.forget_finished(followed)
 
 
 def _batch_of(pending: ReadStep | Batch) -> Batch:
