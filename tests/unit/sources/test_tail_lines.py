@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from support.tail_reader import Reader, append, lines_of
 
-from ragwatch.sources.tail.lines import cut
-
 
 @pytest.mark.parametrize("size", [1, 10])
 def test_t10_bytes_without_a_newline_wait(path: Path, reader: Reader, size: int) -> None:
@@ -158,19 +156,6 @@ def test_numbers_and_offsets_find_the_line(path: Path) -> None:
         for line, number, (_, offset) in zip(lines, reader.numbers, reader.places, strict=True):
             assert content.startswith(line, offset)
             assert number == content.count(b"\n", 0, offset) + 1
-
-
-def test_cut_leaves_the_torn_rest() -> None:
-    """Only whole lines are used, and an unknown line number stays unknown."""
-    piece = cut(b"a\nb\nc", offset=10, line=None, limit=9)
-    assert (
-        piece.lines,
-        piece.offsets,
-        piece.numbers,
-        piece.used,
-        piece.ends,
-    ) == ([b"a", b"b"], [10, 12], [0, 0], 4, 2)
-    assert cut(b"torn", offset=0, line=0, limit=9).used == 0
 
 
 @pytest.mark.costly
