@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 
@@ -26,6 +27,7 @@ _LATE = "the spans are not stored yet: judging is behind, or the state cannot be
 _SEND_LESS = "send fewer spans at once (OTEL_BSP_MAX_EXPORT_BATCH_SIZE)"
 
 
+@dataclass(frozen=True, slots=True)
 class OtlpHandler:
     """Decodes requests, queues their spans, and answers when these are stored.
 
@@ -33,27 +35,17 @@ class OtlpHandler:
         logs: Whether requests hold log records, of which the events of generations are taken, instead of spans.
     """
 
-    def __init__(
-        self,
-        queue: RequestQueue[Piece, None],
-        budget: ByteBudget,
-        max_body_bytes: int,
-        *,
-        kept: frozenset[str] = frozenset(),
-        logs: bool = False,
-        deadline_seconds: float = DEADLINE_SECONDS,
-    ) -> None:
-        self._queue = queue
-        self._budget = budget
-        self._max_body_bytes = max_body_bytes
-        self._kept = kept
-        self._logs = logs
-        self._deadline_seconds = deadline_seconds
+    queue: RequestQueue[Piece, None]
+    budget: ByteBudget
+    max_body_bytes: int
+    kept: frozenset[str] = frozenset()
+    logs: bool = False
+    deadline_seconds: float = DEADLINE_SECONDS
 
     async def __call__(self, request: IncomingRequest) -> Reply:
         """Handle one request."""
         kind = JSON
-        body = Body(request, self._max_body_bytes, self._budget, _SEND_LESS)
+        body = Body(request, self.max_body_bytes, self.budget, _SEND_LESS)
         try:
             kind = content_type(request.headers.get("content-type", ""))
             sent = await body.read()
@@ -63,19 +55,19 @@ class OtlpHandler:
             body.free()
             if pieces:
                 size = sum(piece.size for piece in pieces)
-                await self._queue.stored(pieces, size, self._deadline_seconds, _LATE, keep=True)
+                await self.queue.stored(pieces, size, self.deadline_seconds, _LATE, keep=True)
         except RefusedError as error:
             await body.discard()
             return refused(kind, error)
         finally:
             body.free()
-        return accepted(kind, rejected, problem, logs=self._logs)
+        return accepted(kind, rejected, problem, logs=self.logs)
 
     def _decoded(self, body: Body, sent: bytes, kind: str) -> tuple[Received, list[Piece]]:
         plain = body.unpacked(sent)
         module = json_request if kind == JSON else protobuf_request
-        spans = (module.events_of if self._logs else module.spans_of)(plain)
-        pieces = pieces_of(spans.spans, self._kept)
+        spans = (module.events_of if self.logs else module.spans_of)(plain)
+        pieces = pieces_of(spans.spans, self.kept)
         if pieces and spans.times:
             pieces[0] = pieces[0]._replace(times=spans.times)
         return spans, pieces

@@ -55,6 +55,7 @@ class Outcome:
     resent: int = 0
 
 
+@dataclass(frozen=True, slots=True)
 class PushHandler:
     """Reads requests, queues their records, and answers when these are stored.
 
@@ -62,28 +63,21 @@ class PushHandler:
         budget: Bytes of all requests together.
     """
 
-    def __init__(
-        self,
-        queue: RequestQueue[Line, Outcome],
-        budget: ByteBudget,
-        max_body_bytes: int,
-        deadline_seconds: float = DEADLINE_SECONDS,
-    ) -> None:
-        self._queue = queue
-        self._budget = budget
-        self._max_body_bytes = max_body_bytes
-        self._deadline_seconds = deadline_seconds
+    queue: RequestQueue[Line, Outcome]
+    budget: ByteBudget
+    max_body_bytes: int
+    deadline_seconds: float = DEADLINE_SECONDS
 
     async def __call__(self, request: IncomingRequest) -> Reply:
         """Handle one request."""
-        body = Body(request, self._max_body_bytes, self._budget, "send fewer records")
+        body = Body(request, self.max_body_bytes, self.budget, "send fewer records")
         try:
             lines = has_lines(request.headers.get("content-type", ""))
             records, size = await self._split(body, await body.read(), lines=lines, feedback=request.path == FEEDBACK)
             body.hold(size)
             outcome = Outcome()
             if records:
-                outcome = await self._queue.stored(records, size, self._deadline_seconds, _LATE, keep=False)
+                outcome = await self.queue.stored(records, size, self.deadline_seconds, _LATE, keep=False)
         except RefusedError as error:
             reply = refused(error)
         else:
