@@ -110,6 +110,12 @@ def append(path: Path, *lines: bytes, end: bytes = b"\n") -> None:
         file.write(b"".join(line + end for line in lines))
 
 
+def rows(name: str, count: int, first: int = 0) -> list[bytes]:
+    """Records that are all different, and long enough to be told apart by their first bytes."""
+    pad = b"x" * 70
+    return [b'{"id":"%s-%d","answer":"%s"}' % (name.encode(), number, pad) for number in range(first, first + count)]
+
+
 def lines_of(name: str, count: int, first: int = 0) -> list[bytes]:
     """Records that are all different."""
     return [b'{"id":"%s-%d"}' % (name.encode(), number) for number in range(first, first + count)]

@@ -7,18 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.tail_reader import Reader, append, copytruncate, pack
+from support.tail_reader import Reader, append, copytruncate, pack, rows
 
 from ragwatch.sources.tail import content, replaced
 
 LIVE = "app.jsonl"
-PAD = b"x" * 70
 HEADER = b'{"log":"opened by the service","format":1,"note":"the same at the top of every file, and long enough"}'
-
-
-def rows(name: str, count: int, first: int = 0) -> list[bytes]:
-    """Records that are all different, and long enough to be told apart by their first bytes."""
-    return [b'{"id":"%s-%d","answer":"%s"}' % (name.encode(), number, PAD) for number in range(first, first + count)]
 
 
 def text(lines: list[bytes]) -> bytes:
