@@ -25,6 +25,15 @@ async def test_x6_metadata_addresses_are_refused_after_resolution(host: str) -> 
     assert result.failure is Failure.FORBIDDEN_ADDRESS
 
 
+@pytest.mark.parametrize(
+    "host", ["169.254.169.254", "[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]", "[fe80::a9fe:a9fe]"]
+)
+def test_x6_metadata_addresses_are_refused_as_they_are_written(host: str) -> None:
+    """An address of a metadata service is a configuration error, in IPv4, mapped to IPv6, or link-local."""
+    with pytest.raises(ValueError, match="is a metadata service"):
+        options(f"http://{host}")
+
+
 def test_a_url_that_no_client_can_use_is_a_configuration_error() -> None:
     """Octal bytes are neither an address nor a name."""
     with pytest.raises(ConfigError, match=r"url: .* is not a URL"):
