@@ -27,7 +27,8 @@ from ragwatch.formats.record import parse
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.redaction.redactor import Redactor
-from ragwatch.sources.tail.source import Options, TailSource
+from ragwatch.sources.tail.options import Options
+from ragwatch.sources.tail.source import TailSource
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

@@ -25,9 +25,9 @@ from ragwatch.formats.traces.span import unpacked
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports.receiving import IncomingRequest
 from ragwatch.redaction.redactor import Redactor
-from ragwatch.sources.otlp.pieces import pieces_of
 from ragwatch.sources.otlp.protobuf_request import spans_of
 from ragwatch.sources.otlp.source import Options, OtlpSource
+from ragwatch.sources.otlp.waiting import pieces_of
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

@@ -29,7 +29,7 @@ class SignalRow:
     warns: bool = False
     # Rise of the share of answers that have it from which on its alarm is a page; None if it never is
     rise: float | None = None
-    # Whether answers that have it score and cite otherwise, so that alerts on quality and citations would repeat its own
+    # Whether answers that have it score and cite otherwise: alerts on quality and citations would repeat its own
     explains: bool = False
     # Name of another signal whose change entails one of this; `explains` for all that explain
     follows: str = ""

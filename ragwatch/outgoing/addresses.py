@@ -6,9 +6,7 @@ metadata service hands out. Private and loopback addresses are allowed, because 
 
 from __future__ import annotations
 
-import asyncio
 import socket
-from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
 
@@ -88,26 +86,10 @@ def checked_url(url: str) -> str:
     return url
 
 
-async def resolve(host: str, port: int) -> list[str]:
-    """Return the addresses of a host, in the system's order of preference.
-
-    Raises:
-        OSError: There are none.
-    """
+def resolve(host: str, port: int) -> list[str]:
+    """Return the addresses of a host, in the system's order of preference. Raises OSError if there are none."""
     try:
-        rows = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # a label that is empty or too long
         raise OSError(f"{host!r} is not a host name") from error
-    return _distinct(rows)
-
-
-def resolve_blocking(host: str, port: int) -> list[str]:
-    """Return the addresses of a host as `resolve` does, in a thread that may wait."""
-    try:
-        return _distinct(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-    except UnicodeError as error:
-        raise OSError(f"{host!r} is not a host name") from error
-
-
-def _distinct(rows: Iterable[tuple[object, object, object, object, tuple[object, ...]]]) -> list[str]:
     return list(dict.fromkeys(str(address[0]) for *_, address in rows))

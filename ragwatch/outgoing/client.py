@@ -33,14 +33,9 @@ def async_client(
     limits: httpx.Limits | None = None,
     **options: Any,
 ) -> httpx.AsyncClient:
-    """Return an asynchronous client.
+    """Return an asynchronous client of `httpx`, or of the copy of it that an SDK brings.
 
-    Args:
-        library: `httpx`, or the copy of it that an SDK brings.
-        verify: A context of TLS, or whether certificates are verified.
-        guard: What is checked of requests; by default addresses alone.
-        limits: Limits on connections.
-        options: Further options of the library.
+    `guard` checks requests, by default their addresses alone; `options` are further ones of the library.
     """
     transport = _async_transport(library)(guard or Guard(library), verify, limits or library.Limits())
     client: httpx.AsyncClient = library.AsyncClient(
@@ -50,20 +45,31 @@ def async_client(
 
 
 def judge_client(library: ModuleType, *, unbounded_suffix: str | None = None, **options: Any) -> Any:
-    """Return an asynchronous client for an LLM: it uses the proxies of the environment, and bounds replies.
-
-    Args:
-        library: As for `async_client`.
-        unbounded_suffix: See `Guard`.
-        options: As for `async_client`.
-    """
+    """Return an asynchronous client for an LLM: it uses the proxies of the environment, and bounds replies."""
     return async_client(library, guard=Guard(library, proxies(), MAX_REPLY_BYTES, unbounded_suffix), **options)
 
 
 def blocking_client(library: ModuleType, **options: object) -> httpx.Client:
     """Return a client for a thread that may wait; it uses no proxies, and its caller bounds what it reads."""
-    transport = _blocking_transport(library)(Guard(library))
-    client: httpx.Client = library.Client(transport=transport, trust_env=False, follow_redirects=False, **options)
+    guard = Guard(library)
+    direct: httpx.BaseTransport = library.HTTPTransport(trust_env=False)
+
+    class Transport(library.BaseTransport):  # type: ignore[misc, name-defined]  # of a library that is chosen late
+        """Sends requests that a guard has checked."""
+
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            *others, last = guard.resolved_blocking(request)
+            for address in others:
+                try:
+                    return direct.handle_request(guard.at(request, address))
+                except library.ConnectError:
+                    continue
+            return direct.handle_request(guard.at(request, last))
+
+        def close(self) -> None:
+            direct.close()
+
+    client: httpx.Client = library.Client(transport=Transport(), trust_env=False, follow_redirects=False, **options)
     return client
 
 
@@ -96,28 +102,5 @@ def _async_transport(library: ModuleType) -> Callable[[Guard, Verify, httpx.Limi
         async def aclose(self) -> None:
             for transport in self._by_proxy.values():
                 await transport.aclose()
-
-    return Transport
-
-
-def _blocking_transport(library: ModuleType) -> Callable[[Guard], httpx.BaseTransport]:
-    class Transport(library.BaseTransport):  # type: ignore[misc, name-defined]  # as above
-        """Sends requests that a guard has checked."""
-
-        def __init__(self, guard: Guard) -> None:
-            self._guard = guard
-            self._direct: httpx.BaseTransport = library.HTTPTransport(trust_env=False)
-
-        def handle_request(self, request: httpx.Request) -> httpx.Response:
-            *others, last = self._guard.resolved_blocking(request)
-            for address in others:
-                try:
-                    return self._direct.handle_request(self._guard.at(request, address))
-                except library.ConnectError:
-                    continue
-            return self._direct.handle_request(self._guard.at(request, last))
-
-        def close(self) -> None:
-            self._direct.close()
 
     return Transport

@@ -10,7 +10,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from ragwatch.outgoing.addresses import forbidden, is_address, resolve, resolve_blocking
+from ragwatch.outgoing.addresses import forbidden, is_address, resolve
 from ragwatch.outgoing.proxies import NO_PROXIES, Proxies
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ class Guard:
     """Checks the requests of one client.
 
     Attributes:
-        library: Whose requests they are.
-        environment: The proxies.
         max_bytes: Most bytes of a reply, as sent and unpacked; None where whoever reads it bounds it.
         unbounded_suffix: End of the paths whose replies are streams, which whoever reads them bounds.
     """
@@ -58,7 +56,7 @@ class Guard:
         seconds = request.extensions.get("timeout", {}).get("connect")
         try:
             async with asyncio.timeout(seconds):
-                return self._checked(await resolve(host, port), host, request)
+                return self._checked(await asyncio.to_thread(resolve, host, port), host, request)
         except TimeoutError:
             raise self.library.ConnectTimeout(f"{host} was not resolved in time", request=request) from None
         except OSError as error:
@@ -68,7 +66,7 @@ class Guard:
         """The same, in a thread that may wait."""
         host, port = _place(request)
         try:
-            return self._checked(resolve_blocking(host, port), host, request)
+            return self._checked(resolve(host, port), host, request)
         except OSError as error:
             raise self.library.ConnectError(f"{host} cannot be resolved: {error}", request=request) from error
 

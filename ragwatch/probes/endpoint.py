@@ -110,7 +110,13 @@ class EndpointOptions(BaseModel):
 
     @model_validator(mode="after")
     def _check_placeholders(self) -> Self:
-        self.check_placeholders(self.allowed_placeholders, self.required_placeholders)
+        """Refuse unknown placeholders, and requests that would be the same for every query."""
+        present = placeholders(self.params) | placeholders(self.body)
+        for name in sorted(present - self.allowed_placeholders):
+            raise ValueError(f"{{{{ {name} }}}} is not known; use {_listed(self.allowed_placeholders)}")
+        if not present & self.required_placeholders:
+            required = _listed(self.required_placeholders)
+            raise ValueError(f"neither `body` nor `params` contains {required}; write it where the question goes")
         return self
 
     @model_validator(mode="after")
@@ -118,20 +124,6 @@ class EndpointOptions(BaseModel):
         if self.method == "GET" and self.body is not None:
             raise ValueError("method GET sends no body; write `params`, or method POST")
         return self
-
-    def check_placeholders(self, allowed: AbstractSet[str], required: AbstractSet[str]) -> None:
-        """Refuse unknown placeholders, and requests that would be the same for every query.
-
-        Raises:
-            ValueError: One is unknown, or none of `required` is present.
-        """
-        present = placeholders(self.params) | placeholders(self.body)
-        for name in sorted(present - allowed):
-            raise ValueError(f"{{{{ {name} }}}} is not known; use {_listed(allowed)}")
-        if not present & required:
-            raise ValueError(
-                f"neither `body` nor `params` contains {_listed(required)}; write it where the question goes"
-            )
 
 
 def _listed(names: AbstractSet[str]) -> str:

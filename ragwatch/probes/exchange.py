@@ -25,7 +25,6 @@ class HttpExchange:
     """Sends requests to one endpoint. Its client checks addresses and follows no redirects.
 
     Args:
-        endpoint: Options of the endpoint.
         mark: Returns what is sent as `X-Ragwatch-Canary`; a service that logs it keeps canaries out of its traffic.
 
     Raises:

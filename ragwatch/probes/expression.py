@@ -153,13 +153,7 @@ def _picks(step: _TreeNode) -> bool:
 
 
 def search(expression: str, reply: object, key: str, *, rows: bool = False) -> object:
-    """Return what the expression finds; None if it finds nothing.
-
-    Args:
-        expression: JMESPath.
-        reply: Decoded JSON.
-        key: Name of the expression, for errors.
-        rows: Whether it finds rows, of which null ones are kept; see `_Rows`.
+    """Return what the expression finds; None if it finds nothing. Null ones among `rows` are kept; see `_Rows`.
 
     Raises:
         ExchangeError: The expression fails on this response (`shape`); the message names `key`.
@@ -174,10 +168,8 @@ def search(expression: str, reply: object, key: str, *, rows: bool = False) -> o
 def hits_of(expression: str | Mapping[Column, str], reply: object) -> tuple[Hit, ...]:
     """Extract the passages of a response, in its order.
 
-    Args:
-        expression: One expression for a list of texts or of objects with id, text or score; or one for each of these
-            fields, which yield lists of equal length.
-        reply: Decoded JSON.
+    There is one expression for a list of texts or of objects with id, text or score; or one for each of these fields,
+    which yield lists of equal length.
 
     Raises:
         ExchangeError: They are not found (`shape`). An empty list is a valid response.
@@ -196,11 +188,7 @@ def hits_of(expression: str | Mapping[Column, str], reply: object) -> tuple[Hit,
 
 
 def text_of(expression: str, reply: object, key: str) -> str:
-    """Extract a text from a response.
-
-    Raises:
-        ExchangeError: There is none (`shape`).
-    """
+    """Extract a text from a response. Raises ExchangeError: there is none (`shape`)."""
     text = search(expression, reply, key)
     if not isinstance(text, str):
         raise shape(f"{key}: no text was found in the reply")
@@ -208,11 +196,7 @@ def text_of(expression: str, reply: object, key: str) -> str:
 
 
 def vector_of(expression: str, reply: object) -> list[float]:
-    """Extract a list of numbers from a response.
-
-    Raises:
-        ExchangeError: There is none (`shape`).
-    """
+    """Extract a list of numbers from a response. Raises ExchangeError: there is none (`shape`)."""
     vector = search(expression, reply, "vector")
     if not isinstance(vector, list) or not vector or not all(_is_number(item) for item in vector):
         raise shape("vector: no list of numbers was found in the reply")

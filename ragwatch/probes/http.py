@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from ragwatch.core.canary.definition import Retrieved
 from ragwatch.probes.endpoint import EndpointOptions, Expression, RetrieverOptions
 from ragwatch.probes.expression import hits_of, vector_of
-from ragwatch.probes.query_runner import QueryRunner, build_exchange
+from ragwatch.probes.query_runner import QueryRunner
 from ragwatch.probes.template import placeholders
-
-if TYPE_CHECKING:
-    from ragwatch.probes.exchange import HttpExchange
 
 PRESETS: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {
@@ -101,22 +98,16 @@ class Options(RetrieverOptions):
         return self
 
 
-class HttpProbe(QueryRunner):
+class HttpProbe(QueryRunner[Options]):
     """Sends queries to a retriever; implements `ports.Probe`."""
-
-    def __init__(self, options: Options, exchange: HttpExchange, embedding: HttpExchange | None, *, name: str) -> None:
-        super().__init__(options, [exchange, *([] if embedding is None else [embedding])], name=name)
-        self._options = options
-        self._exchange = exchange
-        self._embedding = embedding
 
     async def ask(self, query: str, k: int) -> Retrieved:
         """See `Probe.ask`."""
 
         async def retrieve() -> Retrieved:
             values: dict[str, object] = {"query": query, "k": k}
-            if self._embedding is not None and self._options.embed is not None:
-                reply = await self._embedding.send(values)
+            if self._other is not None and self._options.embed is not None:
+                reply = await self._other.send(values)
                 values["vector"] = vector_of(self._options.embed.vector, reply)
             hits = hits_of(self._options.contexts, await self._exchange.send(values))
             return Retrieved(hits[:k], self._options.score)
@@ -125,16 +116,5 @@ class HttpProbe(QueryRunner):
 
 
 def build(options: Options, *, name: str, mark: Callable[[], str] | None = None) -> HttpProbe:
-    """Build the probe.
-
-    Args:
-        options: Options of the retriever.
-        name: Name of the suite.
-        mark: Returns the mark that requests carry (see `core.canary.definition`); the name if left out.
-
-    Raises:
-        ConfigError: A `ca_file` cannot be read.
-    """
-    mark = mark or (lambda: name)
-    embedding = None if options.embed is None else build_exchange(options.embed, mark)
-    return HttpProbe(options, build_exchange(options, mark), embedding, name=name)
+    """Build the probe of a suite. See `QueryRunner`."""
+    return HttpProbe(options, options.embed, name=name, mark=mark)

@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
 from ragwatch.core.canary.definition import Retrieved
 from ragwatch.probes.endpoint import EndpointOptions, RetrieverOptions
 from ragwatch.probes.expression import ExchangeError
 
-if TYPE_CHECKING:
-    from ragwatch.probes.exchange import HttpExchange
+Chosen = TypeVar("Chosen", bound=RetrieverOptions)
 
 
-class QueryRunner:
+class QueryRunner(Generic[Chosen]):
     """Base class of probes.
 
     Args:
-        options: Its `concurrency` limits concurrent queries.
-        exchanges: HTTP clients that `close` closes.
-        name: Configured name.
+        options: Options of the endpoint that is asked; its `concurrency` limits concurrent queries.
+        other: Options of a second endpoint, if there is one.
+        name: Name of the suite.
+        mark: Returns the mark that requests carry (see `core.canary.mark`); by default the name.
+
+    Raises:
+        ConfigError: A `ca_file` cannot be read.
     """
 
-    def __init__(self, options: RetrieverOptions, exchanges: Sequence[HttpExchange], *, name: str) -> None:
+    def __init__(
+        self, options: Chosen, other: EndpointOptions | None, *, name: str, mark: Callable[[], str] | None
+    ) -> None:
+        from ragwatch.probes.exchange import HttpExchange  # noqa: PLC0415 - httpx is slow to import
+
+        mark = mark or (lambda: name)
         self.name = name
         self.concurrency = options.concurrency
+        self._options = options
         self._semaphore = asyncio.Semaphore(options.concurrency)
-        self._exchanges = exchanges
+        self._exchange = HttpExchange(options, mark=mark)
+        self._other = None if other is None else HttpExchange(other, mark=mark)
 
     async def timed(self, query: Callable[[], Awaitable[Retrieved]]) -> Retrieved:
         """Run a query and return its result or failure, with the time it took without waiting for the semaphore."""
@@ -43,16 +53,6 @@ class QueryRunner:
 
     async def close(self) -> None:
         """See `Probe.close`."""
-        for exchange in self._exchanges:
-            await exchange.close()
-
-
-def build_exchange(endpoint: EndpointOptions, mark: Callable[[], str]) -> HttpExchange:
-    """Build the HTTP client of an endpoint, whose requests carry a mark.
-
-    Raises:
-        ConfigError: `ca_file` cannot be read.
-    """
-    from ragwatch.probes.exchange import HttpExchange  # noqa: PLC0415 - httpx is slow to import
-
-    return HttpExchange(endpoint, mark=mark)
+        await self._exchange.close()
+        if self._other is not None:
+            await self._other.close()

@@ -6,17 +6,14 @@ An oracle run sends the expected contexts to the service: a bad answer is then a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from ragwatch.core.canary.definition import Failure, Retrieved
 from ragwatch.probes.endpoint import EndpointOptions, Expression, RetrieverOptions
 from ragwatch.probes.expression import ExchangeError, hits_of, text_of
-from ragwatch.probes.query_runner import QueryRunner, build_exchange
-
-if TYPE_CHECKING:
-    from ragwatch.probes.exchange import HttpExchange
+from ragwatch.probes.query_runner import QueryRunner
 
 
 class OracleEndpoint(EndpointOptions):
@@ -37,14 +34,8 @@ class Options(RetrieverOptions):
     )
 
 
-class RagProbe(QueryRunner):
+class RagProbe(QueryRunner[Options]):
     """Sends queries to a service; implements `ports.Oracle`."""
-
-    def __init__(self, options: Options, exchange: HttpExchange, oracle: HttpExchange | None, *, name: str) -> None:
-        super().__init__(options, [exchange, *([] if oracle is None else [oracle])], name=name)
-        self._options = options
-        self._exchange = exchange
-        self._oracle = oracle
 
     async def ask(self, query: str, k: int) -> Retrieved:
         """See `Probe.ask`. The result contains the answer too."""
@@ -60,25 +51,14 @@ class RagProbe(QueryRunner):
         """See `Oracle.ask_with`."""
 
         async def answer() -> Retrieved:
-            if self._oracle is None or self._options.oracle is None:
+            if self._other is None or self._options.oracle is None:
                 raise ExchangeError(Failure.SHAPE, "oracle: is not configured")
-            reply = await self._oracle.send({"query": query, "contexts": list(contexts)})
+            reply = await self._other.send({"query": query, "contexts": list(contexts)})
             return Retrieved(answer=text_of(self._options.oracle.answer, reply, "oracle.answer"))
 
         return await self.timed(answer)
 
 
 def build(options: Options, *, name: str, mark: Callable[[], str] | None = None) -> RagProbe:
-    """Build the probe.
-
-    Args:
-        options: Options of the retriever.
-        name: Name of the suite.
-        mark: Returns the mark that requests carry (see `core.canary.definition`); the name if left out.
-
-    Raises:
-        ConfigError: A `ca_file` cannot be read.
-    """
-    mark = mark or (lambda: name)
-    oracle = None if options.oracle is None else build_exchange(options.oracle, mark)
-    return RagProbe(options, build_exchange(options, mark), oracle, name=name)
+    """Build the probe of a suite. See `QueryRunner`."""
+    return RagProbe(options, options.oracle, name=name, mark=mark)

@@ -17,6 +17,9 @@ class RecordOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    name: str = Field(
+        min_length=1, description="Name of the source: the label `source`, and part of every sample's key."
+    )
     format: str = Field("auto", description="Format of the records; `auto` detects it from the first ones.")
     mapping: dict[str, str] = Field({}, description="Where the fields of a sample are, for the format `custom`.")
     where: str | None = Field(

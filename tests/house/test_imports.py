@@ -14,7 +14,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "anthropic": ("ragwatch.judges.claude",),
     "boto3": ("ragwatch.sources.brokers.sqs",),
     "botocore": ("ragwatch.sources.brokers.sqs",),
-    "anyio": ("ragwatch.daemon.loops", "ragwatch.web"),
+    "anyio": ("ragwatch.daemon.loops", "ragwatch.sources.brokers.nats", "ragwatch.web"),
     "apscheduler": ("ragwatch.config.crontab", "ragwatch.daemon.schedule"),
     "bcrypt": ("ragwatch.web.passwords",),
     "click": ("ragwatch.commands",),
@@ -23,7 +23,6 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "google": (
         "ragwatch.pipeline.export.messages",
         "ragwatch.sources.otlp.protobuf_request",
-        "ragwatch.sources.otlp.protobuf_size",
     ),
     "grpc": ("ragwatch.web.grpc_server",),
     "h11": ("ragwatch.web",),
@@ -45,8 +44,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "opentelemetry": (
         "ragwatch.pipeline.export.messages",
         "ragwatch.sources.otlp.protobuf_request",
-        "ragwatch.sources.otlp.protobuf_size",
-        "ragwatch.sources.otlp.reply",
+        "ragwatch.sources.otlp.handler",
     ),
     "orjson": (
         "ragwatch.commands",

@@ -6,7 +6,7 @@
 |-----------------------------------|---------------------------------------------------------------------------------|
 | POST /v1/messages                 | Anthropic Messages, without streaming                                           |
 | POST /v1/messages/count_tokens    | characters / 4                                                                  |
-| /v1/messages/batches...           | create, list, get, results, cancel                                              |
+| /v1/messages/batches...           | create, list, get, results                                                      |
 | POST /v1/chat/completions         | OpenAI chat; also what ragas asks                                               |
 | POST /v1/embeddings, GET /v1/models | what ragas and capability probes need                                         |
 | POST /control                     | a script: faults, latency, limits (see `loopback.control`); all begins anew, or |

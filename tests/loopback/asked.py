@@ -75,11 +75,6 @@ def a_request(**parts: Any) -> dict[str, Any]:
     } | parts
 
 
-def entries(*names: str, **parts: Any) -> list[Any]:
-    """Entries of a batch."""
-    return [{"custom_id": name, "params": a_request(**parts)} for name in names]
-
-
 def words_of(message: Message) -> Any:
     """The JSON that a message says."""
     return json.loads(next(block.text for block in message.content if block.type == "text"))

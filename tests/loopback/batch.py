@@ -19,25 +19,23 @@ class Batch:
     requests: list[dict[str, Any]]
     created: float
     looks: int = 0
-    canceled: bool = False
     ended: float | None = None
     results: list[dict[str, Any]] | None = None
 
     def shown(self, address: str) -> dict[str, Any]:
         """The batch as the API shows it."""
-        status = "ended" if self.ended is not None else "canceling" if self.canceled else "in_progress"
         counts = Counter(each["result"]["type"] for each in self.results or ())
         if self.results is None:
             counts["processing"] = len(self.requests)
         return {
             "id": self.id,
             "type": "message_batch",
-            "processing_status": status,
+            "processing_status": "in_progress" if self.ended is None else "ended",
             "request_counts": {name: counts[name] for name in _COUNTS},
             "created_at": rfc3339(self.created),
             "expires_at": rfc3339(self.created + timedelta(days=1).total_seconds()),
             "ended_at": None if self.ended is None else rfc3339(self.ended),
-            "cancel_initiated_at": rfc3339(self.created) if self.canceled else None,
+            "cancel_initiated_at": None,
             "archived_at": None,
             "results_url": f"{address}{PATH}/{self.id}/results" if self.ended is not None else None,
         }

@@ -48,19 +48,17 @@ def _advance(batch: Batch, world: World) -> dict[str, int]:
     batch.looks += 1
     rules = world.control.batch
     ripe = batch.looks >= rules.polls and world.now() - batch.created >= rules.seconds
-    if batch.ended is not None or not (ripe or batch.canceled):
+    if batch.ended is not None or not ripe:
         return {}
     usage: Counter[str] = Counter()
-    batch.results = [_result(each, batch, world, usage) for each in batch.requests]
+    batch.results = [_result(each, world, usage) for each in batch.requests]
     if rules.shuffled:
         random.Random(world.control.seed).shuffle(batch.results)
     batch.ended = world.now()
     return dict(usage)
 
 
-def _result(entry: Mapping[str, Any], batch: Batch, world: World, usage: Counter[str]) -> dict[str, Any]:
-    if batch.canceled:
-        return {"custom_id": entry["custom_id"], "result": {"type": "canceled"}}
+def _result(entry: Mapping[str, Any], world: World, usage: Counter[str]) -> dict[str, Any]:
     params: Any = entry.get("params")
     fault = world.script.pick(ENTRY, json.dumps(entry))
     kind = fault.kind if fault else ""
@@ -90,15 +88,6 @@ def results(name: str, world: World) -> Reply:
         return _unknown(f"{name} has no results")
     lines = "".join(json.dumps(each) + "\n" for each in batch.results)
     return Reply(lines.encode(), media="application/x-jsonl")
-
-
-def cancel(name: str, world: World, address: str) -> Reply:
-    """What has not ended ends at the next look, with nothing processed."""
-    batch = world.batches.get(name)
-    if batch is None:
-        return _unknown(name)
-    batch.canceled = batch.canceled or batch.ended is None
-    return Reply(batch.shown(address))
 
 
 def listed(query: Mapping[str, str], world: World, address: str) -> Reply:

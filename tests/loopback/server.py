@@ -26,17 +26,20 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from loopback import chat, messages
+from loopback import batches, chat, messages
+from loopback.batch import PATH as BATCHES
+from loopback.batch import rfc3339
 from loopback.control import Control
-from loopback.dispatch import limits, made
 from loopback.faults import REFUSALS, WIRES, Fault, Refusal
 from loopback.record import Entry
-from loopback.wire import HTML, Reply, refused, struck
+from loopback.wire import HTML, Reply, is_chat, refused, struck
 from loopback.world import World
 
 _NOT_ALLOWED = Refusal(401, "authentication_error", "invalid bearer token")
 _LIMITED = Refusal(429, "rate_limit_error", "This request would exceed your organization's rate limit.")
 _LIMITED_PATHS = frozenset({messages.PATH, chat.PATH})
+TOKENS = 1_000
+"""Tokens of either direction that go with each request of the limit; told, not enforced."""
 
 
 class Loopback:
@@ -117,7 +120,7 @@ class Loopback:
         if full:
             seconds = f"{max(1, -(-full // 1)):g}"
             limited = refused(_LIMITED, path)
-            return Reply(limited.payload, 429, {**limits(world, path), "retry-after": seconds}), None
+            return Reply(limited.payload, 429, {**_limits(world, path), "retry-after": seconds}), None
         fault = world.script.pick(path, raw)
         if fault:
             entry.fault = fault.kind
@@ -126,12 +129,12 @@ class Loopback:
         wait, begun = world.wait(path), world.clock()
         reply = HTML
         if not fault or fault.kind != "html":
-            reply, entry.note = made(request, world, body, fault)
+            reply, entry.note = _made(request, world, body, fault)
         # What the rule took to read counts as the model's time: a call takes as long as was drawn for it.
         await _wait(request, wait - (world.clock() - begun), fault)
         if path == messages.PATH and reply.status == 200 and reply is not HTML:
             world.cache.keep(body)
-        return replace(reply, headers={**limits(world, path), **reply.headers}), fault
+        return replace(reply, headers={**_limits(world, path), **reply.headers}), fault
 
     async def _sent(self, request: Request, reply: Reply, fault: Fault | None) -> Response:
         """The reply as it leaves, whole or not."""
@@ -163,6 +166,54 @@ class Loopback:
                 linger = struct.pack("ii", 1, 0)
                 transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
                 transport.abort()
+
+
+def _made(request: Request, world: World, body: Any, fault: Fault | None) -> tuple[Reply, str | None]:
+    """The reply to a request, and a note when the model did not understand it."""
+    path = request.url.path
+    if path == messages.PATH:
+        return messages.answer(body, world, fault)
+    if path == chat.PATH:
+        return chat.answer(body, world, fault)
+    if path == chat.RESPONSES:
+        return chat.responded(body, world, fault)
+    if path.startswith(BATCHES):
+        return _batches(request, world, body), None
+    if path == "/v1/models":
+        return chat.models(world), None
+    return (messages.counted(body) if path == "/v1/messages/count_tokens" else chat.embedded(body, world)), None
+
+
+def _batches(request: Request, world: World, body: Any) -> Reply:
+    address = f"{request.url.scheme}://{request.url.netloc}"
+    name, verb = request.path_params.get("name"), request.path_params.get("verb")
+    match request.method, name, verb:
+        case "POST", None, None:
+            return batches.create(body, world, address)
+        case "GET", None, None:
+            return batches.listed(request.query_params, world, address)
+        case "GET", str(), None:
+            return batches.look(name, world, address)
+        case "GET", str(), "results":
+            return batches.results(name, world)
+    return refused(Refusal(404, "not_found_error", "Not found"), request.url.path)
+
+
+def _limits(world: World, path: str) -> dict[str, str]:
+    """Headers that tell how much room is left."""
+    bucket = world.bucket
+    if is_chat(path):
+        return {
+            "x-ratelimit-limit-requests": str(bucket.size),
+            "x-ratelimit-remaining-requests": str(bucket.left),
+            "x-ratelimit-reset-requests": f"{bucket.full_in:.3f}s",
+        }
+    found = {"request-id": world.new_id("req")}
+    reset = rfc3339(world.now() + bucket.full_in)
+    for what, each in (("requests", 1), ("input-tokens", TOKENS), ("output-tokens", TOKENS)):
+        limit = {"limit": str(bucket.size * each), "remaining": str(bucket.left * each), "reset": reset}
+        found |= {f"anthropic-ratelimit-{what}-{name}": value for name, value in limit.items()}
+    return found
 
 
 async def _wait(request: Request, seconds: float, fault: Fault | None) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,6 @@ import confluent_kafka
 from moto.server import ThreadedMotoServer
 
 from support.brokers import BrokerProcess, nats_server, redis_server
-from support.patience import DEADLINE
 from support.ports import free_port
 from support.queues import KafkaQueue, NatsQueue, RedisQueue, SqsQueue
 
@@ -58,10 +59,17 @@ class Brokers:
     def _kafka(self) -> str:
         if given := os.environ.get("RAGWATCH_TEST_KAFKA"):
             return given
-        owner: Any = confluent_kafka.Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0})
-        self._ends.append(lambda: owner)  # it lives as long as its owner
-        brokers = owner.list_topics(timeout=DEADLINE).brokers.values()
-        return ",".join(f"{one.host}:{one.port}" for one in brokers)
+        library = ctypes.CDLL(confluent_kafka.cimpl.__file__)  # which finds what librdkafka exports, too
+        for name in ("rd_kafka_new", "rd_kafka_mock_cluster_new"):
+            getattr(library, name).restype = ctypes.c_void_p
+        library.rd_kafka_mock_cluster_bootstraps.restype = ctypes.c_char_p
+        owner = ctypes.c_void_p(library.rd_kafka_new(0, None, None, 0))
+        cluster = ctypes.c_void_p(library.rd_kafka_mock_cluster_new(owner, 1))
+        # A group forms at once, and not after three seconds; what is shown is the same.
+        library.rd_kafka_mock_group_initial_rebalance_delay_ms(cluster, 50)
+        self._ends.append(partial(library.rd_kafka_mock_cluster_destroy, cluster))
+        self._ends.append(partial(library.rd_kafka_destroy, owner))
+        return str(library.rd_kafka_mock_cluster_bootstraps(cluster).decode())
 
     def close(self) -> None:
         """End all."""

@@ -19,7 +19,8 @@ from ragwatch.formats import canonical
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports import Batch
 from ragwatch.sources.tail.descriptors import DescriptorBudget
-from ragwatch.sources.tail.source import Options, TailSource
+from ragwatch.sources.tail.options import Options
+from ragwatch.sources.tail.source import TailSource
 from ragwatch.stores.rows import unpack
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

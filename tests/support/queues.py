@@ -317,8 +317,9 @@ class KafkaQueue(Queue):
         super().__init__()
         self.producer: Any = confluent_kafka.Producer({"bootstrap.servers": servers, "log_level": 0})
         self.where = "kafka topic .* at 127"
-        self.options = {"servers": servers, "topic": self.name}
-        self.options["properties"] = {"session.timeout.ms": "6000"}  # the shortest that a mock group can form in
+        self.options = {"servers": servers, "topic": self.name, "group": self.name}
+        if is_mock:  # a real broker takes no session below six seconds
+            self.options["properties"] = {"session.timeout.ms": "1500", "heartbeat.interval.ms": "100"}
         self.other = {"consumer": "two"}
         self._added = 0
         if not is_mock:  # the mock creates a topic with its first message
@@ -335,7 +336,7 @@ class KafkaQueue(Queue):
     def committed(self) -> int:
         """Messages up to the committed offsets."""
         servers = self.options["servers"]
-        consumer = confluent_kafka.Consumer({"bootstrap.servers": servers, "group.id": "ragwatch"})
+        consumer = confluent_kafka.Consumer({"bootstrap.servers": servers, "group.id": self.options["group"]})
         try:
             parts = [confluent_kafka.TopicPartition(self.name, number) for number in range(4)]
             return sum(max(0, one.offset) for one in consumer.committed(parts, timeout=DEADLINE))

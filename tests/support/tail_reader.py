@@ -11,8 +11,9 @@ from typing import Any
 from ragwatch.formats.record import Line
 from ragwatch.ports import Batch, Rejection
 from ragwatch.sources.tail.descriptors import DescriptorBudget
-from ragwatch.sources.tail.first_scan import STARTED
-from ragwatch.sources.tail.source import Options, TailSource
+from ragwatch.sources.tail.options import Options
+from ragwatch.sources.tail.scanner import STARTED
+from ragwatch.sources.tail.source import TailSource
 
 
 class Reader:
@@ -107,6 +108,12 @@ def append(path: Path, *lines: bytes, end: bytes = b"\n") -> None:
     """Write lines as a logger does: open for appending, write, close."""
     with path.open("ab") as file:
         file.write(b"".join(line + end for line in lines))
+
+
+def rows(name: str, count: int, first: int = 0) -> list[bytes]:
+    """Records that are all different, and long enough to be told apart by their first bytes."""
+    pad = b"x" * 70
+    return [b'{"id":"%s-%d","answer":"%s"}' % (name.encode(), number, pad) for number in range(first, first + count)]
 
 
 def lines_of(name: str, count: int, first: int = 0) -> list[bytes]:

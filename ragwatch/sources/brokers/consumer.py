@@ -41,7 +41,6 @@ class Delivery:
         number: How people find it: see the kind.
         value: The record; None if the message has none.
         before: How often it was delivered before, and not stored.
-        handle: What the client needs to acknowledge it.
         at: When it was written, as seconds since the epoch; None if unknown.
     """
 
@@ -60,14 +59,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Records of one stream.
-
-    Attributes:
-        stream: Identity of the stream in its source.
-        name: Display name of the stream.
-        cursor: Resumes after the records.
-        deliveries: The records, in order.
-    """
+    """Records of one stream."""
 
     stream: str
     name: str
@@ -97,20 +89,22 @@ class Client(Protocol):
         what: What it reads, as text for people.
         value: Where a message has its record, as text for people.
         extend_seconds: Time after which the broker is asked to wait longer for what is not stored yet.
+        joined: Whether the group is known to exist.
+        unread: How many records are not stored, and when the oldest was written: inf if there is none; see `measure`.
     """
 
     what: str
     value: str = "content"
     extend_seconds: float = math.inf
+    joined: bool = False
+    unread: tuple[int | None, float | None] = None, None
 
     def check_cursor(self, cursor: str) -> None:
-        """Raise ValueError if a stored cursor is not valid."""
+        """Raise ValueError if a stored cursor is not valid; most are numbers."""
+        int(cursor)
 
     def join(self) -> None:
         """Connect, and create the group where it does not exist: after what is stored, else where the options say."""
-
-    def rejoin(self) -> None:
-        """Join again the next time: the group is gone."""
 
     def measure(self) -> None:
         """Ask how much is unread, and whether some of it was removed."""
@@ -126,10 +120,6 @@ class Client(Protocol):
     def extend(self, deliveries: Sequence[Delivery]) -> bool:  # noqa: ARG002 - for those that have to ask
         """Keep what is not stored yet for this consumer. False if another one has it by now."""
         return True
-
-    def unread(self) -> tuple[int | None, float | None]:
-        """Return how many records are not stored, and when the oldest was written: inf if there is none."""
-        ...
 
     def newest(self, count: int) -> Fetched | None:
         """Return the newest records without reading them as a consumer; None if there is no such stream."""
@@ -154,8 +144,6 @@ class BrokerSource:
     """See `ports.Source` and the module.
 
     Args:
-        options: What to read.
-        client: Makes the client of its broker.
         monotonic: Seconds, for waiting.
         clock: Seconds since the epoch, for ages.
     """
@@ -190,11 +178,7 @@ class BrokerSource:
         self._progress.cursors.update(cursors)
 
     def read(self) -> Batch | None:
-        """Return records that are not stored yet.
-
-        Raises:
-            SourceError: The broker cannot be reached, or refuses.
-        """
+        """Return records that are not stored yet. Raises SourceError: the broker cannot be reached, or refuses."""
         try:
             self._extend()
             if self._reading is None:
@@ -228,7 +212,7 @@ class BrokerSource:
             self._measure()  # also while nothing is read, because too much waits to be judged
         except (SourceError, GoneError):  # the next read says so
             return Lag(None, None)
-        records, oldest = self._client.unread() if self._measured else (None, None)
+        records, oldest = self._client.unread if self._measured else (None, None)
         return Lag(None, None if oldest is None else max(0.0, self._clock() - oldest), records=records)
 
     def close(self) -> None:
@@ -264,7 +248,7 @@ class BrokerSource:
             try:
                 return self._next()
             except GoneError:
-                self._client.rejoin()
+                self._client.joined = False
         raise SourceError(f"{self._client.what}: the consumer group was deleted twice in a row")
 
     def _next(self) -> _Reading | None:

@@ -118,11 +118,7 @@ class KafkaClient(Client):
         self._held: Sequence[Delivery] = ()
         self._copied: Delivery | None = None  # the last dead letter, for a commit that has to be repeated
         self._consumer: Any = None
-        self.joined, self._turn, self._polled_at = False, -1, 0.0
-
-    def check_cursor(self, cursor: str) -> None:
-        """A cursor is an offset."""
-        int(cursor)
+        self._turn, self._polled_at = -1, 0.0
 
     def join(self) -> None:
         """Join the group; the first polls take part in it."""
@@ -350,7 +346,8 @@ class KafkaClient(Client):
             self._uncommitted.pop(one.partition, None)
         consumer.incremental_unassign(list(parts))
 
-    def unread(self) -> tuple[int | None, float | None]:
+    @property
+    def unread(self) -> tuple[int | None, float | None]:  # type: ignore[override]  # librdkafka is told as it reads
         """Messages of the partitions of this worker."""
         if not self.joined:
             return None, None

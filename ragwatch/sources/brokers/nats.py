@@ -9,12 +9,13 @@ import asyncio
 import json
 import math
 import ssl
-import threading
 from collections.abc import Coroutine, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from pydantic import Field, SecretStr
 
 from ragwatch.core.sample import LossReason
@@ -66,34 +67,19 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._ends = ExitStack()
+        self._portal: BlockingPortal | None = None
 
     def run(self, coroutine: Coroutine[Any, Any, Result], seconds: float) -> Result:
         """Wait for the result of a coroutine. Raises TimeoutError if it takes longer; it is cancelled."""
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
-            self._thread.start()
-        return asyncio.run_coroutine_threadsafe(asyncio.wait_for(coroutine, seconds), self._loop).result()
+        if self._portal is None:
+            self._portal = self._ends.enter_context(start_blocking_portal(name=self._name))
+        return self._portal.call(asyncio.wait_for, coroutine, seconds)
 
     def close(self) -> None:
         """Cancel what is running, and end the thread."""
-        loop, thread = self._loop, self._thread
-        self._loop = self._thread = None
-        if loop is None or thread is None:
-            return
-
-        async def cancel() -> None:
-            tasks = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-        asyncio.run_coroutine_threadsafe(cancel(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+        self._ends.close()
+        self._portal = None
 
 
 class NatsClient(Client):
@@ -118,13 +104,7 @@ class NatsClient(Client):
         self._pulls = 0
         self._why: Exception | None = None
         self._identity = ""
-        self._joined = False
         self._floor = 0  # number in the stream up to which all is acknowledged
-        self._unread: tuple[int | None, float | None] = None, None
-
-    def check_cursor(self, cursor: str) -> None:
-        """A cursor is a number in the stream."""
-        int(cursor)
 
     def close(self) -> None:
         """Close the connection and the thread."""
@@ -199,7 +179,7 @@ class NatsClient(Client):
     def join(self) -> None:
         """Make sure that there is a consumer."""
         self._connect()
-        if self._joined:
+        if self.joined:
             return
         stream = self._stream()
         # Numbers start over in a stream that is created again.
@@ -212,11 +192,7 @@ class NatsClient(Client):
             self._state()
         except GoneError:
             self._create(stream.state, known, new=new)
-        self._identity, self._joined = identity, True
-
-    def rejoin(self) -> None:
-        """Make sure of it again."""
-        self._joined = False
+        self._identity, self.joined = identity, True
 
     def _create(self, stream: Any, known: int, *, new: bool) -> None:  # noqa: ANN401 - of the library
         """Create the consumer: after what is stored, -1 if nothing is, else where the options say."""
@@ -241,17 +217,13 @@ class NatsClient(Client):
         self._floor = stream.last_seq if from_now else first - 1
 
     def measure(self) -> None:
-        """Ask how much is unread, and how old the oldest of it is."""
+        """Ask how much the whole consumer has not acknowledged, and how old the oldest of it is."""
         self._connect()
         state = self._state()
         unread = (state.num_pending or 0) + (state.num_ack_pending or 0)
         oldest = self._message(state.ack_floor.stream_seq + 1) if unread else None
         at = getattr(oldest, "time", None)
-        self._unread = unread, at.timestamp() if isinstance(at, datetime) else math.inf if unread == 0 else None
-
-    def unread(self) -> tuple[int | None, float | None]:
-        """Messages of the whole consumer."""
-        return self._unread
+        self.unread = unread, at.timestamp() if isinstance(at, datetime) else math.inf if unread == 0 else None
 
     def fetch(self) -> Fetched:
         """Messages that are there to be delivered; what arrives too late is returned the next time."""

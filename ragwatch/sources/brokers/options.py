@@ -31,9 +31,6 @@ class BrokerOptions(RecordOptions):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
 
-    name: str = Field(
-        min_length=1, description="Name of the source: the label `source`, and part of every sample's key."
-    )
     start: Literal["beginning", "end"] = Field(
         "end", description="Where the consumer group starts if it does not exist yet."
     )
@@ -54,11 +51,7 @@ def consumer_name(given: str | None) -> str:
 
 @contextmanager
 def needed(source: str, kind: str, package: str, extra: str) -> Iterator[None]:
-    """Import the library of a kind inside.
-
-    Raises:
-        ConfigError: It is not installed.
-    """
+    """Import the library of a kind inside. Raises ConfigError: it is not installed."""
     try:
         yield
     except ImportError:

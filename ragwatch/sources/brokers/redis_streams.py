@@ -131,11 +131,9 @@ class RedisClient(Client):
         self.what = f"stream {options.stream}"
         self.value = f"field {options.field}"
         self._consumer = consumer_name(options.consumer)
-        self._joined = False
         self._own_first = True
         self._claim_from = "0-0"
         self._claim_at = -math.inf
-        self._unread: tuple[int | None, float | None] = None, None
         tls = {"ssl_ca_certs": options.ca_file} if options.ca_file and options.url.startswith("rediss") else {}
         self._client: Any = redis.Redis.from_url(
             options.url,
@@ -193,18 +191,14 @@ class RedisClient(Client):
 
     def join(self) -> None:
         """Create the group where it does not exist."""
-        if self._joined:
+        if self.joined:
             return
         known = self._progress.cursors.get(self._stream)
         start = EntryId(0, 0) if self._options.start == "beginning" else None
         if self._create(start if known is None else EntryId.parse(known)) and known is not None:
             self._progress.resets["group_recreated"] += 1
         self._progress.cursors.setdefault(self._stream, str(self._stored_until()))
-        self._joined = self._own_first = True
-
-    def rejoin(self) -> None:
-        """Create it again."""
-        self._joined = False
+        self.joined = self._own_first = True
 
     def _create(self, after: EntryId | None) -> bool:
         """Create the group, and the stream where it does not exist. False if there is a group.
@@ -253,12 +247,12 @@ class RedisClient(Client):
         return EntryId.parse(self._state()["last-delivered-id"]) if oldest is None else oldest.before()
 
     def measure(self) -> None:
-        """Ask how much is unread, and whether some of it was trimmed."""
+        """Ask how much the group has not acknowledged, and whether some was trimmed before it was read."""
         unread, pending, oldest = self._counted()
         if unread and (trimmed := self._trimmed()):
             self._progress.lost[LossReason.TRIMMED] += trimmed
             unread, pending, oldest = self._counted()
-        self._unread = None if unread is None else unread + pending, oldest
+        self.unread = None if unread is None else unread + pending, oldest
 
     def _counted(self) -> tuple[int | None, int, float]:
         """Entries that were not delivered, and those not acknowledged; and when the oldest of both was written."""
@@ -281,10 +275,6 @@ class RedisClient(Client):
             if isinstance(error.__cause__, self._errors.ResponseError):  # scripts, or the option, are not available
                 return 0
             raise
-
-    def unread(self) -> tuple[int | None, float | None]:
-        """Entries of the whole group, pending ones included."""
-        return self._unread
 
     def fetch(self) -> Fetched:
         """Entries that were delivered before and not acknowledged, else new ones, pending for this consumer then."""

@@ -62,7 +62,6 @@ class SqsClient(Client):
         self.what = f"sqs queue {options.queue_url.rpartition('/')[2]}"
         self.extend_seconds = options.visibility_seconds / 2
         self._count = 1
-        self._waiting: int | None = None
         secret, limit = options.secret_access_key, options.timeout_seconds
         settings = botocore.config.Config(
             connect_timeout=limit, read_timeout=limit + WAIT_SECONDS, retries={"total_max_attempts": 1}
@@ -102,13 +101,9 @@ class SqsClient(Client):
         return SourceError(f"sqs queue {self._options.queue_url}: {why}")
 
     def measure(self) -> None:
-        """Ask how many messages there are."""
+        """Ask how many there are, delivered ones included. SQS counts roughly, and does not say how old they are."""
         attributes = self._call("get_queue_attributes", "GetQueueAttributes", AttributeNames=_SIZES).get("Attributes")
-        self._waiting = sum(int((attributes or {}).get(name, 0)) for name in _SIZES)
-
-    def unread(self) -> tuple[int | None, None]:
-        """Messages in the queue, delivered ones included. SQS counts roughly, and does not say how old they are."""
-        return self._waiting, None
+        self.unread = sum(int((attributes or {}).get(name, 0)) for name in _SIZES), None
 
     def fetch(self) -> Fetched:
         """Messages that are there to be delivered."""

@@ -30,7 +30,6 @@ class JoinLimits(NamedTuple):
 
     Attributes:
         seconds: How long a part waits.
-        groups: Number of requests.
         size: Bytes of all parts.
     """
 
@@ -59,7 +58,6 @@ class Changes(NamedTuple):
     Attributes:
         hold: Parts that wait from now on.
         release: Groups whose parts were stored before and wait no longer.
-        outcomes: Number of parts by outcome.
     """
 
     hold: tuple[Part, ...]
@@ -97,7 +95,6 @@ class Joiner:
         by: Extracts the id of a record.
         whole: Decides whether a request is complete.
         read: Reads a record as a sample, although it may lack parts; None if it cannot.
-        limits: Limits of what waits.
         stream: How answers in pieces are joined; None for whole ones.
     """
 
@@ -141,11 +138,7 @@ class Joiner:
     def add(self, source: str, record: Record, now: float, at: float) -> bytes | None:
         """Take one record. Returns the joined record as JSON if it completes a request.
 
-        Args:
-            source: Name of its source.
-            record: The record.
-            now: Monotonic seconds, by which waiting is measured.
-            at: Seconds since the epoch, which are stored with it.
+        Waiting is measured by `now`, in monotonic seconds; `at` is stored with it, in seconds since the epoch.
 
         Raises:
             FormatError: It has no id, or cannot be joined.
@@ -161,7 +154,8 @@ class Joiner:
             return None
         waiting = self._groups.get(group)
         if waiting is not None and name in waiting.parts:
-            if not self._may_repeat(source, record):
+            stream = self._stream  # of files, equal pieces are pieces of their own
+            if stream is None or source not in stream.files or not any(stream.pieces.texts_in(record).values()):
                 self._outcomes[PartOutcome.REPEATED] += 1
                 return None
             name = f"{name}.{len(waiting.parts)}"
@@ -170,7 +164,8 @@ class Joiner:
         joined = self._joined(group)
         if group in self._groups:
             self._held.setdefault(group, []).append(part)
-            self._evict()
+        while len(self._groups) > self._limits.groups or self._size > self._limits.size:
+            self._drop(next(iter(self._groups)), PartOutcome.DROPPED)  # the oldest
         return joined
 
     def expire(self, now: float) -> list[bytes]:
@@ -198,11 +193,6 @@ class Joiner:
         changes = Changes(hold, tuple(dict.fromkeys(self._released)), self._outcomes)
         self._held, self._released, self._outcomes = {}, [], Counter()
         return changes
-
-    def _may_repeat(self, source: str, record: Record) -> bool:
-        """Whether a part that is equal to an earlier one is a piece of its own."""
-        stream = self._stream
-        return stream is not None and source in stream.files and any(stream.pieces.texts_in(record).values())
 
     def _keep(self, part: Part, record: Record, now: float) -> None:
         group = self._groups.setdefault(part.group, _Group(now))
@@ -257,11 +247,6 @@ class Joiner:
     def _parts(self, group: str) -> list[RecordPart]:
         waiting = self._groups[group].parts.values()
         return [RecordPart(self._places[part.name.partition("/")[0]], part.payload) for part in waiting]
-
-    def _evict(self) -> None:
-        """Drop the oldest requests while more wait than may."""
-        while len(self._groups) > self._limits.groups or self._size > self._limits.size:
-            self._drop(next(iter(self._groups)), PartOutcome.DROPPED)
 
     def _drop(self, group: str, outcome: PartOutcome) -> None:
         """Forget the parts of a group, and remember that it is done."""

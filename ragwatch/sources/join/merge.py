@@ -46,7 +46,6 @@ class RecordPart(NamedTuple):
 
     Attributes:
         place: Position of its source in the option `of`.
-        text: The record as JSON.
     """
 
     place: int
@@ -65,11 +64,12 @@ def merged(parts: Sequence[RecordPart], group: str, pieces: Pieces = WHOLE) -> d
     >>> record["id"], record["event"], record["answer"], [part["event"] for part in record["parts"]]
     ('7', 'answer', 'a', ['ask', 'answer'])
     """
-    if pieces.concat:  # the order of arrival alone tells equal pieces apart
-        keyed = [_in_order(part, arrival, pieces.order) for arrival, part in enumerate(parts)]
-        records = [record for _, record in sorted(keyed, key=lambda pair: pair[0])]
-    else:
-        records = [record for _, record in sorted(map(_ordered, parts), key=lambda pair: pair[0])]
+    keyed: list[tuple[tuple[int, float, int, bytes], Mapping[str, object]]] = []
+    for arrival, part in enumerate(parts):
+        record = orjson.loads(part.text)
+        tie = (arrival, b"") if pieces.concat else (0, part.text)  # the order of arrival alone tells equal pieces apart
+        keyed.append(((part.place, _position(record, pieces.order), *tie), record))
+    records = [record for _, record in sorted(keyed, key=lambda pair: pair[0])]
     result: dict[str, object] = {}
     for record in records:
         _merge(result, record, _MAX_DEPTH)
@@ -80,23 +80,15 @@ def merged(parts: Sequence[RecordPart], group: str, pieces: Pieces = WHOLE) -> d
     return {**result, "id": group, PARTS: records}
 
 
-def _ordered(part: RecordPart) -> tuple[tuple[int, float, bytes], Mapping[str, object]]:
-    record = orjson.loads(part.text)
-    return (part.place, _time(record), part.text), record
-
-
-def _in_order(
-    part: RecordPart, arrival: int, order: Extract | None
-) -> tuple[tuple[int, float, int], Mapping[str, object]]:
-    record = orjson.loads(part.text)
+def _position(record: Mapping[str, object], order: Extract | None) -> float:
+    """Where a record belongs among those of its source: by `order`, else by its time."""
     position = None if order is None else order(record)
     if isinstance(position, (int, float)):
-        return (part.place, float(position), arrival), record
+        return float(position)
     try:
-        at = _time(record) if position is None else epoch_seconds(position, "order")
+        return _time(record) if position is None else epoch_seconds(position, "order")
     except FormatError:
-        at = 0.0
-    return (part.place, at, arrival), record
+        return 0.0
 
 
 def _texts(value: object) -> list[str]:
@@ -179,11 +171,7 @@ def _copy(value: dict[str, object], depth: int) -> dict[str, object]:
 
 
 def json_of(record: Mapping[str, object]) -> bytes:
-    """Encode a record.
-
-    Raises:
-        FormatError: too_deep: encoders have a lower limit than decoders.
-    """
+    """Encode a record. Raises FormatError: too_deep: encoders have a lower limit than decoders."""
     try:
         return orjson.dumps(record)
     except (orjson.JSONEncodeError, RecursionError) as error:

@@ -28,9 +28,6 @@ _UNUSED = ("format", "mapping", "split", "start", "timezone", "resolve")
 class Options(RecordOptions):
     """Options of a source of kind `join`. Format, mapping, where and split are about the joined records."""
 
-    name: str = Field(
-        min_length=1, description="Name of the source: the label `source`, and part of every sample's key."
-    )
     of: tuple[dict[str, object], ...] = Field(
         min_length=1, description="Sources of the parts, in the order in which their fields take precedence: last wins."
     )

@@ -70,7 +70,6 @@ class JoinSource:
     """Joins the records of other sources. See `ports.Source`.
 
     Args:
-        options: What to join, and how.
         clock: Monotonic seconds: how long parts wait.
         dates: Seconds since the epoch, with which parts are stored.
 
@@ -141,11 +140,7 @@ class JoinSource:
         return None if self._pending is None else self._pending.batch
 
     def commit(self, batch: Batch) -> None:
-        """The batch is stored: continue after it.
-
-        Raises:
-            ValueError: It is not the batch that was read last.
-        """
+        """The batch is stored: continue after it. Raises ValueError: it is not the batch that was read last."""
         pending = self._pending
         if pending is None or pending.batch is not batch:
             raise ValueError("only the batch that was read last can be committed")

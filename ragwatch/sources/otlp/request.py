@@ -32,7 +32,6 @@ class Received:
     """The spans of one request.
 
     Attributes:
-        spans: Valid spans.
         rejected: How many spans are invalid.
         problem: What is wrong with the first of those.
         times: Spans by what is wrong with their times: `unit`, which was corrected, or `unknown`.
@@ -59,11 +58,7 @@ class Received:
     def add_event(self, ids: tuple[str, str], at: int, event: Event, origin: Origin) -> None:
         """Add an event of a generation that was sent as a log record of a span; other log records are left out.
 
-        Args:
-            ids: Of the trace and of the span.
-            at: When it happened, in nanoseconds.
-            event: Its name and fields.
-            origin: Instrumentation and process.
+        The ids are those of trace and span; `at` is in nanoseconds.
         """
         trace_id, span_id = ids
         if not event.name.startswith(_GENERATIONS):

@@ -23,9 +23,8 @@ from ragwatch.ports import Batch, Part, Rejection
 from ragwatch.ports.receiving import Handler
 from ragwatch.sources.otlp.handler import LOGS_METHOD, LOGS_PATH, METHOD, PATH, OtlpHandler
 from ragwatch.sources.otlp.options import Options
-from ragwatch.sources.otlp.pieces import Piece, restored
 from ragwatch.sources.otlp.resolver import Resolver
-from ragwatch.sources.otlp.waiting import Waiting, WaitingTraces
+from ragwatch.sources.otlp.waiting import Piece, Waiting, WaitingTraces, restored
 from ragwatch.sources.requests.body import ByteBudget
 from ragwatch.sources.requests.queue import Queued, RequestQueue, answer, stopping
 
@@ -47,21 +46,15 @@ class _Draft:
     release: list[str] = field(default_factory=list)
     tallies: Counter[TallyKey] = field(default_factory=Counter)
 
-    @property
-    def is_empty(self) -> bool:
-        return not (self.requests or self.release or self.tallies)
-
 
 class OtlpSource:
     """Receives spans and delivers records in the canonical format. See `ports.Source`, `ports.capabilities`.
 
     Args:
-        options: How to receive and what to assemble.
         clock: Monotonic seconds: for how long traces wait.
         dates: Seconds since the epoch: when stored spans arrived.
 
     Attributes:
-        wake: Set when a request has arrived.
         handlers: The handlers of `POST /v1/traces` and `POST /v1/logs`, and of the same requests over gRPC.
         recognises_resent: True: a client sends its spans again if it gets no reply.
     """
@@ -116,17 +109,13 @@ class OtlpSource:
             now = self._clock()
             self._receive(draft, now)
             self._complete(draft, now)
-            if draft.is_empty:
+            if not (draft.requests or draft.release or draft.tallies):
                 return None
             self._pending = (_batch_of(draft), draft.requests)
         return self._pending[0]
 
     def commit(self, batch: Batch) -> None:
-        """The batch is stored: answer the clients.
-
-        Raises:
-            ValueError: It is not the batch that was read last.
-        """
+        """The batch is stored: answer the clients. Raises ValueError: it is not the batch that was read last."""
         if self._pending is None or self._pending[0] is not batch:
             raise ValueError("only the batch that was read last can be committed")
         answer((queued, None) for queued in self._pending[1])

@@ -41,10 +41,6 @@ def records_of(body: bytes, *, lines: bool) -> Sequence[Line]:
     >>> records_of(b'[{"question": "How long did the water of the old river turn the stone?"}]', lines=False)
     [{'question': 'How long did the water of the old river turn the stone?'}]
 
-    Args:
-        body: Unpacked.
-        lines: Whether it is JSONL.
-
     Raises:
         RefusedError: 400: nothing can be read; 413: there are too many records.
     """
@@ -95,10 +91,6 @@ def waiting_size(records: Sequence[Line], body: bytes) -> int:
     return (decoded_size(body) if decoded else len(body)) + RECORD_BYTES * len(records)
 
 
-def _has_nul(text: bytes) -> bool:
-    return b"\\" in text and b"\\u0000" in text  # the first search is much faster, and often enough
-
-
 def _is_one(text: bytes) -> bool:
     """Whether a text with several lines is one JSON value, and not JSONL."""
     if is_too_large(text):
@@ -120,7 +112,8 @@ def _elements(text: bytes) -> list[Line]:
     """
     if is_too_large(text):
         raise _too_large()
-    keep = objects_size(text) <= KEPT_DECODED * len(text) and not _has_nul(text)
+    has_nul = b"\\" in text and b"\\u0000" in text  # the first search is much faster, and often enough
+    keep = objects_size(text) <= KEPT_DECODED * len(text) and not has_nul
     try:
         elements = orjson.loads(text)
         if len(elements) > MAX_RECORDS:
@@ -181,11 +174,7 @@ def as_feedback(record: Line) -> Line:
 
 
 class ContentHashes(Sequence[int]):
-    """A hash of the content of each record, made when it is asked for: few records have no id.
-
-    Args:
-        records: The records.
-    """
+    """A hash of the content of each record, made when it is asked for: few records have no id."""
 
     def __init__(self, records: Sequence[Line]) -> None:
         self._records = records

@@ -23,11 +23,7 @@ _DEFLATED_PIECE, _ZSTD_PIECE = 4096, 256  # bytes that are unpacked at once: to 
 
 
 class ByteBudget:
-    """Bytes that all requests of a source may take together while they are received and wait; on the event loop.
-
-    Args:
-        size: How many.
-    """
+    """Bytes that all requests of a source may take together while they are received and wait; on the event loop."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -50,10 +46,7 @@ class Body:
     """The body of one request, as it was sent.
 
     Args:
-        request: The request.
-        limit: Most bytes.
         budget: From which its bytes are taken.
-        advice: What a client does that has sent too much.
     """
 
     def __init__(self, request: IncomingRequest, limit: int, budget: ByteBudget, advice: str) -> None:

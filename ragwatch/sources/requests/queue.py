@@ -22,8 +22,6 @@ class RefusedError(Exception):
     """A request that is not accepted.
 
     Args:
-        status: HTTP status.
-        message: What is wrong and what to do.
         retry_seconds: After how many seconds the client should try again; None if that is of no use.
     """
 
@@ -49,8 +47,6 @@ class Queued(Generic[Item, Outcome]):
     """The records of one request.
 
     Attributes:
-        items: The records.
-        size: Their bytes.
         since: When the request arrived, in monotonic seconds.
         stored: Done when they are stored, with what became of them.
     """
@@ -66,9 +62,6 @@ class RequestQueue(Generic[Item, Outcome]):
 
     Args:
         max_bytes: Bytes from which on further requests are refused, unless it is empty; None for no limit.
-
-    Attributes:
-        wake: Set when a request has arrived.
     """
 
     def __init__(self, max_bytes: int | None = None) -> None:
@@ -97,14 +90,9 @@ class RequestQueue(Generic[Item, Outcome]):
         return queued
 
     async def stored(self, items: Sequence[Item], size: int, seconds: float, late: str, *, keep: bool) -> Outcome:
-        """Add the records of a request, and wait until they are stored.
+        """Add the records of a request, and wait until they are stored; after some seconds the answer is `late`.
 
-        Args:
-            items: The records.
-            size: Their bytes.
-            seconds: How long the client waits.
-            late: The answer it gets then.
-            keep: Whether the records are stored all the same, if they are not when it waits no more.
+        With `keep` the records are stored all the same, after the client has that answer.
 
         Raises:
             RefusedError: 429 or 503: the client should send them again.

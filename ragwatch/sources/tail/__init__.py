@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from ragwatch.sources.tail.source import Options, build
+from ragwatch.sources.tail.options import Options
+from ragwatch.sources.tail.source import build
 
 __all__ = ["Options", "build"]

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import os
 
-from ragwatch.sources.tail.content import edges_at
+from ragwatch.sources.tail.content import OpenedFile, edges_at
 from ragwatch.sources.tail.directories import DirectoryListing, list_directory
 from ragwatch.sources.tail.disk import GZIP, MatchedFile
 from ragwatch.sources.tail.file_table import FileTable
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition
 from ragwatch.sources.tail.reader import FollowedFile
-from ragwatch.sources.tail.rotation import OpenedFile
 
 
 class ClosedFiles:
-    """Finds closed files again. An open file does not depend on its path; a closed one is reopened by it.
-
-    Args:
-        table: The files.
-    """
+    """Finds closed files again. An open file does not depend on its path; a closed one is reopened by it."""
 
     def __init__(self, table: FileTable) -> None:
         self._table = table
@@ -70,11 +65,7 @@ class ClosedFiles:
 
 
 class UnopenedFiles:
-    """Files that a scan matched and could not open: no permission, no descriptor left, or renamed in between.
-
-    Args:
-        table: The files.
-    """
+    """Files that a scan matched and could not open: no permission, no descriptor left, or renamed in between."""
 
     def __init__(self, table: FileTable) -> None:
         self._table = table

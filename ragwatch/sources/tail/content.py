@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
 
 from ragwatch.sources.tail.descriptors import FileHandle
 from ragwatch.sources.tail.identity import HEAD, TAIL, ContentEdges, FilePosition
@@ -12,70 +12,46 @@ MAX_COUNTED_BYTES = 64 << 20
 """Text up to this many bytes is read once to know line numbers after it (about 50 ms)."""
 
 
-class Content(Protocol):
-    """Bytes that can be read at any offset; reading forward is cheapest."""
-
-    handle: FileHandle
-
-    @property
-    def packed(self) -> int | None:
-        """Bytes of the compressed file; None for a plain file."""
-        ...
-
-    def pread(self, size: int, offset: int) -> bytes:
-        """Up to `size` bytes from `offset` on; fewer at the end.
-
-        Raises:
-            OSError: They cannot be read.
-        """
-        ...
-
-    def state(self) -> tuple[int, int]:
-        """Length and modification time (ns) at present.
-
-        Raises:
-            OSError: They are not available.
-        """
-        ...
-
-    def duplicate(self) -> Content:
-        """A second reader of the same file, to be closed separately."""
-        ...
-
-    def close(self) -> None:
-        """Close the file."""
-        ...
-
-
-class PlainContent:
-    """The content of a plain file.
+class Content:
+    """The bytes of a plain file; `GzipContent` has those in a compressed one. Reading forward is cheapest.
 
     Args:
         handle: Open for reading; closed by `close`.
+
+    Attributes:
+        packed: Bytes of the compressed file; None for a plain one.
     """
 
-    __slots__ = ("handle",)
     packed: int | None = None
 
     def __init__(self, handle: FileHandle) -> None:
         self.handle = handle
 
     def pread(self, size: int, offset: int) -> bytes:
-        """See `Content.pread`."""
+        """Up to `size` bytes from `offset` on; fewer at the end. Raises OSError if they cannot be read."""
         return self.handle.read(size, offset)
 
     def state(self) -> tuple[int, int]:
-        """See `Content.state`."""
+        """Length and modification time (ns) at present. Raises OSError if they are not available."""
         status = self.handle.status()
         return status.st_size, status.st_mtime_ns
 
-    def duplicate(self) -> PlainContent:
-        """See `Content.duplicate`."""
-        return PlainContent(self.handle.duplicate())
+    def duplicate(self) -> Content:
+        """A second reader of the same file, to be closed separately."""
+        return Content(self.handle.duplicate())
 
     def close(self) -> None:
-        """See `Content.close`."""
+        """Close the file."""
         self.handle.close()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedFile:
+    """An open file, and the position at which to continue in it."""
+
+    path: str
+    content: Content
+    position: FilePosition
 
 
 def edges_at(content: Content, offset: int) -> ContentEdges | None:
@@ -88,10 +64,10 @@ def edges_at(content: Content, offset: int) -> ContentEdges | None:
 def continues(content: Content, position: FilePosition) -> bool:
     """Whether reading can continue at a position in the content of another file, because that is a copy.
 
-    Proof is equal content before the position, if that is long enough to be distinctive or is the whole file.
+    Proof is equal content before the position, if that is the whole file or long enough: six bytes of JSON are none.
     """
     whole = position.offset > 0 and position.offset == content.state()[0]
-    return (position.is_distinctive or whole) and position.fits(edges_at(content, position.offset))
+    return (position.offset >= TAIL or whole) and position.fits(edges_at(content, position.offset))
 
 
 def end_of_last_line(content: Content, size: int) -> int:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Container
 from contextlib import suppress
 
-from ragwatch.sources.tail.content import Content, continues, edges_at
+from ragwatch.sources.tail.content import Content, OpenedFile, continues, edges_at
 from ragwatch.sources.tail.directories import DirectoryListing
 from ragwatch.sources.tail.disk import family
 from ragwatch.sources.tail.file_table import FileTable
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition
-from ragwatch.sources.tail.rotation import OpenedFile
 
 
 class CopyDetector:
@@ -19,10 +18,6 @@ class CopyDetector:
     Services write the same header at the top of every file, so that equal content before a position is no proof while
     the original can be read: a copy, complete or not, is a prefix of it. Where the original is gone, or was truncated
     and that is not detected yet, its copy may go on after the position: `LostFileSearch` continues there.
-
-    Args:
-        table: Known files.
-        listing: The directory that the files are in.
     """
 
     def __init__(self, table: FileTable, listing: DirectoryListing) -> None:

@@ -39,11 +39,7 @@ def max_open_files() -> int:
 
 
 class DescriptorBudget:
-    """Limits how many files are open. Thread-safe.
-
-    Args:
-        limit: Returns how many files may be open at present.
-    """
+    """Limits how many files are open. Thread-safe."""
 
     def __init__(self, limit: Callable[[], int] = max_open_files) -> None:
         self._limit = limit
@@ -82,15 +78,8 @@ SHARED_BUDGET = DescriptorBudget()
 class FileHandle:
     """A file that may be closed whenever it is not being read, and is reopened on the next read.
 
-    Args:
-        fd: Descriptor, open for reading.
-        path: Path of the file.
-        status: Result of `fstat`.
-        descriptors: The budget that it counts against.
-
     Attributes:
         fd: The descriptor, None while the file is closed.
-        path: Path at which it is reopened.
         mtime_ns: Modification time (ns) at the last status.
         at_end: Whether it is read to its end, as far as is known.
     """

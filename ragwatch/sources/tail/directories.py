@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from ragwatch.sources.tail.content import Content
@@ -21,19 +22,19 @@ MAX_ATTEMPTS = 8
 """How often a file is searched for under another name before that is postponed. One attempt rarely fails."""
 
 
+@dataclass(slots=True)
 class DirectoryListing:
     """The entries of a directory. Symbolic links are left out: their target has its name elsewhere.
 
-    Args:
+    Attributes:
         directory: Its path.
         device: Its device; that of its nearest ancestor when it does not exist.
         paths: Path by inode.
     """
 
-    def __init__(self, directory: str, device: int, paths: Mapping[int, str]) -> None:
-        self.directory = directory
-        self.device = device
-        self.paths = paths
+    directory: str
+    device: int
+    paths: Mapping[int, str]
 
     def open(self, ino: int, opener: ContentOpener) -> tuple[str, Content, os.stat_result] | None:
         """Open the file with this inode, whatever its name in the directory is by now. Updates `paths` as needed.
@@ -91,12 +92,7 @@ class DirectoryWatch:
         self._states: dict[str, tuple[int | None, float | None]] = {}
 
     def changed(self, directory: str, now: float) -> bool:
-        """Whether this directory may have changed since the last call for it. True on the first call.
-
-        Args:
-            directory: Its path.
-            now: Monotonic seconds.
-        """
+        """Whether this directory may have changed since the last call for it. True on the first call."""
         try:
             mtime_ns = os.stat(directory).st_mtime_ns  # noqa: PTH116 - a string stays a string
         except OSError:

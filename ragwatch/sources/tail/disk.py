@@ -109,20 +109,9 @@ def _unlistable_directory(pattern: str) -> dict[str, str]:
 def missing_directories(
     patterns: Iterable[str], positions: Iterable[FilePosition], matched: Mapping[FileIdentity, MatchedFile]
 ) -> dict[str, str]:
-    """Watched directories that do not exist or are no longer mounted, and what to do. Empty ones are not missing.
-
-    Args:
-        patterns: Paths and globs that are watched.
-        positions: Every known position in a file.
-        matched: Files that match at present.
-    """
-    return _absent(patterns) | _unmounted(positions, matched)
-
-
-def _absent(patterns: Iterable[str]) -> dict[str, str]:
-    """For each pattern the directory above its first wildcard, if it does not exist."""
+    """Watched directories that do not exist or are no longer mounted, and what to do. Empty ones are not missing."""
     absent: dict[str, str] = {}
-    for pattern in patterns:
+    for pattern in patterns:  # the directory above its first wildcard
         directory = os.path.dirname(pattern)  # noqa: PTH120 - a string stays a string
         while glob.has_magic(directory):
             directory = os.path.dirname(directory)  # noqa: PTH120 - the same
@@ -132,7 +121,7 @@ def _absent(patterns: Iterable[str]) -> dict[str, str]:
             absent[directory] = GONE
         except OSError:
             continue  # it exists and cannot be accessed: that is reported as unreadable
-    return absent
+    return absent | _unmounted(positions, matched)
 
 
 def _unmounted(positions: Iterable[FilePosition], matched: Mapping[FileIdentity, MatchedFile]) -> dict[str, str]:
@@ -202,11 +191,7 @@ def family(path: str) -> str:
 
 
 def open_regular(path: str, ino: int | None = None) -> tuple[int, os.stat_result] | None:
-    """Open for reading; None when it is not a regular file (any more).
-
-    Args:
-        path: Path of the file.
-        ino: The inode that was at this path.
+    """Open for reading; None when it is not a regular file (any more). `ino` is the inode that was at this path.
 
     Raises:
         FileNotFoundError: The path does not exist, or another file is there by now.

@@ -1,6 +1,6 @@
 """File table: the state of one source: which files are followed, which are read to their end, which only have cursors.
 
-The table is changed by its methods only. Every change of a stored cursor goes through its queue of updates.
+Every change of a stored cursor goes through the queue of updates.
 """
 
 from __future__ import annotations
@@ -8,41 +8,19 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from errno import EBADF
-from types import MappingProxyType
 
 from ragwatch.ports import Batch
-from ragwatch.sources.tail.content import Content
+from ragwatch.sources.tail.content import Content, OpenedFile
 from ragwatch.sources.tail.descriptors import DescriptorBudget
 from ragwatch.sources.tail.directories import DirectoryListing, list_directory
 from ragwatch.sources.tail.disk import TIMESTAMP_SECONDS, MatchedFile, family, has_left, printable
 from ragwatch.sources.tail.gzip import ContentOpener
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition, load
+from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.reader import FollowedFile
-from ragwatch.sources.tail.records import ReadLimits
-from ragwatch.sources.tail.rotation import OpenedFile
-
-
-@dataclass(frozen=True, slots=True)
-class FollowPlan:
-    """What to follow, and how.
-
-    Attributes:
-        patterns: Paths and globs.
-        skip_existing: Whether content that exists at the very first start is skipped.
-        limits: How much is read at once.
-        scan_seconds: How often directories are scanned; open files are checked on every read.
-        rotate_wait_seconds: How long a compressed file may stay incomplete before it is counted.
-    """
-
-    patterns: Sequence[str]
-    skip_existing: bool
-    limits: ReadLimits
-    scan_seconds: float
-    rotate_wait_seconds: float
 
 
 class FileTable:
@@ -55,30 +33,24 @@ class FileTable:
         adopted: Files that were followed under another path since the last scan began.
         matched: Files that the patterns matched at the last scan.
         unreadable: Paths that match but cannot be read at present, and why.
-        opener: Opens files.
         since_ns: File time from which on files are new.
         scanned_at: Monotonic seconds of the last scan. Files of one scan are ordered by their own times.
     """
 
-    def __init__(self, plan: FollowPlan, clock: Callable[[], float], descriptors: DescriptorBudget) -> None:
-        self._active: list[FollowedFile] = []
-        self._finished: dict[FileIdentity, FollowedFile] = {}
-        self._stored: dict[FileIdentity, tuple[str, FilePosition]] = {}
-        self._adopted: set[FileIdentity] = set()
-        self._unreadable: dict[str, str] = {}
+    def __init__(self, options: Options, clock: Callable[[], float], descriptors: DescriptorBudget) -> None:
+        self.active: list[FollowedFile] = []
+        self.finished: dict[FileIdentity, FollowedFile] = {}
+        self.stored: dict[FileIdentity, tuple[str, FilePosition]] = {}
+        self.adopted: set[FileIdentity] = set()
+        self.unreadable: dict[str, str] = {}
         self._updates: deque[Batch] = deque()
-        self.active: Sequence[FollowedFile] = self._active  # these are views: they show every change
-        self.finished: Mapping[FileIdentity, FollowedFile] = MappingProxyType(self._finished)
-        self.stored: Mapping[FileIdentity, tuple[str, FilePosition]] = MappingProxyType(self._stored)
-        self.adopted: AbstractSet[FileIdentity] = self._adopted
-        self.unreadable: Mapping[str, str] = MappingProxyType(self._unreadable)
         self.matched: Mapping[FileIdentity, MatchedFile] = {}
         self._left: Mapping[str, Sequence[FollowedFile]] = {}  # by path, as of the last scan
-        self.opener = ContentOpener(clock, plan.rotate_wait_seconds, descriptors)
+        self.opener = ContentOpener(clock, options.rotate_wait_seconds, descriptors)
         self.since_ns = 0
         self.scanned_at = clock()
-        self._limits = plan.limits
-        self._between_scans_ns = int((plan.scan_seconds + TIMESTAMP_SECONDS) * 1e9)
+        self._options = options
+        self._between_scans_ns = int((options.scan_seconds + TIMESTAMP_SECONDS) * 1e9)
 
     def restore(self, cursors: Mapping[str, str]) -> None:
         """Load the cursors of streams; files are matched with them at the first scan.
@@ -88,21 +60,19 @@ class FileTable:
         """
         positions = [(stream, load(stream, cursor)) for stream, cursor in cursors.items()]
         for stream, position in sorted(positions, key=lambda item: item[1].generation):
-            older = self._stored.get(position.identity)
+            older = self.stored.get(position.identity)
             if older and older[1].generation == position.generation:  # killed right after an inode was reused
                 self.store_without_file(*older)
             elif older:  # killed between the commit of a new generation and the deletion of the one before
                 self.delete_cursor(older[0], position.path)
-            self._stored[position.identity] = (stream, position)
+            self.stored[position.identity] = (stream, position)
 
     def begin_scan(
         self, now: float, matched: Mapping[FileIdentity, MatchedFile], unreadable: Mapping[str, str], since_ns: int
     ) -> None:
         """Start a scan with what the patterns match now. Arguments are the attributes of the same names."""
         self.scanned_at, self.matched, self.since_ns = now, matched, since_ns
-        self._adopted.clear()
-        self._unreadable.clear()
-        self._unreadable.update(unreadable)
+        self.adopted, self.unreadable = set(), dict(unreadable)
 
     def next_update(self) -> Batch | None:
         """The oldest cursor update that is not committed, None when there is none."""
@@ -132,25 +102,21 @@ class FileTable:
 
     def positions(self) -> list[FilePosition]:
         """Every known position."""
-        followed = [file.position for file in (*self._active, *self._finished.values())]
-        return followed + [position for _, position in self._stored.values()]
+        followed = [file.position for file in (*self.active, *self.finished.values())]
+        return followed + [position for _, position in self.stored.values()]
 
     def tracked(self) -> dict[FileIdentity, FilePosition | None]:
         """All known files: None for those that were found, the position for those that are only known from cursors."""
         tracked: dict[FileIdentity, FilePosition | None] = {
-            identity: position for identity, (_, position) in self._stored.items()
+            identity: position for identity, (_, position) in self.stored.items()
         }
-        return tracked | dict.fromkeys(file.position.identity for file in (*self._active, *self._finished.values()))
-
-    def take_stored(self, identity: FileIdentity) -> tuple[str, FilePosition]:
-        """Remove and return the stored stream and position of a file."""
-        return self._stored.pop(identity)
+        return tracked | dict.fromkeys(file.position.identity for file in (*self.active, *self.finished.values()))
 
     def store_without_file(self, stream: str, position: FilePosition) -> FilePosition:
         """Store a position whose file is gone, under a negative inode, which no file has."""
         if position.ino >= 0:
-            position = replace(position, ino=min([0, *(identity.ino for identity in self._stored)]) - 1)
-        self._stored[position.identity] = (stream, position)
+            position = replace(position, ino=min([0, *(identity.ino for identity in self.stored)]) - 1)
+        self.stored[position.identity] = (stream, position)
         return position
 
     def unseen_since_by_path(self) -> dict[str, int]:
@@ -172,7 +138,7 @@ class FileTable:
         """Families with a file that is gone and not read to its end: its compressed copy may already exist."""
         return {
             family(followed.position.path)
-            for followed in self._active
+            for followed in self.active
             if followed.rotated_since is not None
             and not followed.is_packed
             and has_left(followed.path, followed.position.identity)
@@ -180,10 +146,10 @@ class FileTable:
 
     def follow(self, opened: OpenedFile, stream: str | None, *, rotated: bool = False) -> FollowedFile:
         """Follow a file. A rotated one is no longer at the path it was written under."""
-        followed = FollowedFile(opened.path, opened.content, opened.position, stream, self._limits)
+        followed = FollowedFile(opened, stream, self._options)
         if stream is None and opened.content.packed is None:
             followed.replaced = self.replaced_at(family(opened.position.path))
-        self._active.append(followed)
+        self.active.append(followed)
         if rotated:
             followed.original_path, followed.rotated_since = opened.position.path, self.scanned_at
         return followed
@@ -191,25 +157,21 @@ class FileTable:
     def adopt(self, opened: OpenedFile, stream: str | None) -> None:
         """Follow a rotated file that was found by a search."""
         self.follow(opened, stream, rotated=True)
-        self._adopted.add(opened.position.identity)
+        self.adopted.add(opened.position.identity)
 
     def reopen(self, followed: FollowedFile, path: str, content: Content) -> None:
         """Follow a finished file again: it has grown."""
-        del self._finished[followed.position.identity]
+        del self.finished[followed.position.identity]
         followed.reopen(path, content)
         left = followed.has_left
         followed.rotated_since = self.scanned_at if left else None
-        self._active.append(followed)
+        self.active.append(followed)
 
     def finish(self, followed: FollowedFile) -> None:
         """Close a rotated file that was read to its end. Its cursor stays as long as the file does."""
-        self._active.remove(followed)
+        self.active.remove(followed)
         followed.close()
-        self._finished[followed.position.identity] = followed
-
-    def forget_finished(self, followed: FollowedFile) -> None:
-        """Forget a finished file that was deleted."""
-        del self._finished[followed.position.identity]
+        self.finished[followed.position.identity] = followed
 
     def suspend(self, followed: FollowedFile, error: OSError) -> None:
         """Close a file that cannot be read at present; a scan that can open it continues where it stopped."""
@@ -217,14 +179,14 @@ class FileTable:
             self.close_unreadable(followed.path, followed.content, error)
         followed.content = None
         if followed.stream is not None:
-            self._stored[followed.position.identity] = (followed.stream, followed.position)
+            self.stored[followed.position.identity] = (followed.stream, followed.position)
 
     def release_deleted(self, followed: FollowedFile) -> None:
         """Close a file that is gone: its copy is searched for, or its loss is counted, as after a restart."""
         position = followed.last_seen
-        self._active.remove(followed)
+        self.active.remove(followed)
         if followed.stream is not None:
-            self._stored[position.identity] = (followed.stream, position)
+            self.stored[position.identity] = (followed.stream, position)
         elif position.size:
             self.count_deleted(position.identity, followed.path)
         for stream in followed.superseded:
@@ -234,7 +196,7 @@ class FileTable:
     def detect_renames(self) -> set[str]:
         """Update which files were renamed or deleted. Returns the original paths where that is new."""
         renamed = set()
-        for followed in self._active:
+        for followed in self.active:
             identity = followed.position.identity
             match = self.matched.get(identity)
             if (match and followed.original_path in match.paths) or not followed.has_left:
@@ -253,7 +215,7 @@ class FileTable:
 
         Only such a file can have been replaced by a copy; after a rotation, equal lines are a header.
         """
-        left = self._left.get(path) or [file for file in self._active if file.original_path == path and file.has_left]
+        left = self._left.get(path) or [file for file in self.active if file.original_path == path and file.has_left]
         old = next((followed for followed in reversed(left) if not followed.is_packed), None)
         if old is None:
             return None
@@ -265,13 +227,13 @@ class FileTable:
 
     def is_open(self, identity: FileIdentity) -> bool:
         """Whether a followed file can be read whatever becomes of its path."""
-        contents = (followed.content for followed in self._active if followed.position.identity == identity)
+        contents = (followed.content for followed in self.active if followed.position.identity == identity)
         return any(content is not None and content.handle.fd is not None for content in contents)
 
     def rotated(self) -> dict[str, list[FollowedFile]]:
         """Rotated files by the path they were written under, oldest first: they are read before its present file."""
         rotated: dict[str, list[FollowedFile]] = {}
-        for followed in self._active:
+        for followed in self.active:
             if followed.rotated_since is not None:
                 rotated.setdefault(followed.position.path, []).append(followed)
         for files in rotated.values():
@@ -305,12 +267,12 @@ class FileTable:
 
     def report_unreadable(self, path: str, error: OSError) -> None:
         """Report that this path cannot be read at present."""
-        self._unreadable[printable(path)] = error.strerror or str(error)
+        self.unreadable[printable(path)] = error.strerror or str(error)
 
     def close_unreadable(self, path: str, content: Content, error: OSError) -> None:
         """Close a file that was opened and cannot be read at present."""
         self.report_unreadable(path, error)
-        self._active[:] = [followed for followed in self._active if followed.content is not content]
+        self.active[:] = [followed for followed in self.active if followed.content is not content]
         if error.errno == EBADF:  # the number may belong to another file by now
             content.handle.abandon()
             return

@@ -92,7 +92,6 @@ class _PartialRecord:
 
     Attributes:
         start: Index of its first line.
-        parts: Text of each part.
         size: Bytes of all parts.
     """
 
@@ -145,14 +144,10 @@ class _RecordJoiner:
 
 
 def unwrap(lines: CutLines, framing: Framing, *, limit: int, dropped: Dropped, last: bool) -> UnwrappedLines:
-    """Remove frames and join the parts of records.
+    """Remove frames and join the parts of records; a line without a frame is passed on unchanged.
 
-    Args:
-        lines: Framed lines.
-        framing: How they are framed; a line that is not is passed on unchanged.
-        limit: Maximum length of a record in bytes.
-        dropped: Streams that begin inside a record that is dropped.
-        last: Whether records that are incomplete at the end are dropped, as too long.
+    Streams in `dropped` begin inside a record that is dropped. Records that are incomplete at the end are dropped, as
+    too long, if these lines are the `last` ones.
     """
     joiner = _RecordJoiner(lines, limit, {stream for stream in dropped.split("+") if stream})
     for index, line in enumerate(lines.lines):

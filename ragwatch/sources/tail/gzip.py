@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ragwatch.sources.tail.content import Content, PlainContent
+from ragwatch.sources.tail.content import Content
 from ragwatch.sources.tail.descriptors import SHARED_BUDGET, DescriptorBudget, FileHandle
 from ragwatch.sources.tail.disk import GZIP, open_regular, size_and_mtime
 from ragwatch.sources.tail.identity import HEAD, TAIL, FileIdentity
@@ -33,11 +33,7 @@ Flaw = Literal["gz_truncated", "gz_damaged", "gz_bomb"]
 
 
 class GzipRefusedError(OSError):
-    """A compressed file cannot, or should not, be read.
-
-    Attributes:
-        flaw: The reason that is counted.
-    """
+    """A compressed file cannot, or should not, be read."""
 
     def __init__(self, flaw: Flaw, why: str) -> None:
         super().__init__(why)
@@ -46,10 +42,6 @@ class GzipRefusedError(OSError):
 
 def unpack(read: Callable[[int, int], bytes], end: int) -> Iterator[bytes]:
     """Decompress the first `end` bytes, all members, in chunks of at most 1 MiB.
-
-    Args:
-        read: Reads a number of bytes from an offset on.
-        end: Compressed bytes.
 
     Raises:
         GzipRefusedError: The data ends early, is damaged, or is far larger than expected. Chunks that were yielded
@@ -70,7 +62,10 @@ def unpack(read: Callable[[int, int], bytes], end: int) -> Iterator[bytes]:
                 return  # trailing garbage is ignored, as gzip does
             decompressor = zlib.decompressobj(wbits=_GZIP)
         ended = not data
-        chunk = _next_chunk(decompressor, data)
+        try:
+            chunk = decompressor.decompress(data, CHUNK_BYTES)
+        except zlib.error as error:
+            raise GzipRefusedError("gz_damaged", str(error)) from error
         out += len(chunk)
         if out > MAX_UNPACKED_BYTES or out > max(MIN_BOMB_BYTES, MAX_RATIO * at):
             raise GzipRefusedError("gz_bomb", f"more than {out} bytes in {at}")
@@ -82,26 +77,16 @@ def unpack(read: Callable[[int, int], bytes], end: int) -> Iterator[bytes]:
         decompressor = None if decompressor.eof else decompressor
 
 
-def _next_chunk(decompressor: Any, data: bytes) -> bytes:  # noqa: ANN401 - zlib does not export the type
-    try:
-        chunk: bytes = decompressor.decompress(data, CHUNK_BYTES)
-    except zlib.error as error:
-        raise GzipRefusedError("gz_damaged", str(error)) from error
-    return chunk
-
-
-class GzipContent:
+class GzipContent(Content):
     """The decompressed content of a file that was checked to be complete. A window of it is in memory.
 
     Args:
-        handle: Open for reading; closed by `close`.
         size: Bytes on disk.
-        length: Decompressed bytes.
     """
 
     def __init__(self, handle: FileHandle, size: int, length: int) -> None:
-        self.handle = handle
-        self.packed: int | None = size
+        super().__init__(handle)
+        self.packed = size
         self._size = size
         self._length = length
         self._head = b""
@@ -137,10 +122,6 @@ class GzipContent:
         """See `Content.duplicate`."""
         return GzipContent(self.handle.duplicate(), self._size, self._length)
 
-    def close(self) -> None:
-        """See `Content.close`."""
-        self.handle.close()
-
     def _rewind(self) -> None:
         self._chunks = unpack(self.handle.read, self._size)
         self._window = bytearray()
@@ -152,10 +133,8 @@ class _GzipCheck:
     """The result of checking a compressed file.
 
     Attributes:
-        path: Its latest path.
         state: Size and modification time (ns) when it was checked.
         since: Monotonic seconds of the check.
-        length: Decompressed bytes.
         flaw: Why it is refused, None when it is complete.
         why: The same as an error message.
         reported: Whether the flaw was counted.
@@ -174,9 +153,7 @@ class ContentOpener:
     """Opens plain and compressed files, and remembers which compressed files are refused, and why.
 
     Args:
-        clock: Monotonic seconds.
         truncated_seconds: How long a truncated file must stay unchanged before it is counted: gzip may be writing it.
-        descriptors: The budget of open files.
     """
 
     def __init__(
@@ -191,11 +168,7 @@ class ContentOpener:
         self._checks: dict[FileIdentity, _GzipCheck] = {}
 
     def open(self, path: str, ino: int | None = None) -> tuple[Content, os.stat_result] | None:
-        """Open for reading; None when it is not a regular file (any more).
-
-        Args:
-            path: Path of the file.
-            ino: The inode that was at this path.
+        """Open for reading; None when it is not a regular file (any more). `ino` is the inode that was at this path.
 
         Raises:
             FileNotFoundError: The path does not exist, or another file is there by now.
@@ -210,7 +183,7 @@ class ContentOpener:
         try:
             if not path.endswith(GZIP):
                 handle.read(1, 0)  # on a failing disk a file may open and not be readable
-                return PlainContent(handle), status
+                return Content(handle), status
             check = self._check(path, handle, status)
         except OSError:
             handle.close()

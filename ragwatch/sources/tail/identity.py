@@ -7,7 +7,8 @@ resumed only if all three match.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from secrets import token_hex
 from typing import Literal, NamedTuple
@@ -57,8 +58,6 @@ class FilePosition:
     """The position after the last committed byte of one file. Serialized as JSON, it is the cursor of a stream.
 
     Attributes:
-        dev: Device of the file.
-        ino: Its inode.
         path: Its real path when it was first followed: rotations are searched for in the same directory.
         generation: How often the file was truncated or replaced and read from its start again.
         offset: Bytes read. It is after a newline, or after a record at the file's end that had none, except when
@@ -92,14 +91,13 @@ class FilePosition:
         """1-based number of the line at the offset, 0 when unknown."""
         return 0 if self.line is None else self.line + 1
 
-    @property
-    def is_distinctive(self) -> bool:
-        """Whether enough was read that equal content under another inode proves a copy. Six bytes of JSON do not."""
-        return self.offset >= TAIL
-
     def fits(self, edges: ContentEdges | None) -> bool:
         """Whether these edges (None: the file is too short) are those of the bytes that were read before the offset."""
         return self.offset == 0 or (edges is not None and edges.mark() == self.mark)
+
+    def moved_to(self, status: os.stat_result) -> FilePosition:
+        """The same position in a file with another identity."""
+        return replace(self, dev=status.st_dev, ino=status.st_ino)
 
     def dump(self) -> str:
         """The position as a cursor."""

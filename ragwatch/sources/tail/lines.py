@@ -35,11 +35,7 @@ class CutLines:
 def cut(block: bytes, *, offset: int, line: int | None, limit: int) -> CutLines:
     r"""Cut a block that begins at the start of a line. Bytes after the last newline are left for the next block.
 
-    Args:
-        block: Bytes of the file from `offset` on.
-        offset: Offset of the block in the file; at 0 a byte order mark is removed.
-        line: Line ends before the block, None when unknown.
-        limit: Maximum length of a record in bytes.
+    At offset 0 of the file a byte order mark is removed. `line` counts the line ends before the block.
 
     >>> cut(b'{"a":1}\r\n\n{"b":2}\n{"c"', offset=0, line=0, limit=99).numbers
     [1, 3]
@@ -84,14 +80,7 @@ def _records(lines: Iterable[tuple[bytes, int, int]], limit: int, *, used: int, 
 
 
 def cut_wide(block: bytes, *, offset: int, line: int | None, limit: int, encoding: str) -> CutLines:
-    r"""Cut a block of UTF-16 into records in UTF-8.
-
-    Args:
-        block: Bytes of the file from `offset` on, which may be inside a character.
-        offset: As for `cut`.
-        line: As for `cut`.
-        limit: As for `cut`, of the record in UTF-8.
-        encoding: UTF-16 with its byte order.
+    r"""Cut a block of UTF-16, in the named byte order, into records in UTF-8. It may begin inside a character.
 
     >>> cut_wide('{"a":1}\n{"b"'.encode("utf-16-le"), offset=0, line=0, limit=99, encoding="utf-16-le").lines
     [b'{"a":1}']

@@ -7,10 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ragwatch.ports import Batch
-from ragwatch.sources.tail.content import Content, count_lines, edges_at, end_of_last_line
+from ragwatch.sources.tail.content import Content, OpenedFile, count_lines, edges_at, end_of_last_line
 from ragwatch.sources.tail.disk import TIMESTAMP_SECONDS, has_left
 from ragwatch.sources.tail.identity import ContentEdges, FilePosition, name_stream
-from ragwatch.sources.tail.records import MAX_DOCUMENT_BYTES, ReadLimits, RecordBlock, RecordReader
+from ragwatch.sources.tail.options import Options
+from ragwatch.sources.tail.records import MAX_DOCUMENT_BYTES, RecordBlock, RecordReader
 
 _MAX_ARRIVALS = 64
 DELETED_WAIT_SECONDS = 3600.0
@@ -20,8 +21,9 @@ be opened again, so what is written later would be lost."""
 
 @dataclass(frozen=True, slots=True)
 class ReadStep:
-    """A batch, and the position of its file once the batch is committed."""
+    """A batch, its file, and the position of that once the batch is committed."""
 
+    file: FollowedFile
     batch: Batch
     position: FilePosition
 
@@ -45,11 +47,9 @@ class FollowedFile:
     """One file that is read forward. The position moves only on `accept`, so an uncommitted step is read again.
 
     Args:
-        path: Its path, as reported in batches.
-        content: Open for reading; closed by `close`.
-        position: Where to continue.
+        opened: The file, closed by `close`, and where to continue.
         stream: Name of its stream, None until its first batch names it.
-        limits: How much is read at once.
+        options: How much is read at once, and how records are framed.
 
     Attributes:
         original_path: The path it has until it is rotated.
@@ -60,22 +60,19 @@ class FollowedFile:
         replaced: The file whose place it took, until it is known which lines of that one it repeats.
     """
 
-    def __init__(
-        self, path: str, content: Content, position: FilePosition, stream: str | None, limits: ReadLimits
-    ) -> None:
-        self.path = path
-        self.original_path = path
-        self.content: Content | None = content
-        self.position = position
+    def __init__(self, opened: OpenedFile, stream: str | None, options: Options) -> None:
+        self.path = self.original_path = opened.path
+        self.content: Content | None = opened.content
+        self.position = position = opened.position
         self.stream = stream
         self.rotated_since: float | None = None
         self.drained_state: tuple[int, int] | None = None
         self.superseded: list[str] = []
         self.lost_contents: list[LostContent] = []
         self.replaced: FollowedFile | None = None
-        self._packed = content.packed
-        self._limits = limits
-        self._records = RecordReader(limits)
+        self._packed = opened.content.packed
+        self._options = options
+        self._records = RecordReader(options)
         self._resets: Counter[str] = Counter()
         self._size = position.offset
         self._max_size = position.size
@@ -202,11 +199,7 @@ class FollowedFile:
         return size - offset, now - self._arrivals[0][1] if self._arrivals else 0.0
 
     def read(self, now: float) -> ReadStep | None:
-        """Read the next complete lines, None when there are none.
-
-        Raises:
-            OSError: The file cannot be read.
-        """
+        """Read the next complete lines, None when there are none. Raises OSError: the file cannot be read."""
         state = self.check(now)
         if state == self.drained_state and self._drained_for_certain:
             return None
@@ -220,7 +213,9 @@ class FollowedFile:
             self._lose("truncated", gone=False)  # and rewritten: nothing was read of it, or only an equal header
         self._shrunk, self._max_size = False, state[0]
         records = self._records.parse(block, self.position, state[0], self.path)
-        while records is None and self._records.framed and self._limits.block <= len(block) < self._limits.window:
+        while (
+            records is None and self._records.framed and self._options.read_bytes <= len(block) < self._options.window
+        ):
             wider = self._opened.pread(2 * len(block), self.position.offset)  # for the other parts of a record
             if len(wider) == len(block):
                 break
@@ -283,7 +278,9 @@ class FollowedFile:
         """
         state = self._opened.state()
         offset = self.position.offset
-        rest = self._opened.pread(self._limits.window if self._records.framed else self._limits.line + 1, offset)
+        rest = self._opened.pread(
+            self._options.window if self._records.framed else self._options.max_line_bytes + 1, offset
+        )
         edges = edges_at(self._opened, offset)
         if not rest or not self.position.fits(edges) or state[0] <= self._copied_size:
             return None
@@ -298,10 +295,10 @@ class FollowedFile:
 
     def _read_block(self) -> bytes:
         """Bytes from the offset on: one block; as many as the longest line may have, or a whole document."""
-        block = self._opened.pread(self._limits.block, self.position.offset)
-        if len(block) == self._limits.block <= self._limits.line and b"\n" not in block:
-            block = self._opened.pread(self._limits.line + 1, self.position.offset)
-        if len(block) >= self._limits.block and self._records.is_document(block, self.position):
+        block = self._opened.pread(self._options.read_bytes, self.position.offset)
+        if len(block) == self._options.read_bytes <= self._options.max_line_bytes and b"\n" not in block:
+            block = self._opened.pread(self._options.max_line_bytes + 1, self.position.offset)
+        if len(block) >= self._options.read_bytes and self._records.is_document(block, self.position):
             block = self._opened.pread(MAX_DOCUMENT_BYTES + 1, 0)
         return block
 
@@ -346,4 +343,4 @@ class FollowedFile:
             rejections=tuple(records.rejections),
             resets=dict(self._resets),
         )
-        return ReadStep(batch, position)
+        return ReadStep(self, batch, position)

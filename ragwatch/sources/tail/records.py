@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import orjson
 
@@ -15,38 +14,13 @@ from ragwatch.ports import Rejection
 from ragwatch.sources.tail.framing import Dropped, Framing, detect, unwrap
 from ragwatch.sources.tail.identity import FilePosition, Within
 from ragwatch.sources.tail.lines import BOM, CutLines, cut, cut_wide
+from ragwatch.sources.tail.options import Options
 
 _MAX_CHARACTER_BYTES = 4
 """Bytes of a character in the widest encoding of text. A line cut at `\\n` leaves the rest of it to the next line."""
 
 MAX_DOCUMENT_BYTES = 64 << 20
 """Size of the largest file that is read as one JSON document."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadLimits:
-    """How much is read at once.
-
-    Attributes:
-        block: Bytes of one batch.
-        line: Maximum length of a record in bytes.
-        framing: What is wrapped around each record; `auto` detects it from the first records of each file.
-        documents: Whether a file may be one JSON document over several lines.
-        encoding: Encoding of the text; None for UTF-8.
-        whole: Whether an array in such a file is one record, whose parts `records` finds.
-    """
-
-    block: int
-    line: int
-    framing: Literal["auto", "plain", "cri", "docker"] = "auto"
-    documents: bool = False
-    whole: bool = False
-    encoding: str | None = None
-
-    @property
-    def window(self) -> int:
-        """Bytes within which a record that is split into framed parts must end: escapes make text up to 6 x longer."""
-        return max(self.block, 8 * self.line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +42,17 @@ class RecordReader:
     """Parses the blocks of one file.
 
     Args:
-        limits: How long a record may be, and how it may be framed.
+        options: How long a record may be, and how it may be framed.
     """
 
-    def __init__(self, limits: ReadLimits) -> None:
-        self._limits = limits
+    def __init__(self, options: Options) -> None:
+        self._options, self._limit = options, options.max_line_bytes
         self._framing: Framing | None = None
         self.reset()
 
     def reset(self) -> None:
         """Forget the detected framing: the file has other content now."""
-        self._framing = None if self._limits.framing == "auto" else self._limits.framing
+        self._framing = None if self._options.framing == "auto" else self._options.framing
 
     @property
     def framed(self) -> bool:
@@ -86,15 +60,8 @@ class RecordReader:
         return self._framing not in {None, "plain"}
 
     def parse(self, block: bytes, position: FilePosition, size: int, path: str) -> RecordBlock | None:
-        """Parse the block at a position. None when more bytes are needed first.
-
-        Args:
-            block: Bytes from the position on.
-            position: Position of the block.
-            size: Bytes of the file.
-            path: Path of the file as reported in rejections.
-        """
-        encoding = self._limits.encoding
+        """Parse the block at a position. None when more bytes are needed first."""
+        encoding = self._options.encoding
         if width_of(encoding) > 1 and encoding is not None:
             return self._parse_wide(block, position, path, byte_order(block, encoding))
         if self.is_document(block, position):
@@ -108,14 +75,8 @@ class RecordReader:
 
     def _parse_wide(self, block: bytes, position: FilePosition, path: str, encoding: str) -> RecordBlock | None:
         """Parse lines of UTF-16. A document over several lines is none here, nor is a last line without its end."""
-        limit = self._limits.line
-        lines = cut_wide(block, offset=position.offset, line=position.line, limit=limit, encoding=encoding)
-        if lines.used:
-            return RecordBlock(lines, rejections=self._too_long(lines, path))
-        if len(block) <= 2 * limit:
-            return None
-        too_long = Rejection(RejectReason.LINE_TOO_LONG, path, position.number, detail=f"more than {limit} bytes")
-        return RecordBlock(CutLines(used=len(block)), "line", (too_long,))
+        lines = cut_wide(block, offset=position.offset, line=position.line, limit=self._limit, encoding=encoding)
+        return self._cut_off(lines, block, position, path) if lines.used or len(block) > 2 * self._limit else None
 
     def _parse_lines(self, block: bytes, position: FilePosition, size: int, path: str) -> RecordBlock | None:
         if position.within == "line":
@@ -128,35 +89,40 @@ class RecordReader:
             self._framing = detect(block)
         if self.framed and b"\n" in block:
             return self._parse_framed(block, position, path)
-        limit = self._limits.line
-        lines = cut(block, offset=position.offset, line=position.line, limit=limit)
+        lines = self._cut(block, position)
+        if not lines.used and len(block) <= self._limit:
+            return self._parse_unterminated(block, position, size)
+        return self._cut_off(lines, block, position, path)
+
+    def _cut(self, block: bytes, position: FilePosition) -> CutLines:
+        return cut(block, offset=position.offset, line=position.line, limit=self._limit)
+
+    def _cut_off(self, lines: CutLines, block: bytes, position: FilePosition, path: str) -> RecordBlock:
+        """The lines of a block; one without the end of a line is the beginning of a line that is too long."""
         if lines.used:
             return RecordBlock(lines, rejections=self._too_long(lines, path))
-        if len(block) <= limit:
-            return self._parse_unterminated(block, position, size)
-        too_long = Rejection(RejectReason.LINE_TOO_LONG, path, position.number, detail=f"more than {limit} bytes")
-        return RecordBlock(CutLines(used=len(block)), "line", (too_long,))
+        detail = f"more than {self._limit} bytes"
+        return _dropped(block, Rejection(RejectReason.LINE_TOO_LONG, path, position.number, detail=detail))
 
     def is_document(self, block: bytes, position: FilePosition) -> bool:
         """Whether a block begins a file that is one JSON document, as far as its first line tells."""
-        return self._limits.documents and not position.offset and not position.within and begins_document(block)
+        return self._options.documents and not position.offset and not position.within and begins_document(block)
 
     def _parse_document(self, block: bytes, position: FilePosition, path: str) -> RecordBlock | None:
         """Parse a file that is one JSON document; None while its end is missing."""
         used, ends = len(block), block.count(b"\n")
         if used > MAX_DOCUMENT_BYTES or is_too_large(block):
             detail = f"a JSON document of more than {MAX_DOCUMENT_BYTES >> 20} MiB, or with too many values"
-            rejection = Rejection(RejectReason.LINE_TOO_LONG, path, position.number, detail=detail)
-            return RecordBlock(CutLines(used=used), "line", (rejection,))
+            return _dropped(block, Rejection(RejectReason.LINE_TOO_LONG, path, position.number, detail=detail))
         text = block.removeprefix(BOM).strip()
         try:
             value = orjson.loads(text)
         except orjson.JSONDecodeError:
             if not text.endswith((b"}", b"]")):
                 return None
-            torn = cut(block, offset=0, line=position.line, limit=self._limits.line)
+            torn = self._cut(block, position)
             return RecordBlock(torn, rejections=self._too_long(torn, path)) if torn.used else None
-        rows = value if isinstance(value, list) and not self._limits.whole else [value]
+        rows = value if isinstance(value, list) and self._options.records is None else [value]
         lines = [orjson.dumps(row) for row in rows]
         numbers = range(1, len(rows) + 1)
         return RecordBlock(CutLines(lines=lines, offsets=range(len(rows)), numbers=numbers, used=used, ends=ends))
@@ -166,12 +132,11 @@ class RecordReader:
         if self.framed and b"\n" in block:
             return self._parse_last_parts(block, position, path)
         if block == b"\0":  # the second byte of a line end in UTF-16
-            return RecordBlock(CutLines(used=len(block)), "line")
+            return _dropped(block)
         reason, detail = RejectReason.PARTIAL_AT_ROTATION, f"{len(block)} bytes without a newline at the end"
         if not block.strip(b"\0"):
             reason, detail = RejectReason.BINARY, f"{len(block)} NUL bytes at the end"
-        rejection = Rejection(reason, path, position.number, detail=detail)
-        return RecordBlock(CutLines(used=len(block)), "line", (rejection,))
+        return _dropped(block, Rejection(reason, path, position.number, detail=detail))
 
     def _parse_unterminated(self, block: bytes, position: FilePosition, size: int) -> RecordBlock | None:
         """Parse a last record that lacks only its newline, which some writers put before or between records.
@@ -192,9 +157,8 @@ class RecordReader:
 
     def _parse_last_parts(self, block: bytes, position: FilePosition, path: str) -> RecordBlock:
         """Parse the complete records at the end of a rotated file and reject the incomplete ones."""
-        lines = cut(block, offset=position.offset, line=position.line, limit=self._limits.line)
-        dropped = _dropped_streams(position)
-        unwrapped = unwrap(lines, self._framing or "plain", limit=self._limits.line, dropped=dropped, last=True)
+        dropped, framing = _dropped_streams(position), self._framing or "plain"
+        unwrapped = unwrap(self._cut(block, position), framing, limit=self._limit, dropped=dropped, last=True)
         rejections = [
             Rejection(RejectReason.PARTIAL_AT_ROTATION, path, number, detail=f"{length} bytes without their last part")
             for number, length in unwrapped.lines.too_long
@@ -203,26 +167,30 @@ class RecordReader:
 
     def _parse_framed(self, block: bytes, position: FilePosition, path: str) -> RecordBlock | None:
         """Parse complete records only: an incomplete record is read again from its first part."""
-        limit, framing = self._limits.line, self._framing or "plain"
-        dropped = _dropped_streams(position)
+        dropped, framing = _dropped_streams(position), self._framing or "plain"
         rest, last = block, False
         while True:
-            lines = cut(rest, offset=position.offset, line=position.line, limit=limit)
-            unwrapped = unwrap(lines, framing, limit=limit, dropped=dropped, last=last)
+            lines = self._cut(rest, position)
+            unwrapped = unwrap(lines, framing, limit=self._limit, dropped=dropped, last=last)
             if unwrapped.open_at is None:
                 return RecordBlock(unwrapped.lines, unwrapped.dropped, self._too_long(unwrapped.lines, path))
             if unwrapped.open_at:
                 rest = rest[: lines.offsets[unwrapped.open_at] - position.offset]
-            elif len(block) >= self._limits.window:
+            elif len(block) >= self._options.window:
                 rest, last = block, True
             else:
                 return None
 
     def _too_long(self, lines: CutLines, path: str) -> list[Rejection]:
         return [
-            Rejection(RejectReason.LINE_TOO_LONG, path, number, detail=f"{length} bytes, more than {self._limits.line}")
+            Rejection(RejectReason.LINE_TOO_LONG, path, number, detail=f"{length} bytes, more than {self._limit}")
             for number, length in lines.too_long
         ]
+
+
+def _dropped(block: bytes, *rejections: Rejection) -> RecordBlock:
+    """A block that is dropped, and with it the line that it ends inside of."""
+    return RecordBlock(CutLines(used=len(block)), "line", rejections)
 
 
 def _dropped_streams(position: FilePosition) -> Dropped:
@@ -235,7 +203,7 @@ def _skip_dropped_line(block: bytes) -> RecordBlock | None:
     newline = block.find(b"\n")
     if newline >= 0:
         return RecordBlock(CutLines(used=newline + 1, ends=1))
-    return RecordBlock(CutLines(used=len(block)), "line") if block else None
+    return _dropped(block) if block else None
 
 
 def _is_wide_text(block: bytes, start: int) -> bool:

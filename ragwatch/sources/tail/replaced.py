@@ -19,7 +19,6 @@ class ReplacedFiles:
     """Decides from which byte files are read that took the place of other ones.
 
     Args:
-        table: The files.
         search: Finds rotations of the old files.
         wait_seconds: How long a file with only the first bytes of the old one may be a copy that is being made.
     """
@@ -28,10 +27,6 @@ class ReplacedFiles:
         self._table = table
         self._search = search
         self._wait_seconds = wait_seconds
-
-    def is_compared(self, old: FollowedFile) -> bool:
-        """Whether this file has to stay open, because a file in its place has yet to be compared with it."""
-        return any(followed.replaced is old for followed in self._table.active)
 
     def begin(self, new: FollowedFile, now: float) -> bool:
         """Move to the byte from which a file is read. False while that is not known.

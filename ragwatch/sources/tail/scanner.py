@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from glob import has_magic
 
+import orjson
+
 from ragwatch.sources.tail.closed import ClosedFiles, UnopenedFiles
-from ragwatch.sources.tail.content import Content, continues, edges_at
+from ragwatch.sources.tail.content import Content, OpenedFile, continues, edges_at
 from ragwatch.sources.tail.copies import CopyDetector
 from ragwatch.sources.tail.directories import DirectoryListing, DirectoryWatch, list_directory
 from ragwatch.sources.tail.disk import (
@@ -23,21 +26,83 @@ from ragwatch.sources.tail.disk import (
     origins_of_rotations,
     rotated_name,
 )
-from ragwatch.sources.tail.file_table import FileTable, FollowPlan
-from ragwatch.sources.tail.first_scan import STARTED, FirstScan, history_end, load
+from ragwatch.sources.tail.file_table import FileTable
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition
-from ragwatch.sources.tail.rotation import OpenedFile
+from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.search import LostFileSearch
+
+STARTED = "started"
+"""Stream of the cursor that holds the first scan: once it is stored, a file without a cursor is new."""
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+@dataclass(frozen=True, slots=True)
+class FirstScan:
+    """The result of the first scan. It is stored as a cursor.
+
+    Attributes:
+        since_ns: File time from which on files are new.
+        records: Existing lines that are not read, where they were counted.
+        size: Existing bytes that are not read.
+        more: Whether there are further lines, in files that are too large to be counted.
+    """
+
+    since_ns: int = 0
+    records: int = 0
+    size: int = 0
+    more: bool = False
+
+    def skipping(self, position: FilePosition) -> FirstScan:
+        """The same after the content before this position was skipped."""
+        return replace(
+            self,
+            records=self.records + (position.line or 0),
+            size=self.size + position.offset,
+            more=self.more or position.line is None,
+        )
+
+    def dump(self) -> str:
+        """The result as a cursor."""
+        return orjson.dumps(asdict(self)).decode()
+
+    def __str__(self) -> str:
+        """How much was skipped, and what to do about it; empty when nothing was."""
+        if not self.size:
+            return ""
+        count = f"{self.records:,} existing records"
+        if self.more:
+            count = f"more than {count}" if self.records else f"{_bytes(self.size)} of existing records"
+        return (
+            f"0 of {count} read: `start: end`; only what is written from now on is read (to read what is there: "
+            "`start: beginning` and a new `state` directory, or a trial with `ragwatch run --once`)"
+        )
+
+
+def load(cursor: str) -> FirstScan:
+    """Parse a stored cursor. Without `since_ns`, as earlier versions stored it, all files are new."""
+    stored = orjson.loads(cursor)
+    return FirstScan(**{name: stored[name] for name in FirstScan.__slots__ if name in stored})
+
+
+def history_end(directories: Iterable[str]) -> int:
+    """File time (ns) after the last write in these directories. The system clock is not used."""
+    times = [0]
+    for directory in directories:
+        listing = list_directory(directory)
+        for path in listing.paths.values() if listing else ():
+            with suppress(OSError):  # deleted meanwhile, so it does not count
+                times.append(os.stat(path).st_mtime_ns + 1)  # noqa: PTH116 - a string stays a string
+    return max(times)
+
+
+def _bytes(size: int) -> str:
+    power = min((size.bit_length() - 1) // 10, len(_UNITS) - 1)
+    return f"{size / 1024**power:.3g} {_UNITS[power]}"
 
 
 class FileScanner:
     """Scans the directories of one source at intervals and updates its file table.
-
-    Args:
-        plan: What to follow.
-        clock: Monotonic seconds.
-        table: The files.
-        search: Finds files that were moved.
 
     Attributes:
         skipped: Paths that match but are no regular text files.
@@ -45,8 +110,8 @@ class FileScanner:
         missing: Watched directories that do not exist, and what to do.
     """
 
-    def __init__(self, plan: FollowPlan, clock: Callable[[], float], table: FileTable, search: LostFileSearch) -> None:
-        self._plan = plan
+    def __init__(self, options: Options, clock: Callable[[], float], table: FileTable, search: LostFileSearch) -> None:
+        self._options = options
         self._clock = clock
         self._table = table
         self._search = search
@@ -56,7 +121,7 @@ class FileScanner:
         self._unseen_since: dict[str, int] = {}
         self._originals: dict[FileIdentity, tuple[FileIdentity, int]] = {}
         self._scanned_at: float | None = None
-        self._skip_existing = plan.skip_existing
+        self._skip_existing = options.skips_existing
         self.skipped: set[str] = set()
         self.first_scan: FirstScan | None = None
         self.missing: dict[str, str] = {}
@@ -67,7 +132,7 @@ class FileScanner:
         Raises:
             SourceError: A cursor is not valid.
         """
-        self._skip_existing = self._plan.skip_existing and STARTED not in cursors
+        self._skip_existing = self._options.skips_existing and STARTED not in cursors
         self.first_scan = load(cursors[STARTED]) if STARTED in cursors else None
         self._table.restore({stream: cursor for stream, cursor in cursors.items() if stream != STARTED})
 
@@ -75,11 +140,11 @@ class FileScanner:
         """Scan, if it is time: follow new files, detect rotated ones, forget deleted ones."""
         now = self._clock()
         first = self._scanned_at is None
-        if self._scanned_at is not None and now - self._scanned_at < self._plan.scan_seconds:
+        if self._scanned_at is not None and now - self._scanned_at < self._options.scan_seconds:
             return
         table, search = self._table, self._search
-        matched, self.skipped, unreadable = discover(self._plan.patterns)
-        self.missing = missing_directories(self._plan.patterns, table.positions(), matched)
+        matched, self.skipped, unreadable = discover(self._options.patterns)
+        self.missing = missing_directories(self._options.patterns, table.positions(), matched)
         begins, self.first_scan = self.first_scan is None, self.first_scan or self._scan_history(matched)
         table.begin_scan(now, matched, unreadable, self.first_scan.since_ns)
         unseen_since = table.unseen_since_by_path()
@@ -115,7 +180,7 @@ class FileScanner:
         """The end of what was written before the first scan, by the files' own times."""
         directories = {os.path.dirname(path) for path in self._real_paths(matched.values())}  # noqa: PTH120 - strings
         directories.update(
-            os.path.realpath(directory) for pattern in self._plan.patterns for directory in directories_of(pattern)
+            os.path.realpath(directory) for pattern in self._options.patterns for directory in directories_of(pattern)
         )
         return FirstScan(history_end(directories))
 
@@ -126,7 +191,7 @@ class FileScanner:
         """
         changed = [
             pattern
-            for pattern in self._plan.patterns
+            for pattern in self._options.patterns
             if has_magic(pattern) and any(self._directories.changed(path, now) for path in directories_of(pattern))
         ]
         rotated = {os.path.realpath(path) for pattern in changed for path in origins_of_rotations(pattern)}
@@ -137,7 +202,7 @@ class FileScanner:
     def _real_paths(self, files: Iterable[MatchedFile]) -> set[str]:
         """Real paths of these files, and of patterns without wildcards."""
         paths = {path for match in files for path in match.paths}
-        paths.update(pattern for pattern in self._plan.patterns if not has_magic(pattern))
+        paths.update(pattern for pattern in self._options.patterns if not has_magic(pattern))
         return {os.path.realpath(path) for path in paths}
 
     def _follow_if_due(self, identity: FileIdentity) -> bool:
@@ -211,7 +276,7 @@ class FileScanner:
             stream, position = table.stored[identity]
             if (position.offset or content.packed is None) and position.fits(edges_at(content, position.offset)):
                 return True
-            table.take_stored(identity)
+            table.stored.pop(identity)
             self._search.handle_deleted(stream, position)  # its inode was reused
         return identity not in table.adopted and not self._is_copy(
             OpenedFile(origin, content, FilePosition(*identity, origin))
@@ -243,14 +308,14 @@ class FileScanner:
             stream, position = table.stored[identity]
             same_path = position.path == path and content.packed is None  # compression makes a new file
             same = same_path or (position.offset > 0 and position.fits(edges_at(content, position.offset)))
-            table.take_stored(identity)  # not before the content could be read
+            table.stored.pop(identity)  # not before the content could be read
             if same:
                 return stream, position
             table.store_without_file(stream, position)  # its inode was reused; another file may have its content
         if content.packed is not None or table.replaced_at(path) is None:  # else it is compared with that file
             original = self._furthest_original(path, content)
             if original is not None:
-                stream, position = table.take_stored(original.identity)
+                stream, position = table.stored.pop(original.identity)
                 moved = replace(position, dev=identity.dev, ino=identity.ino)
                 table.move_cursor(stream, path, moved)
                 return stream, moved

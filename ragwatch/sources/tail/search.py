@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ragwatch.sources.tail.content import Content, continues, edges_at
+from ragwatch.sources.tail.content import Content, OpenedFile, continues, edges_at
 from ragwatch.sources.tail.copies import CopyDetector
 from ragwatch.sources.tail.directories import DirectoryListing, list_directory
-from ragwatch.sources.tail.disk import GZIP, family, size_and_mtime
+from ragwatch.sources.tail.disk import GZIP, family, origin_of, size_and_mtime
 from ragwatch.sources.tail.file_table import FileTable
 from ragwatch.sources.tail.gzip import GzipRefusedError
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition, name_stream
 from ragwatch.sources.tail.reader import FollowedFile
-from ragwatch.sources.tail.rotation import OpenedFile, find_copy, find_renamed, new_rotations
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +35,6 @@ class _PossibleCopy:
 
 class LostFileSearch:
     """Searches directories for the files of a table that were renamed, copied, compressed or deleted.
-
-    Args:
-        table: The files; it is updated with the results.
 
     Attributes:
         incomplete: Whether a known file could not be opened in the last search, or before it was renamed.
@@ -94,18 +90,63 @@ class LostFileSearch:
                     if os.path.dirname(path) == directory  # noqa: PTH120
                 }
                 continue
-            for opened in new_rotations(
-                listing,
-                since,
-                table.tracked(),
-                table.opener,
-                is_copy=partial(self._may_be_copy, CopyDetector(table, listing), since),
-                on_error=partial(self._retry_later, since),
+            detector = CopyDetector(table, listing)
+            for path, content, status in self._rotations(listing, since, partial(self._retry_later, since)):
+                position = FilePosition(status.st_dev, status.st_ino, family(path), mtime_ns=status.st_mtime_ns)
+                self._follow_if_new(OpenedFile(path, content, position), since, detector)
+
+    def _follow_if_new(self, opened: OpenedFile, since: Mapping[str, int], detector: CopyDetector) -> None:
+        """Follow a rotation that was never seen under its original path, from its first byte."""
+        origin = opened.position.path
+        try:
+            is_new = opened.position.mtime_ns >= since[origin] and not self._may_be_copy(detector, since, opened)
+        except OSError as error:
+            self._retry_later(since, opened.path, origin, error)
+            is_new = False
+        if is_new and not (opened.content.packed is not None and origin in self._postponed):
+            self._table.adopt(opened, None)
+        else:
+            opened.content.close()
+
+    def _rotations(
+        self, listing: DirectoryListing, origins: Mapping[str, int], on_error: Callable[[str, str, OSError], None]
+    ) -> Iterator[tuple[str, Content, os.stat_result]]:
+        """Open regular files that are not followed and are named like a rotation of one of these paths.
+
+        The inode of a file that is only known from a cursor may belong to another file by now. While a file that is
+        being compressed still exists beside its compressed copy, only that file is read.
+        Compressed files that are older than the modification time (ns) of their origin are skipped. `on_error` gets
+        path, origin and error of files that cannot be read.
+        """
+        names, tracked = set(listing.paths.values()), self._table.tracked()
+        for ino, path in list(listing.paths.items()):
+            origin, identity = origin_of(path), FileIdentity(listing.device, ino)
+            position = tracked.get(identity)
+            if (identity in tracked and position is None) or origin is None or origin not in origins:
+                continue
+            if path.endswith(GZIP) and (
+                path.removesuffix(GZIP) in names - {origin} or _older(path, ino, origins[origin])
             ):
-                if opened.content.packed is not None and opened.position.path in self._postponed:
-                    opened.content.close()
-                else:
-                    table.adopt(opened, None)
+                continue
+            try:
+                opened = listing.open(ino, self._table.opener)
+            except OSError as error:
+                on_error(path, origin, error)
+                continue
+            if opened is None:
+                continue
+            new_path, content, status = opened
+            try:
+                skip = origin_of(new_path) != origin or (
+                    position and position.offset and position.fits(edges_at(content, position.offset))
+                )
+            except OSError as error:
+                on_error(new_path, origin, error)
+                skip = True
+            if skip:
+                content.close()
+            else:
+                yield new_path, content, status
 
     def _may_be_copy(self, detector: CopyDetector, since: Mapping[str, int], opened: OpenedFile) -> bool:
         """Whether a file is, or may become, a copy of a known one. If so it is checked again once it has changed."""
@@ -172,16 +213,18 @@ class LostFileSearch:
         """Find the file of a stored position: follow it if it was renamed, forget it if it was deleted."""
         table = self._table
         try:
-            opened = find_renamed(listing, position, table.opener)
+            opened = listing.open(position.ino, table.opener)
+            same = opened is not None and _is_renamed(opened[1], position)
         except OSError as error:
             table.report_unreadable(listing.paths.get(position.ino, position.path), error)
             self.incomplete = True
             return
-        if opened is None and listing.device != position.dev:
+        if not same and listing.device != position.dev:
             return  # its file system is not mounted
-        table.take_stored(identity)
-        if opened is not None:
-            table.adopt(opened, stream)
+        table.stored.pop(identity)
+        if opened is not None and same:
+            path, content, status = opened
+            table.adopt(OpenedFile(path, content, position.moved_to(status)), stream)
             return
         self.handle_deleted(stream, position)
 
@@ -242,7 +285,7 @@ class LostFileSearch:
     def forget_finished(self, followed: FollowedFile) -> None:
         """Forget a finished file that was deleted; continue in a compressed copy that holds more."""
         position, stream = followed.position, followed.stream
-        self._table.forget_finished(followed)
+        del self._table.finished[position.identity]
         if not self._continue_in_copy(position, stream, since=position.mtime_ns) and stream is not None:
             self._table.delete_cursor(stream, followed.path)
 
@@ -259,12 +302,23 @@ class LostFileSearch:
         return packed.packed is not None and not is_new
 
     def _find_copy(self, lost: FilePosition, since: int = 0) -> OpenedFile | None:
-        """Open a rotation of the same path with the content that was read, where that stopped."""
-        table = self._table
+        """Open a rotation of the same path with the content that was read (copytruncate, gzip), where that stopped.
+
+        Args:
+            lost: Position in content that is no longer where it was.
+            since: Modification time (ns) below which compressed files are skipped: comparing one is expensive.
+        """
         listing = list_directory(os.path.dirname(lost.path))  # noqa: PTH120 - a string stays a string
         if listing is None:
             return None
-        return find_copy(listing, lost, table.tracked(), table.opener, on_error=self._report_unreadable, since=since)
+        for path, content, status in self._rotations(listing, {family(lost.path): since}, self._report_unreadable):
+            try:
+                if continues(content, lost):
+                    return OpenedFile(path, content, replace(lost.moved_to(status), generation=0))
+            except OSError as error:  # the first bytes were readable, others are not: the search goes on
+                self._report_unreadable(path, "", error)
+            content.close()
+        return None
 
     def _continue_in_copy(self, lost: FilePosition, stream: str | None, since: int = 0) -> bool:
         """Find a copy of lost content and continue in it as the same stream. Returns whether one is to be read."""
@@ -298,3 +352,24 @@ def _contains(content: Content, lost: FilePosition) -> bool:
         return content.state()[0] >= lost.size and lost.fits(edges_at(content, lost.offset))
     except OSError:
         return False
+
+
+def _is_renamed(content: Content, position: FilePosition) -> bool:
+    """Whether a file with the inode of a position has its content; else it is closed: the inode was reused."""
+    try:
+        same = position.offset > 0 and position.fits(edges_at(content, position.offset))
+    except OSError:
+        content.close()
+        raise
+    if not same:
+        content.close()
+    return same
+
+
+def _older(path: str, ino: int, since: int) -> bool:
+    """Whether this file, if the path still leads to it, was written before that time (ns)."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - a string stays a string
+    except OSError:
+        return False
+    return status.st_ino == ino and status.st_mtime_ns < since

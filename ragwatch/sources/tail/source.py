@@ -20,20 +20,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Annotated, Literal
-
-from pydantic import BeforeValidator, Field
 
 from ragwatch.core.snapshot import Lag
-from ragwatch.core.units import size_bytes
 from ragwatch.errors import SourceError
 from ragwatch.ports import Batch
-from ragwatch.sources.record_options import LineOptions
-from ragwatch.sources.tail.descriptors import SHARED_BUDGET, DescriptorBudget, FileGoneError, FileHandle
-from ragwatch.sources.tail.file_table import FileTable, FollowPlan
+from ragwatch.sources.tail.descriptors import SHARED_BUDGET, DescriptorBudget, FileGoneError
+from ragwatch.sources.tail.file_table import FileTable
+from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.reader import FollowedFile, ReadStep
-from ragwatch.sources.tail.records import ReadLimits
 from ragwatch.sources.tail.replaced import ReplacedFiles
 from ragwatch.sources.tail.scanner import FileScanner
 from ragwatch.sources.tail.search import LostFileSearch
@@ -42,59 +36,12 @@ DELETED_REASON = (
     "deleted, but still written to: a restart of ragwatch loses what is written meanwhile; "
     "let the writer open its log again (lsof +L1 names it)"
 )
-_Size = Annotated[int, BeforeValidator(size_bytes)]
-
-
-class Options(LineOptions):
-    """Options of a source of kind `tail`."""
-
-    name: str = Field(
-        min_length=1, description="Name of the source: the label `source`, and part of every sample's key."
-    )
-    path: str | list[str] = Field(
-        min_length=1, description="File or files to follow; `*`, `?`, `[..]` and `**` match names."
-    )
-    framing: Literal["auto", "plain", "cri", "docker"] = Field(
-        "auto", description="What a container runtime wraps around each record; `auto` detects it for each file."
-    )
-    documents: bool = Field(
-        default=False,
-        description="Read a file that is one JSON document over several lines whole, once it is complete; "
-        "`run --once` and `check` always do.",
-    )
-    start: Literal["beginning", "end"] = Field(
-        "end", description="Where to start in files that exist at the very first start. Later files are read whole."
-    )
-    max_line_bytes: _Size = Field(
-        4 << 20, gt=0, description="A longer record is skipped and counted as `line_too_long`."
-    )
-    read_bytes: _Size = Field(4 << 20, gt=0, description="Bytes read and stored at once.")
-    rotate_wait_seconds: float = Field(
-        5.0, ge=0, description="How long a file that was renamed or deleted is still read after it last grew."
-    )
-    scan_seconds: float = Field(
-        1.0, ge=0, description="How often directories are scanned. Open files are checked on every poll."
-    )
-
-    @property
-    def patterns(self) -> tuple[str, ...]:
-        """All paths and globs."""
-        return (self.path,) if isinstance(self.path, str) else tuple(self.path)
-
-
-@dataclass(frozen=True, slots=True)
-class _FileStep:
-    """A file, and the step that was read of it."""
-
-    file: FollowedFile
-    step: ReadStep
 
 
 class TailSource:
     """Reads lines of files, in batches of one file each; files take turns. See `ports.Source`.
 
     Args:
-        options: What to follow.
         clock: Monotonic seconds; only for waiting and ages, never for order or identity.
         descriptors: The budget of open files, by default the one that all sources of the process share.
     """
@@ -107,27 +54,13 @@ class TailSource:
     ) -> None:
         self.name = options.name
         self._clock = clock
-        plan = FollowPlan(
-            patterns=options.patterns,
-            skip_existing=options.start == "end",
-            limits=ReadLimits(
-                block=options.read_bytes,
-                line=options.max_line_bytes,
-                framing=options.framing,
-                documents=options.documents,
-                whole=options.records is not None,
-                encoding=options.encoding,
-            ),
-            scan_seconds=options.scan_seconds,
-            rotate_wait_seconds=options.rotate_wait_seconds,
-        )
         self._rotate_wait_seconds = options.rotate_wait_seconds
-        self._files = FileTable(plan, clock, descriptors)
+        self._files = FileTable(options, clock, descriptors)
         self._search = LostFileSearch(self._files)
-        self._scanner = FileScanner(plan, clock, self._files, self._search)
+        self._scanner = FileScanner(options, clock, self._files, self._search)
         self._replaced = ReplacedFiles(self._files, self._search, options.rotate_wait_seconds)
         self._turn = 0
-        self._pending: _FileStep | Batch | None = None
+        self._pending: ReadStep | Batch | None = None
 
     @property
     def skipped(self) -> frozenset[str]:
@@ -165,11 +98,7 @@ class TailSource:
         return None
 
     def commit(self, batch: Batch) -> None:
-        """The batch is stored: continue after it.
-
-        Raises:
-            ValueError: It is not the batch that was read last.
-        """
+        """The batch is stored: continue after it. Raises ValueError: it is not the batch that was read last."""
         pending = self._pending
         if pending is None or _batch_of(pending) is not batch:
             raise ValueError("only the batch that was read last can be committed")
@@ -177,7 +106,7 @@ class TailSource:
         if isinstance(pending, Batch):
             self._files.commit_update()
             return
-        for stream in pending.file.accept(pending.step):
+        for stream in pending.file.accept(pending):
             self._files.delete_cursor(stream, pending.file.path)
 
     def lag(self) -> Lag:
@@ -190,31 +119,24 @@ class TailSource:
             with suppress(OSError):  # the next read raises it again
                 unread, seconds = followed.unread(now)
                 size, age = size + unread, max(age, seconds)
-        missing = self._scanner.missing
+        missing, active = self._scanner.missing, self._files.active
+        lost_at_restart = [f"{file.original_path} (deleted)" for file in active if file.written_after_deletion]
         unknown = not self._files.active and (self._files.unreadable or missing or not self._scanner.scanned)
         return Lag(
             size,
             None if unknown else age,
-            self.unreadable | missing | self._written_after_deletion(),
+            self.unreadable | missing | dict.fromkeys(lost_at_restart, DELETED_REASON),
             closed=sum(file.content is not None and file.content.handle.fd is None for file in self._files.active),
             problems=tuple(f"{directory}: {why}" for directory, why in missing.items()),
             skipped=str(self._scanner.first_scan or ""),
         )
-
-    def _written_after_deletion(self) -> dict[str, str]:
-        """Deleted files whose writer still writes to them, with what that means: they are lost at a restart."""
-        return {
-            f"{followed.original_path} (deleted)": DELETED_REASON
-            for followed in self._files.active
-            if followed.written_after_deletion
-        }
 
     def close(self) -> None:
         """Close the files. What was read and not committed is read again by the next start."""
         for followed in self._files.active:
             followed.close()
 
-    def _next(self) -> _FileStep | Batch | None:
+    def _next(self) -> ReadStep | Batch | None:
         """The next cursor update or, when there is none, the next step of a file."""
         self._scanner.scan()
         if (update := self._files.next_update()) is not None:
@@ -229,7 +151,7 @@ class TailSource:
                     return update
                 if step is not None:
                     self._turn += index + 1
-                    return _FileStep(file, step)
+                    return step
         return None
 
     def _step(self, followed: FollowedFile) -> ReadStep | None:
@@ -245,10 +167,13 @@ class TailSource:
                 self._search.continue_in_copies(followed)
                 step = followed.read(now)
             done = step is None and followed.idle(now, self._rotate_wait_seconds)
-            if done and not self._replaced.is_compared(followed):
+            if done and not any(other.replaced is followed for other in self._files.active):  # else it is compared
                 step = followed.reject_rest()
                 if step is None:
-                    self._finish(followed, followed.content.handle)
+                    is_deleted = followed.content.handle.is_deleted
+                    self._files.finish(followed)
+                    if is_deleted:  # it is forgotten before its inode is reused
+                        self._search.forget_finished(followed)
         except FileGoneError:
             return None  # the next scan finds it under another name, or counts what is lost
         except OSError as error:
@@ -256,16 +181,9 @@ class TailSource:
             return None
         return step
 
-    def _finish(self, followed: FollowedFile, handle: FileHandle) -> None:
-        """Close a rotated file that was read to its end. A deleted one is forgotten before its inode is reused."""
-        is_deleted = handle.is_deleted
-        self._files.finish(followed)
-        if is_deleted:
-            self._search.forget_finished(followed)
 
-
-def _batch_of(pending: _FileStep | Batch) -> Batch:
-    return pending if isinstance(pending, Batch) else pending.step.batch
+def _batch_of(pending: ReadStep | Batch) -> Batch:
+    return pending if isinstance(pending, Batch) else pending.batch
 
 
 def build(options: Options) -> TailSource:

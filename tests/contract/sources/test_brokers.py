@@ -1,7 +1,7 @@
 """What every source with a broker promises: a record counts once, whatever fails, and what is lost is counted.
 
-Redis and NATS are real servers, SQS is moto's, Kafka is librdkafka's loopback cluster: see `support.queues`. A group of
-that cluster takes three seconds to form, and it keeps a member that has left until its session ends: its tests wait.
+Redis and NATS are real servers, SQS is moto's, Kafka is librdkafka's loopback cluster: see `support.queues`. That
+cluster keeps a member that has left until its session ends: its tests wait.
 """
 
 from __future__ import annotations
@@ -189,9 +189,7 @@ async def test_removed_before_it_was_read(queue: Queue, store: SqliteStore) -> N
     assert workers[0].source.lag() == Lag(None, 0.0, records=0)
 
 
-@pytest.mark.parametrize(
-    "queue", ["redis_streams", "nats", "sqs", pytest.param("kafka", marks=pytest.mark.slow)], indirect=True
-)
+@ANY
 async def test_a_record_that_ends_every_process_becomes_a_dead_letter(queue: Queue, store: SqliteStore) -> None:
     """After so many deliveries it is copied with a reason, and counted; all others are stored."""
     deadly, deaths = a_line("r4"), 0

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from ragwatch.core.units import size_bytes
-from ragwatch.sources.tail.source import Options as TailOptions
+from ragwatch.sources.tail.options import Options as TailOptions
 from ragwatch.stores.sqlite.store import Options as StoreOptions
 
 

@@ -15,7 +15,7 @@ import yaml
 
 from ragwatch.formats.log_reader import LogReader
 from ragwatch.formats.selection import expanded
-from ragwatch.sources.tail.source import Options
+from ragwatch.sources.tail.options import Options
 
 TEXT = (Path(__file__).parents[3] / "docs" / "logs.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"(?m)^\| `([{\[].*)`(?: \([^|]*\))? \| `(\{.*\})` \| (\d+) \|$", TEXT)

@@ -30,24 +30,6 @@ def test_a_message_answers_in_the_schema_and_is_recorded(
     assert loopback.record()["usage"]["output"] == message.usage.output_tokens
 
 
-def test_the_same_page_gets_the_same_reply(claude: anthropic.Anthropic) -> None:
-    """The model is a rule, not a die."""
-    first, second = (words_of(claude.messages.create(**a_request())) for _ in range(2))
-    assert first == second
-
-
-def test_a_system_prompt_is_cached_after_the_first_call(claude: anthropic.Anthropic) -> None:
-    """It is written once and read from then on, and the other input tokens do not count it."""
-    first, second = (claude.messages.create(**a_request()).usage for _ in range(2))
-    cached = len(RUBRIC) // 4
-    assert (first.cache_creation_input_tokens, first.cache_read_input_tokens) == (cached, 0)
-    assert (second.cache_creation_input_tokens, second.cache_read_input_tokens) == (0, cached)
-    assert first.input_tokens == second.input_tokens
-    request = a_request()
-    del request["max_tokens"]
-    assert claude.messages.count_tokens(**request).input_tokens == second.input_tokens + cached
-
-
 def test_short_unmarked_and_stale_prefixes_are_not_read_from_the_cache() -> None:
     """512 tokens at least (4,096 for older models), a mark, and no more than five minutes since the last use."""
     now = [0.0]
@@ -98,32 +80,6 @@ def test_requests_that_the_api_refuses(web: httpx.Client, parts: dict[str, Any],
     error = reply.json()["error"]
     assert error["type"] == "invalid_request_error"
     assert why in error["message"]
-
-
-def test_a_tight_limit_truncates(claude: anthropic.Anthropic) -> None:
-    """A reply longer than `max_tokens` is cut there and billed for that."""
-    message = claude.messages.create(**a_request(max_tokens=5))
-    assert (message.stop_reason, message.usage.output_tokens) == ("max_tokens", 5)
-
-
-def test_thinking_comes_first_and_is_paid(claude: anthropic.Anthropic, loopback: LoopbackProcess) -> None:
-    """A model that thinks says so in a block of its own, unless it is told not to."""
-    loopback.control(thinking=100)
-    message = claude.messages.create(**a_request())
-    plain = claude.messages.create(**a_request(thinking={"type": "disabled"}))
-    assert [block.type for block in message.content] == ["thinking", "text"]
-    assert [block.type for block in plain.content] == ["text"]
-    assert message.usage.output_tokens == plain.usage.output_tokens + 100
-
-
-def test_without_a_schema_it_chats(claude: anthropic.Anthropic, loopback: LoopbackProcess) -> None:
-    """A judge that forgets its schema gets prose around its JSON, and a note in the record."""
-    request = a_request()
-    del request["output_config"]
-    message = claude.messages.create(**request)
-    assert message.content[0].type == "text"
-    assert message.content[0].text.startswith("Here is")
-    assert loopback.requests()[0]["note"] == "asked without a schema"
 
 
 def test_a_wrong_key_is_refused_and_none_is_recorded(loopback: LoopbackProcess) -> None:

@@ -77,12 +77,6 @@ def test_a_reference_is_compared_both_ways() -> None:
     assert reply["reference"][0]["in_answer"] == "yes"
 
 
-def test_a_page_without_contexts_or_claims_has_a_reading() -> None:
-    """An answer that abstains, and no documents at all, are read like any others."""
-    reply = reply_to(parse(a_page(a_sample(contexts=(), answer="I don't know."))))
-    assert (reply["claims"], reply["contexts"], reply["address"]) == ([], [], "abstained")
-
-
 def test_a_reply_has_the_shape_that_was_asked_for() -> None:
     """Keys come from the schema, in its order; what is unknown is blank, a word outside an enum its last."""
     schema = an_object(b={"type": "string"}, a={"type": "array", "items": an_object(id={"type": "string"})})

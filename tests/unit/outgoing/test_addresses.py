@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragwatch.outgoing.addresses import checked_url, forbidden, resolve, resolve_blocking
+from ragwatch.outgoing.addresses import checked_url, forbidden, resolve
 
 
 @pytest.mark.parametrize(
@@ -61,25 +61,17 @@ def test_allowed(host: str) -> None:
     assert not forbidden(host)
 
 
-async def test_resolving() -> None:
+def test_resolving() -> None:
     """Each address once, as text."""
-    assert await resolve("127.0.0.1", 80) == ["127.0.0.1"]
-    assert "127.0.0.1" in await resolve("localhost", 80)
+    assert resolve("127.0.0.1", 80) == ["127.0.0.1"]
+    assert "127.0.0.1" in resolve("localhost", 80)
 
 
 @pytest.mark.parametrize("host", ["nobody.invalid", "a" * 64 + ".example", "a..b"])
-async def test_what_cannot_be_resolved(host: str) -> None:
+def test_what_cannot_be_resolved(host: str) -> None:
     """Unknown, or no name at all: one kind of error."""
     with pytest.raises(OSError, match=r"."):
-        await resolve(host, 80)
-
-
-@pytest.mark.parametrize("host", ["nobody.invalid", "a" * 64 + ".example", "a..b"])
-def test_what_cannot_be_resolved_in_a_thread(host: str) -> None:
-    """The same kind of error."""
-    assert resolve_blocking("127.0.0.1", 80) == ["127.0.0.1"]
-    with pytest.raises(OSError, match=r"."):
-        resolve_blocking(host, 80)
+        resolve(host, 80)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ from ragwatch.pipeline.retention import RetentionLoop
 from ragwatch.pipeline.shared_snapshot import STATE, SharedSnapshot, snapshot_of, to_record
 from ragwatch.pipeline.unreadable_files import SETTLE_SECONDS, UnreadableFiles
 from ragwatch.ports import Query, Retention
-from ragwatch.sources.tail.source import Options, TailSource
+from ragwatch.sources.tail.options import Options
+from ragwatch.sources.tail.source import TailSource
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

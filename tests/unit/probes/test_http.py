@@ -179,13 +179,6 @@ async def test_as_many_at_a_time_as_allowed(address: str) -> None:
     assert good.seconds < slow.seconds
 
 
-async def test_a_probe_does_what_its_name_says() -> None:
-    """Name and concurrency are those it was given."""
-    made = build(options("http://127.0.0.1:1", concurrency=7), name="docs")
-    assert (made.name, made.concurrency) == ("docs", 7)
-    await made.close()
-
-
 async def test_no_cookie_is_kept() -> None:
     """Each question is that of a new user: a balancer's cookie would tie all of them to one healthy replica."""
     sent: list[str | None] = []

@@ -40,12 +40,6 @@ def test_a_url_that_no_client_can_use_is_a_configuration_error() -> None:
         build(options("http://0251.0376.0251.0376"), name="docs")
 
 
-async def test_a_host_with_several_addresses(address: str) -> None:
-    """`localhost` may be ::1 first, where nobody listens: the next address is tried."""
-    result = await asked(build(options(address.replace("127.0.0.1", "localhost")), name="docs"))
-    assert (result.failure, result.hits) == (None, HITS)
-
-
 class Resolver:
     """Plays DNS for names under `.test`: each lookup takes the next answer of a script, the last one for ever."""
 

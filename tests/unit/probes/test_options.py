@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from ragwatch.config.text import explain
-from ragwatch.probes import KINDS, http, rag
+from ragwatch.probes import http, rag
 
 GOOD: dict[str, Any] = {"url": "http://127.0.0.1:8000/search", "body": {"q": "{{ query }}"}, "contexts": "hits"}
 VECTOR = {"embed": {"url": "http://e/", "body": {"input": "{{ query }}"}, "vector": "data[0]"}, "body": "{{ vector }}"}
@@ -83,17 +83,3 @@ def test_a_wrong_whole_is_told() -> None:
 def test_what_is_wrong_with_a_service(parts: dict[str, Any], expected: str) -> None:
     """The same for kind `rag`."""
     assert expected in told(rag.Options, GOOD | parts)
-
-
-def test_good_options() -> None:
-    """Defaults where nothing is said, and a vector where `embed` gives one."""
-    plain = http.Options.model_validate(GOOD)
-    assert (plain.method, plain.timeout, plain.score, plain.verify, plain.concurrency) == ("POST", 10.0, None, True, 4)
-    assert http.Options.model_validate(GOOD | VECTOR).embed is not None
-
-
-def test_kinds_are_frozen_modules() -> None:
-    """Each has options that are values and refuse unknown keys, and a `build`."""
-    for module in KINDS.values():
-        assert (module.Options.model_config.get("extra"), module.Options.model_config.get("frozen")) == ("forbid", True)
-        assert callable(module.build)

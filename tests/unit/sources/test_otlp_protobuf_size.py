@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.sources.otlp import protobuf_request
-from ragwatch.sources.otlp.protobuf_size import UNCOUNTED_BYTES, check_size
+from ragwatch.sources.otlp.protobuf_request import UNCOUNTED_BYTES, check_size
 from ragwatch.sources.otlp.request import MAX_SPANS
 from ragwatch.sources.requests.queue import RefusedError
 

@@ -19,8 +19,8 @@ from support.spans import JSON, PROTOBUF, a_request, a_span, as_json, as_protobu
 
 from ragwatch.ports.receiving import Reply
 from ragwatch.sources.otlp import json_request, protobuf_request
+from ragwatch.sources.otlp.handler import refused
 from ragwatch.sources.otlp.options import Options
-from ragwatch.sources.otlp.reply import refused
 from ragwatch.sources.otlp.source import OtlpSource
 from ragwatch.sources.requests.body import Body, ByteBudget
 from ragwatch.sources.requests.queue import RefusedError

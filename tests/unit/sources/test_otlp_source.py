@@ -23,9 +23,8 @@ from ragwatch.sources.otlp import build
 from ragwatch.sources.otlp import source as module
 from ragwatch.sources.otlp.handler import METHOD, PATH, OtlpHandler
 from ragwatch.sources.otlp.options import Options
-from ragwatch.sources.otlp.pieces import piece_of
 from ragwatch.sources.otlp.source import OtlpSource
-from ragwatch.sources.otlp.waiting import MAX_SPANS, WaitingTraces
+from ragwatch.sources.otlp.waiting import MAX_SPANS, WaitingTraces, piece_of
 from ragwatch.sources.requests.body import ByteBudget
 
 GRACE, WAIT = 10.0, 120.0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.shifting import interleaved, shift_copies
-from support.tail_reader import Reader, append, copytruncate, pack, rotate
+from support.tail_reader import Reader, append, copytruncate, pack, rotate, rows
 
 LIVE = "app.jsonl"
 PATTERN = f"{LIVE}*"
@@ -15,24 +15,19 @@ PAD = b"x" * 70
 HEADER = b'{"log":"the same line at the top of every file","answer":"%s"}' % PAD
 
 
-def _rows(name: str, count: int) -> list[bytes]:
-    return [b'{"id":"%s-%d","answer":"%s"}' % (name.encode(), number, PAD) for number in range(count)]
-
-
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.parametrize("read", [0, 1, 99], ids=["unread", "begun", "done"])
-def test_a_copy_that_matches_is_read_once(tmp_path: Path, read: int, restart: bool) -> None:  # noqa: FBT001
+def test_a_copy_that_matches_is_read_once(tmp_path: Path, path: Path, read: int, restart: bool) -> None:  # noqa: FBT001
     """Nothing, the first records, or everything was read before copytruncate, while running or not."""
-    live = tmp_path / LIVE
     reader = Reader(str(tmp_path / PATTERN), read_bytes=200)
-    written = _rows("a", 5)
-    append(live, *written)
+    written = rows("a", 5)
+    append(path, *written)
     for _ in range(read):
         reader.step()
     if restart:
         reader.stop()
-    copytruncate(live, tmp_path / f"{LIVE}.1")
-    append(live, *(more := _rows("b", 3)))
+    copytruncate(path, tmp_path / f"{LIVE}.1")
+    append(path, *(more := rows("b", 3)))
     if restart:
         reader.start()
     assert sorted(reader.settle()) == sorted(written + more)
@@ -42,18 +37,17 @@ def test_a_copy_that_matches_is_read_once(tmp_path: Path, read: int, restart: bo
 
 
 @pytest.mark.parametrize("pattern", [LIVE, PATTERN])
-def test_a_copy_in_the_making_is_no_news(tmp_path: Path, pattern: str) -> None:
+def test_a_copy_in_the_making_is_no_news(tmp_path: Path, path: Path, pattern: str) -> None:
     """It is empty, then half written, then complete, with a scan at each stage."""
-    live = tmp_path / LIVE
     reader = Reader(str(tmp_path / pattern), read_bytes=200)
     reader.drain()
     written = []
     for turn in range(6):
-        append(live, *(rows := _rows(f"turn{turn}", 4)))
-        written += rows
+        append(path, *(lines := rows(f"turn{turn}", 4)))
+        written += lines
         if turn % 2:
             reader.drain()
-        for step in shift_copies(live):
+        for step in shift_copies(path):
             step()
             for _ in range(turn):
                 reader.step()
@@ -67,15 +61,15 @@ def test_a_log_is_begun_anew_and_copied_within_one_look(tmp_path: Path) -> None:
         folder.mkdir()
         live = folder / LIVE
         reader = Reader(live)
-        append(live, *_rows("a", 3))
+        append(live, *rows("a", 3))
         reader.drain()
         live.write_bytes(b"")
-        append(live, *_rows("b", 4))
+        append(live, *rows("b", 4))
         with interleaved(folder, shift_copies(live), after=after, pace=99):
             reader.step()
             reader.step()
-        append(live, *_rows("c", 2))
-        assert sorted(reader.settle()) == sorted(_rows("a", 3) + _rows("b", 4) + _rows("c", 2)), after
+        append(live, *rows("c", 2))
+        assert sorted(reader.settle()) == sorted(rows("a", 3) + rows("b", 4) + rows("c", 2)), after
         reader.stop()
 
 
@@ -84,46 +78,43 @@ def test_files_with_numbers_that_are_no_rotations_are_read_each(tmp_path: Path, 
     """`shard-1` and `shard-2` of one service begin with the same bytes, one is a prefix of the other: both are logs."""
     reader = Reader(str(tmp_path / "shard-*"))
     reader.drain()
-    append(tmp_path / "shard-1", HEADER, *_rows("a", 3))
+    append(tmp_path / "shard-1", HEADER, *rows("a", 3))
     reader.drain()
     append(tmp_path / "shard-2", HEADER)
-    append(tmp_path / "shard-3", HEADER, *_rows("a", 2))
+    append(tmp_path / "shard-3", HEADER, *rows("a", 2))
     if restart:
         reader.restart()
     assert len(reader.settle()) == 4 + 1 + 3
-    append(tmp_path / "shard-2", *_rows("b", 2))
+    append(tmp_path / "shard-2", *rows("b", 2))
     assert len(reader.settle()) == 10
 
 
-def test_a_rotation_that_begins_like_the_log_is_read(tmp_path: Path) -> None:
+def test_a_rotation_that_begins_like_the_log_is_read(tmp_path: Path, path: Path) -> None:
     """Both begin with a header; the rotation, never seen as the log, has more or other records than the log."""
-    live = tmp_path / LIVE
     reader = Reader(str(tmp_path / PATTERN))
     reader.drain()
-    append(tmp_path / f"{LIVE}.2", HEADER, *_rows("a", 2))
-    append(tmp_path / f"{LIVE}.1", HEADER, *_rows("b", 2))
-    append(live, HEADER)
+    append(tmp_path / f"{LIVE}.2", HEADER, *rows("a", 2))
+    append(tmp_path / f"{LIVE}.1", HEADER, *rows("b", 2))
+    append(path, HEADER)
     assert len(reader.settle()) == 7
-    append(live, *_rows("c", 1))
+    append(path, *rows("c", 1))
     assert len(reader.settle()) == 8
 
 
-def test_a_packed_copy_goes_on_where_the_furthest_reader_stopped(tmp_path: Path) -> None:
+def test_a_packed_copy_goes_on_where_the_furthest_reader_stopped(tmp_path: Path, path: Path, reader: Reader) -> None:
     """Earlier versions left a cursor of the truncated log; its compressed copy, which was read further, has one too."""
-    live = tmp_path / LIVE
-    reader = Reader(live)
-    append(live, *_rows("a", 2))
+    append(path, *rows("a", 2))
     reader.drain()
     left = {"left": next(iter(reader.cursors.values()))}
-    append(live, *(rest := _rows("b", 4)))
-    copytruncate(live, tmp_path / f"{LIVE}.1")
+    append(path, *(rest := rows("b", 4)))
+    copytruncate(path, tmp_path / f"{LIVE}.1")
     assert reader.drain()[2:] == rest
     assert len(reader.cursors) == 1  # it went with the content
     reader.cursors |= left
     reader.stop()
-    pack(rotate(live).with_name(f"{LIVE}.2"))
-    append(tmp_path / f"{LIVE}.1", *_rows("c", 3))
-    append(live, *_rows("d", 1))
+    pack(rotate(path).with_name(f"{LIVE}.2"))
+    append(tmp_path / f"{LIVE}.1", *rows("c", 3))
+    append(path, *rows("d", 1))
     reader.start()
     assert len(reader.settle()) == 2 + 4 + 3 + 1
     assert len(reader.cursors) == 3
@@ -137,9 +128,9 @@ def test_copies_get_the_inode_of_the_oldest_rotation(tmp_path: Path, scan_second
     reader = Reader(live, scan_seconds=scan_seconds)
     written: list[bytes] = []
     for name in "abcdef":
-        append(live, *(lines := _rows(name, 5)))
+        append(live, *(lines := rows(name, 5)))
         reader.settle()
-        append(live, *(late := _rows(f"{name}-late", unread)))
+        append(live, *(late := rows(f"{name}-late", unread)))
         written += lines + late
         if oldest.exists():
             oldest.rename(copy)
@@ -161,18 +152,18 @@ def test_copies_get_the_inode_of_the_oldest_rotation(tmp_path: Path, scan_second
 def test_a_log_was_replaced_and_then_rotated(tmp_path: Path, pattern: str, rewritten: bool, more: int) -> None:  # noqa: FBT001
     """By rsync and by copytruncate between two scans: the rotation repeats the old file, which is open, and goes on."""
     live, copy = tmp_path / LIVE, tmp_path / "temporary"
-    append(live, *(written := _rows("a", 5)))
+    append(live, *(written := rows("a", 5)))
     reader = Reader(str(tmp_path / pattern), scan_seconds=1)
     reader.settle()
     if rewritten:
         live.write_bytes(b"")
-    append(live, *_rows("b", 3))
+    append(live, *rows("b", 3))
     copy.write_bytes(live.read_bytes())
-    append(copy, *_rows("c", more))
+    append(copy, *rows("c", more))
     copy.replace(live)
     copytruncate(live, tmp_path / f"{LIVE}.1")
-    append(live, *_rows("d", 2))
-    written += [*_rows("b", 3), *_rows("c", more), *_rows("d", 2)]
+    append(live, *rows("d", 2))
+    written += [*rows("b", 3), *rows("c", more), *rows("d", 2)]
     reader.now += 2
     assert sorted(reader.settle()) == sorted(written)
     reader.restart()
@@ -184,16 +175,16 @@ def test_a_log_was_rewritten_replaced_and_rotated(tmp_path: Path) -> None:
     live, copy = tmp_path / LIVE, tmp_path / "temporary"
     reader = Reader(str(tmp_path / "*.jsonl"), scan_seconds=1, read_bytes=200)
     reader.settle()
-    append(live, *(written := _rows("a", 1)))
+    append(live, *(written := rows("a", 1)))
     reader.now += 2
     reader.step()
     live.write_bytes(b"")
-    append(live, *_rows("b", 1))
+    append(live, *rows("b", 1))
     copy.write_bytes(live.read_bytes())
-    append(copy, *_rows("c", 1))
+    append(copy, *rows("c", 1))
     copy.replace(live)
     copytruncate(live, tmp_path / f"{LIVE}.1")
-    assert sorted(reader.settle()) == sorted([*written, *_rows("b", 1), *_rows("c", 1)])
+    assert sorted(reader.settle()) == sorted([*written, *rows("b", 1), *rows("c", 1)])
 
 
 @pytest.mark.parametrize("restart", [False, True])
@@ -203,7 +194,7 @@ def test_a_log_was_replaced_twice(tmp_path: Path, seen: bool, restart: bool) -> 
     live, copy = tmp_path / LIVE, tmp_path / "temporary"
     reader = Reader(str(tmp_path / "*.jsonl"), open_files=1, scan_seconds=1, read_bytes=200)
     held = ExitStack()  # so that no inode is used again
-    append(live, *_rows("a", 1))
+    append(live, *rows("a", 1))
     reader.settle()
     for turn, written in enumerate(("b", "c")):
         held.enter_context(live.open("rb"))
@@ -213,13 +204,13 @@ def test_a_log_was_replaced_twice(tmp_path: Path, seen: bool, restart: bool) -> 
             reader.now += 2
             reader.step()
         if turn == 0 or not restart:
-            append(live, *_rows(written, 1))
+            append(live, *rows(written, 1))
         if turn == 0 and (seen or restart):
             reader.drain()
     if restart:
         reader.restart()
-        append(live, *_rows("c", 1))
-    lines = [*_rows("a", 1), *_rows("b", 1), *_rows("c", 1)]
+        append(live, *rows("c", 1))
+    lines = [*rows("a", 1), *rows("b", 1), *rows("c", 1)]
     with held:
         assert (sorted(reader.settle()), len(set(reader.places))) == (lines, 3)
 
@@ -229,7 +220,7 @@ def test_the_file_that_took_a_place_is_compressed(tmp_path: Path) -> None:
     live, rotated = tmp_path / LIVE, tmp_path / f"{LIVE}.1"
     reader = Reader(str(tmp_path / "*.jsonl"), open_files=1, scan_seconds=1, read_bytes=200)
     reader.settle()
-    append(live, *(written := _rows("a", 3)))
+    append(live, *(written := rows("a", 3)))
     reader.now += 2
     reader.step()
     with ExitStack() as held:  # so that no inode is used again

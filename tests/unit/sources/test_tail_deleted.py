@@ -16,9 +16,8 @@ def told(reader: Reader) -> dict[str, str]:
     return {Path(name).name: why for name, why in reader.source.lag().unreadable.items()}
 
 
-def test_what_is_written_to_a_deleted_file_is_read_and_told(tmp_path: Path) -> None:
+def test_what_is_written_to_a_deleted_file_is_read_and_told(path: Path) -> None:
     """At the second look that finds it larger, for as long as it goes on; however slowly, no line is lost."""
-    path = tmp_path / LIVE
     append(path, b"before")
     reader = Reader(path, rotate_wait_seconds=5)
     reader.drain()
@@ -43,9 +42,8 @@ def test_what_is_written_to_a_deleted_file_is_read_and_told(tmp_path: Path) -> N
     assert reader.reasons == []
 
 
-def test_a_file_that_is_deleted_when_its_writer_is_done_is_nothing_to_tell(tmp_path: Path) -> None:
+def test_a_file_that_is_deleted_when_its_writer_is_done_is_nothing_to_tell(tmp_path: Path, path: Path) -> None:
     """Nor what was written before the deletion and read after it, nor a file that was renamed."""
-    path = tmp_path / LIVE
     append(path, b"first")
     reader = Reader(path, rotate_wait_seconds=5)
     reader.drain()

@@ -102,15 +102,6 @@ def test_a_closed_file_is_known_by_its_inode(tmp_path: Path) -> None:
         closed.read(1, 0)
 
 
-def test_a_file_that_is_being_read_is_not_closed(tmp_path: Path) -> None:
-    """Another thread's read is under way: it keeps its descriptor."""
-    append(tmp_path / "a", b"x")
-    busy = handle(tmp_path / "a", DescriptorBudget(lambda: 9))
-    with busy._lock:
-        assert not busy.release()
-    busy.close()
-
-
 def test_one_descriptor_for_many_files(tmp_path: Path) -> None:
     """Every line of nine files is read once, in whatever order they grow, and the lag says how many are closed."""
     paths = [tmp_path / f"{number}.jsonl" for number in range(9)]

@@ -21,9 +21,8 @@ LINES = [json.dumps(row, ensure_ascii=False) for row in ROWS]
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_utf_16(tmp_path: Path, encoding: str, end: str) -> None:
+def test_utf_16(path: Path, encoding: str, end: str) -> None:
     """In any byte order, across blocks and a restart; characters with a byte of a line end are no line ends."""
-    path = tmp_path / "app.jsonl"
     text = "".join(line + end for line in LINES)
     append(path, text.encode(encoding), end=b"")
     reader = Reader(path, encoding=encoding, read_bytes=80, max_line_bytes=100)
@@ -35,9 +34,8 @@ def test_utf_16(tmp_path: Path, encoding: str, end: str) -> None:
     assert reader.rejections == []
 
 
-def test_utf_16_from_its_end(tmp_path: Path) -> None:
+def test_utf_16_from_its_end(path: Path) -> None:
     """What exists is skipped, up to the second byte of its last line end."""
-    path = tmp_path / "app.jsonl"
     append(path, (LINES[0] + "\n").encode("utf-16-le"), end=b"")
     reader = Reader(path, encoding="utf-16-le", start="end")
     assert reader.drain() == []
@@ -45,9 +43,8 @@ def test_utf_16_from_its_end(tmp_path: Path) -> None:
     assert [json.loads(line) for line in reader.drain()] == [ROWS[2]]
 
 
-def test_encodings_of_one_byte(tmp_path: Path) -> None:
+def test_encodings_of_one_byte(path: Path) -> None:
     """A line becomes UTF-8."""
-    path = tmp_path / "app.jsonl"
     append(path, LINES[0].encode("cp1252"))
     assert [json.loads(line) for line in Reader(path, encoding="cp1252").drain()] == [ROWS[0]]
 

@@ -83,11 +83,9 @@ def descriptors(limit: int) -> Iterator[None]:
         (b'{"a":' + b"[" * 10_000 + b"]" * 10_000 + b"}", "too_deep"),
     ],
 )
-def test_t18_lines_that_are_no_records(tmp_path: Path, line: bytes, reason: str) -> None:
+def test_t18_lines_that_are_no_records(path: Path, reader: Reader, line: bytes, reason: str) -> None:
     """Every line is delivered once and rejected with its reason; the position moves after it, also across a restart."""
-    path = tmp_path / LIVE
     append(path, b'{"id":1}', line, b'{"id":2}')
-    reader = Reader(path)
     assert reader.drain() == [b'{"id":1}', line, b'{"id":2}']
     with pytest.raises(FormatError) as caught:
         parse(reader.lines[1])
@@ -127,9 +125,8 @@ def test_t20_permission_taken_and_given_back(tmp_path: Path) -> None:
     assert rest == "5 {}"
 
 
-def test_t26_the_wall_clock_jumps(tmp_path: Path) -> None:
+def test_t26_the_wall_clock_jumps(tmp_path: Path, path: Path) -> None:
     """One hour back and forth changes neither order nor ages: files rotated while followed are read in that order."""
-    path = tmp_path / LIVE
     append(path, b"first")
     reader = Reader(path, read_bytes=10)
     reader.drain()
@@ -161,9 +158,8 @@ def test_t26_no_wall_clock_is_read() -> None:
 
 
 @pytest.mark.parametrize("copy", [True, False])
-def test_t27_nothing_is_read_for_ten_minutes(tmp_path: Path, copy: bool) -> None:  # noqa: FBT001
+def test_t27_nothing_is_read_for_ten_minutes(tmp_path: Path, path: Path, copy: bool) -> None:  # noqa: FBT001
     """While a full queue stops reads, the lag grows, and rotations in that time lose nothing."""
-    path = tmp_path / LIVE
     written = lines_of("first", 10)
     append(path, *written)
     reader = Reader(path, scan_seconds=1)
@@ -224,9 +220,8 @@ def test_t32_a_thousand_files_that_rotate(tmp_path: Path, count: int) -> None:
     assert reader.resets == {}
 
 
-def test_deleted_while_stopped(tmp_path: Path) -> None:
+def test_deleted_while_stopped(path: Path) -> None:
     """A deleted file that was known to have unread bytes is counted once."""
-    path = tmp_path / LIVE
     append(path, *lines_of("a", 20))
     reader = Reader(path, read_bytes=100)
     reader.step()
@@ -241,9 +236,8 @@ def test_deleted_while_stopped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("steps", [0, 1])
-def test_truncated_before_it_was_read(tmp_path: Path, steps: int) -> None:
+def test_truncated_before_it_was_read(path: Path, steps: int) -> None:
     """Bytes that were seen, not read, and are in no file any more are counted once; the new content is read."""
-    path = tmp_path / LIVE
     append(path, *lines_of("a", 20))
     reader = Reader(path, read_bytes=100)
     for _ in range(steps):

@@ -92,11 +92,9 @@ def test_t20_a_descriptor_that_fails_is_opened_again(tmp_path: Path) -> None:
     assert reader.drain() == [b"one", b"two"]
 
 
-def test_t23_t24_restored_from_a_backup(tmp_path: Path) -> None:
+def test_t23_t24_restored_from_a_backup(tmp_path: Path, path: Path, reader: Reader) -> None:
     """The same content at the same path with another inode is continued, not read again."""
-    path = tmp_path / "app.jsonl"
     append(path, *lines_of("a", 9))
-    reader = Reader(path)
     reader.drain()
     reader.stop()
     (tmp_path / "restored").write_bytes(path.read_bytes())
@@ -138,9 +136,8 @@ def test_an_inode_used_again_by_another_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rounds", [1, 3])
-def test_start_at_the_end_skips_once(tmp_path: Path, rounds: int) -> None:
+def test_start_at_the_end_skips_once(tmp_path: Path, path: Path, rounds: int) -> None:
     """Only content that exists at the very first start is skipped, and a restart does not skip again."""
-    path = tmp_path / "app.jsonl"
     append(path, b"history")
     append(path, b"torn at the start", end=b"")
     append(tmp_path / "empty.jsonl")
@@ -167,9 +164,8 @@ def test_start_at_the_end_with_no_file_yet(tmp_path: Path) -> None:
     assert reader.drain() == [b"one"]
 
 
-def test_start_at_the_end_of_much_text(tmp_path: Path) -> None:
+def test_start_at_the_end_of_much_text(path: Path) -> None:
     """After more text than is counted, line numbers are unknown, not wrong."""
-    path = tmp_path / "app.jsonl"
     with path.open("wb") as file:
         file.write(b"x" * 100 + b"\n")
         os.truncate(file.fileno(), 70 << 20)

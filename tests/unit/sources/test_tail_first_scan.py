@@ -12,8 +12,8 @@ from support.tail_reader import Reader, append, lines_of
 
 from ragwatch.sources.tail import content
 from ragwatch.sources.tail.disk import GONE, UNMOUNTED, missing_directories
-from ragwatch.sources.tail.first_scan import FirstScan, load
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition
+from ragwatch.sources.tail.scanner import FirstScan, load
 
 
 def test_skipped_records_are_reported_also_after_a_restart(tmp_path: Path) -> None:

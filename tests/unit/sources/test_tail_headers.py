@@ -51,9 +51,8 @@ def test_m4_rotated_unseen_with_a_known_header(
 
 @pytest.mark.parametrize("stopped", [True, False])
 @pytest.mark.parametrize("read", [0, 1, 5])
-def test_m4_between_copy_and_truncation(tmp_path: Path, read: int, stopped: bool) -> None:  # noqa: FBT001
+def test_m4_between_copy_and_truncation(tmp_path: Path, path: Path, read: int, stopped: bool) -> None:  # noqa: FBT001
     """A copy of an existing file is not read, however little was read of that file, and is not lost later."""
-    path = tmp_path / LIVE
     old, new = [HEADER, *lines_of("old", 9)], [HEADER, *lines_of("new", 3)]
     append(path, *old[:read])
     reader = Reader(path, read_bytes=150)
@@ -76,12 +75,10 @@ def test_m4_between_copy_and_truncation(tmp_path: Path, read: int, stopped: bool
     assert "truncated_unread" not in reader.resets
 
 
-def test_m4_a_copy_that_somebody_keeps(tmp_path: Path) -> None:
+def test_m4_a_copy_that_somebody_keeps(tmp_path: Path, path: Path, reader: Reader) -> None:
     """The same bytes in two files that both stay are read once."""
-    path = tmp_path / LIVE
     old = [HEADER, *lines_of("old", 9)]
     append(path, *old)
-    reader = Reader(path)
     reader.drain()
     shutil.copy(path, tmp_path / f"{LIVE}.old")
     reader.restart()
@@ -94,11 +91,9 @@ def test_m4_a_copy_that_somebody_keeps(tmp_path: Path) -> None:
     assert [*old, b"new", b"newer"] == reader.settle()
 
 
-def test_m4_a_rotation_that_holds_no_more_than_the_header_yet(tmp_path: Path) -> None:
+def test_m4_a_rotation_that_holds_no_more_than_the_header_yet(path: Path, reader: Reader) -> None:
     """A rotation that has only the header is read once its writer, which holds it open, continues."""
-    path = tmp_path / LIVE
     append(path, HEADER, b"one")
-    reader = Reader(path)
     reader.drain()
     rotate(path)
     append(path, HEADER)
@@ -111,12 +106,10 @@ def test_m4_a_rotation_that_holds_no_more_than_the_header_yet(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("stopped", [True, False])
-def test_m4_copytruncate_of_files_with_a_header(tmp_path: Path, stopped: bool) -> None:  # noqa: FBT001
+def test_m4_copytruncate_of_files_with_a_header(tmp_path: Path, path: Path, reader: Reader, stopped: bool) -> None:  # noqa: FBT001
     """Two truncations in a row, and only the header was read before: the rest of one copy, and all of the other."""
-    path = tmp_path / LIVE
     parts = [[HEADER, *lines_of(name, 5)] for name in "abc"]
     append(path, HEADER)
-    reader = Reader(path)
     reader.drain()
     if stopped:
         reader.stop()
@@ -132,9 +125,8 @@ def test_m4_copytruncate_of_files_with_a_header(tmp_path: Path, stopped: bool) -
 
 @pytest.mark.costly
 @pytest.mark.parametrize("rotations", [80, pytest.param(300, marks=pytest.mark.slow)])
-def test_m4_many_rotations_unseen_beside_one_another(tmp_path: Path, rotations: int) -> None:
+def test_m4_many_rotations_unseen_beside_one_another(tmp_path: Path, path: Path, rotations: int) -> None:
     """Hundreds of files with the same header are told apart in one scan and read once, oldest first."""
-    path = tmp_path / LIVE
     append(path, HEADER, b"first")
     reader = Reader(path)
     reader.drain()
@@ -148,9 +140,8 @@ def test_m4_many_rotations_unseen_beside_one_another(tmp_path: Path, rotations: 
 
 
 @pytest.mark.parametrize("regrown", [1, 40])
-def test_truncated_and_begun_anew_with_the_header_that_was_read(tmp_path: Path, regrown: int) -> None:
+def test_truncated_and_begun_anew_with_the_header_that_was_read(tmp_path: Path, path: Path, regrown: int) -> None:
     """Only the header was read, and the new content has it too: the rest of the copy is read."""
-    path = tmp_path / LIVE
     old, new = lines_of("old", 9), lines_of("new", regrown)
     append(path, HEADER)
     reader = Reader(path)
@@ -163,11 +154,9 @@ def test_truncated_and_begun_anew_with_the_header_that_was_read(tmp_path: Path, 
     assert "truncated_unread" not in reader.resets
 
 
-def test_truncated_before_more_than_the_header_was_read(tmp_path: Path) -> None:
+def test_truncated_before_more_than_the_header_was_read(path: Path, reader: Reader) -> None:
     """Without a copy, unread bytes after the header are counted as lost, once."""
-    path = tmp_path / LIVE
     append(path, HEADER)
-    reader = Reader(path)
     reader.drain()
     append(path, *lines_of("old", 9))
     reader.source.lag()
@@ -179,20 +168,17 @@ def test_truncated_before_more_than_the_header_was_read(tmp_path: Path) -> None:
     assert reader.resets["truncated_unread"] == 1
 
 
-def test_space_that_a_writer_reserved_and_gave_back_is_no_loss(tmp_path: Path) -> None:
+def test_space_that_a_writer_reserved_and_gave_back_is_no_loss(path: Path, reader: Reader) -> None:
     """A file that shrinks by NUL bytes alone was not truncated."""
-    path = tmp_path / LIVE
     path.write_bytes(b"one\n" + bytes(5000))
-    reader = Reader(path)
     reader.settle()
     path.write_bytes(b"one\ntwo\n")
     assert reader.settle() == [b"one", b"two"]
     assert reader.resets == {}
 
 
-def test_streams_that_begin_alike_have_names_of_their_own(tmp_path: Path) -> None:
+def test_streams_that_begin_alike_have_names_of_their_own(path: Path) -> None:
     """Same inode, same first batch, cursor deleted in between: records without an id are still distinct."""
-    path = tmp_path / LIVE
     reader = Reader(path, read_bytes=len(HEADER) + 1, rotate_wait_seconds=0)
     for number in range(30):
         append(path, HEADER, b"%d" % number)
@@ -202,22 +188,19 @@ def test_streams_that_begin_alike_have_names_of_their_own(tmp_path: Path) -> Non
     assert len(set(reader.places)) == 60
 
 
-def test_the_same_size_and_time_are_no_proof_at_once(tmp_path: Path) -> None:
+def test_the_same_size_and_time_are_no_proof_at_once(path: Path, reader: Reader) -> None:
     """Rewritten within the timestamp granularity: content counts as unchanged only after a second."""
-    path = tmp_path / LIVE
     old, new = lines_of("old", 5), lines_of("new", 5)
     append(path, *old)
     times = path.stat().st_mtime_ns
-    reader = Reader(path)
     reader.drain()
     path.write_bytes(b"\n".join(new) + b"\n")
     os.utime(path, ns=(times, times))
     assert old + new == reader.settle()
 
 
-def test_a_loss_is_counted_whatever_else_is_found(tmp_path: Path) -> None:
+def test_a_loss_is_counted_whatever_else_is_found(path: Path) -> None:
     """Truncated, rewritten and rotated, and then another file: that one is new, and no copy of the lost content."""
-    path = tmp_path / LIVE
     append(path, *lines_of("old", 20))
     reader = Reader(path, read_bytes=100)
     reader.step()

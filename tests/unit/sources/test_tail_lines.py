@@ -10,15 +10,11 @@ from pathlib import Path
 import pytest
 from support.tail_reader import Reader, append, lines_of
 
-from ragwatch.sources.tail.lines import cut
-
 
 @pytest.mark.parametrize("size", [1, 10])
-def test_t10_bytes_without_a_newline_wait(tmp_path: Path, size: int) -> None:
+def test_t10_bytes_without_a_newline_wait(path: Path, reader: Reader, size: int) -> None:
     """An unterminated line is not read before it is complete, and then once. It is not reported as lag."""
-    path = tmp_path / "app.jsonl"
     append(path, b"x" * size, end=b"")
-    reader = Reader(path)
     assert reader.settle(3600) == []
     assert (reader.source.lag().size, reader.source.lag().seconds) == (0, 0.0)
     append(path, b"y")
@@ -27,12 +23,10 @@ def test_t10_bytes_without_a_newline_wait(tmp_path: Path, size: int) -> None:
     assert reader.rejections == []
 
 
-def test_t11_partial_line_across_a_restart(tmp_path: Path) -> None:
+def test_t11_partial_line_across_a_restart(path: Path, reader: Reader) -> None:
     """One complete record, with its number and its offset."""
-    path = tmp_path / "app.jsonl"
     append(path, b"one")
     append(path, b"two, fi", end=b"")
-    reader = Reader(path)
     reader.drain()
     reader.stop()
     append(path, b"nished")
@@ -44,9 +38,8 @@ def test_t11_partial_line_across_a_restart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("block", [64, 1000, 100_000])
-def test_t13_a_line_that_is_too_long(tmp_path: Path, block: int) -> None:
+def test_t13_a_line_that_is_too_long(path: Path, block: int) -> None:
     """One rejection with its line number, whatever the size of a block; the lines around it are intact."""
-    path = tmp_path / "app.jsonl"
     append(path, b"before", b"x" * 5001, b"y" * 5000, b"after")
     reader = Reader(path, max_line_bytes=5000, read_bytes=block)
     assert reader.drain() == [b"before", b"y" * 5000, b"after"]
@@ -54,9 +47,8 @@ def test_t13_a_line_that_is_too_long(tmp_path: Path, block: int) -> None:
     assert reader.numbers == [1, 3, 4]
 
 
-def test_t13_a_restart_inside_a_line_that_is_too_long(tmp_path: Path) -> None:
+def test_t13_a_restart_inside_a_line_that_is_too_long(path: Path) -> None:
     """Progress inside the line is kept: it is counted once, and dropped up to its end, although that arrives later."""
-    path = tmp_path / "app.jsonl"
     append(path, b"x" * 9000, end=b"")
     reader = Reader(path, max_line_bytes=1000, read_bytes=500)
     reader.step()
@@ -69,9 +61,8 @@ def test_t13_a_restart_inside_a_line_that_is_too_long(tmp_path: Path) -> None:
     assert reader.numbers == [2]
 
 
-def test_t14_memory_is_bounded_on_an_endless_line(tmp_path: Path) -> None:
+def test_t14_memory_is_bounded_on_an_endless_line(path: Path) -> None:
     """A 100 MiB line without a newline takes no more memory than the limit and 20 MiB."""
-    path = tmp_path / "app.jsonl"
     with path.open("wb") as file:
         for _ in range(100):
             file.write(b"x" * (1 << 20))
@@ -88,9 +79,8 @@ def test_t14_memory_is_bounded_on_an_endless_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [10, 100_000])
-def test_t15_a_hole_of_nul_bytes(tmp_path: Path, size: int) -> None:
+def test_t15_a_hole_of_nul_bytes(path: Path, size: int) -> None:
     """A writer that kept its offset across a truncation leaves NUL bytes: skipped, counted once, the line intact."""
-    path = tmp_path / "app.jsonl"
     old = lines_of("old", 3)
     append(path, *old)
     reader = Reader(path, read_bytes=1000, max_line_bytes=2000)
@@ -106,22 +96,18 @@ def test_t15_a_hole_of_nul_bytes(tmp_path: Path, size: int) -> None:
     assert reader.numbers[3:] == [1, 2]
 
 
-def test_t15_a_hole_between_lines(tmp_path: Path) -> None:
+def test_t15_a_hole_between_lines(path: Path, reader: Reader) -> None:
     """A hole in the middle of a block is counted too; NUL bytes inside a line are left to the format."""
-    path = tmp_path / "app.jsonl"
     append(path, b"one", b"\0\0\0two", b"th\0ree")
-    reader = Reader(path)
     assert reader.drain() == [b"one", b"two", b"th\0ree"]
     assert [(r.reason, r.line) for r in reader.rejections] == [("binary", 2)]
     assert [offset for _, offset in reader.places] == [0, 7, 11]
 
 
-def test_t15_nul_bytes_at_the_end_wait(tmp_path: Path) -> None:
+def test_t15_nul_bytes_at_the_end_wait(tmp_path: Path, path: Path, reader: Reader) -> None:
     """Preallocated space may be filled later, so it is not skipped; at rotation it is counted."""
-    path = tmp_path / "app.jsonl"
     append(path, b"one", b"\0\0\0\0", end=b"\n")
     path.write_bytes(b"one\n\0\0\0\0")
-    reader = Reader(path)
     reader.settle()
     assert reader.reasons == []
     path.write_bytes(b"one\ntwo\n")
@@ -132,28 +118,23 @@ def test_t15_nul_bytes_at_the_end_wait(tmp_path: Path) -> None:
     assert reader.reasons == ["binary"]
 
 
-def test_t16_bytes_that_are_no_text_pass_untouched(tmp_path: Path) -> None:
+def test_t16_bytes_that_are_no_text_pass_untouched(path: Path) -> None:
     """Invalid UTF-8 is replaced and counted by the format: the tail delivers the raw bytes."""
-    path = tmp_path / "app.jsonl"
     append(path, b'{"answer":"\xff\xfe"}', b"ok")
     assert Reader(path).drain() == [b'{"answer":"\xff\xfe"}', b"ok"]
 
 
-def test_t17_crlf_bom_and_empty_lines(tmp_path: Path) -> None:
+def test_t17_crlf_bom_and_empty_lines(path: Path, reader: Reader) -> None:
     """Line ends and the byte order mark are removed, blank lines are left out but counted in line numbers."""
-    path = tmp_path / "app.jsonl"
     path.write_bytes(b"\xef\xbb\xbfone\r\n\r\n  \ntwo\n\n\nthree\r\r\n")
-    reader = Reader(path)
     assert reader.drain() == [b"one", b"two", b"three\r"]
     assert reader.numbers == [1, 4, 7]
     assert [offset for _, offset in reader.places] == [3, 13, 19]
 
 
-def test_blank_lines_alone_move_the_cursor(tmp_path: Path) -> None:
+def test_blank_lines_alone_move_the_cursor(path: Path, reader: Reader) -> None:
     """A batch without records still commits progress."""
-    path = tmp_path / "app.jsonl"
     append(path, b"", b"")
-    reader = Reader(path)
     batch = reader.step()
     assert batch is not None
     assert list(batch.lines) == []
@@ -162,10 +143,9 @@ def test_blank_lines_alone_move_the_cursor(tmp_path: Path) -> None:
     assert reader.step() is None
 
 
-def test_numbers_and_offsets_find_the_line(tmp_path: Path) -> None:
+def test_numbers_and_offsets_find_the_line(path: Path) -> None:
     """For any content and block size, offsets and numbers of records are right."""
     rng = random.Random(5)
-    path = tmp_path / "app.jsonl"
     ends = (b"\n", b"\r\n", b"\n\n")
     path.write_bytes(b"".join(b"r" * rng.randint(1, 90) + rng.choice(ends) for _ in range(300)))
     content = path.read_bytes()
@@ -178,38 +158,21 @@ def test_numbers_and_offsets_find_the_line(tmp_path: Path) -> None:
             assert number == content.count(b"\n", 0, offset) + 1
 
 
-def test_cut_leaves_the_torn_rest() -> None:
-    """Only whole lines are used, and an unknown line number stays unknown."""
-    piece = cut(b"a\nb\nc", offset=10, line=None, limit=9)
-    assert (
-        piece.lines,
-        piece.offsets,
-        piece.numbers,
-        piece.used,
-        piece.ends,
-    ) == ([b"a", b"b"], [10, 12], [0, 0], 4, 2)
-    assert cut(b"torn", offset=0, line=0, limit=9).used == 0
-
-
 @pytest.mark.costly
-def test_a_sparse_file_larger_than_memory_would_like(tmp_path: Path) -> None:
+def test_a_sparse_file_larger_than_memory_would_like(path: Path, reader: Reader) -> None:
     """A 200 MiB hole is skipped in bounded memory."""
-    path = tmp_path / "app.jsonl"
     with path.open("wb") as file:
         os.truncate(file.fileno(), 200 << 20)
         file.seek(200 << 20)
         file.write(b"end\n")
-    reader = Reader(path)
     assert reader.drain() == [b"end"]
     assert reader.reasons == ["binary"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_wide_text_is_counted_once(tmp_path: Path, encoding: str) -> None:
+def test_wide_text_is_counted_once(tmp_path: Path, path: Path, reader: Reader, encoding: str) -> None:
     """A log in UTF-16 is rejected by the format, line by line; half of a line end is not counted as a hole as well."""
-    path = tmp_path / "app.jsonl"
     path.write_bytes("".join(f'{{"answer": "{number}"}}\r\n' for number in range(50)).encode(encoding))
-    reader = Reader(path)
     reader.drain()
     path.rename(tmp_path / "app.jsonl.1")
     reader.settle()

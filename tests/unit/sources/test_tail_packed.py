@@ -15,9 +15,8 @@ LIVE = "app.jsonl"
 
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
 @pytest.mark.parametrize("stopped", [True, False])
-def test_t24_partly_read_then_packed(tmp_path: Path, pattern: str, stopped: bool) -> None:  # noqa: FBT001
+def test_t24_partly_read_then_packed(tmp_path: Path, path: Path, pattern: str, stopped: bool) -> None:  # noqa: FBT001
     """Rotated and compressed before it was read to its end: the rest is read from the compressed file, once."""
-    path = tmp_path / LIVE
     old, new = lines_of("old", 60), lines_of("new", 3)
     append(path, *old[:40])
     reader = Reader(tmp_path / pattern, read_bytes=100)
@@ -43,9 +42,8 @@ def test_t24_partly_read_then_packed(tmp_path: Path, pattern: str, stopped: bool
 
 
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
-def test_t24_rotations_that_were_packed_unseen(tmp_path: Path, pattern: str) -> None:
+def test_t24_rotations_that_were_packed_unseen(tmp_path: Path, path: Path, pattern: str) -> None:
     """Files that were created, rotated and compressed while ragwatch was stopped are read whole, oldest first."""
-    path = tmp_path / LIVE
     parts = [lines_of(name, 9) for name in ("a", "b", "c", "d")]
     append(path, *parts[0][:5])
     reader = Reader(tmp_path / pattern)
@@ -71,9 +69,8 @@ def test_t24_rotations_that_were_packed_unseen(tmp_path: Path, pattern: str) -> 
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
 @pytest.mark.parametrize("count", [1, 30])
 @pytest.mark.parametrize("stopped", [True, False])
-def test_t24_packed_after_it_was_read(tmp_path: Path, pattern: str, count: int, stopped: bool) -> None:  # noqa: FBT001
+def test_t24_packed_after_it_was_read(tmp_path: Path, path: Path, pattern: str, count: int, stopped: bool) -> None:  # noqa: FBT001
     """No line twice, however small the file, whenever it is compressed, and while both files exist."""
-    path = tmp_path / LIVE
     append(path, *lines_of("old", count))
     reader = Reader(tmp_path / pattern)
     reader.settle()
@@ -98,9 +95,8 @@ def test_t24_packed_after_it_was_read(tmp_path: Path, pattern: str, count: int, 
     assert [*lines_of("old", count), b"new", b"newest"] == reader.settle()
 
 
-def test_t24_packed_while_it_is_read(tmp_path: Path) -> None:
+def test_t24_packed_while_it_is_read(tmp_path: Path, path: Path) -> None:
     """The open file is read to its end; its compressed copy waits until then, and has nothing new."""
-    path = tmp_path / LIVE
     append(path, *lines_of("old", 50))
     reader = Reader(tmp_path / f"{LIVE}*", read_bytes=50)
     reader.step()
@@ -114,12 +110,10 @@ def test_t24_packed_while_it_is_read(tmp_path: Path) -> None:
     assert [*lines_of("old", 50), b"new", b"newer"] == reader.settle()
 
 
-def test_t24_a_copy_that_was_truncated_and_packed(tmp_path: Path) -> None:
+def test_t24_a_copy_that_was_truncated_and_packed(tmp_path: Path, path: Path, reader: Reader) -> None:
     """Logrotate with copytruncate and compress: the unread lines are read from the compressed copy."""
-    path = tmp_path / LIVE
     old = lines_of("old", 20)
     append(path, *old[:9])
-    reader = Reader(path)
     reader.drain()
     append(path, *old[9:])
     copytruncate(path, tmp_path / "app.jsonl.1")

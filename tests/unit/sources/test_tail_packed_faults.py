@@ -12,7 +12,6 @@ import pytest
 from support.tail_reader import Reader, append, lines_of, pack, rotate
 
 from ragwatch.errors import SourceError
-from ragwatch.sources.tail.gzip import ContentOpener
 
 pytestmark = pytest.mark.uncounted
 
@@ -20,9 +19,8 @@ LIVE = "app.jsonl"
 
 
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
-def test_t25_a_packed_file_that_is_not_complete(tmp_path: Path, pattern: str) -> None:
+def test_t25_a_packed_file_that_is_not_complete(tmp_path: Path, path: Path, pattern: str) -> None:
     """Counted once it has not changed for a while; nothing of it is read before it is complete, then all is."""
-    path = tmp_path / LIVE
     old = lines_of("old", 400)
     append(path, *old[:100])
     reader = Reader(tmp_path / pattern, rotate_wait_seconds=5)
@@ -135,15 +133,3 @@ def test_a_packed_file_that_is_a_folder_or_fifo(tmp_path: Path) -> None:
     (tmp_path / LIVE).rename(tmp_path / f"{LIVE}.3")
     append(tmp_path / LIVE, b"two")
     assert reader.settle() == [b"one", b"two"]
-
-
-def test_going_back_in_a_packed_file(tmp_path: Path) -> None:
-    """Any bytes can be read in any order."""
-    packed = tmp_path / "a.gz"
-    content = random.Random(1).randbytes(5 << 20)
-    packed.write_bytes(gzip.compress(content, compresslevel=1))
-    opened = ContentOpener(lambda: 0.0, 5).open(str(packed))
-    assert opened is not None
-    for offset in (0, 3 << 20, 1 << 20, 500, (5 << 20) - 10, 5 << 20, 0):
-        assert content[offset : offset + 2000] == opened[0].pread(2000, offset)
-    opened[0].close()

@@ -15,10 +15,9 @@ LIVE = "app.jsonl"
 @pytest.mark.uncounted
 @pytest.mark.parametrize("seed", seeds(8, 50))
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
-def test_t01_rotations_packed_at_random(tmp_path: Path, pattern: str, seed: int) -> None:
+def test_t01_rotations_packed_at_random(tmp_path: Path, path: Path, pattern: str, seed: int) -> None:
     """Writing, renaming, compressing at once or later, kills and reading in any order: every line once."""
     rng = random.Random(seed)
-    path = tmp_path / LIVE
     written = [b"first" * 30]
     append(path, *written)
     reader = Reader(tmp_path / pattern, read_bytes=rng.choice((300, 5000)))

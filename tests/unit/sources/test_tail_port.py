@@ -10,7 +10,8 @@ from support.tail_reader import Reader, append, copytruncate, lines_of
 
 from ragwatch.core.snapshot import Lag
 from ragwatch.errors import SourceError
-from ragwatch.sources.tail.source import Options, TailSource, build
+from ragwatch.sources.tail.options import Options
+from ragwatch.sources.tail.source import TailSource, build
 
 
 def test_files_take_turns(tmp_path: Path) -> None:
@@ -38,9 +39,8 @@ def test_the_same_batch_until_it_is_committed(tmp_path: Path) -> None:
     assert list(following.lines) == [b"two"]
 
 
-def test_lag_counts_unread_bytes_and_their_age(tmp_path: Path) -> None:
+def test_lag_counts_unread_bytes_and_their_age(path: Path) -> None:
     """Bytes not committed yet, and the age of the oldest; unknown before the first scan."""
-    path = tmp_path / "app.jsonl"
     append(path, b"one")
     reader = Reader(path, read_bytes=4)
     assert Lag(0, None) == reader.source.lag()
@@ -109,9 +109,8 @@ def test_recursive_globs(tmp_path: Path) -> None:
     assert reader.drain() == [b"one"]
 
 
-def test_a_rotation_that_matches_the_pattern_is_read_once(tmp_path: Path) -> None:
+def test_a_rotation_that_matches_the_pattern_is_read_once(tmp_path: Path, path: Path) -> None:
     """`app.jsonl*` matches the rotated names too: still once each, over many rotations and restarts."""
-    path = tmp_path / "app.jsonl"
     reader = Reader(tmp_path / "app.jsonl*")
     written = []
     for turn in range(5):
@@ -127,11 +126,9 @@ def test_a_rotation_that_matches_the_pattern_is_read_once(tmp_path: Path) -> Non
     assert written == reader.settle()
 
 
-def test_killed_between_a_new_generation_and_the_end_of_the_old(tmp_path: Path) -> None:
+def test_killed_between_a_new_generation_and_the_end_of_the_old(tmp_path: Path, path: Path, reader: Reader) -> None:
     """Two cursors of one inode: the newest generation counts, the other is deleted."""
-    path = tmp_path / "app.jsonl"
     append(path, *lines_of("old", 9))
-    reader = Reader(path)
     reader.drain()
     copytruncate(path, tmp_path / "copy")
     append(path, b"new")

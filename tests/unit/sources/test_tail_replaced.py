@@ -7,18 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.tail_reader import Reader, append, copytruncate, pack
+from support.tail_reader import Reader, append, copytruncate, pack, rows
 
 from ragwatch.sources.tail import content, replaced
 
 LIVE = "app.jsonl"
-PAD = b"x" * 70
 HEADER = b'{"log":"opened by the service","format":1,"note":"the same at the top of every file, and long enough"}'
-
-
-def rows(name: str, count: int, first: int = 0) -> list[bytes]:
-    """Records that are all different, and long enough to be told apart by their first bytes."""
-    return [b'{"id":"%s-%d","answer":"%s"}' % (name.encode(), number, PAD) for number in range(first, first + count)]
 
 
 def text(lines: list[bytes]) -> bytes:
@@ -58,9 +52,8 @@ Put = Callable[[Path, Path], None]
 @WAYS
 @pytest.mark.parametrize("start", ["beginning", "end"])
 @pytest.mark.parametrize("scan_seconds", [0, 1])
-def test_a_copy_goes_on_with_the_lines_of_the_log(tmp_path: Path, put: Put, start: str, scan_seconds: int) -> None:
+def test_a_copy_goes_on_with_the_lines_of_the_log(path: Path, put: Put, start: str, scan_seconds: int) -> None:
     """Several times, with new lines and without; nothing is counted as replaced, and a restart reads nothing again."""
-    path = tmp_path / LIVE
     append(path, *(written := rows("old", 5)))
     reader = Reader(path, start=start, scan_seconds=scan_seconds)
     reader.drain()
@@ -79,9 +72,8 @@ def test_a_copy_goes_on_with_the_lines_of_the_log(tmp_path: Path, put: Put, star
     assert set(reader.files) == {LIVE}
 
 
-def test_a_log_that_is_written_anew_with_every_record(tmp_path: Path) -> None:
+def test_a_log_that_is_written_anew_with_every_record(tmp_path: Path, path: Path) -> None:
     """A service that replaces its log by a longer one, from its first record on, several times within a scan or not."""
-    path = tmp_path / LIVE
     reader = Reader(path, scan_seconds=1)
     written = rows("r", 20)
     for count in range(1, 21):
@@ -115,11 +107,9 @@ def test_lines_that_the_tail_had_not_read_yet(tmp_path: Path, put: Put) -> None:
 
 @pytest.mark.parametrize("reopened", [True, False])
 @pytest.mark.parametrize("seen", [True, False])
-def test_lines_that_came_after_the_copy_was_made(tmp_path: Path, seen: bool, reopened: bool) -> None:  # noqa: FBT001
+def test_lines_that_came_after_the_copy_was_made(path: Path, reader: Reader, seen: bool, reopened: bool) -> None:  # noqa: FBT001
     """The old file has lines that the copy lacks, read before or not; its writer goes on there, or in the copy."""
-    path = tmp_path / LIVE
     append(path, *(old := rows("old", 9)))
-    reader = Reader(path)
     reader.drain()
     with path.open("ab", buffering=0) as writer:
         copy = copy_of(path)
@@ -138,11 +128,9 @@ def test_lines_that_came_after_the_copy_was_made(tmp_path: Path, seen: bool, reo
     assert reader.resets.keys() <= {"replaced"}
 
 
-def test_what_goes_on_in_both_files(tmp_path: Path) -> None:
+def test_what_goes_on_in_both_files(path: Path, reader: Reader) -> None:
     """The writer holds the old file, and somebody else appends to the copy: all lines of both."""
-    path = tmp_path / LIVE
     append(path, *(written := rows("old", 9)))
-    reader = Reader(path)
     reader.drain()
     with path.open("ab", buffering=0) as writer:
         copy_of(path).replace(path)
@@ -154,11 +142,9 @@ def test_what_goes_on_in_both_files(tmp_path: Path) -> None:
     assert reader.resets == {"replaced": 1}
 
 
-def test_a_copy_in_the_making(tmp_path: Path) -> None:
+def test_a_copy_in_the_making(path: Path, reader: Reader) -> None:
     """An editor that writes under the log's own name: the file is empty, then incomplete, whenever somebody looks."""
-    path = tmp_path / LIVE
     append(path, *(written := rows("old", 9)))
-    reader = Reader(path)
     reader.drain()
     whole = path.read_bytes()
     path.unlink()
@@ -171,13 +157,11 @@ def test_a_copy_in_the_making(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("complete", [True, False])
-def test_a_line_without_its_end(tmp_path: Path, complete: bool) -> None:  # noqa: FBT001
+def test_a_line_without_its_end(path: Path, reader: Reader, complete: bool) -> None:  # noqa: FBT001
     """The next copy has the rest of it: the line is read once, and not counted as torn, as with rsync of a live log."""
-    path = tmp_path / LIVE
     *old, last = rows("old", 9)
     append(path, *old)
     append(path, last if complete else last[:20], end=b"")
-    reader = Reader(path)
     reader.drain()
     copy = copy_of(path)
     append(copy, b"" if complete else last[20:], *rows("new", 1))
@@ -188,11 +172,9 @@ def test_a_line_without_its_end(tmp_path: Path, complete: bool) -> None:  # noqa
     assert (reader.resets, reader.reasons) == ({}, [])
 
 
-def test_a_line_that_ends_in_the_old_file_alone(tmp_path: Path) -> None:
+def test_a_line_that_ends_in_the_old_file_alone(path: Path, reader: Reader) -> None:
     """Its writer holds the old file: the line is read there; what the copy has of it is no record yet."""
-    path = tmp_path / LIVE
     append(path, *(old := rows("old", 9)))
-    reader = Reader(path)
     with path.open("ab", buffering=0) as writer:
         writer.write(b'{"id":"to')
         reader.drain()
@@ -208,9 +190,8 @@ def test_a_line_that_ends_in_the_old_file_alone(tmp_path: Path) -> None:
 
 @WAYS
 @pytest.mark.parametrize("header", [True, False])
-def test_other_content_is_read_from_its_beginning(tmp_path: Path, put: Put, header: bool) -> None:  # noqa: FBT001
+def test_other_content_is_read_from_its_beginning(tmp_path: Path, path: Path, put: Put, header: bool) -> None:  # noqa: FBT001
     """Nothing is lost; a log that was deleted for it is counted as replaced, once."""
-    path = tmp_path / LIVE
     top = [HEADER] * header
     append(path, *top, *rows("old", 1))
     reader = Reader(path)
@@ -238,11 +219,9 @@ def test_a_log_begun_anew_with_its_header_alone(tmp_path: Path) -> None:
         assert reader.settle() == [HEADER, *rows("old", 3), HEADER, *rows("new", 3)], seconds
 
 
-def test_a_log_with_some_lines_changed(tmp_path: Path) -> None:
+def test_a_log_with_some_lines_changed(tmp_path: Path, path: Path, reader: Reader) -> None:
     """What stands before the first change is not read again; that the rest is, is counted."""
-    path = tmp_path / LIVE
     append(path, *(old := rows("old", 9)))
-    reader = Reader(path)
     reader.drain()
     append(tmp_path / "edited", *old[:6], *old[7:])
     (tmp_path / "edited").replace(path)
@@ -253,11 +232,9 @@ def test_a_log_with_some_lines_changed(tmp_path: Path) -> None:
     assert reader.resets == {"replaced": 1}
 
 
-def test_a_log_with_lines_changed_and_none_longer(tmp_path: Path) -> None:
+def test_a_log_with_lines_changed_and_none_longer(tmp_path: Path, path: Path, reader: Reader) -> None:
     """Redacted in place by `sed -i`: the tail goes on where it was, as it does when it was stopped meanwhile."""
-    path = tmp_path / LIVE
     append(path, *(old := rows("old", 30)))
-    reader = Reader(path)
     reader.drain()
     (tmp_path / "edited").write_bytes(path.read_bytes().replace(b"old-15", b"xxx-15"))
     (tmp_path / "edited").replace(path)
@@ -267,9 +244,8 @@ def test_a_log_with_lines_changed_and_none_longer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lines", [[HEADER], [b"{}"]])
-def test_a_log_that_was_rotated_and_compressed_at_once(tmp_path: Path, lines: list[bytes]) -> None:
+def test_a_log_that_was_rotated_and_compressed_at_once(tmp_path: Path, path: Path, lines: list[bytes]) -> None:
     """The next log begins with all that was in it. It is new: the old one lies beside it, compressed."""
-    path = tmp_path / LIVE
     append(path, *lines)
     reader = Reader(path)
     reader.drain()
@@ -280,11 +256,9 @@ def test_a_log_that_was_rotated_and_compressed_at_once(tmp_path: Path, lines: li
     assert reader.resets == {}
 
 
-def test_a_log_that_was_rotated_with_nothing_but_its_header(tmp_path: Path) -> None:
+def test_a_log_that_was_rotated_with_nothing_but_its_header(tmp_path: Path, path: Path, reader: Reader) -> None:
     """Renamed as rotations are: the next log is read from its header on."""
-    path = tmp_path / LIVE
     append(path, HEADER)
-    reader = Reader(path)
     reader.drain()
     path.rename(tmp_path / f"{LIVE}.1")
     append(path, HEADER, *rows("new", 1))
@@ -309,9 +283,8 @@ def test_a_replaced_log_was_closed(tmp_path: Path, late: int) -> None:
     assert reader.resets == {}
 
 
-def test_the_old_file_stays_open_until_it_was_compared(tmp_path: Path) -> None:
+def test_the_old_file_stays_open_until_it_was_compared(path: Path) -> None:
     """No wait for files that have left, and much to read: the comparison is not made too late."""
-    path = tmp_path / LIVE
     append(path, *(old := rows("old", 40)))
     reader = Reader(path, read_bytes=200, scan_seconds=1, rotate_wait_seconds=0)
     reader.step()
@@ -322,9 +295,8 @@ def test_the_old_file_stays_open_until_it_was_compared(tmp_path: Path) -> None:
     assert reader.resets == {}
 
 
-def test_the_new_file_is_gone_before_it_was_compared(tmp_path: Path) -> None:
+def test_the_new_file_is_gone_before_it_was_compared(tmp_path: Path, path: Path) -> None:
     """It was rotated while the old one was still being read: it is open, and nothing of it is lost or read twice."""
-    path = tmp_path / LIVE
     append(path, *(old := rows("old", 9)))
     reader = Reader(path, read_bytes=200)
     reader.step()
@@ -344,15 +316,14 @@ def test_long_logs_are_compared_in_parts(tmp_path: Path, monkeypatch: pytest.Mon
     for lines in (content.MAX_COUNTED_BYTES, 100):
         monkeypatch.setattr(content, "MAX_COUNTED_BYTES", lines)
         (tmp_path / str(lines)).mkdir()
-        test_a_log_with_some_lines_changed(tmp_path / str(lines))
+        path = tmp_path / str(lines) / LIVE
+        test_a_log_with_some_lines_changed(path.parent, path, Reader(path))
 
 
 @pytest.mark.parametrize("copied", [True, False])
-def test_a_copy_that_was_rotated_before_it_was_seen(tmp_path: Path, copied: bool) -> None:  # noqa: FBT001
+def test_a_copy_that_was_rotated_before_it_was_seen(tmp_path: Path, path: Path, reader: Reader, copied: bool) -> None:  # noqa: FBT001
     """Saved in an editor and rotated within one look: of the rotation, the lines are read that the log did not have."""
-    path = tmp_path / LIVE
     append(path, *(old := rows("old", 9)))
-    reader = Reader(path)
     reader.drain()
     copy_of(path, *rows("new", 2)).replace(path)
     if copied:
@@ -367,9 +338,8 @@ def test_a_copy_that_was_rotated_before_it_was_seen(tmp_path: Path, copied: bool
 
 
 @pytest.mark.parametrize("other", ["a.jsonl", "z.jsonl", "app.tmp"])
-def test_its_inode_went_to_another_file_while_nobody_looked(tmp_path: Path, other: str) -> None:
+def test_its_inode_went_to_another_file_while_nobody_looked(tmp_path: Path, path: Path, other: str) -> None:
     """As rsync does with two logs while ragwatch is stopped: the second copy gets the inode of the first old file."""
-    path = tmp_path / LIVE
     append(path, *(old := rows("old", 9)))
     reader = Reader(tmp_path / "*.jsonl")
     reader.settle()

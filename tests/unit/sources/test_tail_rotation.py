@@ -104,12 +104,10 @@ def test_t01_kills_at_random_lose_nothing_and_repeat_nothing(tmp_path: Path, see
     assert {"partial_at_rotation"} >= set(reader.reasons)
 
 
-def test_t02_rename_and_create_while_running(tmp_path: Path) -> None:
+def test_t02_rename_and_create_while_running(tmp_path: Path, path: Path, reader: Reader) -> None:
     """All lines once, also those written to the old file after it was renamed; the old file comes first."""
-    path = tmp_path / LIVE
     old, late, new = lines_of("old", 3), lines_of("late", 2), lines_of("new", 3)
     append(path, *old)
-    reader = Reader(path)
     reader.drain()
     path.rename(tmp_path / "app.jsonl.1")
     append(path, *new)
@@ -120,12 +118,10 @@ def test_t02_rename_and_create_while_running(tmp_path: Path) -> None:
     assert reader.resets == {}
 
 
-def test_t03_rename_and_create_while_stopped(tmp_path: Path) -> None:
+def test_t03_rename_and_create_while_stopped(tmp_path: Path, path: Path, reader: Reader) -> None:
     """Both files are read, the old one first, whatever its new name."""
-    path = tmp_path / LIVE
     seen, old, new = lines_of("seen", 2), lines_of("old", 2), lines_of("new", 2)
     append(path, *seen)
-    reader = Reader(path)
     reader.drain()
     reader.stop()
     append(path, *old)
@@ -136,14 +132,12 @@ def test_t03_rename_and_create_while_stopped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stopped", [True, False])
-def test_t04_two_renames_before_the_next_look(tmp_path: Path, stopped: bool) -> None:  # noqa: FBT001
+def test_t04_two_renames_before_the_next_look(tmp_path: Path, path: Path, reader: Reader, stopped: bool) -> None:  # noqa: FBT001
     """Files that were created and rotated unseen are read whole, in order; rotations older than ragwatch are not."""
-    path = tmp_path / LIVE
     append(tmp_path / "app.jsonl.7", b"history")
     os.utime(tmp_path / "app.jsonl.7", (1, 1))
     one, two, three, four = (lines_of(name, 2) for name in ("one", "two", "three", "four"))
     append(path, *one)
-    reader = Reader(path)
     reader.drain()
     if stopped:
         reader.stop()
@@ -158,12 +152,10 @@ def test_t04_two_renames_before_the_next_look(tmp_path: Path, stopped: bool) -> 
     assert one + two + three + four == reader.settle()
 
 
-def test_t05_copytruncate_and_the_file_stays_shorter(tmp_path: Path) -> None:
+def test_t05_copytruncate_and_the_file_stays_shorter(tmp_path: Path, path: Path, reader: Reader) -> None:
     """One reset, new lines once, under a new stream; the old stream's cursor goes."""
-    path = tmp_path / LIVE
     old, new = lines_of("old", 20), lines_of("new", 2)
     append(path, *old)
-    reader = Reader(path)
     reader.drain()
     copytruncate(path, tmp_path / "copy")
     append(path, *new)
@@ -175,9 +167,8 @@ def test_t05_copytruncate_and_the_file_stays_shorter(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stopped", [True, False])
 @pytest.mark.parametrize("size", ["same", "larger"])
-def test_t06_copytruncate_then_regrown_past_the_offset(tmp_path: Path, stopped: bool, size: str) -> None:  # noqa: FBT001
+def test_t06_copytruncate_then_regrown_past_the_offset(tmp_path: Path, path: Path, stopped: bool, size: str) -> None:  # noqa: FBT001
     """The bytes before the offset show the truncation, not the size. Read from the first byte, counted."""
-    path = tmp_path / LIVE
     old = lines_of("old", 5)
     new = lines_of("new", 5 if size == "same" else 50)
     append(path, *old)
@@ -194,12 +185,10 @@ def test_t06_copytruncate_then_regrown_past_the_offset(tmp_path: Path, stopped: 
 
 
 @pytest.mark.parametrize("stopped", [True, False])
-def test_t06_unread_lines_go_on_in_the_copy(tmp_path: Path, stopped: bool) -> None:  # noqa: FBT001
+def test_t06_unread_lines_go_on_in_the_copy(tmp_path: Path, path: Path, reader: Reader, stopped: bool) -> None:  # noqa: FBT001
     """What the truncation took away before it was read is read from the rotated copy, from where reading stopped."""
-    path = tmp_path / LIVE
     read, unread, new = lines_of("read", 5), lines_of("unread", 5), lines_of("new", 30)
     append(path, *read)
-    reader = Reader(path)
     reader.drain()
     if stopped:
         reader.stop()
@@ -212,13 +201,11 @@ def test_t06_unread_lines_go_on_in_the_copy(tmp_path: Path, stopped: bool) -> No
 
 
 @pytest.mark.parametrize("stopped", [True, False])
-def test_t07_truncated_and_rewritten_with_the_same_first_line(tmp_path: Path, stopped: bool) -> None:  # noqa: FBT001
+def test_t07_truncated_and_rewritten_with_the_same_first_line(path: Path, reader: Reader, stopped: bool) -> None:  # noqa: FBT001
     """A repeated header does not hide that the rest is new."""
-    path = tmp_path / LIVE
     header = b'{"id":"header","answer":"' + b"h" * 2000 + b'"}'
     old, new = [header, *lines_of("old", 5)], [header, *lines_of("new", 9)]
     append(path, *old)
-    reader = Reader(path)
     reader.drain()
     if stopped:
         reader.stop()
@@ -230,12 +217,10 @@ def test_t07_truncated_and_rewritten_with_the_same_first_line(tmp_path: Path, st
     assert reader.resets == {"replaced": 1}
 
 
-def test_t08_deleted_and_created_again_with_the_same_inode(tmp_path: Path) -> None:
+def test_t08_deleted_and_created_again_with_the_same_inode(path: Path, reader: Reader) -> None:
     """A new generation, although device, inode, name and size say that nothing happened."""
-    path = tmp_path / LIVE
     old, new = lines_of("old", 5), lines_of("new", 5)
     append(path, *old)
-    reader = Reader(path)
     reader.drain()
     reader.stop()
     inode = path.stat().st_ino
@@ -252,9 +237,8 @@ def test_t08_deleted_and_created_again_with_the_same_inode(tmp_path: Path) -> No
     assert len(set(reader.places)) == 10
 
 
-def test_t08_an_inode_that_comes_back_after_its_cursor_was_forgotten(tmp_path: Path) -> None:
+def test_t08_an_inode_that_comes_back_after_its_cursor_was_forgotten(path: Path) -> None:
     """The new stream has another name than the old one, so that records without an id stay apart."""
-    path = tmp_path / LIVE
     inodes = []
     reader = Reader(path, rotate_wait_seconds=1)
     for name in ("a", "b", "c"):

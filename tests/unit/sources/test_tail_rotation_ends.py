@@ -13,9 +13,8 @@ LIVE = "app.jsonl"
 FIRST = b"first" * 20
 
 
-def test_t12_partial_line_at_rotation(tmp_path: Path) -> None:
+def test_t12_partial_line_at_rotation(tmp_path: Path, path: Path) -> None:
     """The unterminated end of the old file is counted and never joined with the first line of the next file."""
-    path = tmp_path / LIVE
     append(path, b"whole")
     append(path, b'{"id":"to', end=b"")
     reader = Reader(path, rotate_wait_seconds=5)
@@ -33,9 +32,8 @@ def test_t12_partial_line_at_rotation(tmp_path: Path) -> None:
     assert len(reader.rejections) == 1
 
 
-def test_t12_a_partial_line_completed_within_the_wait_is_a_line(tmp_path: Path) -> None:
+def test_t12_a_partial_line_completed_within_the_wait_is_a_line(tmp_path: Path, path: Path) -> None:
     """A line that is completed in the renamed file is read as one record."""
-    path = tmp_path / LIVE
     append(path, b"half", end=b"")
     reader = Reader(path, rotate_wait_seconds=5)
     reader.drain()
@@ -46,9 +44,8 @@ def test_t12_a_partial_line_completed_within_the_wait_is_a_line(tmp_path: Path) 
     assert reader.reasons == []
 
 
-def test_t12_the_end_of_a_line_given_up_is_no_record(tmp_path: Path) -> None:
+def test_t12_the_end_of_a_line_given_up_is_no_record(tmp_path: Path, path: Path) -> None:
     """When the rest of a counted partial line arrives after all, it is dropped; lines after it are read."""
-    path = tmp_path / LIVE
     append(path, b"half", end=b"")
     reader = Reader(tmp_path / "app.jsonl*", rotate_wait_seconds=5)
     reader.drain()
@@ -60,12 +57,10 @@ def test_t12_the_end_of_a_line_given_up_is_no_record(tmp_path: Path) -> None:
     assert reader.reasons == ["partial_at_rotation"]
 
 
-def test_t23_offset_beyond_the_size_at_start(tmp_path: Path) -> None:
+def test_t23_offset_beyond_the_size_at_start(path: Path, reader: Reader) -> None:
     """A truncated file is read at once, not only after it exceeds its old size."""
-    path = tmp_path / LIVE
     old, new = lines_of("old", 30), lines_of("new", 1)
     append(path, *old)
-    reader = Reader(path)
     reader.drain()
     reader.stop()
     path.unlink()
@@ -76,10 +71,8 @@ def test_t23_offset_beyond_the_size_at_start(tmp_path: Path) -> None:
     assert len(set(reader.places)) == 31
 
 
-def test_cursors_of_files_that_are_gone_are_deleted(tmp_path: Path) -> None:
+def test_cursors_of_files_that_are_gone_are_deleted(tmp_path: Path, path: Path, reader: Reader) -> None:
     """There are no more cursors than files in the directory, running and after a stop."""
-    path = tmp_path / LIVE
-    reader = Reader(path)
     for turn in range(6):
         append(path, *lines_of(str(turn), 2))
         reader.settle()
@@ -111,9 +104,8 @@ def test_a_finished_file_that_grows_is_taken_up_again(tmp_path: Path) -> None:
     assert len(reader.lines) == 4
 
 
-def test_a_deleted_file_is_read_to_its_end(tmp_path: Path) -> None:
+def test_a_deleted_file_is_read_to_its_end(path: Path) -> None:
     """What was written before the deletion, and through the writer's open handle after it, is not lost."""
-    path = tmp_path / LIVE
     with path.open("ab", buffering=0) as writer:
         writer.write(b"one\n")
         reader = Reader(path)
@@ -125,9 +117,8 @@ def test_a_deleted_file_is_read_to_its_end(tmp_path: Path) -> None:
         assert reader.settle() == [b"one", b"two", b"three"]
 
 
-def test_t24_a_rotation_that_is_compressed_later(tmp_path: Path) -> None:
+def test_t24_a_rotation_that_is_compressed_later(tmp_path: Path, path: Path) -> None:
     """The compressed copy of a file that was read is not read again, and the file's cursor goes with it."""
-    path = tmp_path / LIVE
     append(path, *lines_of("old", 9))
     reader = Reader(tmp_path / "app.jsonl*")
     reader.drain()
@@ -143,10 +134,8 @@ def test_t24_a_rotation_that_is_compressed_later(tmp_path: Path) -> None:
     assert [*lines_of("old", 9), b"new", b"newest"] == reader.settle()
 
 
-def test_t33_modification_times_do_not_identify(tmp_path: Path) -> None:
+def test_t33_modification_times_do_not_identify(path: Path, reader: Reader) -> None:
     """A file from the future, or from long ago, is still the same file."""
-    path = tmp_path / LIVE
-    reader = Reader(path)
     for when in (0, 4_000_000_000, 1):
         append(path, b"%d" % when)
         os.utime(path, (when, when))

@@ -10,19 +10,13 @@ from pathlib import Path
 
 import pytest
 from support.shifting import Step, interleaved, shift, shift_copies
-from support.tail_reader import Reader, append, lines_of, rotate
+from support.tail_reader import Reader, append, lines_of, rotate, rows
 
 from ragwatch.errors import SourceError
 
 pytestmark = pytest.mark.uncounted
 
 LIVE = "app.jsonl"
-PAD = b"x" * 70
-
-
-def _rows(name: str, count: int) -> list[bytes]:
-    """Records that are long enough to be told apart by their first bytes."""
-    return [b'{"id":"%s-%d","answer":"%s"}' % (name.encode(), number, PAD) for number in range(count)]
 
 
 def _poll(reader: Reader, times: int = 4) -> None:
@@ -39,9 +33,9 @@ def _unseen(folder: Path, pattern: str) -> tuple[Reader, list[bytes]]:
     reader.drain()
     written = []
     for name, count in (("read", 5), ("tiny", 1), ("unseen", 6), ("live", 4)):
-        rows = _rows(name, count)
-        append(live, *rows)
-        written += rows
+        lines = rows(name, count)
+        append(live, *lines)
+        written += lines
         if name == "read":
             reader.drain()
             reader.stop()
@@ -72,7 +66,7 @@ def test_a_turn_falls_into_the_first_look_of_a_start(
             _poll(reader, 1 + after % 4)
         if killed:
             reader.restart()
-        append(folder / LIVE, *(last := _rows("last", 2)))
+        append(folder / LIVE, *(last := rows("last", 2)))
         assert sorted(reader.settle()) == sorted(written + last), after
         assert len(reader.cursors) <= len(list(folder.iterdir()))
         reader.stop()
@@ -80,16 +74,15 @@ def test_a_turn_falls_into_the_first_look_of_a_start(
 
 @pytest.mark.costly
 @pytest.mark.parametrize("pace", [1, 3])
-def test_turns_fall_into_the_looks_of_a_running_tail(tmp_path: Path, pace: int) -> None:
+def test_turns_fall_into_the_looks_of_a_running_tail(tmp_path: Path, path: Path, pace: int) -> None:
     """Many rotations, each at another system call: finished files are neither forgotten nor read again."""
-    live = tmp_path / LIVE
-    reader = Reader(live, rotate_wait_seconds=1)
+    reader = Reader(path, rotate_wait_seconds=1)
     reader.drain()
     written = []
     for turn in range(60):
-        append(live, *(rows := _rows(f"turn{turn}", 1 + turn % 3)))
-        written += rows
-        with interleaved(tmp_path, shift(live), after=turn, pace=pace):
+        append(path, *(lines := rows(f"turn{turn}", 1 + turn % 3)))
+        written += lines
+        with interleaved(tmp_path, shift(path), after=turn, pace=pace):
             _poll(reader)
         reader.now += 0.5
     assert sorted(reader.settle()) == sorted(written)
@@ -149,62 +142,56 @@ def test_an_unseen_rotation_that_cannot_be_opened_stays_news_until_it_can(tmp_pa
     assert len(reader.settle()) == 14
 
 
-def test_what_was_read_since_the_last_look_does_not_make_history(tmp_path: Path) -> None:
+def test_what_was_read_since_the_last_look_does_not_make_history(path: Path) -> None:
     """The clock is set forward, or the host sleeps, between a scan and a read: rotations in between are much older."""
-    live = tmp_path / LIVE
-    reader = Reader(live, scan_seconds=1)
-    append(live, *lines_of("a", 3))
+    reader = Reader(path, scan_seconds=1)
+    append(path, *lines_of("a", 3))
     reader.drain()
-    first = rotate(live)
-    append(live, *lines_of("b", 2))
-    rotate(live)
+    first = rotate(path)
+    append(path, *lines_of("b", 2))
+    rotate(path)
     late = first.with_name(f"{LIVE}.2")
     append(late, *lines_of("a", 1, first=3))
     os.utime(late, ns=(late.stat().st_mtime_ns + 3600 * 10**9,) * 2)
-    append(live, *lines_of("c", 1))
+    append(path, *lines_of("c", 1))
     assert len(reader.drain()) == 4  # no time has passed by our clock, so no look
     reader.now += 1
     assert len(reader.settle()) == 7
 
 
-def test_a_log_that_was_begun_before_logrotate_could_create_it(tmp_path: Path) -> None:
+def test_a_log_that_was_begun_before_logrotate_could_create_it(tmp_path: Path, path: Path, reader: Reader) -> None:
     """Logrotate finds a file where it wants to `create` one, and renames that to a name with `.backup`."""
-    live = tmp_path / LIVE
-    reader = Reader(live)
-    append(live, *lines_of("a", 3))
+    append(path, *lines_of("a", 3))
     reader.drain()
-    rotate(live)
-    append(live, *lines_of("b", 2))
-    live.rename(tmp_path / f"{LIVE}-2026112120.backup")
-    append(live, *lines_of("c", 1))
+    rotate(path)
+    append(path, *lines_of("b", 2))
+    path.rename(tmp_path / f"{LIVE}-2026112120.backup")
+    append(path, *lines_of("c", 1))
     assert len(reader.settle()) == 6
 
 
-def test_a_link_that_is_named_like_a_rotation_is_none(tmp_path: Path) -> None:
+def test_a_link_that_is_named_like_a_rotation_is_none(path: Path, reader: Reader) -> None:
     """`app.jsonl.old` leads to the log itself: that is read once."""
-    live = tmp_path / LIVE
-    reader = Reader(live)
-    append(live, *lines_of("a", 3))
+    append(path, *lines_of("a", 3))
     reader.drain()
-    Path(f"{live}.old").symlink_to(live)
-    rotate(live)
-    append(live, *lines_of("b", 3))
+    Path(f"{path}.old").symlink_to(path)
+    rotate(path)
+    append(path, *lines_of("b", 3))
     assert len(reader.settle()) == 6
     reader.restart()
     assert len(reader.settle()) == 6
 
 
 @pytest.mark.parametrize("after", range(0, 12, 2))
-def test_a_log_is_renamed_before_a_start_has_opened_it(tmp_path: Path, after: int) -> None:
+def test_a_log_is_renamed_before_a_start_has_opened_it(tmp_path: Path, path: Path, after: int) -> None:
     """It was found under its name, has a stored position, and no new log follows: the rest of it is read."""
-    live = tmp_path / LIVE
-    append(live, *lines_of("a", 9))
+    append(path, *lines_of("a", 9))
     append(tmp_path / "other.jsonl", b"other")
     reader = Reader(tmp_path / "*.jsonl", read_bytes=40)
     for _ in range(3):
         reader.step()
     reader.stop()
     reader.start()
-    with interleaved(tmp_path, shift(live, create=False), after=after, pace=9):
+    with interleaved(tmp_path, shift(path, create=False), after=after, pace=9):
         reader.step()
     assert sorted(reader.settle()) == sorted([b"other", *lines_of("a", 9)])

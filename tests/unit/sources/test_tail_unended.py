@@ -13,11 +13,9 @@ DOCKER = b'{"log":"{\\"id\\":1}\\n","stream":"stdout","time":"2026-01-01T00:00:0
 
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("end", [b"", b"\r", b" "])
-def test_the_last_record_of_a_file_is_read(tmp_path: Path, start: bytes, end: bytes) -> None:
+def test_the_last_record_of_a_file_is_read(path: Path, reader: Reader, start: bytes, end: bytes) -> None:
     """Newlines between records, not after them: every record once, at its offset, also across a restart."""
-    path = tmp_path / "app.jsonl"
     path.write_bytes(start + ONE + b"\n" + TWO + end)
-    reader = Reader(path)
     assert reader.drain() == [ONE, TWO]
     assert [reader.numbers, reader.places[1][1]] == [[1, 2], len(start + ONE) + 1]
     reader.restart()
@@ -29,10 +27,8 @@ def test_the_last_record_of_a_file_is_read(tmp_path: Path, start: bytes, end: by
     assert (reader.reasons, reader.resets) == ([], {})
 
 
-def test_a_newline_before_each_record(tmp_path: Path) -> None:
+def test_a_newline_before_each_record(path: Path, reader: Reader) -> None:
     """The newest record does not wait for the next one, nor is it rejected at rotation."""
-    path = tmp_path / "app.jsonl"
-    reader = Reader(path)
     for number, line in enumerate((ONE, TWO, THREE), 1):
         append(path, b"\n" + line, end=b"")
         assert len(reader.drain()) == number
@@ -42,10 +38,8 @@ def test_a_newline_before_each_record(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, len(ONE)))
-def test_a_torn_record_waits(tmp_path: Path, cut: int) -> None:
+def test_a_torn_record_waits(path: Path, reader: Reader, cut: int) -> None:
     """No prefix of a record is a record; one that is written in pieces of any size is read once, complete."""
-    path = tmp_path / "app.jsonl"
-    reader = Reader(path)
     append(path, TWO)
     append(path, ONE[:cut], end=b"")
     assert reader.settle() == [TWO]
@@ -54,37 +48,32 @@ def test_a_torn_record_waits(tmp_path: Path, cut: int) -> None:
 
 
 @pytest.mark.parametrize("text", [b"[1]", b'"a"', b"1", b"null", b'{"a":1}x', b'{"a":1}\0', b'{"a":"\xff"}', DOCKER])
-def test_what_is_no_object_waits(tmp_path: Path, text: bytes) -> None:
+def test_what_is_no_object_waits(path: Path, text: bytes) -> None:
     """A number may be continued, and a frame of a container runtime is not the record."""
-    path = tmp_path / "app.jsonl"
     append(path, text, end=b"")
     assert Reader(path).settle() == []
 
 
-def test_a_frame_waits_for_its_newline(tmp_path: Path) -> None:
+def test_a_frame_waits_for_its_newline(path: Path, reader: Reader) -> None:
     """Records in parts are joined by lines."""
-    path = tmp_path / "app.jsonl"
     append(path, DOCKER)
     append(path, DOCKER, end=b"")
-    reader = Reader(path)
     assert reader.drain() == [b'{"id":1}']
     append(path, b"")
     assert reader.drain() == [b'{"id":1}'] * 2
 
 
 @pytest.mark.parametrize("block", [1, 8, 64])
-def test_blocks_smaller_than_a_record(tmp_path: Path, block: int) -> None:
+def test_blocks_smaller_than_a_record(path: Path, block: int) -> None:
     """The end of a block is not the end of the file."""
-    path = tmp_path / "app.jsonl"
     path.write_bytes(b"\n".join([ONE, TWO, THREE]))
     reader = Reader(path, read_bytes=block, max_line_bytes=100)
     assert (reader.drain(), reader.reasons) == ([ONE, TWO, THREE], [])
 
 
 @pytest.mark.parametrize("torn", [b"", b"\n" + THREE[:5]])
-def test_a_last_record_that_was_there_before_the_first_start_is_history(tmp_path: Path, torn: bytes) -> None:
+def test_a_last_record_that_was_there_before_the_first_start_is_history(path: Path, torn: bytes) -> None:
     """Reading starts after it; an unterminated line is new, because it was not complete yet."""
-    path = tmp_path / "app.jsonl"
     path.write_bytes(ONE + b"\n" + TWO + torn)
     reader = Reader(path, start="end")
     assert reader.settle() == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,14 +14,13 @@ from ragwatch.core.snapshot import Lag
 from ragwatch.errors import SourceError
 
 
-@pytest.fixture
-def bad(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """Inodes whose bytes cannot be read, as with a bad sector or a lost network share."""
+def failing(monkeypatch: pytest.MonkeyPatch, hurts: Callable[[int, int], bool]) -> set[int]:
+    """Inodes of which a read of that size and offset may fail, as with a bad sector or a lost network share."""
     inodes: set[int] = set()
     pread = os.pread
 
     def read(fd: int, size: int, offset: int) -> bytes:
-        if os.fstat(fd).st_ino in inodes:
+        if os.fstat(fd).st_ino in inodes and hurts(size, offset):
             raise OSError(errno.EIO, "Input/output error")
         return pread(fd, size, offset)
 
@@ -28,16 +28,26 @@ def bad(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     return inodes
 
 
+@pytest.fixture
+def bad(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """Inodes whose bytes cannot be read."""
+    return failing(monkeypatch, lambda *_: True)
+
+
+@pytest.fixture
+def scratched(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """Inodes of which only the first byte can be read."""
+    return failing(monkeypatch, lambda size, offset: size > 1 or offset > 0)
+
+
 def descriptors() -> int:
     """Count the open descriptors of this process."""
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_a_file_that_cannot_be_read_holds_no_more_descriptors(tmp_path: Path, bad: set[int]) -> None:
+def test_a_file_that_cannot_be_read_holds_no_more_descriptors(path: Path, reader: Reader, bad: set[int]) -> None:
     """Each scan opens the file again and closes it when that fails; reading continues once it can be read."""
-    path = tmp_path / "app.jsonl"
     append(path, b"one")
-    reader = Reader(path)
     reader.drain()
     bad.add(path.stat().st_ino)
     append(path, b"two")
@@ -54,10 +64,10 @@ def test_a_file_that_cannot_be_read_holds_no_more_descriptors(tmp_path: Path, ba
 @pytest.mark.parametrize("name", ["bad.jsonl", "good.jsonl.1", "bad.jsonl.2026-01-01"])
 def test_a_file_that_cannot_be_read_stops_no_other(tmp_path: Path, bad: set[int], name: str) -> None:
     """Whatever its name: other files are read, it is reported as unreadable, and it is read once it can be."""
-    good, failing = tmp_path / "good.jsonl", tmp_path / name
+    good, log = tmp_path / "good.jsonl", tmp_path / name
     append(good, b"first")
-    append(failing, *lines_of("s", 9))
-    bad.add(failing.stat().st_ino)
+    append(log, *lines_of("s", 9))
+    bad.add(log.stat().st_ino)
     reader = Reader(tmp_path / "*.jsonl*")
     before = descriptors()
     for round_ in range(9):
@@ -69,25 +79,18 @@ def test_a_file_that_cannot_be_read_stops_no_other(tmp_path: Path, bad: set[int]
     assert descriptors() <= before + 1
     bad.clear()
     reader.drain()
-    append(failing, b"new")
+    append(log, b"new")
     assert [*lines_of("s", 9), b"new"] == [
         line for line, file in zip(reader.settle(), reader.files, strict=True) if file == name
     ]
 
 
-def test_a_bad_sector_after_the_first_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_sector_after_the_first_bytes(tmp_path: Path, scratched: set[int]) -> None:
     """A file that opens, but cannot be searched for its last line, stops no other file and is not read whole."""
-    good, failing = tmp_path / "good.jsonl", tmp_path / "failing.jsonl"
+    good, log = tmp_path / "good.jsonl", tmp_path / "failing.jsonl"
     append(good, b"first")
-    append(failing, *lines_of("s", 9))
-    pread, inode = os.pread, failing.stat().st_ino
-
-    def read(fd: int, size: int, offset: int) -> bytes:
-        if os.fstat(fd).st_ino == inode and size > 1:
-            raise OSError(errno.EIO, "Input/output error")
-        return pread(fd, size, offset)
-
-    monkeypatch.setattr(os, "pread", read)
+    append(log, *lines_of("s", 9))
+    scratched.add(log.stat().st_ino)
     reader = Reader(tmp_path / "*.jsonl", start="end")
     reader.drain()
     append(good, b"new")
@@ -99,11 +102,9 @@ def test_a_bad_sector_after_the_first_bytes(tmp_path: Path, monkeypatch: pytest.
     assert [Path(name).name for name in reader.source.unreadable] == ["failing.jsonl"]
 
 
-def test_a_rotation_that_cannot_be_read_stops_no_other(tmp_path: Path, bad: set[int]) -> None:
+def test_a_rotation_that_cannot_be_read_stops_no_other(path: Path, reader: Reader, bad: set[int]) -> None:
     """It was renamed while ragwatch was stopped: the new log at its path is read, and the rotation once it can be."""
-    path = tmp_path / "app.jsonl"
     append(path, b"one")
-    reader = Reader(path)
     reader.drain()
     reader.stop()
     append(path, b"two")
@@ -161,21 +162,6 @@ def test_a_missing_file_is_no_error(tmp_path: Path, pattern: str) -> None:
     assert (reader.drain(), reader.source.unreadable) == ([], {})
 
 
-@pytest.fixture
-def scratched(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """Inodes of which only the first bytes can be read."""
-    inodes: set[int] = set()
-    pread = os.pread
-
-    def read(fd: int, size: int, offset: int) -> bytes:
-        if os.fstat(fd).st_ino in inodes and (offset or size > 1):
-            raise OSError(errno.EIO, "Input/output error")
-        return pread(fd, size, offset)
-
-    monkeypatch.setattr(os, "pread", read)
-    return inodes
-
-
 @pytest.mark.parametrize("emptied", [True, False])
 def test_a_copy_with_a_bad_sector_stops_no_other(tmp_path: Path, scratched: set[int], *, emptied: bool) -> None:
     """It opens, and fails when it is compared with what was read: other files are read, and it is reported."""
@@ -201,11 +187,9 @@ def test_a_copy_with_a_bad_sector_stops_no_other(tmp_path: Path, scratched: set[
     assert (b"new" in reader.lines, named, descriptors() <= before) == (True, {"app.jsonl.1"}, True)
 
 
-def test_a_finished_file_with_a_bad_sector_stops_no_other(tmp_path: Path, scratched: set[int]) -> None:
+def test_a_finished_file_with_a_bad_sector_stops_no_other(path: Path, reader: Reader, scratched: set[int]) -> None:
     """A rotation that was read to its end and has grown is checked again, and compared with new files."""
-    path = tmp_path / "app.jsonl"
     append(path, *lines_of("old", 200))
-    reader = Reader(path)
     reader.drain()
     moved = rotate(path)
     append(path, b"one")
@@ -277,9 +261,8 @@ def test_a_link_to_a_name_that_is_not_utf8(tmp_path: Path) -> None:
     assert reader.settle() == [b"first"]
 
 
-def test_a_log_that_gets_a_name_that_is_not_utf8(tmp_path: Path) -> None:
+def test_a_log_that_gets_a_name_that_is_not_utf8(tmp_path: Path, path: Path) -> None:
     """It is read to its end, and named; what is written to it afterwards is read once it has a good name again."""
-    path = tmp_path / "app.jsonl"
     append(tmp_path / "other.jsonl", b"other")
     append(path, *lines_of("a", 9))
     reader = Reader(tmp_path / "*.jsonl")

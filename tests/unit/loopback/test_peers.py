@@ -1,13 +1,16 @@
-"""The loopback server answers what deepeval, TruLens and phoenix-evals ask, so that a bench of their cost is fair."""
+"""The loopback server answers what ragas, deepeval, TruLens and phoenix-evals ask: the bench of their cost is fair."""
 
 from __future__ import annotations
 
 import ast
+import base64
 import json
+import struct
 from typing import Any
 
 import httpx
 import pytest
+from loopback import peers
 from loopback.other_peers import reply_to
 from loopback.process import LoopbackProcess
 
@@ -91,3 +94,48 @@ def test_responses_are_held_to_their_schema(web: httpx.Client, loopback: Loopbac
     assert reply.json()["usage"]["output_tokens"] == loopback.record()["usage"]["output"] > 0
     refused = web.post("/v1/responses", json={"model": "any"})
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, "input")
+
+
+def content_of(reply: httpx.Response) -> str:
+    """What the first choice says."""
+    found: str = reply.json()["choices"][0]["message"]["content"]
+    return found
+
+
+def test_embeddings_are_alike_in_both_encodings(web: httpx.Client) -> None:
+    """One vector a text, of length one; texts with the same words have the same."""
+    body = {"model": "vectors", "input": ["green tea", "Tea, green!", "black coffee"]}
+    plain = [row["embedding"] for row in web.post("/v1/embeddings", json=body).json()["data"]]
+    assert plain[0] == plain[1] != plain[2]
+    assert sum(value * value for value in plain[2]) == pytest.approx(1.0)
+    coded = web.post("/v1/embeddings", json=body | {"encoding_format": "base64"}).json()["data"][2]["embedding"]
+    assert struct.unpack(f"<{peers.DIMENSIONS}f", base64.b64decode(coded)) == pytest.approx(plain[2])
+    assert web.post("/v1/embeddings", json=body | {"input": [[1, 2]]}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("asked", "reply"),
+    [
+        (
+            {"question": "What do cats do?", "answer": "Cats purr. Dogs bark."},
+            {"statements": ["Cats purr.", "Dogs bark."]},
+        ),
+        ({"context": "Cats purr.", "statements": ["Cats purr.", "Dogs bark at night."]}, {"statements": [1, 0]}),
+        ({"question": "What do cats do?", "context": "Cats purr.", "answer": "Cats purr."}, {"verdict": 1}),
+        ({"response": "I don't know."}, {"noncommittal": 1}),
+    ],
+)
+def test_what_ragas_asks_is_answered(web: httpx.Client, asked: dict[str, Any], reply: dict[str, Any]) -> None:
+    """Each of its prompts, shown as it shows them, gets what its metric computes from, also as a tool call."""
+    prompt = f"Do it.\nNow perform the same with the following input\ninput: {json.dumps(asked, indent=4)}\nOutput: "
+    body = {"model": "gpt", "messages": [{"role": "user", "content": prompt}]}
+    form = {"response_format": {"type": "json_object"}}
+    said = json.loads(content_of(web.post("/v1/chat/completions", json=body | form)))
+    if "verdict" in str(said.get("statements")):
+        assert all(len(row["reason"]) > 80 for row in said["statements"])
+        said = {"statements": [row["verdict"] for row in said["statements"]]}
+    assert {key: said[key] for key in reply} == reply
+    tool = {"type": "function", "function": {"name": "Output", "parameters": {}}}
+    called = web.post("/v1/chat/completions", json=body | {"tools": [tool]}).json()["choices"][0]["message"]
+    assert called["tool_calls"][0]["function"]["name"] == "Output"
+    assert json.loads(called["tool_calls"][0]["function"]["arguments"])

@@ -1,0 +1,20 @@
+"""A log, and what follows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.tail_reader import Reader
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a log will be written."""
+    return tmp_path / "app.jsonl"
+
+
+@pytest.fixture
+def reader(path: Path) -> Reader:
+    """What reads that log from its beginning; nothing is looked at before its first step."""
+    return Reader(path)
