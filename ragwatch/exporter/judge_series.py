@@ -8,7 +8,8 @@ from ragwatch.core.canary.definition import Failure
 from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
-from ragwatch.exporter.series import GaugeSource, SeriesDefinition
+from ragwatch.exporter.figures import FromSnapshot, by_name, per_judge
+from ragwatch.exporter.series import SeriesDefinition
 from ragwatch.telemetry import EventCount, GaugeLevel
 
 
@@ -49,7 +50,10 @@ JUDGES: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_judge_info",
         "Kind and version of a judge; the value is always 1.",
-        GaugeSource.JUDGES,
+        FromSnapshot(
+            ("judge", "kind", "version"),
+            lambda snapshot: [((name, *about), 1) for name, about in snapshot.judges.items()],
+        ),
     ),
     SeriesDefinition(
         "ragwatch_judge_retries_total",
@@ -103,27 +107,27 @@ JUDGES: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_judge_sampling_probability",
         "Probability with which a judge reads a draw, between 0 and 1, before uncertainty raises it.",
-        GaugeSource.SHARE,
+        by_name("judge", "shares"),
     ),
     SeriesDefinition(
         "ragwatch_judge_budget_remaining_ratio",
         "Remaining share of the budget of a judge in its scarcest period, between 0 and 1, as of the last digest.",
-        GaugeSource.BUDGET_LEFT,
+        by_name("judge", "budgets"),
     ),
     SeriesDefinition(
         "ragwatch_judge_repeat_agreement_ratio",
         "Share of answers with the same score in two readings by a judge, between 0 and 1, as of the last digest.",
-        GaugeSource.REPEAT_AGREEMENT,
+        per_judge(Tally.REPEATED_ALIKE, Tally.REPEATED),
     ),
     SeriesDefinition(
         "ragwatch_judge_probe_fooled_ratio",
         "Share of known-bad answers with a prompt injection that a judge accepted, 0 to 1, as of the last digest.",
-        GaugeSource.FOOLED,
+        per_judge(Tally.FOOLED, Tally.KNOWN_BAD),
     ),
     SeriesDefinition(
         "ragwatch_judge_padding_preferred_ratio",
         "Share of known-bad answers that a judge scored higher when padded to three times the length, 0 to 1.",
-        GaugeSource.PADDING_PREFERRED,
+        per_judge(Tally.PADDING_PREFERRED, Tally.PADDED),
     ),
     SeriesDefinition(
         "ragwatch_judge_rejudged_total",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from platform import python_version
+
+from ragwatch import __version__
 from ragwatch.core.invariants import Invariant
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
-from ragwatch.exporter.series import GaugeSource, SeriesDefinition
+from ragwatch.exporter.figures import FromSnapshot, FromTelemetry, known
+from ragwatch.exporter.series import SeriesDefinition
 from ragwatch.telemetry import EventCount, GaugeLevel
 
 OWN: tuple[SeriesDefinition, ...] = (
@@ -65,12 +69,12 @@ OWN: tuple[SeriesDefinition, ...] = (
         "ragwatch_leader",
         "Whether this worker leads (1) or not (0): of workers that share a database, one detects drift, runs canaries"
         " and computes the figures.",
-        GaugeSource.LEADER,
+        known("leader"),
     ),
     SeriesDefinition(
         "ragwatch_last_digest_timestamp_seconds",
         "Unix timestamp of the last digest, when all estimates were computed from the store.",
-        GaugeSource.DIGESTED,
+        FromSnapshot((), lambda snapshot: [((), snapshot.at)]),
     ),
     SeriesDefinition(
         "ragwatch_state_free_bytes",
@@ -96,21 +100,23 @@ OWN: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_build_info",
         "Version of ragwatch and of the Python interpreter; the value is always 1.",
-        GaugeSource.BUILD,
+        FromTelemetry(("version", "python_version"), lambda _: [((__version__, python_version()), 1)]),
     ),
     SeriesDefinition(
         "ragwatch_pages_info",
         "Address of the pages of this instance (web.external_url), to which links of alerts lead; the value is 1.",
-        GaugeSource.PAGES,
+        FromTelemetry(
+            ("external_url",), lambda telemetry: [] if telemetry.pages is None else [((telemetry.pages,), 1)]
+        ),
     ),
     SeriesDefinition(
         "ragwatch_config_last_reload_successful",
         "Whether the last load of the configuration succeeded (1) or not (0).",
-        GaugeSource.RELOAD_OK,
+        known("last_reload_ok"),
     ),
     SeriesDefinition(
         "ragwatch_config_last_reload_success_timestamp_seconds",
         "Unix timestamp of the last successful load of the configuration.",
-        GaugeSource.RELOAD_AT,
+        known("last_reload_at"),
     ),
 )

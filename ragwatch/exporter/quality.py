@@ -6,87 +6,75 @@ without `segments` there are none.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
-from ragwatch.exporter.series import GaugeSource, SeriesDefinition
+from ragwatch.exporter.figures import LAST_SAMPLE, FromSnapshot, estimated, segments
+from ragwatch.exporter.series import SeriesDefinition
 from ragwatch.model.quantities import Quantity
+
+_SUMS = (
+    ("weight", "sampling weights w = 1 / inclusion probability", "; replicas can be summed"),
+    ("weighted_score", "w * score", "; divide by the weight total to get the mean"),
+    ("squared_weight", "w^2", ", for the standard error"),
+    ("squared_weight_score", "w^2 * score", ", for the standard error"),
+    ("squared_weight_squared_score", "w^2 * score^2", ", for the standard error"),
+)
+
+
+def _sums(of: str, answers: str, tallies: Iterable[Tally]) -> Iterator[SeriesDefinition]:
+    for (name, summed, use), tally in zip(_SUMS, tallies, strict=True):
+        text = f"Sum of {summed} of {answers}{use}."
+        yield SeriesDefinition(f"ragwatch_{of}_{name}_total", text, tally, from_zero=True)
+
 
 TEMPLATES: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_{q}_ratio",
         "Estimated mean {q} over the window, between 0 and 1, as of the last digest: of the judge, or its level, in "
         "people's terms (corrected yes).",
-        GaugeSource.RATIO,
+        estimated("value"),
     ),
     SeriesDefinition(
         "ragwatch_{q}_ratio_low",
         "Lower limit of the interval for mean {q}, between 0 and 1, as of the last digest. It contains sampling, and "
         "that of a level the error of the judge, too.",
-        GaugeSource.RATIO_LOW,
+        estimated("low"),
     ),
     SeriesDefinition(
         "ragwatch_{q}_ratio_high",
         "Upper limit of the interval for mean {q}, between 0 and 1, as of the last digest. It contains sampling, and "
         "that of a level the error of the judge, too.",
-        GaugeSource.RATIO_HIGH,
+        estimated("high"),
     ),
     SeriesDefinition(
         "ragwatch_{q}_ratio_bound_low",
         "Worst-case (Manski) lower bound of mean {q}: every unjudged draw counts as 0, as of the last digest.",
-        GaugeSource.RATIO_BOUND_LOW,
+        estimated("bound_low"),
     ),
     SeriesDefinition(
         "ragwatch_{q}_ratio_bound_high",
         "Worst-case (Manski) upper bound of mean {q}: every unjudged draw counts as 1, as of the last digest.",
-        GaugeSource.RATIO_BOUND_HIGH,
+        estimated("bound_high"),
     ),
     SeriesDefinition(
         "ragwatch_{q}_samples",
         "Number of scored answers in the estimate of {q}, as of the last digest.",
-        GaugeSource.SAMPLES,
+        estimated("n"),
     ),
     SeriesDefinition(
         "ragwatch_{q}_effective_samples",
         "Effective sample size (Kish) of the estimate of {q}, as of the last digest.",
-        GaugeSource.EFFECTIVE_SAMPLES,
+        estimated("n_eff"),
     ),
     SeriesDefinition(
         "ragwatch_{q}_last_sample_timestamp_seconds",
         "Unix timestamp of the newest answer scored for {q}, as of the last digest.",
-        GaugeSource.LAST_SAMPLE,
+        LAST_SAMPLE,
     ),
-    SeriesDefinition(
-        "ragwatch_{q}_weight_total",
-        "Sum of sampling weights w = 1 / inclusion probability of answers scored for {q}; replicas can be summed.",
-        Tally.W,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_{q}_weighted_score_total",
-        "Sum of w * score of answers scored for {q}; divide by the weight total to get the mean.",
-        Tally.WX,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_{q}_squared_weight_total",
-        "Sum of w^2 of answers scored for {q}, for the standard error.",
-        Tally.W2,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_{q}_squared_weight_score_total",
-        "Sum of w^2 * score of answers scored for {q}, for the standard error.",
-        Tally.W2X,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_{q}_squared_weight_squared_score_total",
-        "Sum of w^2 * score^2 of answers scored for {q}, for the standard error.",
-        Tally.W2X2,
-        from_zero=True,
-    ),
+    *_sums("{q}", "answers scored for {q}", (Tally.W, Tally.WX, Tally.W2, Tally.W2X, Tally.W2X2)),
     SeriesDefinition(
         "ragwatch_{q}_score",
         "Scores of single answers for {q}, between 0 and 1, unweighted, since the state directory was created.",
@@ -125,62 +113,39 @@ SEGMENTS: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_segment_ratio",
         "Estimated mean of a quantity over the answers of a segment, between 0 and 1, as of the last digest.",
-        GaugeSource.SEGMENT_RATIO,
+        segments("value"),
     ),
     SeriesDefinition(
         "ragwatch_segment_ratio_low",
         "Lower limit of the confidence interval for the mean of a segment, between 0 and 1, as of the last digest.",
-        GaugeSource.SEGMENT_RATIO_LOW,
+        segments("low"),
     ),
     SeriesDefinition(
         "ragwatch_segment_ratio_high",
         "Upper limit of the confidence interval for the mean of a segment, between 0 and 1, as of the last digest.",
-        GaugeSource.SEGMENT_RATIO_HIGH,
+        segments("high"),
     ),
     SeriesDefinition(
         "ragwatch_segment_samples",
         "Number of scored answers in the estimate of a segment, as of the last digest.",
-        GaugeSource.SEGMENT_SAMPLES,
+        segments("n"),
     ),
     SeriesDefinition(
         "ragwatch_segment_effective_samples",
         "Effective sample size (Kish) of the estimate of a segment, as of the last digest.",
-        GaugeSource.SEGMENT_EFFECTIVE,
+        segments("n_eff"),
     ),
     SeriesDefinition(
         "ragwatch_segment_last_sample_timestamp_seconds",
         "Unix timestamp of the newest answer of a segment that was scored for a quantity, as of the last digest.",
-        GaugeSource.SEGMENT_LAST,
+        FromSnapshot(
+            ("quantity", "segment", "value", "route", "judge"), lambda snapshot: snapshot.segment_last.items()
+        ),
     ),
-    SeriesDefinition(
-        "ragwatch_segment_weight_total",
-        "Sum of sampling weights w = 1 / inclusion probability of scored answers, by segment; replicas can be summed.",
-        Tally.SEGMENT_W,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_segment_weighted_score_total",
-        "Sum of w * score of scored answers, by segment; divide by the weight total to get the mean.",
-        Tally.SEGMENT_WX,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_segment_squared_weight_total",
-        "Sum of w^2 of scored answers, by segment, for the standard error.",
-        Tally.SEGMENT_W2,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_segment_squared_weight_score_total",
-        "Sum of w^2 * score of scored answers, by segment, for the standard error.",
-        Tally.SEGMENT_W2X,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_segment_squared_weight_squared_score_total",
-        "Sum of w^2 * score^2 of scored answers, by segment, for the standard error.",
-        Tally.SEGMENT_W2X2,
-        from_zero=True,
+    *_sums(
+        "segment",
+        "scored answers, by segment",
+        (Tally.SEGMENT_W, Tally.SEGMENT_WX, Tally.SEGMENT_W2, Tally.SEGMENT_W2X, Tally.SEGMENT_W2X2),
     ),
     SeriesDefinition(
         "ragwatch_segment_samples_judged_total",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 from ragwatch.core.relevance import NoRanking
 from ragwatch.core.sample import RejectReason, SkipReason
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import UnjudgedReason
-from ragwatch.exporter.series import GaugeSource, SeriesDefinition
+from ragwatch.exporter.figures import FromSnapshot, FromTelemetry, by_name, correlations, lag, ranked, user_scores
+from ragwatch.exporter.series import SeriesDefinition
 from ragwatch.model.signals import Signal
 from ragwatch.model.stages import Fault, Stage
 
@@ -34,30 +37,19 @@ _RETRIEVAL: tuple[SeriesDefinition, ...] = (
         "Sum of a ranking metric over ranked answers; divide by their number to get the mean of a time range.",
         Tally.RANKING_SCORE,
     ),
-    SeriesDefinition(
-        "ragwatch_retrieval_recall_ratio",
-        "Mean recall within the top k over answers with relevance judgements since the state was created, 0 to 1.",
-        GaugeSource.RETRIEVAL_RECALL,
-    ),
-    SeriesDefinition(
-        "ragwatch_retrieval_precision_ratio",
-        "Mean precision of the top k over answers with relevance judgements since the state was created, 0 to 1.",
-        GaugeSource.RETRIEVAL_PRECISION,
-    ),
-    SeriesDefinition(
-        "ragwatch_retrieval_f1_ratio",
-        "Mean F1 of the top k over answers with relevance judgements since the state was created, 0 to 1.",
-        GaugeSource.RETRIEVAL_F1,
-    ),
-    SeriesDefinition(
-        "ragwatch_retrieval_ndcg_ratio",
-        "Mean NDCG of the top k over answers with relevance judgements since the state was created, 0 to 1.",
-        GaugeSource.RETRIEVAL_NDCG,
-    ),
-    SeriesDefinition(
-        "ragwatch_retrieval_reciprocal_rank_ratio",
-        "Mean reciprocal rank (MRR) over answers with relevance judgements since the state was created, 0 to 1.",
-        GaugeSource.RETRIEVAL_RECIPROCAL_RANK,
+    *(
+        SeriesDefinition(
+            f"ragwatch_retrieval_{name}_ratio",
+            f"Mean {mean} over answers with relevance judgements since the state was created, 0 to 1.",
+            ranked(measure, "route", *labels),
+        )
+        for name, mean, measure, labels in (
+            ("recall", "recall within the top k", "recall", ("k",)),
+            ("precision", "precision of the top k", "precision", ("k",)),
+            ("f1", "F1 of the top k", "f1", ("k",)),
+            ("ndcg", "NDCG of the top k", "ndcg", ("k",)),
+            ("reciprocal_rank", "reciprocal rank (MRR)", "mrr", ()),
+        )
     ),
 )
 
@@ -78,7 +70,10 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_rejections_info",
         "First record rejected for a reason after an hour without any: its invalid field, and its file and line.",
-        GaugeSource.REJECTED,
+        FromTelemetry(
+            ("source", "reason", "field", "first"),
+            lambda telemetry: [(labels, 1) for labels in telemetry.rejections.first(monotonic())],
+        ),
     ),
     SeriesDefinition(
         "ragwatch_source_lines_skipped_total",
@@ -163,32 +158,34 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_source_lag_bytes",
         "Number of unread bytes of a source, as of the last digest.",
-        GaugeSource.LAG_BYTES,
+        lag("size"),
     ),
     SeriesDefinition(
         "ragwatch_source_lag_records",
         "Number of records of a source that are not stored yet, if it reads from a broker, as of the last digest.",
-        GaugeSource.LAG_RECORDS,
+        lag("records"),
     ),
     SeriesDefinition(
         "ragwatch_source_lag_seconds",
         "Age of the oldest unread record of a source in seconds, 0 if none is unread, as of the last digest.",
-        GaugeSource.LAG_SECONDS,
+        lag("seconds"),
     ),
     SeriesDefinition(
         "ragwatch_source_unreadable_files",
         "Number of files of a source that are unreadable, missing, or deleted while written to, as of the last digest.",
-        GaugeSource.UNREADABLE,
+        FromSnapshot(
+            ("source",), lambda snapshot: [((name,), len(one.unreadable)) for name, one in snapshot.lags.items()]
+        ),
     ),
     SeriesDefinition(
         "ragwatch_source_closed_files",
         "Number of files of a source closed between reads because the limit on open files is reached; none is skipped.",
-        GaugeSource.CLOSED,
+        lag("closed"),
     ),
     SeriesDefinition(
         "ragwatch_sampling_probability",
         "Inclusion probability of an answer on the route, between 0 and 1, as of the last digest.",
-        GaugeSource.PROBABILITY,
+        by_name("route", "probabilities"),
     ),
     SeriesDefinition(
         "ragwatch_samples_drawn_total",
@@ -218,12 +215,12 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_samples_pending",
         "Number of draws waiting for a judge, summed over judges, as of the last digest.",
-        GaugeSource.PENDING,
+        FromSnapshot((), lambda snapshot: [((), sum(snapshot.pending.values()))] if snapshot.leads else []),
     ),
     SeriesDefinition(
         "ragwatch_coverage_ratio",
         "Judged share of the weighted draws in the window, between 0 and 1, as of the last digest.",
-        GaugeSource.COVERAGE,
+        FromSnapshot(("route", "judge", "window"), lambda snapshot: snapshot.coverage.items()),
     ),
     SeriesDefinition(
         "ragwatch_scores_unknown_total",
@@ -260,67 +257,69 @@ FEEDBACK: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         "ragwatch_user_score_ratio",
         "Mean score by users of the answers that they chose to rate, between 0 and 1, as of the last digest.",
-        GaugeSource.USER_SCORE,
+        user_scores("value"),
     ),
     SeriesDefinition(
         "ragwatch_user_score_ratio_low",
         "Lower limit of the confidence interval for the mean score by users, between 0 and 1, as of the last digest.",
-        GaugeSource.USER_SCORE_LOW,
+        user_scores("low"),
     ),
     SeriesDefinition(
         "ragwatch_user_score_ratio_high",
         "Upper limit of the confidence interval for the mean score by users, between 0 and 1, as of the last digest.",
-        GaugeSource.USER_SCORE_HIGH,
+        user_scores("high"),
     ),
     SeriesDefinition(
         "ragwatch_user_score_ratio_bound_low",
         "Worst-case (Manski) lower bound: every answer without feedback counts as 0, as of the last digest.",
-        GaugeSource.USER_SCORE_BOUND_LOW,
+        user_scores("bound_low"),
     ),
     SeriesDefinition(
         "ragwatch_user_score_ratio_bound_high",
         "Worst-case (Manski) upper bound: every answer without feedback counts as 1, as of the last digest.",
-        GaugeSource.USER_SCORE_BOUND_HIGH,
+        user_scores("bound_high"),
     ),
     SeriesDefinition(
         "ragwatch_user_score_response_ratio",
         "Share of the sampled answers that have feedback, which users choose, 0 to 1, as of the last digest.",
-        GaugeSource.USER_SCORE_RESPONSE,
+        user_scores("coverage"),
     ),
     SeriesDefinition(
         "ragwatch_user_score_samples",
         "Number of sampled answers with feedback over the window, as of the last digest.",
-        GaugeSource.USER_SCORE_SAMPLES,
+        user_scores("n"),
     ),
     SeriesDefinition(
         "ragwatch_user_score_effective_samples",
         "Effective sample size (Kish) of the mean score by users, as of the last digest.",
-        GaugeSource.USER_SCORE_EFFECTIVE,
+        user_scores("n_eff"),
     ),
     SeriesDefinition(
         "ragwatch_user_score_last_sample_timestamp_seconds",
         "Unix timestamp of the newest sampled answer that has feedback, as of the last digest.",
-        GaugeSource.USER_SCORE_LAST,
+        FromSnapshot(
+            ("route",), lambda snapshot: [((route,), at) for route, at in snapshot.user_scores.last_sample.items()]
+        ),
     ),
     SeriesDefinition(
         "ragwatch_user_score_correlation_ratio",
         "Correlation (Pearson) of scores by users and by a judge over rated answers of the longest window, -1 to 1.",
-        GaugeSource.USER_CORRELATION,
+        correlations("value"),
     ),
     SeriesDefinition(
         "ragwatch_user_score_correlation_ratio_low",
         "Lower limit of the confidence interval for the correlation of scores by users and by a judge, -1 to 1.",
-        GaugeSource.USER_CORRELATION_LOW,
+        correlations("low"),
     ),
     SeriesDefinition(
         "ragwatch_user_score_correlation_ratio_high",
         "Upper limit of the confidence interval for the correlation of scores by users and by a judge, -1 to 1.",
-        GaugeSource.USER_CORRELATION_HIGH,
+        correlations("high"),
     ),
     SeriesDefinition(
         "ragwatch_user_score_correlation_samples",
         "Number of answers with both a score by a user and one by a judge, in the correlation of the two.",
-        GaugeSource.USER_CORRELATION_SAMPLES,
+        correlations("n"),
     ),
     SeriesDefinition(
         "ragwatch_feedback_total",

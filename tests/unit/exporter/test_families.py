@@ -16,14 +16,14 @@ from ragwatch.core.estimate import Estimate
 from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges, Lag, Snapshot
 from ragwatch.core.snapshot import Exemplar as Shown
 from ragwatch.core.tally import Tally, observe
-from ragwatch.exporter.allowed_labels import AllowedLabels
+from ragwatch.exporter import AllowedLabels
 from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.exporter.families import family, of_snapshot, of_telemetry
 from ragwatch.judges.llm.prompt.units import units_of
 from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import Telemetry
 
-NAMES = AllowedLabels.of(sources=["app"], routes=ROUTES, judges=["embedded"])
+NAMES = AllowedLabels(sources=["app"], routes=ROUTES, judges=["embedded"])
 SCORED = {"route": "search", "judge": "embedded"}
 
 
@@ -187,7 +187,7 @@ def test_known_counters_begin_at_zero() -> None:
     assert value(families, "ragwatch_top_ranked_fault_samples_total", route="search", fault="generator") == 0
     assert value(families, "ragwatch_faithfulness_weight_total", **SCORED) == 0
     assert samples(families, "ragwatch_scores_unknown_total") == []
-    asked = AllowedLabels.of(sources=["app"], routes=ROUTES, judges=["embedded"], suites=["docs"])
+    asked = AllowedLabels(sources=["app"], routes=ROUTES, judges=["embedded"], suites=["docs"])
     families = of_snapshot(Snapshot(at=AT), asked)
     assert value(families, "ragwatch_canary_failures_total", suite="docs", reason="timeout") == 0
 

@@ -19,7 +19,7 @@ from support.snapshots import AT, JUDGE, KEY, ROUTES, small
 from ragwatch.board import Board
 from ragwatch.core.verdict_line import parse_verdict_line
 from ragwatch.errors import ConfigError, StoreError
-from ragwatch.exporter import Exporter
+from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.ports import PackedVerdict, Query, StoredVerdict
 from ragwatch.stores.rows import pack
 from ragwatch.stores.texts import PackedText
@@ -76,7 +76,7 @@ def app(shelf: Shelf | None = None, **parts: Any) -> Starlette:
     """The application over the small Snapshot."""
     board = Board()
     board.publish(small())
-    render = Exporter(board, Telemetry(), sources=["app"], routes=ROUTES, judges=[JUDGE]).render
+    render = Exporter(board, Telemetry(), AllowedLabels(sources=["app"], routes=ROUTES, judges=[JUDGE])).render
     given: dict[str, Any] = {"render": render, "scope": lambda: SCOPE, "clock": lambda: AT, **parts}
     return build_app(board=board, store=shelf, **given)  # type: ignore[arg-type]  # the web only finds
 

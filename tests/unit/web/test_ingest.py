@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from ragwatch.board import Board
-from ragwatch.exporter import Exporter
+from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.ports.receiving import IncomingRequest, Reply
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import build_app
@@ -28,7 +28,7 @@ def receiver(name: str) -> Any:
 async def answer(receivers: Receivers, path: str, **request: Any) -> httpx.Response:
     """The answer to a POST."""
     board = Board()
-    exporter = Exporter(board, Telemetry(), sources=[], routes=[], judges=[], suites=[])
+    exporter = Exporter(board, Telemetry(), AllowedLabels(sources=[], routes=[], judges=[], suites=[]))
     app = build_app(board=board, render=exporter.render, receivers=lambda: receivers)
     transport = httpx.ASGITransport(app, client=("127.0.0.1", 1))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
