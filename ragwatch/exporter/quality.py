@@ -27,58 +27,58 @@ _SUMS = (
 def _sums(of: str, answers: str, tallies: Iterable[Tally]) -> Iterator[SeriesDefinition]:
     for (name, summed, use), tally in zip(_SUMS, tallies, strict=True):
         text = f"Sum of {summed} of {answers}{use}."
-        yield SeriesDefinition(f"ragwatch_{of}_{name}_total", text, tally, from_zero=True)
+        yield SeriesDefinition(tally, text, f"ragwatch_{of}_{name}_total", from_zero=True)
 
 
 TEMPLATES: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
-        "ragwatch_{q}_ratio",
+        estimated("value"),
         "Estimated mean {q} over the window, between 0 and 1, as of the last digest: of the judge, or its level, in "
         "people's terms (corrected yes).",
-        estimated("value"),
+        "ragwatch_{q}_ratio",
     ),
     SeriesDefinition(
-        "ragwatch_{q}_ratio_low",
+        estimated("low"),
         "Lower limit of the interval for mean {q}, between 0 and 1, as of the last digest. It contains sampling, and "
         "that of a level the error of the judge, too.",
-        estimated("low"),
+        "ragwatch_{q}_ratio_low",
     ),
     SeriesDefinition(
-        "ragwatch_{q}_ratio_high",
+        estimated("high"),
         "Upper limit of the interval for mean {q}, between 0 and 1, as of the last digest. It contains sampling, and "
         "that of a level the error of the judge, too.",
-        estimated("high"),
+        "ragwatch_{q}_ratio_high",
     ),
     SeriesDefinition(
-        "ragwatch_{q}_ratio_bound_low",
-        "Worst-case (Manski) lower bound of mean {q}: every unjudged draw counts as 0, as of the last digest.",
         estimated("bound_low"),
+        "Worst-case (Manski) lower bound of mean {q}: every unjudged draw counts as 0, as of the last digest.",
+        "ragwatch_{q}_ratio_bound_low",
     ),
     SeriesDefinition(
-        "ragwatch_{q}_ratio_bound_high",
-        "Worst-case (Manski) upper bound of mean {q}: every unjudged draw counts as 1, as of the last digest.",
         estimated("bound_high"),
+        "Worst-case (Manski) upper bound of mean {q}: every unjudged draw counts as 1, as of the last digest.",
+        "ragwatch_{q}_ratio_bound_high",
     ),
     SeriesDefinition(
-        "ragwatch_{q}_samples",
-        "Number of scored answers in the estimate of {q}, as of the last digest.",
         estimated("n"),
+        "Number of scored answers in the estimate of {q}, as of the last digest.",
+        "ragwatch_{q}_samples",
     ),
     SeriesDefinition(
-        "ragwatch_{q}_effective_samples",
-        "Effective sample size (Kish) of the estimate of {q}, as of the last digest.",
         estimated("n_eff"),
+        "Effective sample size (Kish) of the estimate of {q}, as of the last digest.",
+        "ragwatch_{q}_effective_samples",
     ),
     SeriesDefinition(
-        "ragwatch_{q}_last_sample_timestamp_seconds",
-        "Unix timestamp of the newest answer scored for {q}, as of the last digest.",
         LAST_SAMPLE,
+        "Unix timestamp of the newest answer scored for {q}, as of the last digest.",
+        "ragwatch_{q}_last_sample_timestamp_seconds",
     ),
     *_sums("{q}", "answers scored for {q}", (Tally.W, Tally.WX, Tally.W2, Tally.W2X, Tally.W2X2)),
     SeriesDefinition(
-        "ragwatch_{q}_score",
-        "Scores of single answers for {q}, between 0 and 1, unweighted, since the state directory was created.",
         Tally.SCORE,
+        "Scores of single answers for {q}, between 0 and 1, unweighted, since the state directory was created.",
+        "ragwatch_{q}_score",
     ),
 )
 
@@ -111,36 +111,36 @@ def of_quantity(template: SeriesDefinition, quantity: Quantity, meaning: str = "
 
 SEGMENTS: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
-        "ragwatch_segment_ratio",
-        "Estimated mean of a quantity over the answers of a segment, between 0 and 1, as of the last digest.",
         segments("value"),
+        "Estimated mean of a quantity over the answers of a segment, between 0 and 1, as of the last digest.",
+        "ragwatch_segment_ratio",
     ),
     SeriesDefinition(
-        "ragwatch_segment_ratio_low",
-        "Lower limit of the confidence interval for the mean of a segment, between 0 and 1, as of the last digest.",
         segments("low"),
+        "Lower limit of the confidence interval for the mean of a segment, between 0 and 1, as of the last digest.",
+        "ragwatch_segment_ratio_low",
     ),
     SeriesDefinition(
-        "ragwatch_segment_ratio_high",
-        "Upper limit of the confidence interval for the mean of a segment, between 0 and 1, as of the last digest.",
         segments("high"),
+        "Upper limit of the confidence interval for the mean of a segment, between 0 and 1, as of the last digest.",
+        "ragwatch_segment_ratio_high",
     ),
     SeriesDefinition(
-        "ragwatch_segment_samples",
-        "Number of scored answers in the estimate of a segment, as of the last digest.",
         segments("n"),
+        "Number of scored answers in the estimate of a segment, as of the last digest.",
+        "ragwatch_segment_samples",
     ),
     SeriesDefinition(
-        "ragwatch_segment_effective_samples",
-        "Effective sample size (Kish) of the estimate of a segment, as of the last digest.",
         segments("n_eff"),
+        "Effective sample size (Kish) of the estimate of a segment, as of the last digest.",
+        "ragwatch_segment_effective_samples",
     ),
     SeriesDefinition(
-        "ragwatch_segment_last_sample_timestamp_seconds",
-        "Unix timestamp of the newest answer of a segment that was scored for a quantity, as of the last digest.",
         FromSnapshot(
             ("quantity", "segment", "value", "route", "judge"), lambda snapshot: snapshot.segment_last.items()
         ),
+        "Unix timestamp of the newest answer of a segment that was scored for a quantity, as of the last digest.",
+        "ragwatch_segment_last_sample_timestamp_seconds",
     ),
     *_sums(
         "segment",
@@ -148,51 +148,44 @@ SEGMENTS: tuple[SeriesDefinition, ...] = (
         (Tally.SEGMENT_W, Tally.SEGMENT_WX, Tally.SEGMENT_W2, Tally.SEGMENT_W2X, Tally.SEGMENT_W2X2),
     ),
     SeriesDefinition(
-        "ragwatch_segment_samples_judged_total",
-        "Total number of judged answers, by segment; a value that is not configured is `other`.",
         Tally.SEGMENT_JUDGED,
+        "Total number of judged answers, by segment; a value that is not configured is `other`.",
+        "ragwatch_segment_samples_judged_total",
         from_zero=True,
     ),
     SeriesDefinition(
-        "ragwatch_segment_samples_unjudged_total",
-        "Total number of draws that no judge could read, by segment.",
         Tally.SEGMENT_UNJUDGED,
+        "Total number of draws that no judge could read, by segment.",
+        "ragwatch_segment_samples_unjudged_total",
         from_zero=True,
     ),
     SeriesDefinition(
-        "ragwatch_segment_samples_left_out_total",
-        "Total number of answers in no segment of a key, because their metadata do not have it.",
         Tally.SEGMENT_LEFT_OUT,
+        "Total number of answers in no segment of a key, because their metadata do not have it.",
+        "ragwatch_segment_samples_left_out_total",
         from_zero=True,
     ),
     SeriesDefinition(
-        "ragwatch_segment_drift_alarm",
-        "Whether the newest answers of a segment are worse than their baseline (1) or not (0).",
         Gauge.SEGMENT_DRIFT_ALARM,
+        "Whether the newest answers of a segment are worse than their baseline (1) or not (0).",
     ),
     SeriesDefinition(
-        "ragwatch_segment_drift_change_start_timestamp_seconds",
-        "Estimated Unix timestamp of the first answer after the change that an active alarm of a segment is about.",
         Gauge.SEGMENT_DRIFT_BEGAN,
+        "Estimated Unix timestamp of the first answer after the change that an active alarm of a segment is about.",
     ),
     SeriesDefinition(
-        "ragwatch_segment_drift_before_ratio",
-        "Mean score of a segment before the change that an active alarm is about, between 0 and 1.",
         Gauge.SEGMENT_DRIFT_BEFORE,
+        "Mean score of a segment before the change that an active alarm is about, between 0 and 1.",
     ),
     SeriesDefinition(
-        "ragwatch_segment_drift_since_ratio",
-        "Mean score of a segment since the change that an active alarm is about, between 0 and 1.",
         Gauge.SEGMENT_DRIFT_SINCE,
+        "Mean score of a segment since the change that an active alarm is about, between 0 and 1.",
     ),
     SeriesDefinition(
-        "ragwatch_segment_drift_since_samples",
-        "Number of scores of a segment since the change that an active alarm is about.",
-        Gauge.SEGMENT_DRIFT_ANSWERS,
+        Gauge.SEGMENT_DRIFT_ANSWERS, "Number of scores of a segment since the change that an active alarm is about."
     ),
     SeriesDefinition(
-        "ragwatch_segment_drift_missing_detectors",
-        "Number of quantities of segments on routes that have no drift detector, because there are too many.",
         Gauge.DRIFT_UNWATCHED,
+        "Number of quantities of segments on routes that have no drift detector, because there are too many.",
     ),
 )

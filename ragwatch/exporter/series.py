@@ -30,9 +30,9 @@ class SeriesDefinition:
     """One series of the catalogue.
 
     Attributes:
-        name: Name as Prometheus stores it (a histogram's without `_bucket`).
-        help: HELP text: one sentence that says what is measured, with its unit.
         origin: Where the values come from.
+        help: HELP text: one sentence that says what is measured, with its unit.
+        name: Name as Prometheus stores it (a histogram's without `_bucket`); empty for that of the origin.
         quantity: The quantity it is about, for the series that every quantity has.
         from_zero: Whether it is exported as 0 for every allowed combination of label values before the first event, so
             that `increase()` counts the first event.
@@ -44,9 +44,9 @@ class SeriesDefinition:
         kind: Metric type: what is counted in buckets is a histogram; `_total` and `_info` are said by the name.
     """
 
-    name: str
-    help: str
     origin: Origin
+    help: str
+    name: str = ""
     quantity: Quantity | None = None
     from_zero: bool = False
     values: type[StrEnum] | None = None
@@ -56,7 +56,10 @@ class SeriesDefinition:
     kind: MetricType = field(init=False)
 
     def __post_init__(self) -> None:
-        """Derive labels and type once: a scrape reads them for every sample."""
+        """Derive name, labels and type once: a scrape reads them for every sample."""
+        if not self.name:
+            counter = isinstance(self.origin, EventCount) and "bucket" not in self.origin.labels
+            object.__setattr__(self, "name", f"ragwatch_{self.origin}{'_total' if counter else ''}")
         implied = {"bucket"} | ({"quantity"} if self.quantity else set()) | ({"judge"} if self.default_judge else set())
         object.__setattr__(self, "labels", tuple(name for name in self.origin.labels if name not in implied))
         by_name = _BY_SUFFIX.get(self.name.rpartition("_")[2], MetricType.GAUGE)
