@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ragwatch.rules.dashboards.page import JUDGED, OVERVIEW
-from ragwatch.rules.dashboards.panel import SOURCE, BoardPlan, Json, Rows, placed
-from ragwatch.rules.dashboards.query import PLACE, grouped, recorded, scraped
+from ragwatch.rules.dashboards.panel import BoardPlan, Rows, placed
+from ragwatch.rules.dashboards.query import PLACE, Json, Query, grouped, recorded, scraped
 from ragwatch.rules.yaml_writer import JsonValue
 
 _EVENTS = "ragwatch_last_event_timestamp_seconds"
@@ -81,7 +81,7 @@ def _annotation(name: str, expr: str, colour: str, title: str) -> Json:
         "name": name,
         "enable": True,
         "iconColor": colour,
-        "datasource": SOURCE,
+        "datasource": Query.source,
         "expr": expr,
         "titleFormat": f"{title} {' '.join(f'{{{{{label}}}}}' for label in PLACE)}",
     }
@@ -112,7 +112,7 @@ def _variables(plan: BoardPlan) -> list[JsonValue]:
 
 
 def _variable(name: str, selector: str, current: Json, sort: int) -> Json:
-    return variable(name, SOURCE, {"query": f"label_values({selector}, {name})", "refId": name}, current, sort)
+    return variable(name, Query.source, {"query": f"label_values({selector}, {name})", "refId": name}, current, sort)
 
 
 def source_variable(plugin: str) -> Json:
