@@ -14,10 +14,10 @@ import hmac
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
@@ -178,6 +178,11 @@ class TextCipher:
 
     def _of_text(self, identity: bytes, salt: bytes) -> AESGCM:
         return self._aead(hmac.digest(self._keys[identity], b"ragwatch text" + salt, "sha256"))
+
+
+def opened(rows: Iterable[tuple[Any, ...]], cipher: TextCipher | None) -> list[tuple[Any, ...]]:
+    """Return rows with their texts decrypted; without keys, as they are."""
+    return list(rows) if cipher is None else [tuple(map(cipher.open, row)) for row in rows]
 
 
 def key_id(key: bytes) -> bytes:

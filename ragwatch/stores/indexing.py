@@ -46,19 +46,15 @@ class SearchIndex(Protocol):
 
     def add(self, writer: Writer, entries: Mapping[str, Entry]) -> None:
         """Add answers by their keys, unless they are in the index; words are added to those that have none."""
-        ...
 
     def remove(self, writer: Writer, keys: Sequence[str]) -> None:
         """Remove answers, while their texts are still stored."""
-        ...
 
     def remove_words(self, writer: Writer, keys: Sequence[str]) -> None:
         """Remove the words of answers, while their texts are still stored."""
-        ...
 
     def set_terms(self, writer: Writer, terms: Mapping[str, Sequence[int]]) -> None:
         """Leave only these terms of answers that are in the index, and no words."""
-        ...
 
 
 def entries_of(verdicts: Iterable[Verdict], rules: Rules) -> dict[str, Entry]:

@@ -20,7 +20,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from ragwatch.errors import NotLeadingError, StoreError
-from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.encryption import TextCipher, opened
 from ragwatch.stores.engine import DamagedRows, Parameters, Row, Rows
 from ragwatch.stores.postgres.failures import (
     GRACE_SECONDS,
@@ -230,14 +230,11 @@ class PostgresEngine:
         def run(connection: TimedConnection) -> Rows:
             with connection.cursor(binary=True) as cursor:
                 prepare = None if planned_once else False
-                return self._opened(cursor.execute(in_dialect(sql), parameters, prepare=prepare).fetchall())
+                rows = cursor.execute(in_dialect(sql), parameters, prepare=prepare).fetchall()
+                return opened(rows, self._cipher)
 
         with store_errors("cannot read"):
             return self._reconnecting(run)
-
-    def _opened(self, rows: Rows) -> Rows:
-        cipher = self._cipher
-        return rows if cipher is None else [tuple(map(cipher.open, row)) for row in rows]
 
     def walk(self, sql: str, parameters: Parameters = ()) -> Generator[Row, None, None]:
         """See `Reader.walk`."""
@@ -249,19 +246,7 @@ class PostgresEngine:
         ):
             cursor.execute(in_dialect(sql), parameters)
             while page := cursor.fetchmany(WALK_ROWS):
-                yield from self._opened(page)
-
-    def at_once(self, *statements: str) -> list[Rows]:
-        """See `Engine.at_once`."""
-
-        def run(connection: TimedConnection) -> list[Rows]:
-            with connection.transaction():
-                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                with connection.cursor(binary=True) as cursor:
-                    return [self._opened(cursor.execute(in_dialect(sql)).fetchall()) for sql in statements]
-
-        with store_errors("cannot read"):
-            return self._reconnecting(run)
+                yield from opened(page, self._cipher)
 
     @contextmanager
     def transaction(self, reserve: float = 0.0) -> Iterator[PostgresWriter]:

@@ -116,10 +116,6 @@ class SqliteEngine:
         """See `Reader.walk`."""
         return self._reader.walk(sql, parameters)
 
-    def at_once(self, *statements: str) -> list[Rows]:
-        """See `Engine.at_once`."""
-        return self._reader.at_once(*statements)
-
     def _roll_back(self) -> None:
         with suppress(sqlite3.Error):  # the original error is raised, and the next transaction rolls back again
             if self._writer.in_transaction:  # on a full disk SQLite rolls back by itself
