@@ -15,7 +15,7 @@ from ragwatch.ports.capabilities import record_rules
 from ragwatch.rules import RulePlan
 from ragwatch.rules.dashboards import PLACEHOLDER, SQL_FILE, BoardPlan, Feature, Json, boards, sql_board
 from ragwatch.rules.promql import span
-from ragwatch.stores.postgres.options import Options as PostgresOptions
+from ragwatch.stores.postgres import Options as PostgresOptions
 
 _FREE = frozenset({"lexical", "local", "detector"})
 

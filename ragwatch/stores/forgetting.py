@@ -22,9 +22,8 @@ from ragwatch.stores.erasing import (
     OtherRow,
     Selection,
     rows_of_table,
-    samples_of,
+    selected,
     unjudged_of,
-    with_lines,
     without_notes,
 )
 from ragwatch.stores.indexing import FAILS, SearchIndex
@@ -145,12 +144,15 @@ def select(reader: Reader, erasure: Erasure) -> Selection:
     Raises:
         StoreError: The database cannot be read.
     """
+    keys, texts = set[str](), set[str]()
     with closing(reader.walk("SELECT key, body FROM samples")) as samples:
-        selection = samples_of(samples, erasure)
-    if erasure.ids:
+        for key, own in selected(samples, erasure):
+            keys.add(key)
+            texts |= own
+    if erasure.ids:  # some have no stored text
         with closing(reader.walk("SELECT key, line FROM verdicts")) as lines:
-            selection = with_lines(selection, lines, erasure)
-    return Selection(tuple(sorted(selection.keys)), selection.texts)
+            keys.update(key for key, _ in selected(lines, erasure))
+    return Selection(tuple(sorted(keys)), frozenset(texts))
 
 
 def _counted(reader: Reader | Writer, selection: Selection) -> Erased:

@@ -52,22 +52,14 @@ def raises_store_error(convert: Callable[[Stored], Value]) -> Callable[[Stored],
 
 
 def number(value: object) -> float:
-    """Return a value that must be a number, because SQLite does not enforce column types.
-
-    Raises:
-        TypeError: It is not a number.
-    """
+    """Return a value that must be a number (`TypeError`), because SQLite does not enforce column types."""
     if isinstance(value, float | int):
         return value
     raise TypeError(f"{value!r:.60} is not a number")
 
 
 def text(value: object) -> str:
-    """Return a value that must be a text.
-
-    Raises:
-        TypeError: It is not a text.
-    """
+    """Return a value that must be a text (`TypeError`)."""
     if isinstance(value, str):
         return value
     raise TypeError(f"{value!r:.60} is not a text")

@@ -41,13 +41,7 @@ class Searching(Component):
 
     def entries(self, query: Query) -> Iterator[PackedVerdict]:
         """See `Store.entries`. Loads one verdict at a time, without holding a transaction."""
-        return self._entries(self.queries.seqs(query, self._asked(query)))
-
-    def _entries(self, search: Statement) -> Iterator[PackedVerdict]:
-        pages = self.engine.pages
-        for (seq,) in pages.rows(*search, planned_once=False):
-            for row in pages.rows(ENTRY_BY_SEQ, {"seq": seq}):
-                yield decoding.packed_verdict_of(row)
+        return map(decoding.packed_verdict_of, self._rows_of(self.queries.seqs(query, self._asked(query))))
 
     def verdicts(self, query: Query) -> Iterator[StoredVerdict]:
         """Yield matching verdicts, newest first, one at a time in memory; those deleted meanwhile are left out.
@@ -55,10 +49,13 @@ class Searching(Component):
         Raises:
             StoreError: A row cannot be read.
         """
+        for *columns, body in self._rows_of(self.queries.seqs(query, self._asked(query))):
+            yield decoding.verdict_of((*columns, body if query.texts else None))
+
+    def _rows_of(self, search: Statement) -> Iterator[Row]:
         pages = self.engine.pages
-        for (seq,) in pages.rows(*self.queries.seqs(query, self._asked(query)), planned_once=False):
-            for *columns, body in pages.rows(ENTRY_BY_SEQ, {"seq": seq}):
-                yield decoding.verdict_of((*columns, body if query.texts else None))
+        for (seq,) in pages.rows(*search, planned_once=False):
+            yield from pages.rows(ENTRY_BY_SEQ, {"seq": seq})
 
     def replies(self, seq: int) -> tuple[str, ...]:
         """See `Store.replies`."""

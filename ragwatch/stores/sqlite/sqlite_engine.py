@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.engine import DamagedRows, Parameters, Row, Rows
+from ragwatch.stores.engine import DamagedRows
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite.disk import FAILURES, MIB, advice, free_bytes, reason, refuse_network
 from ragwatch.stores.sqlite.opening import open_writer
@@ -58,6 +58,7 @@ class SqliteEngine:
             self._writer.close()
             self._lock_file.close()
             raise
+        self.rows, self.walk = self._reader.rows, self._reader.walk
         self._writing = threading.Lock()
         self.damage = DamagedRows()
 
@@ -107,14 +108,6 @@ class SqliteEngine:
             return free_bytes(self._state)
         except OSError as error:
             raise StoreError(f"state: cannot read the free space of {self._state}: {error.strerror}") from error
-
-    def rows(self, sql: str, parameters: Parameters = (), *, planned_once: bool = True) -> Rows:
-        """See `Reader.rows`."""
-        return self._reader.rows(sql, parameters, planned_once=planned_once)
-
-    def walk(self, sql: str, parameters: Parameters = ()) -> Generator[Row, None, None]:
-        """See `Reader.walk`."""
-        return self._reader.walk(sql, parameters)
 
     def _roll_back(self) -> None:
         with suppress(sqlite3.Error):  # the original error is raised, and the next transaction rolls back again
