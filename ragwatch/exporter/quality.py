@@ -93,12 +93,7 @@ def series_names(quantity: str) -> tuple[str, ...]:
 
 
 def of_quantity(template: SeriesDefinition, quantity: Quantity, meaning: str = "") -> SeriesDefinition:
-    """Fills in a template for one quantity.
-
-    Args:
-        template: The template.
-        quantity: The quantity.
-        meaning: What a criterion measures.
+    """Fills in a template for one quantity; of a criterion, `meaning` says what it measures.
 
     >>> of_quantity(TEMPLATES[0], Quantity.CONTEXT_USE).name
     'ragwatch_context_use_ratio'

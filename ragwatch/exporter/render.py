@@ -53,15 +53,7 @@ class Exporter:
         yield from families.of_telemetry(self._telemetry, self._labels)
 
     def render(self, accept: str, names: Sequence[str] = ()) -> tuple[bytes, str]:
-        """Renders one scrape.
-
-        Args:
-            accept: The request's Accept header, empty for none.
-            names: Names of the series to include; all if empty.
-
-        Returns:
-            The body, and its content type.
-        """
+        """Renders one scrape, of all series if no names are given. Returns the body and its content type."""
         encode, content_type = choose_encoder(negotiated(accept))
         registry = self._registry.restricted_registry(names) if names else self._registry
         return encode(registry), content_type

@@ -64,11 +64,7 @@ def fails(verdict: Verdict) -> bool:
 
 
 def check_searchable(query: Query, rules: Rules) -> None:
-    """Refuse a search for words that are not indexed.
-
-    Raises:
-        UnsearchableError: They are not.
-    """
+    """Raise an `UnsearchableError` about a search for words that are not indexed."""
     if query.words and rules.words_off is not None:
         raise UnsearchableError(f"text: cannot be searched for: {rules.words_off}; leave it out")
 

@@ -71,17 +71,12 @@ _OF_ENGINE = ("retention", "sampling key", "search index", COPYING)  # saved sta
 
 
 def copy_state(source: Engine, target: Engine) -> dict[str, int]:
-    """Copy everything. A copy that was cut short goes on where it ended.
+    """Copy everything. A copy that was cut short goes on where it ended. Returns the number of rows by table.
 
-    Args:
-        source: Opened without keys, so that texts are copied as they are.
-        target: An empty database, or one into which a copy was begun; opened in the same way.
-
-    Returns:
-        The number of rows by table.
+    Both are opened without keys, so that texts are copied as they are.
 
     Raises:
-        StoreError: One of them cannot be read or written, or the target is not empty.
+        StoreError: One cannot be read or written, or the target is neither empty nor one into which a copy was begun.
     """
     _begin(target)
     for name, table in TABLES.items():

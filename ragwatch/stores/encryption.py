@@ -106,14 +106,7 @@ def _key(word: str) -> bytes | None:
 
 
 class TextCipher:
-    """Encrypts texts with the first of its keys, and decrypts those of all.
-
-    Args:
-        keys: 32 bytes each, the newest first.
-
-    Raises:
-        ConfigError: The extra is not installed.
-    """
+    """Encrypts texts with the first of its keys of 32 bytes, and decrypts those of all."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         try:
@@ -236,12 +229,7 @@ def check_keys(rows: Rows, cipher: TextCipher | None) -> list[str]:
 
 
 def new_key_ids(rows: Rows, cipher: TextCipher | None) -> str | None:
-    """Check the keys. Returns the ids of those in use, to store under `KEY_STATE`; None if these are stored already.
-
-    Raises:
-        ConfigError: A key is missing or wrong.
-        StoreError: The list of keys is damaged.
-    """
+    """Check the keys, as `check_keys`. Returns the ids in use, to store under `KEY_STATE`; None if they are stored."""
     used = check_keys(rows, cipher)
     if cipher is not None and cipher.current.hex() not in used:
         used.append(cipher.current.hex())

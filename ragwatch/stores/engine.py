@@ -71,12 +71,7 @@ class Reader(Protocol):
     """Runs statements that read, and decrypts the texts in their rows."""
 
     def rows(self, sql: str, parameters: Parameters = (), *, planned_once: bool = True) -> Rows:
-        """Return all rows of a statement.
-
-        Args:
-            sql: The statement.
-            parameters: Its parameters.
-            planned_once: Whether a plan may serve all parameters. For a search, some are rare and others are not.
+        """Return all rows of a statement; without `planned_once` it is planned for these parameters, which may be rare.
 
         Raises:
             StoreError: The database cannot be read.
@@ -172,11 +167,7 @@ class Engine(Reader, Protocol):
 
 
 class Component:
-    """A part of a store: what belongs together, over one engine.
-
-    Attributes:
-        engine: The database.
-    """
+    """A part of a store: what belongs together, over one engine."""
 
     engine: Engine
 

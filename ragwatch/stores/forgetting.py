@@ -139,11 +139,7 @@ class Forgetting(Component):
 
 
 def select(reader: Reader, erasure: Erasure) -> Selection:
-    """Find the answers that an erasure selects, one row at a time. Reads every stored sample.
-
-    Raises:
-        StoreError: The database cannot be read.
-    """
+    """Find the answers that an erasure selects, one row at a time. Reads every stored sample."""
     keys, texts = set[str](), set[str]()
     with closing(reader.walk("SELECT key, body FROM samples")) as samples:
         for key, own in selected(samples, erasure):
@@ -179,14 +175,9 @@ def _clear(writer: Writer, rows: Iterable[OtherRow]) -> None:
 
 
 def erase_texts(writer: Writer, keys: Sequence[str], rules: Rules, index: SearchIndex, *, ids: bool = True) -> None:
-    """Delete the texts of answers and of their verdicts; scores, offsets and counts remain.
+    """Delete the texts of answers and of their verdicts, within a transaction; scores, offsets and counts remain.
 
-    Args:
-        writer: Within a transaction.
-        keys: The answers.
-        rules: What is indexed for searches.
-        index: The index of searches.
-        ids: Whether ids of the answers, their contexts and their traces remain.
+    Without `ids`, those of the answers, their contexts and their traces are deleted too.
     """
     if not keys:
         return

@@ -74,11 +74,7 @@ def pack(value: Mapping[str, object]) -> bytes:
 
 
 def unpack(body: bytes) -> Any:  # noqa: ANN401 - a JSON object, of the type that was packed
-    """Decode what `pack` has encoded.
-
-    Raises:
-        StoreError: It is damaged.
-    """
+    """Decode what `pack` has encoded. Raises a `StoreError` where it is damaged."""
     try:
         value = json.loads(zlib.decompress(body))
     except (zlib.error, ValueError, TypeError) as error:
@@ -310,11 +306,7 @@ def _tally_key(name: str, labels: str, label_names: str | None) -> TallyKey | No
 
 
 def part_of(row: tuple[str, str, bytes, float]) -> Part:
-    """Decode (group, name, body, at).
-
-    Raises:
-        StoreError: Its body is damaged.
-    """
+    """Decode (group, name, body, at). Raises a `StoreError` where the body is damaged."""
     group, name, body, at = row
     try:
         return Part(group, name, zlib.decompress(body), at)

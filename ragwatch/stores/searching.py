@@ -44,11 +44,7 @@ class Searching(Component):
         return map(decoding.packed_verdict_of, self._rows_of(self.queries.seqs(query, self._asked(query))))
 
     def verdicts(self, query: Query) -> Iterator[StoredVerdict]:
-        """Yield matching verdicts, newest first, one at a time in memory; those deleted meanwhile are left out.
-
-        Raises:
-            StoreError: A row cannot be read.
-        """
+        """Yield matching verdicts, newest first, one at a time in memory; those deleted meanwhile are left out."""
         for *columns, body in self._rows_of(self.queries.seqs(query, self._asked(query))):
             yield decoding.verdict_of((*columns, body if query.texts else None))
 

@@ -39,11 +39,7 @@ class StoreBase(
     """Implements `ports.Store` but for leases, which each engine has in its own way."""
 
     def refuse_half_copied(self) -> None:
-        """Refuse to work with a database into which copying has not ended.
-
-        Raises:
-            StoreError: It has not.
-        """
+        """Raise a `StoreError` about a database into which copying has not ended."""
         if self.engine.rows("SELECT 1 FROM states WHERE name = :name", {"name": COPYING}):
             raise StoreError(
                 "store: copying into it was cut short; run the same `ragwatch store copy` again, which goes on"

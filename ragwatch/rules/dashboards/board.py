@@ -17,15 +17,7 @@ PAGES_LABEL = "URL of ragwatch"
 
 
 def board(uid: str, title: str, description: str, rows: Rows, plan: BoardPlan) -> Json:
-    """Builds a dashboard as Grafana JSON.
-
-    Args:
-        uid: Grafana uid, without the prefix `ragwatch-`.
-        title: Title, without the prefix `ragwatch / `.
-        description: What the dashboard shows.
-        rows: Panels by row.
-        plan: URL of the pages, selected judge and window, and what the configuration can fill.
-    """
+    """Builds a dashboard as Grafana JSON; uid and title have no prefix of ragwatch yet."""
     return {
         **frame(uid, title, description, "1m", "now-6h"),
         "annotations": {"list": _annotations()},

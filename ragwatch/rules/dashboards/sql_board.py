@@ -150,13 +150,7 @@ _ROWS: tuple[tuple[str, Sequence[Panel]], ...] = (
 
 
 def sql_board(*, pages: str = PLACEHOLDER, schema: str = "ragwatch_views", judge: str = "embedded") -> Json:
-    """Builds the dashboard as Grafana JSON.
-
-    Args:
-        pages: URL of the ragwatch pages as users reach them, without a trailing slash.
-        schema: Schema of the views.
-        judge: Judge that is selected when the dashboard is opened.
-    """
+    """Builds the dashboard as Grafana JSON: URL of the pages, schema of the views, and the judge that it opens with."""
     return {
         **frame(
             "stored",

@@ -40,11 +40,7 @@ class Options(BaseModel):
     encryption: EncryptionOptions | None = Field(None, description="Keys that encrypt stored texts.")
 
     def cipher(self) -> TextCipher | None:
-        """Read the keys; None without encryption.
-
-        Raises:
-            ConfigError: A key cannot be read, or the extra is not installed.
-        """
+        """Read the keys, as `EncryptionOptions.cipher`; None without encryption."""
         return None if self.encryption is None else self.encryption.cipher()
 
 
@@ -84,10 +80,7 @@ def build(options: Options, state: Path) -> Store:
 def connected(options: Options, state: StateLock | None = None, name: str | None = None) -> PostgresStore:
     """Open the database beside running workers, without a state directory unless its lock is given.
 
-    Args:
-        options: Where to connect.
-        state: Lock of the state directory.
-        name: Name under which this worker counts; None for a process that exports no counters.
+    Without a `name` this process exports no counters.
 
     Raises:
         ConfigError: The extra is not installed, or an encryption key is missing.
@@ -103,11 +96,7 @@ def connected(options: Options, state: StateLock | None = None, name: str | None
 
 @_extra()
 def without_keys(options: Options) -> PostgresEngine:
-    """Open the database, which `connected` has made ready, without keys: texts are as they are stored.
-
-    Raises:
-        ConfigError: The extra is not installed.
-    """
+    """Open the database, which `connected` has made ready, without keys: texts are as they are stored."""
     from ragwatch.stores.postgres import connections  # noqa: PLC0415 - an extra
 
     return connections.PostgresEngine(_target(options))
@@ -115,12 +104,7 @@ def without_keys(options: Options) -> PostgresEngine:
 
 @_extra()
 def describe(options: Options) -> str:
-    """Connect, and return server and schema as text for people. Changes nothing.
-
-    Raises:
-        ConfigError: The extra is not installed, or an encryption key is missing.
-        StoreError: The server cannot be reached, or the database cannot be used.
-    """
+    """Connect, and return server and schema as text for people. Changes nothing. Raises as `connected`."""
     from ragwatch.stores.postgres.migrations import describe_database  # noqa: PLC0415 - an extra
 
     return describe_database(_target(options), options.cipher())
@@ -131,7 +115,6 @@ def make_views(options: Options, readers: Collection[str]) -> tuple[str, tuple[s
     """Create the views of the tables, which exist. Returns the name of their schema, and the roles that may read them.
 
     Raises:
-        ConfigError: The extra is not installed.
         StoreError: The server cannot be reached, a role does not exist, or a view is in use.
     """
     from ragwatch.stores.postgres import views  # noqa: PLC0415 - an extra
@@ -141,11 +124,7 @@ def make_views(options: Options, readers: Collection[str]) -> tuple[str, tuple[s
 
 @_extra()
 def views_text(options: Options) -> str:
-    """Return the SQL statements that create the views.
-
-    Raises:
-        ConfigError: The extra is not installed.
-    """
+    """Return the SQL statements that create the views."""
     from ragwatch.stores.postgres import views  # noqa: PLC0415 - an extra
 
     return f"{views.schema_statement(options.database_schema)}\n{views.views_script(options.database_schema)}"

@@ -74,14 +74,7 @@ def storable(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to connect.
-
-    Attributes:
-        conninfo: URL or key words of libpq, with the password.
-        schema: Name of the database schema.
-        connections: Maximum number of connections.
-        timeout_seconds: Time limit of one statement.
-    """
+    """Where to connect: URL or key words of libpq with the password, schema, most connections, limit of a statement."""
 
     conninfo: str
     schema: str
@@ -125,11 +118,7 @@ def connect(target: Target) -> TimedConnection:
 
 @contextmanager
 def store_errors(action: str) -> Iterator[None]:
-    """Raise errors of PostgreSQL as `StoreError`.
-
-    Raises:
-        StoreError: An error was raised.
-    """
+    """Raise errors of PostgreSQL as `StoreError`."""
     try:
         yield
     except psycopg.Error as error:
@@ -149,10 +138,6 @@ def unless_in_use() -> Iterator[None]:
 class PostgresEngine:
     """Runs statements on as many connections as are needed at a time, up to a limit.
 
-    Args:
-        target: Where to connect.
-        cipher: Encrypts texts; None stores them as they are.
-
     Attributes:
         slot: Number under which this worker counts: one that is shared, unless it has a name.
         term: Returns the number of the term within which transactions may write; None for no limit.
@@ -171,11 +156,7 @@ class PostgresEngine:
 
     @contextmanager
     def _borrowed(self) -> Iterator[TimedConnection]:
-        """Lend a connection. It is closed if the block ends with an error of the connection, or within a transaction.
-
-        Raises:
-            StoreError: All are in use for longer than a statement may take.
-        """
+        """Lend a connection; it is closed if the block ends with an error of it or in a transaction. Waits for a free one."""
         if self._closed.is_set():
             raise StoreError("store: is closed")
         if not self._free.acquire(timeout=self._target.timeout_seconds):
@@ -337,11 +318,7 @@ class PostgresEngine:
         return [day for (day,) in self.rows(DAYS)]
 
     def rewrite(self, tables: Sequence[str]) -> bool:
-        """Write tables again, so that no deleted text remains in their files. Returns False if one is in use.
-
-        Raises:
-            StoreError: The database cannot be written.
-        """
+        """Write tables again, so that no deleted text remains in their files. Returns False if one is in use."""
         with store_errors("cannot rewrite a table"), self._borrowed() as connection:
             try:
                 connection.execute("SET statement_timeout = 0")

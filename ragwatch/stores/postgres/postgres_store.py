@@ -31,13 +31,7 @@ RELATION_SIZE = (
 class PostgresStore(Sharing):
     """Implements `ports.Store` in a schema of a PostgreSQL database.
 
-    Args:
-        target: Where to connect.
-        state: Lock of the state directory, which is released at the end; None for none.
-        name: Name under which this worker counts, also after a restart; None for none.
-        texts: Texts of which answers are kept after judging.
-        cipher: Encrypts texts; None stores them as they are.
-        text_search: Whether words of texts are indexed.
+    It releases the lock `state` at the end, and counts under `name`, also after a restart.
 
     Raises:
         ConfigError: Texts are encrypted with a key that is not given.

@@ -99,12 +99,7 @@ def _write_marker(marker: Path) -> None:
 
 
 def _register_keys(writer: sqlite3.Connection, cipher: TextCipher | None) -> None:
-    """Check the keys, and record the one that is written with.
-
-    Raises:
-        ConfigError: A key is missing or wrong.
-        StoreError: The list of keys is damaged.
-    """
+    """Check the keys, as `check_keys`, and record the one that is written with."""
 
     def rows(sql: str, parameters: Sequence[object]) -> list[tuple[object, ...]]:
         return writer.execute(sql, parameters).fetchall()

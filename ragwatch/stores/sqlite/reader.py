@@ -29,15 +29,10 @@ def _store_errors(action: str) -> Iterator[None]:
 
 
 class ReadConnection:
-    """Runs one statement at a time; other instances on the same file run concurrently.
+    """Runs one statement at a time on an existing database; other instances on the same file run concurrently.
 
-    Args:
-        path: Database with an existing schema.
-        tolerant: Whether invalid UTF-8 is replaced from the start; otherwise only once some was met.
-        cipher: Decrypts texts; None for none.
-
-    Raises:
-        StoreError: The database cannot be opened.
+    A tolerant one replaces invalid UTF-8 from the start, others only once some was met. Raises a `StoreError` if it
+    cannot be opened.
     """
 
     def __init__(self, path: Path, *, tolerant: bool = False, cipher: TextCipher | None = None) -> None:
@@ -95,11 +90,7 @@ class ReadConnection:
                 raise
 
     def transaction(self, reserve: float = 0.0) -> AbstractContextManager[Writer]:  # noqa: ARG002 - nothing is written
-        """See `Engine.transaction`.
-
-        Raises:
-            StoreError: Always.
-        """
+        """Raise a `StoreError`: see `Engine.transaction`."""
         raise StoreError("state: is opened to be read, and cannot be written")
 
     def close(self) -> None:

@@ -16,12 +16,7 @@ BUSY_MS = 5000  # only other programs, such as the sqlite3 shell, can hold a loc
 
 
 def prepare(connection: sqlite3.Connection, *, scripts: Traversable | None = None, version: int = VERSION) -> None:
-    """Configure the database for one writer, and migrate it.
-
-    Args:
-        connection: The writer's, in autocommit mode.
-        scripts: Folder of `schema.sql`, `schema_2.sql` ...; by default those of this package.
-        version: The newest of these scripts.
+    """Configure the database for one writer, on its connection in autocommit mode, and migrate it.
 
     Raises:
         StoreError: The database was written by a newer ragwatch.

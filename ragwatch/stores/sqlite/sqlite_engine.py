@@ -25,15 +25,10 @@ VACUUM_PAGES = 512  # 8 MiB at a time, so that other writers are not blocked for
 
 
 class SqliteEngine:
-    """Opens and locks the database `state/ragwatch.db`.
+    """Opens and locks the database `state/ragwatch.db`, below whose `min_free` bytes of disk no draws are admitted.
 
     Writers share one connection. Readers have their own, which see the last commit and never block the writer. Web
     pages have a separate reader, so that a long search does not block the loops.
-
-    Args:
-        state: Directory that belongs to this process alone.
-        min_free: Free bytes on its disk below which no draws are admitted.
-        cipher: Encrypts texts; None stores them as they are.
 
     Raises:
         ConfigError: Texts are encrypted with a key that is not given.

@@ -53,11 +53,7 @@ class Options(BaseModel):
     encryption: EncryptionOptions | None = Field(None, description="Keys that encrypt stored texts.")
 
     def cipher(self) -> TextCipher | None:
-        """Read the keys; None without encryption.
-
-        Raises:
-            ConfigError: A key cannot be read, or the extra is not installed.
-        """
+        """Read the keys, as `EncryptionOptions.cipher`; None without encryption."""
         return None if self.encryption is None else self.encryption.cipher()
 
 
@@ -70,15 +66,7 @@ class SqliteReader(StoreBase):
 
 
 class SqliteStore(StoreBase):
-    """Implements `ports.Store` in one SQLite database.
-
-    Args:
-        state: Directory that belongs to this process alone.
-        min_free: Free bytes on its disk below which no draws are admitted.
-        texts: Texts of which answers are kept after judging.
-        cipher: Encrypts texts; None stores them as they are.
-        text_search: Whether words of texts are indexed.
-    """
+    """Implements `ports.Store` in one SQLite database, in a directory that belongs to this process alone."""
 
     engine: SqliteEngine
 
