@@ -99,7 +99,7 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of the alerts on causes: the keys of `alerts` in the configuration, described there. Times in seconds."""
+    """Thresholds of the alerts on causes: the keys of `alerts` in the configuration, described there. Seconds, bytes."""
 
     samples: int = 30
     hold: float = 300.0
