@@ -99,7 +99,7 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of the alerts on causes: the keys of `alerts` in the configuration, described there. Seconds, bytes."""
+    """Thresholds of the alerts on causes: the keys of `alerts` in the configuration, described there. In seconds."""
 
     samples: int = 30
     hold: float = 300.0
