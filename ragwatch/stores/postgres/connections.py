@@ -156,7 +156,7 @@ class PostgresEngine:
 
     @contextmanager
     def _borrowed(self) -> Iterator[TimedConnection]:
-        """Lend a connection, and close it if the block ends with its error or in a transaction. Waits for a free one."""
+        """Lend a connection. It is closed if the block ends in a transaction, or with an error of it. Waits for one."""
         if self._closed.is_set():
             raise StoreError("store: is closed")
         if not self._free.acquire(timeout=self._target.timeout_seconds):

@@ -12,8 +12,9 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
-from ragwatch.ports import Part, Query, StoredRun
+from ragwatch.ports import AnswerQuery, Part, Query, StoredRun
 from ragwatch.stores.limits import MAX_RUNS_BYTES
+from ragwatch.stores.rows import pack
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -116,3 +117,14 @@ def test_other_errors_are_told(store: SqliteStore) -> None:
         with pytest.raises(StoreError, match="no such table"):
             ask("SELECT x FROM nowhere")
     reader.close()
+
+
+def test_damaged_replies_and_traits_are_none(filled: SqliteStore) -> None:
+    """Pages show the verdict without them."""
+    for body in (b"\x01", pack({}), pack({"replies": None})):
+        filled.engine._writer.execute("INSERT OR REPLACE INTO replies VALUES (1, 'key', ?)", (body,))
+        assert filled.replies(1) == ()
+    filled.engine._writer.execute("UPDATE traits SET body = x'0102'")
+    assert [(row.scores is None, traits) for row, traits in filled.answers(AnswerQuery(0.0, AT + 9))] == [
+        (False, None)
+    ] * 3

@@ -21,9 +21,10 @@ from ragwatch.core.trends import TrendKind
 from ragwatch.daemon.state_secret import state_secret
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
-from ragwatch.ports import Query, RecordedEvent, Retention, TrendQuery
+from ragwatch.ports import AnswerQuery, Query, RecordedEvent, Retention, TrendQuery
 from ragwatch.stores.answer_terms import asked_terms
 from ragwatch.stores.lock import worker_name
+from ragwatch.stores.queries import answers_statement
 from ragwatch.stores.settling import SETTLED
 from ragwatch.stores.sqlite import schema
 from ragwatch.stores.sqlite.disk import TEMPORARY
@@ -340,3 +341,11 @@ def test_trends_are_read_by_index(store: SqliteStore) -> None:
         assert (
             f"SEARCH {table} USING PRIMARY KEY (span=? AND kind=? AND place=? AND start>? AND start<?)" in plan[0][-1]
         )
+
+
+def test_answers_are_read_by_index(store: SqliteStore) -> None:
+    """Time, route and cursor scan no table."""
+    sql, parameters = answers_statement(AnswerQuery(0.0, AT, "search", "embedded", (AT, 7)))
+    plan = [row[-1] for row in store.engine.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+    assert any("verdicts_at" in step for step in plan)
+    assert not [step for step in plan if step.startswith(("SCAN v", "SCAN t ")) or "TEMP" in step]
