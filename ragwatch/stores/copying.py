@@ -6,7 +6,7 @@ Encrypted texts stay encrypted with their keys. Claims are not copied: their hol
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import orjson
@@ -168,16 +168,13 @@ def _scores(stored: object) -> str | None:
 def _copy_states(source: Reader, writer: Writer) -> int:
     """Copy saved states. The ids of keys are a text in SQLite, which SQL reads, and bytes in PostgreSQL."""
     count = 0
-    for name, body in _states(source):
-        plain = name == KEY_STATE and not writer.slot
-        writer.execute(REMEMBER, {"name": name, "body": body.decode("ascii", "replace") if plain else body})
-        count += 1
-    return count
-
-
-def _states(source: Reader) -> Iterator[tuple[str, bytes]]:
     for name, body in source.rows("SELECT name, body FROM states ORDER BY name"):
         if name == KEY_STATE:
-            yield name, body if isinstance(body, bytes) else str(body).encode("ascii", "replace")
+            text = body.decode("ascii", "replace") if isinstance(body, bytes) else str(body)
+            writer.execute(REMEMBER, {"name": name, "body": text.encode("ascii", "replace") if writer.slot else text})
         elif isinstance(body, bytes) and name not in _OF_ENGINE:
-            yield name, body
+            writer.execute(REMEMBER, {"name": name, "body": body})
+        else:
+            continue
+        count += 1
+    return count

@@ -127,11 +127,10 @@ class TextCipher:
         """Ids of all keys."""
         return frozenset(self._keys)
 
-    def seal(self, body: Cell) -> Cell:
-        """Encrypt a compressed text; a value that is none is returned unchanged."""
-        return self._sealed(body) if body and isinstance(body, bytes) else body
-
-    def _sealed(self, body: bytes) -> bytes:
+    def seal(self, body: bytes) -> bytes:
+        """Encrypt a compressed text; an empty one is returned unchanged."""
+        if not body:
+            return body
         salt = os.urandom(SALT_BYTES)
         aead = self._of_text(self.current, salt)
         pieces = [body[start : start + SEGMENT_BYTES] for start in range(0, len(body), SEGMENT_BYTES)]

@@ -178,11 +178,6 @@ def _steps(line: VerdictLine, draw: Draw) -> dict[str, list[int]]:
     return steps
 
 
-def _segments_of(stored: object) -> dict[str, str]:
-    values = stored if isinstance(stored, Mapping) else {}
-    return {key: value for key, value in values.items() if isinstance(value, str)}
-
-
 def known_scores(scores: Mapping[str, object]) -> list[tuple[str, object]]:
     """Return names and values of the quantities that this version supports: a newer one may have stored more."""
     criteria = criteria_in(scores)
@@ -215,7 +210,9 @@ def score_row(row: ScoreCells) -> ScoreRow:
         if scores is not None:
             values = orjson.loads(scores)
             stored = known_scores(values)
-            segments, language = _segments_of(values.get(_SEGMENTS)), values.get(_LANGUAGE)
+            named, language = values.get(_SEGMENTS), values.get(_LANGUAGE)
+            if isinstance(named, dict):
+                segments = {key: value for key, value in named.items() if isinstance(value, str)}
             decoded = {quantity_of(name): None if value is None else number(value) for name, value in stored}
     except (ValueError, AttributeError, TypeError):
         decoded, reason = None, UnjudgedReason.DAMAGED

@@ -87,7 +87,9 @@ class Settling(Component):
                 ]
             with writer.queued():  # the server works while traits are computed
                 writer.insert("work", work)
-                self._insert_traits(writer, new)
+                texts = self.rules.texts
+                traits = [{"key": key, "body": writer.seal(traits_body(new[key], texts))} for key in sorted(new)]
+                writer.insert("traits", traits, "ON CONFLICT (key) DO UPDATE SET body = excluded.body")
             feedback.write(writer, admission, list(new), tallies)
             _store_cursor(writer, admission)
             _write_parts(writer, admission)
@@ -95,10 +97,6 @@ class Settling(Component):
             add_tallies(writer, tallies)
             self.parts_released(admission.release)
         return len(new)
-
-    def _insert_traits(self, writer: Writer, draws: dict[str, Draw]) -> None:
-        rows = [{"key": key, "body": writer.seal(traits_body(draws[key], self.rules.texts))} for key in sorted(draws)]
-        writer.insert("traits", rows, "ON CONFLICT (key) DO UPDATE SET body = excluded.body")
 
     def parts_released(self, groups: Collection[str]) -> None:
         """Note that parts were deleted, within the transaction."""

@@ -22,7 +22,17 @@ def board(uid: str, title: str, description: str, rows: Rows, plan: BoardPlan) -
         **frame(uid, title, description, "1m", "now-6h"),
         "annotations": {"list": _annotations()},
         "templating": {"list": _variables(plan)},
-        "links": _links(),
+        "links": [
+            {
+                **_link("ragwatch", ""),
+                "type": "dashboards",
+                "tags": ["ragwatch"],
+                "asDropdown": True,
+                "includeVars": True,
+            },
+            _link(OVERVIEW.title, OVERVIEW.url()),
+            _link(JUDGED.title, JUDGED.url()),
+        ],
         "panels": placed(rows, plan),
     }
 
@@ -143,15 +153,6 @@ def constant(name: str, label: str, value: str) -> Json:
         "current": chosen(value),
         "options": [chosen(value)],
     }
-
-
-def _links() -> list[JsonValue]:
-    others = _link("ragwatch", "")
-    return [
-        {**others, "type": "dashboards", "tags": ["ragwatch"], "asDropdown": True, "includeVars": True},
-        _link(OVERVIEW.title, OVERVIEW.url()),
-        _link(JUDGED.title, JUDGED.url()),
-    ]
 
 
 def _link(title: str, url: str) -> Json:

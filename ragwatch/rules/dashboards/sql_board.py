@@ -149,6 +149,16 @@ _ROWS: tuple[tuple[str, Sequence[Panel]], ...] = (
 )
 
 
+_EVENTS: Json = {
+    "name": "Events",
+    "enable": True,
+    "iconColor": "green",
+    "datasource": SqlQuery.source,
+    "rawQuery": "SELECT epoch AS \"time\", kind || ' ' || detail AS text, kind AS tags FROM $schema.events\n"
+    "WHERE $__unixEpochFilter(epoch) ORDER BY epoch",
+}
+
+
 def sql_board(*, pages: str = PLACEHOLDER, schema: str = "ragwatch_views", judge: str = "embedded") -> Json:
     """Builds the dashboard as Grafana JSON: URL of the pages, schema of the views, and the judge that it opens with."""
     return {
@@ -159,21 +169,10 @@ def sql_board(*, pages: str = PLACEHOLDER, schema: str = "ragwatch_views", judge
             "5m",
             "now-7d",
         ),
-        "annotations": {"list": [_events()]},
+        "annotations": {"list": [_EVENTS]},
         "templating": {"list": _variables(pages, schema, judge)},
         "links": [],
         "panels": laid_out((title, row, False) for title, row in _ROWS),
-    }
-
-
-def _events() -> Json:
-    text = "SELECT epoch AS \"time\", kind || ' ' || detail AS text, kind AS tags FROM $schema.events\n"
-    return {
-        "name": "Events",
-        "enable": True,
-        "iconColor": "green",
-        "datasource": SqlQuery.source,
-        "rawQuery": f"{text}WHERE $__unixEpochFilter(epoch) ORDER BY epoch",
     }
 
 

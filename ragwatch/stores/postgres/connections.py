@@ -243,7 +243,10 @@ class PostgresEngine:
             try:
                 with connection.cursor(binary=True) as cursor:
                     writer = PostgresWriter(cursor, self._cipher, self.slot, self.parts.of)
-                    self._begin(writer)
+                    if self.term is not None:  # writes within a term only
+                        term = self.term()
+                        if term is None or not writer.rows(_IN_TERM, {"term": term}):
+                            raise NotLeadingError("store: another worker leads; it does this step")
                     yield writer
                     self._commit(connection)
             finally:
@@ -252,14 +255,6 @@ class PostgresEngine:
                         connection.execute("ROLLBACK")
                 if connection is not lent:
                     self._give_back(connection)
-
-    def _begin(self, writer: PostgresWriter) -> None:
-        """Refuse a transaction outside of the term within which this engine writes."""
-        if self.term is None:
-            return
-        term = self.term()
-        if term is None or not writer.rows(_IN_TERM, {"term": term}):
-            raise NotLeadingError("store: another worker leads; it does this step")
 
     def _begun(self, lent: TimedConnection) -> TimedConnection:
         """Begin a transaction, on a new connection if this one was lost while it was idle."""

@@ -104,7 +104,9 @@ def prepare_database(target: Target, cipher: TextCipher | None) -> None:
     """Make the database ready for this worker. Raises as `postgres.connected`."""
     with store_errors("cannot open the database"), connect(target) as connection:
         prepare(connection, target.schema)
-        _register_keys(connection, cipher)
+        ids = new_key_ids(_reader(connection), cipher)
+        if ids is not None:  # as plain JSON: it is read without a key
+            connection.execute(_WRITE_KEY_IDS, (KEY_STATE, ids.encode("ascii")))
 
 
 def describe_database(target: Target, cipher: TextCipher | None) -> str:
@@ -120,12 +122,6 @@ def describe_database(target: Target, cipher: TextCipher | None) -> str:
         check_compatible(stored, VERSION)
         check_keys(_reader(connection), cipher)
         return f"{place}: version {stored[0]}"
-
-
-def _register_keys(connection: psycopg.Connection, cipher: TextCipher | None) -> None:
-    ids = new_key_ids(_reader(connection), cipher)
-    if ids is not None:  # as plain JSON: it is read without a key
-        connection.execute(_WRITE_KEY_IDS, (KEY_STATE, ids.encode("ascii")))
 
 
 def _reader(connection: psycopg.Connection) -> Rows:

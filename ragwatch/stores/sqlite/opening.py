@@ -43,7 +43,10 @@ def open_writer(path: Path, cipher: TextCipher | None = None) -> sqlite3.Connect
             check_content(writer, path, marker)
             prepare(writer)
             _register_keys(writer, cipher)
-            _write_marker(marker)
+            if marker.exists():
+                marker.chmod(PRIVATE)  # others could read it once
+            else:
+                write_private(marker, MARKER_TEXT)
         except BaseException:
             writer.close()
             raise
@@ -89,13 +92,6 @@ def check_content(writer: sqlite3.Connection, path: Path, marker: Path) -> None:
                 f"state: {path} is damaged: {' '.join(result.split())}; "
                 "restore a copy of it, or move ragwatch.* away to start from scratch"
             )
-
-
-def _write_marker(marker: Path) -> None:
-    if marker.exists():
-        marker.chmod(PRIVATE)  # others could read it once
-    else:
-        write_private(marker, MARKER_TEXT)
 
 
 def _register_keys(writer: sqlite3.Connection, cipher: TextCipher | None) -> None:

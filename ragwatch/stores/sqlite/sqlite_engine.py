@@ -62,7 +62,15 @@ class SqliteEngine:
         """See `Engine.transaction`."""
         with self._writing:
             self._check_free_space(int(self._min_free * reserve))
-            self._check_same_file()
+            try:
+                same = os.path.samestat(self._path.stat(), self._file)
+            except OSError:
+                same = False
+            if not same:
+                raise StoreError(
+                    f"state: {self._path} was moved, deleted or replaced while it was in use, and nothing is written "
+                    "to it; restore that file, or restart"
+                )
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
                 yield SqliteWriter(self._writer, self._cipher)
@@ -75,16 +83,6 @@ class SqliteEngine:
             except BaseException:
                 self._roll_back()
                 raise
-
-    def _check_same_file(self) -> None:
-        """Raise an error if the database file was unlinked or replaced: writes to it would be lost without notice."""
-        with suppress(OSError):
-            if os.path.samestat(self._path.stat(), self._file):
-                return
-        raise StoreError(
-            f"state: {self._path} was moved, deleted or replaced while it was in use, and nothing is written to it; "
-            "restore that file, or restart"
-        )
 
     def _check_free_space(self, floor: int) -> None:
         """Refuse intake before the disk is full, so that stored draws can still be judged, read and deleted."""

@@ -62,11 +62,11 @@ def bound(parameters: Parameters) -> Parameters:
     """
     if not isinstance(parameters, Mapping) or list not in map(type, parameters.values()):
         return parameters
-    return {name: _json(value) if isinstance(value, list) else value for name, value in parameters.items()}
-
-
-def _json(values: list[object]) -> str:
-    return json.dumps([value.hex() if isinstance(value, bytes) else value for value in values])
+    bound = dict(parameters)
+    for name, value in parameters.items():
+        if isinstance(value, list):
+            bound[name] = json.dumps([one.hex() if isinstance(one, bytes) else one for one in value])
+    return bound
 
 
 class SqliteWriter(Writer):

@@ -158,28 +158,19 @@ class SqliteStore(StoreBase):
 
     def pruning_ends(self, now: float) -> None:
         """See `Retaining.pruning_ends`."""
-        self._drop_earlier_texts()
-        self._catch_up()
-        self.engine.shrink()
-        self._rewrite_if_dropped(now)
-
-    def _drop_earlier_texts(self) -> None:
-        """Delete what was stored under another `store.texts`, once after each start."""
-        while self._has_earlier_texts:
+        while self._has_earlier_texts:  # what was stored under another `store.texts`, once after each start
             with self.engine.transaction() as writer:
                 number = self.drop_earlier(writer)
             self._has_earlier_texts = number > 0
             self.note_dropped(number)
-
-    def _catch_up(self) -> None:
-        """Index the answers that earlier versions or under other settings were judged, once."""
         complete = {"texts": str(self.rules.texts), "words": self.rules.words_off is None}
-        if self.recall(STATE) == complete:
-            return
-        place: Place | None = NEWEST
-        while place is not None:
-            place = self.index_behind(place)
-        self.remember(STATE, complete)
+        if self.recall(STATE) != complete:  # answers that were judged by earlier versions or under other settings
+            place: Place | None = NEWEST
+            while place is not None:
+                place = self.index_behind(place)
+            self.remember(STATE, complete)
+        self.engine.shrink()
+        self._rewrite_if_dropped(now)
 
     def _rewrite_if_dropped(self, now: float) -> None:
         """Delete what is left of dropped texts in free space: a large database once a day, because it is written whole.
