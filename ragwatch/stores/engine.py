@@ -20,6 +20,7 @@ engine replaces these when a statement is first used:
 - `SCORE(v.)`: the score of the quantity `:quantity` in a verdict, NULL without one
 - `SAMPLE_KEYS`: the table with the keys of all samples
 - `REPLIED(:keys)`: the condition that a reply is about one of these answers
+- `COLUMNS`: the names of the columns of the table `:name`
 - `PART`: the condition that a verdict is not in the partition of a day
 """
 

@@ -39,6 +39,10 @@ _WORDS: tuple[tuple[str, str], ...] = (
         "COALESCE(pg_sequence_last_value(pg_get_serial_sequence('verdicts', 'seq')::regclass), 0)",
     ),
     (r"\bPART\b", "part <= 0"),
+    (
+        r"\bCOLUMNS\b",
+        "SELECT attname::text FROM pg_attribute WHERE attrelid = to_regclass(%(name)s) AND attnum > 0 ORDER BY attnum",
+    ),
     (r" UNLEASED\b", ", holder = NULL, leased_until = '-Infinity'"),
     (r"\bTALLIED\b", "SUM(value ORDER BY slot)"),  # in this order, rounding never makes a counter fall
 )

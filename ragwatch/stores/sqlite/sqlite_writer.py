@@ -37,6 +37,7 @@ _WORDS: tuple[tuple[str, str], ...] = (
     (r"\bHAS_WORDS\b", "a.words"),
     (r"\bLAST_SEQ\b", "(SELECT seq FROM sqlite_sequence WHERE name = 'verdicts')"),
     (r"\bPART\b", "TRUE"),
+    (r"\bCOLUMNS\b", "SELECT name FROM pragma_table_info(:name)"),
     (r" UNLEASED\b", ""),
     (r"\bTALLIED\b", "SUM(value)"),
 )
