@@ -19,7 +19,7 @@ class Searching(Component):
     """Finds verdicts."""
 
     rules: Rules
-    queries: Queries
+    queries: type[Queries]
 
     def find(self, query: Query) -> list[StoredVerdict]:
         """See `Store.find`."""
@@ -31,7 +31,7 @@ class Searching(Component):
 
     def examined_since(self, query: Query) -> float | None:
         """See `Store.examined_since`."""
-        limit = self.queries.last_examined(query, self._asked(query))
+        limit = self.queries(query, self._asked(query), "").last_examined()
         ids = [] if limit is None else self.engine.pages.rows(*limit)
         return self.second_of(ids[0][0]) if len(ids) > 1 else None
 

@@ -50,7 +50,7 @@ class PostgresStore(Sharing):
     ) -> None:
         super().__init__(PostgresEngine(target, cipher=cipher))
         self.rules = rules_of(texts, cipher, text_search=text_search)
-        self.index, self.queries = PostgresIndex(), PostgresQueries()
+        self.index, self.queries = PostgresIndex(), PostgresQueries
         self._behind: Place | None = NEWEST
         self._state = state
         prepare_database(target, cipher)

@@ -62,7 +62,7 @@ class SqliteReader(StoreBase):
 
     def __init__(self, connection: ReadConnection) -> None:
         self.engine = connection
-        self.rules, self.queries = Rules(Texts.ALL, connection.cipher), SqliteQueries()
+        self.rules, self.queries = Rules(Texts.ALL, connection.cipher), SqliteQueries
 
 
 class SqliteStore(StoreBase):
@@ -80,7 +80,7 @@ class SqliteStore(StoreBase):
         text_search: bool = True,
     ) -> None:
         self.engine = SqliteEngine(state, min_free=min_free, cipher=cipher)
-        self.index, self.queries = SqliteIndex(), SqliteQueries()
+        self.index, self.queries = SqliteIndex(), SqliteQueries
         if texts is not Texts.ALL:
             self.engine.delete_securely()
         with self.engine.transaction() as writer:

@@ -54,7 +54,7 @@ def counts(store: SqliteStore) -> tuple[int, int]:
 )
 def test_a_search_goes_through_the_index_in_the_order_of_time(store: SqliteStore, query: Query) -> None:
     """One term is looked up, newest first; all else is looked up by time and key; only rows of one time are sorted."""
-    sql, parameters = SqliteQueries().full(query, asked_terms(query, None))
+    sql, parameters = SqliteQueries.full(query, asked_terms(query, None))
     plan = [row[-1] for row in store.engine.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
     bounds = " AND at>? AND at<?" if query.since else ""
     outer = [step for step in plan if "SEARCH" in step and " o " not in step]
@@ -67,7 +67,7 @@ def test_a_search_goes_through_the_index_in_the_order_of_time(store: SqliteStore
 
 def test_bounds_of_time_and_place_are_bounds_of_the_index() -> None:
     """The next page begins where the one before ended: what is newer is not read again."""
-    sql, parameters = SqliteQueries().full(Query(context="a", after=(5.0, 7)), [[1]])
+    sql, parameters = SqliteQueries.full(Query(context="a", after=(5.0, 7)), [[1]])
     assert "t.at <= CAST(:after_at" in sql
     assert parameters == {"term_0_0": 1, "after_at": 5.0, "after_seq": 7, "limit": 50}
 
@@ -177,7 +177,7 @@ def with_words(folder: Path, **settings: Any) -> SqliteStore:
 def test_a_search_for_words_goes_through_the_index(store: SqliteStore) -> None:
     """The full-text index says which answers, these and their verdicts are looked up; a term is looked up before."""
     for query, first in ((BY_WORD, "SEARCH a USING INTEGER PRIMARY KEY"), (replace(BY_WORD, context="d"), "SEARCH t ")):
-        sql, parameters = SqliteQueries().full(query, asked_terms(query, None))
+        sql, parameters = SqliteQueries.full(query, asked_terms(query, None))
         plan = [row[-1] for row in store.engine.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
         assert plan[0].startswith(first)
         assert any("SCAN words VIRTUAL TABLE INDEX" in step for step in plan)

@@ -73,12 +73,12 @@ def test_a_search_goes_through_the_index(target: Target, worker: Callable[..., P
         by_term = Query(context="doc-1", metadata=(("release", "v2"),), stage="none")
         by_words = Query(words=(("cats", "purr"),))
         for query, index in ((by_term, "answer_index_terms"), (by_words, "answer_index_words")):
-            text, parameters = PostgresQueries().full(query, asked_terms(query, None))
+            text, parameters = PostgresQueries.full(query, asked_terms(query, None))
             plan = connection.execute(in_dialect(f"EXPLAIN (FORMAT JSON) {text}"), parameters).fetchall()[0][0]
             assert index in str(plan), plan
             assert not {"answer_index", "verdicts_0", "samples_0"} & set(read_whole(plan[0]["Plan"]))
         for query in (Query(disputed=True), Query(quantity=Quantity.FAITHFULNESS, worst=True)):
-            text, parameters = PostgresQueries().full(query)
+            text, parameters = PostgresQueries.full(query)
             plan = connection.execute(in_dialect(f"EXPLAIN (FORMAT JSON) {text}"), parameters).fetchall()[0][0]
             assert "samples_0" not in set(read_whole(plan[0]["Plan"])), "texts are read of what is returned"
     for _ in range(8):  # a statement that is run more often is prepared, and its plan then serves all parameters

@@ -288,7 +288,7 @@ def test_closing_waits_for_what_is_under_way(tmp_path: Path, monkeypatch: pytest
 
 def plan_of(store: SqliteStore, query: Query) -> list[str]:
     """Steps of a search."""
-    sql, parameters = SqliteQueries().full(query, asked_terms(query, None))
+    sql, parameters = SqliteQueries.full(query, asked_terms(query, None))
     return [str(row[-1]) for row in store.engine.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
 
 
