@@ -1,15 +1,25 @@
-"""Decodes stored verdicts, runs and labels. The columns of a verdict come in the order of `VERDICT_COLUMNS`."""
+"""Decodes stored verdicts, traits, runs and labels. The columns of a verdict come in the order of `VERDICT_COLUMNS`."""
 
 from __future__ import annotations
 
 import orjson
 
+from ragwatch.core.causes.traits import Traits
 from ragwatch.core.labels.label import Label, from_record
 from ragwatch.core.verdict_line import parse_verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
-from ragwatch.ports import PackedVerdict, StoredRun, StoredVerdict
-from ragwatch.stores.rows import criteria_in, known_scores, number, raises_store_error, text, unpack
+from ragwatch.ports import PackedVerdict, ScoreRow, StoredRun, StoredVerdict
+from ragwatch.stores.rows import (
+    ScoreCells,
+    criteria_in,
+    known_scores,
+    number,
+    raises_store_error,
+    score_row,
+    text,
+    unpack,
+)
 from ragwatch.stores.texts import PackedText, damaged_text, excerpt
 
 VERDICT_COLUMNS = (
@@ -145,3 +155,15 @@ def label_of(row: tuple[bytes, *tuple[object, ...]]) -> Label:
         return from_record({**record, "scores": dict(known)})
     except (LookupError, ValueError, TypeError, AttributeError) as error:
         raise damaged_text(error) from error
+
+
+@raises_store_error
+def answer_of(row: tuple[*ScoreCells, bytes | None]) -> tuple[ScoreRow, Traits | None]:
+    """Decode a row of `queries.answers_statement`; damaged traits are None, as if there were none."""
+    body, traits = row[-1], None
+    if body is not None:
+        try:
+            traits = unpack(body)
+        except StoreError:
+            traits = None
+    return score_row(row[:-1]), traits

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 
+from ragwatch.core.causes import traits
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
 from ragwatch.ports import Erased, Erasure
@@ -30,7 +31,6 @@ from ragwatch.stores.indexing import FAILS, SearchIndex
 from ragwatch.stores.kept_texts import Texts, without_texts
 from ragwatch.stores.rows import pack, unpack
 from ragwatch.stores.settling import settle
-from ragwatch.stores.traits import reduced
 
 MAX_SAMPLES_PER_STEP = 500
 _PENDING_TEXT = "EXISTS (SELECT 1 FROM work w WHERE w.key = s.key)"
@@ -210,7 +210,17 @@ def _reduce_traits(writer: Writer, keys: Sequence[str], rules: Rules, index: Sea
     """Delete the texts in the traits of answers and in the index of searches."""
     sql = "SELECT key, body FROM traits WHERE key = LIST(:keys) ORDER BY key"
     before: dict[str, bytes] = dict(writer.rows(sql, {"keys": list(keys)}))
-    kept = {key: smaller for key, body in before.items() if (smaller := reduced(body)) is not None}
+    kept = {key: smaller for key, body in before.items() if (smaller := _reduced(body)) is not None}
     rows = [{"body": writer.seal(body), "key": key} for key, body in kept.items()]
     writer.executemany("UPDATE traits SET body = :body WHERE key = :key", rows)
     index.set_terms(writer, {key: stored_terms(body, None, rules) for key, body in (before | kept).items()})
+
+
+def _reduced(body: bytes) -> bytes | None:
+    """Stored traits without texts; None if they contain none. Damaged traits become empty."""
+    try:
+        stored = unpack(body)
+        kept = traits.without_texts(stored)
+    except (StoreError, LookupError, TypeError, AttributeError):
+        return b""
+    return None if kept == stored else pack(kept)

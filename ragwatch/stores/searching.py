@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ragwatch.core.causes.traits import Traits
-from ragwatch.errors import StoreError
+from ragwatch.errors import StoreError, UnsearchableError
 from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVerdict
-from ragwatch.stores import decoding
-from ragwatch.stores.answer_terms import Rules, asked_terms, check_searchable
+from ragwatch.stores import decoding, replies
+from ragwatch.stores.answer_terms import Rules, asked_terms
 from ragwatch.stores.engine import Component, Row
 from ragwatch.stores.queries import ENTRY_BY_SEQ, Queries, Statement, answers_statement
-from ragwatch.stores.replies import stored_replies
-from ragwatch.stores.traits import answer_of
+from ragwatch.stores.rows import unpack
 
 
 class Searching(Component):
@@ -54,12 +53,16 @@ class Searching(Component):
             yield from pages.rows(ENTRY_BY_SEQ, {"seq": seq})
 
     def replies(self, seq: int) -> tuple[str, ...]:
-        """See `Store.replies`."""
-        return stored_replies(self.engine.pages, seq)
+        """See `Store.replies`. There are none if they are damaged."""
+        try:
+            rows = self.engine.pages.rows(replies.BY_SEQ, {"seq": seq})
+            return tuple(str(text) for (body,) in rows for text in unpack(body)["replies"])
+        except (StoreError, LookupError, TypeError):
+            return ()
 
     def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Traits | None]]:
         """See `Store.answers`."""
-        return list(map(answer_of, self.engine.pages.rows(*answers_statement(query))))
+        return list(map(decoding.answer_of, self.engine.pages.rows(*answers_statement(query))))
 
     def _decoded_verdicts(self, decode: Callable[[Row], StoredVerdict], search: Statement) -> list[StoredVerdict]:
         verdicts: list[StoredVerdict] = []
@@ -75,5 +78,6 @@ class Searching(Component):
         return verdicts
 
     def _asked(self, query: Query) -> list[list[int]]:
-        check_searchable(query, self.rules)
+        if query.words and self.rules.words_off is not None:
+            raise UnsearchableError(f"text: cannot be searched for: {self.rules.words_off}; leave it out")
         return asked_terms(query, self.rules.cipher)

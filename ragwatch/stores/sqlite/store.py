@@ -27,7 +27,7 @@ from ragwatch.stores.notes import REMEMBER
 from ragwatch.stores.rows import pack
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.sqlite_engine import SqliteEngine
-from ragwatch.stores.sqlite.sqlite_index import STATE, SqliteIndex, indexable, merge_words, second_of
+from ragwatch.stores.sqlite.sqlite_index import HAS_WORDS, STATE, SqliteIndex, indexable, second_of
 from ragwatch.stores.sqlite.sqlite_queries import SqliteQueries
 from ragwatch.stores.store_base import StoreBase
 
@@ -189,7 +189,8 @@ class SqliteStore(StoreBase):
     def rewritten(self) -> bool:
         """See `Forgetting.rewritten`. False while a reader holds the write-ahead log."""
         with self.engine.transaction() as writer:
-            merge_words(writer)
+            if writer.rows(HAS_WORDS):  # write the index of words again, without what was deleted from it
+                writer.execute("INSERT INTO words (words) VALUES ('optimize')")
         return self.engine.rewrite()
 
     def erasure_begins(self) -> None:

@@ -15,7 +15,7 @@ from support.stored_bytes import readable
 from ragwatch.core.sample import Context
 from ragwatch.errors import UnsearchableError
 from ragwatch.ports import Erasure, Query, Retention
-from ragwatch.stores import indexing
+from ragwatch.stores import indexing, store_base
 from ragwatch.stores.answer_terms import TERM_BYTES, Rules, asked_terms, stored_terms, terms_of
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.indexing import Entry
@@ -108,7 +108,7 @@ def test_t34_answers_of_before_are_found_once_retention_ran(tmp_path: Path) -> N
 
 def test_an_upgrade_that_was_cut_short_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers are added a few at a time; the next start looks for the rest."""
-    monkeypatch.setattr(indexing, "MAX_ROWS_PER_STEP", 1)
+    monkeypatch.setattr(store_base, "MAX_ROWS_PER_STEP", 1)
     store = upgraded(tmp_path / "state")
     with store.engine.transaction() as writer:
         keys = [row.verdict.key for row in store.find(Query(limit=1))]

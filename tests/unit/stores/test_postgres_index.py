@@ -15,7 +15,7 @@ from ragwatch.core.sample import Context, Draw
 from ragwatch.errors import UnsearchableError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, Retention
-from ragwatch.stores import indexing
+from ragwatch.stores import store_base
 from ragwatch.stores.answer_terms import asked_terms
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.postgres.connections import Target, connect
@@ -112,7 +112,7 @@ def test_answers_of_the_version_before_are_added_after_the_start(
     target: Target, worker: Callable[..., PostgresStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is not in the index is added by its traits, a few at a time; a second time there is nothing to do."""
-    monkeypatch.setattr(indexing, "MAX_ROWS_PER_STEP", 2)
+    monkeypatch.setattr(store_base, "MAX_ROWS_PER_STEP", 2)
     store, draws = worker(), [answer(f"r{number}", f"doc-{number}", AT + number) for number in range(5)]
     store.admit(an_admission(*draws))
     store.settle([a_verdict(draw) for draw in draws])
