@@ -65,13 +65,6 @@ def test_a_search_goes_through_the_index_in_the_order_of_time(store: SqliteStore
     assert not [step for step in plan if step.startswith("SCAN") or step == "USE TEMP B-TREE FOR ORDER BY"]
 
 
-def test_bounds_of_time_and_place_are_bounds_of_the_index() -> None:
-    """The next page begins where the one before ended: what is newer is not read again."""
-    sql, parameters = SqliteQueries.full(Query(context="a", after=(5.0, 7)), [[1]])
-    assert "t.at <= CAST(:after_at" in sql
-    assert parameters == {"term_0_0": 1, "after_at": 5.0, "after_seq": 7, "limit": 50}
-
-
 def upgraded(folder: Path) -> SqliteStore:
     """A state of the schema before this index, opened by this version."""
     folder.mkdir()

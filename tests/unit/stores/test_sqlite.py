@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
+from support.patience import DEADLINE
 
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tally
@@ -264,26 +265,20 @@ def test_a_closed_store_refuses(tmp_path: Path) -> None:
         store.engine.checkpoint()
 
 
-class Closing:
-    """A connection that notes, when it is closed, whether somebody has the turn to use it."""
-
-    def __init__(self, connection: sqlite3.Connection, turn: threading.Lock, noted: list[bool]) -> None:
-        self._connection, self._turn, self._noted = connection, turn, noted
-
-    def close(self) -> None:
-        """Close it."""
-        self._noted.append(self._turn.locked())
-        self._connection.close()
-
-
-def test_closing_waits_for_what_is_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads outlive the loops that began them: each connection is closed in a turn of its own, never under a use."""
-    store, noted = SqliteStore(tmp_path / "state"), list[bool]()
-    for reader in (store.engine._reader, store.engine.pages):
-        monkeypatch.setattr(reader, "_connection", Closing(reader._connection, reader._turn, noted))
-    monkeypatch.setattr(store.engine, "_writer", Closing(store.engine._writer, store.engine._writing, noted))
-    store.close()
-    assert noted == [True, True, True]
+def test_closing_waits_for_what_is_under_way(tmp_path: Path) -> None:
+    """Threads outlive the loops that began them: connections are closed once nothing uses them any more."""
+    with closing(SqliteStore(tmp_path / "state")) as store:
+        store.admit(an_admission(a_draw("a"), a_draw("b")))
+    for of_pages in (False, True):
+        store = SqliteStore(tmp_path / "state")
+        walk = (store.engine.pages if of_pages else store.engine).walk("SELECT key FROM samples")
+        next(walk)
+        ending = threading.Thread(target=store.close)
+        ending.start()
+        ending.join(0.1)
+        assert ending.is_alive()
+        assert len(list(walk)) == 1
+        ending.join(DEADLINE)
 
 
 def plan_of(store: SqliteStore, query: Query) -> list[str]:
