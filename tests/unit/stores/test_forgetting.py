@@ -97,24 +97,6 @@ def test_no_byte_remains(state: Path, with_scores: bool) -> None:  # noqa: FBT00
     store.close()
 
 
-def test_what_is_forgotten_does_not_come_back(state: Path) -> None:
-    """An answer that a source delivers again is refused, and one more request finds nothing."""
-    store = SqliteStore(state)
-    store.forget(Erasure(metadata=ANNA, with_scores=True))
-    assert store.admit(an_admission(answer("judged", 7))) == 0  # type: ignore[arg-type]  # a draw
-    assert store.forget(Erasure(metadata=ANNA)).keys == ()
-    store.close()
-
-
-def test_a_dry_run_counts_and_changes_nothing(state: Path) -> None:
-    """It reports what the run itself reports."""
-    store = SqliteStore(state)
-    counted = store.forget(Erasure(metadata=ANNA), dry_run=True)
-    assert b"MARK7 parcel" in readable(state)
-    assert store.forget(Erasure(metadata=ANNA)) == counted
-    store.close()
-
-
 def test_an_id_or_a_key_selects_one_answer(state: Path) -> None:
     """Ids of the log and keys of pages are both understood, also where the text is not stored any more."""
     store = SqliteStore(state)
@@ -147,19 +129,6 @@ def test_a_failed_erasure_changes_nothing(state: Path) -> None:
         store.forget(Erasure(metadata=ANNA))
     store.engine._writer.execute("PRAGMA query_only=OFF")
     assert len(store.forget(Erasure(metadata=ANNA), dry_run=True).keys) == 3
-    store.close()
-
-
-def test_a_reader_in_the_way_is_reported(state: Path) -> None:
-    """While another program reads the write-ahead log, the result says that it could not be truncated."""
-    store = SqliteStore(state)
-    store.record(RecordedEvent(AT, "deploy", "x"))
-    walk = store.engine._reader.walk("SELECT key FROM samples")
-    next(walk)
-    assert not store.forget(Erasure(metadata=ANNA)).complete
-    walk.close()
-    store.engine.checkpoint()
-    assert b"MARK7" not in readable(state)
     store.close()
 
 
