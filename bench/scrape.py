@@ -20,7 +20,7 @@ from ragwatch.board import Board
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.snapshot import EstimateRow, Snapshot
 from ragwatch.daemon.process import settle
-from ragwatch.exporter import Exporter
+from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import Server, build_app
@@ -106,7 +106,7 @@ def main() -> None:
     shots = [snapshot(-(-series // GAUGES_AN_ESTIMATE), rng) for _ in range(2)]
     routes = sorted({row.route for row in shots[0].estimates})
     board = Board()
-    exporter = Exporter(board, Telemetry(), sources=(), routes=routes, judges=["embedded"])
+    exporter = Exporter(board, Telemetry(), AllowedLabels(sources=(), routes=routes, judges=["embedded"]))
     registry = gauges(series, rng)
     peer, first, again = [], [], []
     for index in range(ROUNDS):

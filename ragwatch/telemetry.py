@@ -39,33 +39,33 @@ class EventCount(Labelled):
     """Counters in memory, with their labels in order."""
 
     JUDGE_CALLS = "judge_calls", "judge", "model"
-    JUDGE_FAILURES = "judge_failures", "judge", "model", "reason"
-    JUDGE_SECONDS = "judge_seconds", "judge", "model", "bucket"
+    JUDGE_FAILURES = "judge_call_failures", "judge", "model", "reason"
+    JUDGE_SECONDS = "judge_call_duration_seconds", "judge", "model", "bucket"
     JUDGE_TOKENS = "judge_tokens", "judge", "model", "direction"
-    JUDGE_COST = "judge_cost", "judge", "model"
+    JUDGE_COST = "judge_cost_dollars", "judge", "model"
     JUDGE_RETRIES = "judge_retries", "judge", "model"
-    JUDGE_CHECKED = "judge_checked", "judge"
-    JUDGE_UNQUOTED = "judge_unquoted", "judge"
+    JUDGE_CHECKED = "judge_checked_readings", "judge"
+    JUDGE_UNQUOTED = "judge_unquoted_cells", "judge"
     JUDGE_LEFT_TO_WORDS = "judge_left_to_words", "judge", "reason"
-    INSTRUCTIONS = "instructions", "judge", "place"
-    READ_AGAIN = "read_again", "judge", "outcome"
+    INSTRUCTIONS = "judge_instructions", "judge", "place"
+    READ_AGAIN = "judge_second_readings", "judge", "outcome"
     STEP_FAILURES = "step_failures", "loop"
-    VIOLATIONS = "violations", "law"
-    ACCEPT_FAILURES = "accept_failures"
-    WEB_REFUSALS = "web_refusals", "reason"
-    WEB_FILE_FAILURES = "web_file_failures"
+    VIOLATIONS = "invariant_violations", "law"
+    ACCEPT_FAILURES = "web_accept_failures"
+    WEB_REFUSALS = "web_refused_requests", "reason"
+    WEB_FILE_FAILURES = "web_config_failures"
     EXPORT_RECORDS = "export_records", "signal", "outcome"
-    EXPORT_SKIPPED = "export_skipped", "signal", "reason"
+    EXPORT_SKIPPED = "export_verdicts_skipped", "signal", "reason"
     EXPORT_FAILURES = "export_failures", "signal", "reason"
 
 
 class GaugeLevel(Labelled):
     """Gauges in memory, with their labels in order."""
 
-    BREAKER_OPEN = "breaker_open", "judge"
-    RATE_LIMIT_LEFT = "rate_limit_left", "judge", "limit"
+    BREAKER_OPEN = "judge_breaker_open", "judge"
+    RATE_LIMIT_LEFT = "judge_rate_limit_remaining_ratio", "judge", "limit"
     JUDGE_FALLBACK = "judge_fallback", "judge"
-    EXPORT_WAITING = "export_waiting", "signal"
+    EXPORT_WAITING = "export_waiting_seconds", "signal"
 
 
 class Telemetry:

@@ -22,7 +22,7 @@ from peers.page import Bar, Chart, Part
 from prometheus_client import generate_latest
 
 from ragwatch.board import Board
-from ragwatch.exporter import Exporter
+from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.telemetry import Telemetry
 
 SERIES = (100, 1000, 10_000)
@@ -52,7 +52,7 @@ def row(plain: ModuleType, series: int, rounds: int) -> dict[str, Any]:
     shots = [plain.snapshot(-(-series // plain.GAUGES_AN_ESTIMATE), rng) for _ in range(2)]
     routes = sorted({one.route for one in shots[0].estimates})
     board = Board()
-    exporter = Exporter(board, Telemetry(), sources=(), routes=routes, judges=["embedded"])
+    exporter = Exporter(board, Telemetry(), AllowedLabels(sources=(), routes=routes, judges=["embedded"]))
     registry = plain.gauges(series, rng)
     times: dict[str, list[float]] = {"prometheus_client": [], "first": [], "again": []}
     for index in range(rounds):

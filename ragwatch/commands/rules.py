@@ -23,7 +23,7 @@ from ragwatch.ports.capabilities import record_rules
 from ragwatch.rules import Links, RulePlan, operator, prometheus, yaml_text
 from ragwatch.rules.dashboards import PLACEHOLDER, SQL_FILE, BoardPlan, Feature, Json, boards, sql_board
 from ragwatch.rules.promql import span
-from ragwatch.stores.postgres.options import Options as PostgresOptions
+from ragwatch.stores.postgres import Options as PostgresOptions
 
 _ANY_DAY = datetime(2001, 1, 1, tzinfo=UTC)
 _YEAR_SECONDS = 366 * 86400.0

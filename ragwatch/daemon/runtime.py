@@ -24,7 +24,7 @@ from ragwatch.daemon.shared import Clock, SharedState
 from ragwatch.daemon.stored_places import place_of, resume_source
 from ragwatch.daemon.suites import canary_loop
 from ragwatch.daemon.watchers import Watchers, build_watchers
-from ragwatch.exporter import Exporter
+from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.pipeline.batching import MAX_BATCH_SECONDS, BatchJudgingLoop, CollectsBatches, LeftBatchesLoop
 from ragwatch.pipeline.canaries import CanaryLoop
 from ragwatch.pipeline.digest import OVERDUE_SECONDS, DigestInputs, DigestLoop
@@ -344,16 +344,15 @@ def _follower(options: JudgeOptions, shares: SamplingControl) -> Follower:
 def _exporter(
     config: Config, intakes: tuple[IntakeLoop, ...], built_judges: tuple[Judge, ...], shared: SharedState
 ) -> Exporter:
-    return Exporter(
-        shared.board,
-        shared.telemetry,
+    labels = AllowedLabels(
         sources=[intake.source.name for intake in intakes],
-        routes=[*config.settings.routes, OTHER],
+        routes=config.settings.routes,
         judges=[judge.name for judge in built_judges],
         suites=[suite.place.suite for suite in config.canaries],
         segments=config.settings.segment_rules,
         criteria=config.settings.criterion_rules,
     )
+    return Exporter(shared.board, shared.telemetry, labels)
 
 
 def _damaged(shared: SharedState) -> Gauges:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from itertools import product
 from operator import itemgetter
 
@@ -17,79 +16,48 @@ from ragwatch.model.quantities import Quantity
 Picked = Callable[[tuple[str, ...]], object]  # one label value, or several
 
 
-@dataclass(frozen=True, slots=True)
 class AllowedLabels:
     """Allowed values of the labels `source`, `route`, `judge`, `suite`, and of `segment` with `value`.
 
-    `other` is always an allowed route.
-
     A value that is removed from the configuration is removed from the series as well, even if the store has counts.
 
-    Attributes:
-        default: The first judge, whose verdicts count in series without the label `judge`.
-        segments: Allowed pairs of the labels `segment` and `value`.
+    Args:
+        sources: Names of the configured sources.
+        routes: Configured routes; `other` is added.
+        judges: Names of the configured judges. The first is the `default`, which series without a judge are about.
+        suites: Names of the configured suites of canaries.
+        segments: The configured segments.
         criteria: The configured criteria, which are quantities too.
     """
 
-    sources: frozenset[str]
-    routes: frozenset[str]
-    judges: frozenset[str]
-    default: str = ""
-    suites: frozenset[str] = frozenset()
-    segments: frozenset[tuple[str, str]] = frozenset()
-    criteria: tuple[Criterion, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         *,
-        sources: Iterable[str],
-        routes: Iterable[str],
-        judges: Iterable[str],
+        sources: Iterable[str] = (),
+        routes: Iterable[str] = (),
+        judges: Iterable[str] = (),
         suites: Iterable[str] = (),
         segments: Segments | None = None,
         criteria: tuple[Criterion, ...] = (),
-    ) -> AllowedLabels:
-        """Builds the allowed values from names in the configuration.
-
-        >>> sorted(AllowedLabels.of(sources=["app"], routes=["search"], judges=["embedded"]).routes)
-        ['other', 'search']
-        """
+    ) -> None:
         ordered = tuple(judges)
-        return cls(
-            frozenset(sources),
-            frozenset(routes) | {OTHER},
-            frozenset(ordered),
-            default=next(iter(ordered), ""),
-            suites=frozenset(suites),
-            segments=frozenset() if segments is None else segments.pairs,
-            criteria=criteria,
-        )
-
-    def values(self, label: str) -> frozenset[str] | None:
-        """Allowed values of a label; None for a label whose values come from an enumeration."""
-        match label:
-            case "source":
-                return self.sources
-            case "route":
-                return self.routes
-            case "judge":
-                return self.judges
-            case "suite":
-                return self.suites
-            case "segment":
-                return frozenset(key for key, _ in self.segments)
-            case _:
-                return None
+        self.default, self.criteria = next(iter(ordered), ""), criteria
+        self._pairs = frozenset[tuple[str, str]]() if segments is None else segments.pairs
+        self._values = {
+            "source": frozenset(sources),
+            "route": frozenset(routes) | {OTHER},
+            "judge": frozenset(ordered),
+            "suite": frozenset(suites),
+            "segment": frozenset(key for key, _ in self._pairs),
+        }
 
     def checks(self, labels: tuple[str, ...]) -> tuple[tuple[Picked, AbstractSet[object]], ...]:
         """What to pick from a tuple of label values, each with its allowed values."""
-        allowed = ((index, self.values(label)) for index, label in enumerate(labels))
         single: list[tuple[Picked, AbstractSet[object]]] = [
-            (itemgetter(index), values) for index, values in allowed if values is not None
+            (itemgetter(index), self._values[label]) for index, label in enumerate(labels) if label in self._values
         ]
         if _has_values(labels):
-            single.append((itemgetter(labels.index("segment"), labels.index("value")), self.segments))
+            single.append((itemgetter(labels.index("segment"), labels.index("value")), self._pairs))
         return tuple(single)
 
     def combinations(self, series: SeriesDefinition) -> Iterator[tuple[str, ...]]:
@@ -98,16 +66,15 @@ class AllowedLabels:
         if not _has_values(series.labels):
             return every
         pair = itemgetter(series.labels.index("segment"), series.labels.index("value"))
-        return (values for values in every if pair(values) in self.segments)
+        return (values for values in every if pair(values) in self._pairs)
 
     def _all(self, series: SeriesDefinition, label: str) -> Iterable[str]:
-        allowed = self.values(label)
-        if allowed is not None:
-            return allowed
+        if label in self._values:
+            return self._values[label]
         if label == "quantity":
             return (*map(str, Quantity), *(criterion.name for criterion in self.criteria))
         if label == "value":
-            return {value for _, value in self.segments}
+            return {value for _, value in self._pairs}
         if series.values is None:
             raise LookupError(f"{series.name}: its row names no values of the label {label}")
         return map(str, series.values)

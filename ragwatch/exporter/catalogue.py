@@ -15,11 +15,11 @@ from ragwatch.exporter.drift_series import DRIFT
 from ragwatch.exporter.judge_series import CANARIES, JUDGES
 from ragwatch.exporter.own_series import OWN
 from ragwatch.exporter.quality import SEGMENTS, TEMPLATES, of_quantity
-from ragwatch.exporter.series import GaugeSource, MetricType, SeriesDefinition
+from ragwatch.exporter.series import MetricType, SeriesDefinition
 from ragwatch.exporter.traffic_series import FEEDBACK, TRAFFIC
 from ragwatch.model.quantities import Quantity
 
-__all__ = ["CATALOGUE", "GaugeSource", "MetricType", "SeriesDefinition", "markdown", "with_criteria"]
+__all__ = ["CATALOGUE", "MetricType", "SeriesDefinition", "markdown", "with_criteria"]
 
 _SINGLE = (*TRAFFIC, *SEGMENTS, *FEEDBACK, *CANARIES, *DRIFT, *JUDGES, *OWN)
 

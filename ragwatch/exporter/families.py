@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import accumulate
 from math import isfinite
 from types import MappingProxyType
+from typing import TypeVar
 
 from prometheus_client import Metric
 from prometheus_client.samples import Exemplar, Sample
@@ -21,13 +22,21 @@ from ragwatch.core.criteria import Criterion
 from ragwatch.core.snapshot import Exemplar as SampleExemplar
 from ragwatch.core.snapshot import Gauge, Snapshot
 from ragwatch.core.tally import BUCKETS, INF, SUM, Tally, bound_label
-from ragwatch.exporter import figures
 from ragwatch.exporter.allowed_labels import AllowedLabels
 from ragwatch.exporter.catalogue import CATALOGUE, with_criteria
-from ragwatch.exporter.figures import Labels, Reading
-from ragwatch.exporter.series import GaugeSource, MetricType, Origin, SeriesDefinition
+from ragwatch.exporter.figures import (
+    FromSnapshot,
+    FromTelemetry,
+    Labels,
+    OfQuantity,
+    Reading,
+    estimates_by_quantity,
+)
+from ragwatch.exporter.series import MetricType, Origin, SeriesDefinition
 from ragwatch.telemetry import CALL_SECONDS, EventCount, GaugeLevel, Telemetry
 
+Source = TypeVar("Source", bound=Origin)
+Kind = TypeVar("Kind")
 Cells = Mapping[Labels, float]
 Exemplars = Mapping[tuple[str, str, str, str], SampleExemplar]
 
@@ -41,10 +50,6 @@ _BOUNDS: Mapping[Origin, tuple[str, ...]] = MappingProxyType(
         EventCount.JUDGE_SECONDS: (*map(bound_label, CALL_SECONDS), INF),
     }
 )
-_FROM_EVENT_COUNT = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, EventCount))
-_FROM_GAUGE = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, Gauge))
-_FROM_LEVEL = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, GaugeLevel))
-_FROM_GAUGE_SOURCE = tuple((row, row.origin) for row in CATALOGUE if isinstance(row.origin, GaugeSource))
 _OF_DEFAULT_JUDGE = {
     row.origin: row.origin.labels.index("judge")
     for row in CATALOGUE
@@ -53,16 +58,10 @@ _OF_DEFAULT_JUDGE = {
 _BY_QUANTITY = frozenset(row.origin for row in CATALOGUE if isinstance(row.origin, Tally) and row.quantity is not None)
 
 
-@lru_cache(16)
-def _rows(
-    criteria: tuple[Criterion, ...],
-) -> tuple[tuple[tuple[SeriesDefinition, GaugeSource], ...], tuple[tuple[SeriesDefinition, Tally], ...]]:
-    """Rows of gauges and of counters, each with its origin."""
-    rows = with_criteria(criteria)
-    return (
-        tuple((row, row.origin) for row in rows if isinstance(row.origin, GaugeSource)),
-        tuple((row, row.origin) for row in rows if isinstance(row.origin, Tally)),
-    )
+@lru_cache(32)
+def _rows(kind: type[Source], criteria: tuple[Criterion, ...] = ()) -> tuple[tuple[SeriesDefinition, Source], ...]:
+    """Rows whose values come from there, each with its origin."""
+    return tuple((row, row.origin) for row in with_criteria(criteria) if isinstance(row.origin, kind))
 
 
 def family(series: SeriesDefinition) -> Metric:
@@ -72,8 +71,7 @@ def family(series: SeriesDefinition) -> Metric:
 
 def of_snapshot(snapshot: Snapshot, allowed: AllowedLabels) -> list[Metric]:
     """Builds the families of a Snapshot."""
-    gauge_rows, tally_rows = _rows(allowed.criteria)
-    estimates = figures.estimates_by_quantity(snapshot)
+    estimates = estimates_by_quantity(snapshot)
     cells: dict[tuple[Tally, str], dict[Labels, float]] = {}
     counted = snapshot.tallies if snapshot.exported is None else snapshot.exported
     for (tally, labels), value in counted.items():
@@ -84,39 +82,36 @@ def of_snapshot(snapshot: Snapshot, allowed: AllowedLabels) -> list[Metric]:
                 cells.setdefault((tally, ""), {})[*labels[:judge], *labels[judge + 1 :]] = value
         else:
             cells.setdefault((tally, ""), {})[labels] = value
-    metrics = []
-    for row, figure in gauge_rows:
-        if row.quantity is not None:
-            metrics.append(
-                _family_of_readings(row, figures.of_quantity(figure, row.quantity, snapshot, estimates), allowed)
-            )
-        elif figure in figures.OF_SNAPSHOT:
-            metrics.append(_family_of_readings(row, figures.OF_SNAPSHOT[figure](snapshot), allowed))
-    gauges: dict[Gauge, dict[Labels, float]] = {}
-    for (gauge, labels), reading in snapshot.gauges.items():
-        gauges.setdefault(gauge, {})[labels] = reading
-    metrics += [_family_of_readings(row, gauges.get(gauge, {}).items(), allowed) for row, gauge in _FROM_GAUGE]
-    for row, tally in tally_rows:
+    gauges = _by_kind(snapshot.gauges)
+    readings = [
+        *(
+            (row, figure.read(row.quantity, snapshot, estimates))
+            for row, figure in _rows(OfQuantity, allowed.criteria)
+            if row.quantity is not None
+        ),
+        *((row, figure.read(snapshot)) for row, figure in _rows(FromSnapshot)),
+        *((row, gauges.get(gauge, {}).items()) for row, gauge in _rows(Gauge)),
+    ]
+    metrics = [_family_of_readings(row, values, allowed) for row, values in readings]
+    for row, tally in _rows(Tally, allowed.criteria):
         metrics.append(_family_of_counts(row, cells.get((tally, row.quantity or ""), {}), allowed, snapshot.exemplars))
     return [metric for metric in metrics if metric.samples]
 
 
 def of_telemetry(telemetry: Telemetry, allowed: AllowedLabels) -> list[Metric]:
     """Builds the families of the process's own counters and levels."""
-    cells: dict[EventCount, dict[Labels, float]] = {}
-    for (count, labels), value in telemetry.counts().items():
-        cells.setdefault(count, {})[labels] = value
-    metrics = [_family_of_counts(row, cells.get(count, {}), allowed, {}) for row, count in _FROM_EVENT_COUNT]
-    metrics += [
-        _family_of_readings(row, figures.OF_TELEMETRY[figure](telemetry), allowed)
-        for row, figure in _FROM_GAUGE_SOURCE
-        if figure in figures.OF_TELEMETRY
-    ]
-    levels: dict[GaugeLevel, dict[Labels, float]] = {}
-    for (level, labels), value in telemetry.levels().items():
-        levels.setdefault(level, {})[labels] = value
-    metrics += [_family_of_readings(row, levels.get(level, {}).items(), allowed) for row, level in _FROM_LEVEL]
+    cells, levels = _by_kind(telemetry.counts()), _by_kind(telemetry.levels())
+    metrics = [_family_of_counts(row, cells.get(count, {}), allowed, {}) for row, count in _rows(EventCount)]
+    metrics += [_family_of_readings(row, figure.read(telemetry), allowed) for row, figure in _rows(FromTelemetry)]
+    metrics += [_family_of_readings(row, levels.get(level, {}).items(), allowed) for row, level in _rows(GaugeLevel)]
     return [metric for metric in metrics if metric.samples]
+
+
+def _by_kind(values: Mapping[tuple[Kind, Labels], float]) -> dict[Kind, dict[Labels, float]]:
+    by_kind: dict[Kind, dict[Labels, float]] = {}
+    for (kind, labels), value in values.items():
+        by_kind.setdefault(kind, {})[labels] = value
+    return by_kind
 
 
 def _family_of_counts(series: SeriesDefinition, cells: Cells, allowed: AllowedLabels, exemplars: Exemplars) -> Metric:

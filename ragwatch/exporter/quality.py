@@ -6,91 +6,79 @@ without `segments` there are none.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
-from ragwatch.exporter.series import GaugeSource, SeriesDefinition
+from ragwatch.exporter.figures import LAST_SAMPLE, FromSnapshot, estimated, segments
+from ragwatch.exporter.series import SeriesDefinition
 from ragwatch.model.quantities import Quantity
+
+_SUMS = (
+    ("weight", "sampling weights w = 1 / inclusion probability", "; replicas can be summed"),
+    ("weighted_score", "w * score", "; divide by the weight total to get the mean"),
+    ("squared_weight", "w^2", ", for the standard error"),
+    ("squared_weight_score", "w^2 * score", ", for the standard error"),
+    ("squared_weight_squared_score", "w^2 * score^2", ", for the standard error"),
+)
+
+
+def _sums(of: str, answers: str, tallies: Iterable[Tally]) -> Iterator[SeriesDefinition]:
+    for (name, summed, use), tally in zip(_SUMS, tallies, strict=True):
+        text = f"Sum of {summed} of {answers}{use}."
+        yield SeriesDefinition(tally, text, f"ragwatch_{of}_{name}_total", from_zero=True)
+
 
 TEMPLATES: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
-        "ragwatch_{q}_ratio",
+        estimated("value"),
         "Estimated mean {q} over the window, between 0 and 1, as of the last digest: of the judge, or its level, in "
         "people's terms (corrected yes).",
-        GaugeSource.RATIO,
+        "ragwatch_{q}_ratio",
     ),
     SeriesDefinition(
-        "ragwatch_{q}_ratio_low",
+        estimated("low"),
         "Lower limit of the interval for mean {q}, between 0 and 1, as of the last digest. It contains sampling, and "
         "that of a level the error of the judge, too.",
-        GaugeSource.RATIO_LOW,
+        "ragwatch_{q}_ratio_low",
     ),
     SeriesDefinition(
-        "ragwatch_{q}_ratio_high",
+        estimated("high"),
         "Upper limit of the interval for mean {q}, between 0 and 1, as of the last digest. It contains sampling, and "
         "that of a level the error of the judge, too.",
-        GaugeSource.RATIO_HIGH,
+        "ragwatch_{q}_ratio_high",
     ),
     SeriesDefinition(
-        "ragwatch_{q}_ratio_bound_low",
+        estimated("bound_low"),
         "Worst-case (Manski) lower bound of mean {q}: every unjudged draw counts as 0, as of the last digest.",
-        GaugeSource.RATIO_BOUND_LOW,
+        "ragwatch_{q}_ratio_bound_low",
     ),
     SeriesDefinition(
-        "ragwatch_{q}_ratio_bound_high",
+        estimated("bound_high"),
         "Worst-case (Manski) upper bound of mean {q}: every unjudged draw counts as 1, as of the last digest.",
-        GaugeSource.RATIO_BOUND_HIGH,
+        "ragwatch_{q}_ratio_bound_high",
     ),
     SeriesDefinition(
-        "ragwatch_{q}_samples",
+        estimated("n"),
         "Number of scored answers in the estimate of {q}, as of the last digest.",
-        GaugeSource.SAMPLES,
+        "ragwatch_{q}_samples",
     ),
     SeriesDefinition(
-        "ragwatch_{q}_effective_samples",
+        estimated("n_eff"),
         "Effective sample size (Kish) of the estimate of {q}, as of the last digest.",
-        GaugeSource.EFFECTIVE_SAMPLES,
+        "ragwatch_{q}_effective_samples",
     ),
     SeriesDefinition(
-        "ragwatch_{q}_last_sample_timestamp_seconds",
+        LAST_SAMPLE,
         "Unix timestamp of the newest answer scored for {q}, as of the last digest.",
-        GaugeSource.LAST_SAMPLE,
+        "ragwatch_{q}_last_sample_timestamp_seconds",
     ),
+    *_sums("{q}", "answers scored for {q}", (Tally.W, Tally.WX, Tally.W2, Tally.W2X, Tally.W2X2)),
     SeriesDefinition(
-        "ragwatch_{q}_weight_total",
-        "Sum of sampling weights w = 1 / inclusion probability of answers scored for {q}; replicas can be summed.",
-        Tally.W,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_{q}_weighted_score_total",
-        "Sum of w * score of answers scored for {q}; divide by the weight total to get the mean.",
-        Tally.WX,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_{q}_squared_weight_total",
-        "Sum of w^2 of answers scored for {q}, for the standard error.",
-        Tally.W2,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_{q}_squared_weight_score_total",
-        "Sum of w^2 * score of answers scored for {q}, for the standard error.",
-        Tally.W2X,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_{q}_squared_weight_squared_score_total",
-        "Sum of w^2 * score^2 of answers scored for {q}, for the standard error.",
-        Tally.W2X2,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_{q}_score",
-        "Scores of single answers for {q}, between 0 and 1, unweighted, since the state directory was created.",
         Tally.SCORE,
+        "Scores of single answers for {q}, between 0 and 1, unweighted, since the state directory was created.",
+        "ragwatch_{q}_score",
     ),
 )
 
@@ -105,12 +93,7 @@ def series_names(quantity: str) -> tuple[str, ...]:
 
 
 def of_quantity(template: SeriesDefinition, quantity: Quantity, meaning: str = "") -> SeriesDefinition:
-    """Fills in a template for one quantity.
-
-    Args:
-        template: The template.
-        quantity: The quantity.
-        meaning: What a criterion measures.
+    """Fills in a template for one quantity; of a criterion, `meaning` says what it measures.
 
     >>> of_quantity(TEMPLATES[0], Quantity.CONTEXT_USE).name
     'ragwatch_context_use_ratio'
@@ -123,111 +106,81 @@ def of_quantity(template: SeriesDefinition, quantity: Quantity, meaning: str = "
 
 SEGMENTS: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
-        "ragwatch_segment_ratio",
+        segments("value"),
         "Estimated mean of a quantity over the answers of a segment, between 0 and 1, as of the last digest.",
-        GaugeSource.SEGMENT_RATIO,
+        "ragwatch_segment_ratio",
     ),
     SeriesDefinition(
-        "ragwatch_segment_ratio_low",
+        segments("low"),
         "Lower limit of the confidence interval for the mean of a segment, between 0 and 1, as of the last digest.",
-        GaugeSource.SEGMENT_RATIO_LOW,
+        "ragwatch_segment_ratio_low",
     ),
     SeriesDefinition(
-        "ragwatch_segment_ratio_high",
+        segments("high"),
         "Upper limit of the confidence interval for the mean of a segment, between 0 and 1, as of the last digest.",
-        GaugeSource.SEGMENT_RATIO_HIGH,
+        "ragwatch_segment_ratio_high",
     ),
     SeriesDefinition(
-        "ragwatch_segment_samples",
+        segments("n"),
         "Number of scored answers in the estimate of a segment, as of the last digest.",
-        GaugeSource.SEGMENT_SAMPLES,
+        "ragwatch_segment_samples",
     ),
     SeriesDefinition(
-        "ragwatch_segment_effective_samples",
+        segments("n_eff"),
         "Effective sample size (Kish) of the estimate of a segment, as of the last digest.",
-        GaugeSource.SEGMENT_EFFECTIVE,
+        "ragwatch_segment_effective_samples",
     ),
     SeriesDefinition(
-        "ragwatch_segment_last_sample_timestamp_seconds",
+        FromSnapshot(
+            ("quantity", "segment", "value", "route", "judge"), lambda snapshot: snapshot.segment_last.items()
+        ),
         "Unix timestamp of the newest answer of a segment that was scored for a quantity, as of the last digest.",
-        GaugeSource.SEGMENT_LAST,
+        "ragwatch_segment_last_sample_timestamp_seconds",
+    ),
+    *_sums(
+        "segment",
+        "scored answers, by segment",
+        (Tally.SEGMENT_W, Tally.SEGMENT_WX, Tally.SEGMENT_W2, Tally.SEGMENT_W2X, Tally.SEGMENT_W2X2),
     ),
     SeriesDefinition(
-        "ragwatch_segment_weight_total",
-        "Sum of sampling weights w = 1 / inclusion probability of scored answers, by segment; replicas can be summed.",
-        Tally.SEGMENT_W,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_segment_weighted_score_total",
-        "Sum of w * score of scored answers, by segment; divide by the weight total to get the mean.",
-        Tally.SEGMENT_WX,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_segment_squared_weight_total",
-        "Sum of w^2 of scored answers, by segment, for the standard error.",
-        Tally.SEGMENT_W2,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_segment_squared_weight_score_total",
-        "Sum of w^2 * score of scored answers, by segment, for the standard error.",
-        Tally.SEGMENT_W2X,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_segment_squared_weight_squared_score_total",
-        "Sum of w^2 * score^2 of scored answers, by segment, for the standard error.",
-        Tally.SEGMENT_W2X2,
-        from_zero=True,
-    ),
-    SeriesDefinition(
-        "ragwatch_segment_samples_judged_total",
-        "Total number of judged answers, by segment; a value that is not configured is `other`.",
         Tally.SEGMENT_JUDGED,
+        "Total number of judged answers, by segment; a value that is not configured is `other`.",
+        "ragwatch_segment_samples_judged_total",
         from_zero=True,
     ),
     SeriesDefinition(
-        "ragwatch_segment_samples_unjudged_total",
-        "Total number of draws that no judge could read, by segment.",
         Tally.SEGMENT_UNJUDGED,
+        "Total number of draws that no judge could read, by segment.",
+        "ragwatch_segment_samples_unjudged_total",
         from_zero=True,
     ),
     SeriesDefinition(
-        "ragwatch_segment_samples_left_out_total",
-        "Total number of answers in no segment of a key, because their metadata do not have it.",
         Tally.SEGMENT_LEFT_OUT,
+        "Total number of answers in no segment of a key, because their metadata do not have it.",
+        "ragwatch_segment_samples_left_out_total",
         from_zero=True,
     ),
     SeriesDefinition(
-        "ragwatch_segment_drift_alarm",
-        "Whether the newest answers of a segment are worse than their baseline (1) or not (0).",
         Gauge.SEGMENT_DRIFT_ALARM,
+        "Whether the newest answers of a segment are worse than their baseline (1) or not (0).",
     ),
     SeriesDefinition(
-        "ragwatch_segment_drift_change_start_timestamp_seconds",
-        "Estimated Unix timestamp of the first answer after the change that an active alarm of a segment is about.",
         Gauge.SEGMENT_DRIFT_BEGAN,
+        "Estimated Unix timestamp of the first answer after the change that an active alarm of a segment is about.",
     ),
     SeriesDefinition(
-        "ragwatch_segment_drift_before_ratio",
-        "Mean score of a segment before the change that an active alarm is about, between 0 and 1.",
         Gauge.SEGMENT_DRIFT_BEFORE,
+        "Mean score of a segment before the change that an active alarm is about, between 0 and 1.",
     ),
     SeriesDefinition(
-        "ragwatch_segment_drift_since_ratio",
-        "Mean score of a segment since the change that an active alarm is about, between 0 and 1.",
         Gauge.SEGMENT_DRIFT_SINCE,
+        "Mean score of a segment since the change that an active alarm is about, between 0 and 1.",
     ),
     SeriesDefinition(
-        "ragwatch_segment_drift_since_samples",
-        "Number of scores of a segment since the change that an active alarm is about.",
-        Gauge.SEGMENT_DRIFT_ANSWERS,
+        Gauge.SEGMENT_DRIFT_ANSWERS, "Number of scores of a segment since the change that an active alarm is about."
     ),
     SeriesDefinition(
-        "ragwatch_segment_drift_missing_detectors",
-        "Number of quantities of segments on routes that have no drift detector, because there are too many.",
         Gauge.DRIFT_UNWATCHED,
+        "Number of quantities of segments on routes that have no drift detector, because there are too many.",
     ),
 )

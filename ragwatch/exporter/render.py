@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, GCCollector, Metric, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 
 from ragwatch.board import Board
-from ragwatch.core.criteria import Criterion
-from ragwatch.core.segments import Segments
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.exporter import families
 from ragwatch.exporter.allowed_labels import AllowedLabels
@@ -28,31 +26,11 @@ class Exporter:
     Args:
         board: Holds the latest Snapshot.
         telemetry: Counters and levels of this process.
-        sources: Names of the configured sources.
-        routes: Configured routes; `other` is added.
-        judges: Names of the configured judges, the default one first.
-        suites: Names of the configured suites of canaries.
-        segments: The configured segments.
-        criteria: The configured criteria.
+        labels: Label values that may be exported.
     """
 
-    def __init__(
-        self,
-        board: Board,
-        telemetry: Telemetry,
-        *,
-        sources: Iterable[str],
-        routes: Iterable[str],
-        judges: Iterable[str],
-        suites: Iterable[str] = (),
-        segments: Segments | None = None,
-        criteria: tuple[Criterion, ...] = (),
-    ) -> None:
-        self._board = board
-        self._telemetry = telemetry
-        self._labels = AllowedLabels.of(
-            sources=sources, routes=routes, judges=judges, suites=suites, segments=segments, criteria=criteria
-        )
+    def __init__(self, board: Board, telemetry: Telemetry, labels: AllowedLabels) -> None:
+        self._board, self._telemetry, self._labels = board, telemetry, labels
         self._cached: tuple[Snapshot, list[Metric]] | None = None
         self._registry = CollectorRegistry(auto_describe=True)  # so that `name[]` also selects series of the process
         self._registry.register(self)
@@ -68,26 +46,14 @@ class Exporter:
         """Yields the families that have samples. Called by prometheus_client."""
         snapshot = self._board.latest()
         if snapshot is not None:
-            yield from self._families_of(snapshot)
+            cached = self._cached  # until there is another, because Snapshots are immutable
+            if cached is None or cached[0] is not snapshot:
+                cached = self._cached = (snapshot, families.of_snapshot(snapshot, self._labels))
+            yield from cached[1]
         yield from families.of_telemetry(self._telemetry, self._labels)
 
-    def _families_of(self, snapshot: Snapshot) -> list[Metric]:
-        """Builds the families of a Snapshot; cached until there is another, because Snapshots are immutable."""
-        cached = self._cached
-        if cached is None or cached[0] is not snapshot:
-            cached = self._cached = (snapshot, families.of_snapshot(snapshot, self._labels))
-        return cached[1]
-
     def render(self, accept: str, names: Sequence[str] = ()) -> tuple[bytes, str]:
-        """Renders one scrape.
-
-        Args:
-            accept: The request's Accept header, empty for none.
-            names: Names of the series to include; all if empty.
-
-        Returns:
-            The body, and its content type.
-        """
+        """Renders one scrape, of all series if no names are given. Returns the body and its content type."""
         encode, content_type = choose_encoder(negotiated(accept))
         registry = self._registry.restricted_registry(names) if names else self._registry
         return encode(registry), content_type

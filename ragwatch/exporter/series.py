@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
-from ragwatch.model.enumerations import Labelled
+from ragwatch.exporter.figures import FromSnapshot, FromTelemetry, OfQuantity
 from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import EventCount, GaugeLevel
 
@@ -21,70 +21,8 @@ class MetricType(StrEnum):
     INFO = "info"
 
 
-_ESTIMATE = ("quantity", "route", "judge", "window", "corrected")
-_SEGMENT = ("quantity", "segment", "value", "route", "judge", "window")
-
-
-class GaugeSource(Labelled):
-    """Origins of gauges and infos, with their labels in order: values that are read, not counted."""
-
-    RATIO = "ratio", *_ESTIMATE
-    RATIO_LOW = "ratio_low", *_ESTIMATE
-    RATIO_HIGH = "ratio_high", *_ESTIMATE
-    RATIO_BOUND_LOW = "ratio_bound_low", *_ESTIMATE
-    RATIO_BOUND_HIGH = "ratio_bound_high", *_ESTIMATE
-    SAMPLES = "samples", *_ESTIMATE
-    EFFECTIVE_SAMPLES = "effective_samples", *_ESTIMATE
-    LAST_SAMPLE = "last_sample_timestamp_seconds", "quantity", "route", "judge"
-    COVERAGE = "coverage", "route", "judge", "window"
-    PENDING = "pending"
-    PROBABILITY = "probability", "route"
-    LAG_BYTES = "lag_bytes", "source"
-    LAG_RECORDS = "lag_records", "source"
-    LAG_SECONDS = "lag_seconds", "source"
-    UNREADABLE = "unreadable", "source"
-    CLOSED = "closed", "source"
-    JUDGES = "judges", "judge", "kind", "version"
-    SHARE = "share", "judge"
-    BUDGET_LEFT = "budget_left", "judge"
-    DIGESTED = "digested"
-    REPEAT_AGREEMENT = "repeat_agreement", "judge", "quantity"
-    FOOLED = "fooled", "judge"
-    PADDING_PREFERRED = "padding_preferred", "judge"
-    RETRIEVAL_RECALL = "retrieval_recall", "route", "k"
-    RETRIEVAL_PRECISION = "retrieval_precision", "route", "k"
-    RETRIEVAL_F1 = "retrieval_f1", "route", "k"
-    RETRIEVAL_NDCG = "retrieval_ndcg", "route", "k"
-    RETRIEVAL_RECIPROCAL_RANK = "retrieval_reciprocal_rank", "route"
-    USER_SCORE = "user_score", "route", "window"
-    USER_SCORE_LOW = "user_score_low", "route", "window"
-    USER_SCORE_HIGH = "user_score_high", "route", "window"
-    USER_SCORE_BOUND_LOW = "user_score_bound_low", "route", "window"
-    USER_SCORE_BOUND_HIGH = "user_score_bound_high", "route", "window"
-    USER_SCORE_RESPONSE = "user_score_response", "route", "window"
-    USER_SCORE_SAMPLES = "user_score_samples", "route", "window"
-    USER_SCORE_EFFECTIVE = "user_score_effective", "route", "window"
-    USER_SCORE_LAST = "user_score_last", "route"
-    USER_CORRELATION = "user_correlation", "judge", "quantity"
-    USER_CORRELATION_LOW = "user_correlation_low", "judge", "quantity"
-    USER_CORRELATION_HIGH = "user_correlation_high", "judge", "quantity"
-    USER_CORRELATION_SAMPLES = "user_correlation_samples", "judge", "quantity"
-    SEGMENT_RATIO = "segment_ratio", *_SEGMENT
-    SEGMENT_RATIO_LOW = "segment_ratio_low", *_SEGMENT
-    SEGMENT_RATIO_HIGH = "segment_ratio_high", *_SEGMENT
-    SEGMENT_SAMPLES = "segment_samples", *_SEGMENT
-    SEGMENT_EFFECTIVE = "segment_effective_samples", *_SEGMENT
-    SEGMENT_LAST = "segment_last_sample", "quantity", "segment", "value", "route", "judge"
-    PAGES = "pages", "external_url"
-    REJECTED = "rejected", "source", "reason", "field", "first"
-    BUILD = "build", "version", "python_version"
-    LEADER = "leader"
-    RELOAD_OK = "reload_ok"
-    RELOAD_AT = "reload_at"
-
-
 _BY_SUFFIX = {"total": MetricType.COUNTER, "info": MetricType.INFO}
-Origin = Tally | EventCount | GaugeLevel | Gauge | GaugeSource
+Origin = Tally | EventCount | GaugeLevel | Gauge | FromSnapshot | FromTelemetry | OfQuantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +30,9 @@ class SeriesDefinition:
     """One series of the catalogue.
 
     Attributes:
-        name: Name as Prometheus stores it (a histogram's without `_bucket`).
-        help: HELP text: one sentence that says what is measured, with its unit.
         origin: Where the values come from.
+        help: HELP text: one sentence that says what is measured, with its unit.
+        name: Name as Prometheus stores it (a histogram's without `_bucket`); empty for that of the origin.
         quantity: The quantity it is about, for the series that every quantity has.
         from_zero: Whether it is exported as 0 for every allowed combination of label values before the first event, so
             that `increase()` counts the first event.
@@ -106,9 +44,9 @@ class SeriesDefinition:
         kind: Metric type: what is counted in buckets is a histogram; `_total` and `_info` are said by the name.
     """
 
-    name: str
-    help: str
     origin: Origin
+    help: str
+    name: str = ""
     quantity: Quantity | None = None
     from_zero: bool = False
     values: type[StrEnum] | None = None
@@ -118,7 +56,10 @@ class SeriesDefinition:
     kind: MetricType = field(init=False)
 
     def __post_init__(self) -> None:
-        """Derive labels and type once: a scrape reads them for every sample."""
+        """Derive name, labels and type once: a scrape reads them for every sample."""
+        if not self.name:
+            counter = isinstance(self.origin, EventCount) and "bucket" not in self.origin.labels
+            object.__setattr__(self, "name", f"ragwatch_{self.origin}{'_total' if counter else ''}")
         implied = {"bucket"} | ({"quantity"} if self.quantity else set()) | ({"judge"} if self.default_judge else set())
         object.__setattr__(self, "labels", tuple(name for name in self.origin.labels if name not in implied))
         by_name = _BY_SUFFIX.get(self.name.rpartition("_")[2], MetricType.GAUGE)

@@ -2,246 +2,238 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 from ragwatch.core.relevance import NoRanking
 from ragwatch.core.sample import RejectReason, SkipReason
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import UnjudgedReason
-from ragwatch.exporter.series import GaugeSource, SeriesDefinition
+from ragwatch.exporter.figures import FromSnapshot, FromTelemetry, by_name, correlations, lag, ranked, user_scores
+from ragwatch.exporter.series import SeriesDefinition
 from ragwatch.model.signals import Signal
 from ragwatch.model.stages import Fault, Stage
 
 _SIGNALS = tuple(
-    SeriesDefinition(row.series, row.help, Tally(row.counter), from_zero=row.bounds is None, signed=row.signed)
+    SeriesDefinition(Tally(row.counter), row.help, row.series, from_zero=row.bounds is None, signed=row.signed)
     for row in (signal.row for signal in Signal)
 )
 
 _RETRIEVAL: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
-        "ragwatch_retrieval_ranked_total",
-        "Total number of answers with relevance judgements whose contexts were ranked, over all traffic.",
         Tally.RANKED,
+        "Total number of answers with relevance judgements whose contexts were ranked, over all traffic.",
+        "ragwatch_retrieval_ranked_total",
         from_zero=True,
     ),
     SeriesDefinition(
-        "ragwatch_retrieval_unranked_total",
-        "Total number of answers with relevance judgements that have no ranking, by reason, over all traffic.",
         Tally.UNRANKED,
+        "Total number of answers with relevance judgements that have no ranking, by reason, over all traffic.",
+        "ragwatch_retrieval_unranked_total",
         from_zero=True,
         values=NoRanking,
     ),
     SeriesDefinition(
-        "ragwatch_retrieval_score_total",
-        "Sum of a ranking metric over ranked answers; divide by their number to get the mean of a time range.",
         Tally.RANKING_SCORE,
+        "Sum of a ranking metric over ranked answers; divide by their number to get the mean of a time range.",
+        "ragwatch_retrieval_score_total",
     ),
-    SeriesDefinition(
-        "ragwatch_retrieval_recall_ratio",
-        "Mean recall within the top k over answers with relevance judgements since the state was created, 0 to 1.",
-        GaugeSource.RETRIEVAL_RECALL,
-    ),
-    SeriesDefinition(
-        "ragwatch_retrieval_precision_ratio",
-        "Mean precision of the top k over answers with relevance judgements since the state was created, 0 to 1.",
-        GaugeSource.RETRIEVAL_PRECISION,
-    ),
-    SeriesDefinition(
-        "ragwatch_retrieval_f1_ratio",
-        "Mean F1 of the top k over answers with relevance judgements since the state was created, 0 to 1.",
-        GaugeSource.RETRIEVAL_F1,
-    ),
-    SeriesDefinition(
-        "ragwatch_retrieval_ndcg_ratio",
-        "Mean NDCG of the top k over answers with relevance judgements since the state was created, 0 to 1.",
-        GaugeSource.RETRIEVAL_NDCG,
-    ),
-    SeriesDefinition(
-        "ragwatch_retrieval_reciprocal_rank_ratio",
-        "Mean reciprocal rank (MRR) over answers with relevance judgements since the state was created, 0 to 1.",
-        GaugeSource.RETRIEVAL_RECIPROCAL_RANK,
+    *(
+        SeriesDefinition(
+            ranked(measure, "route", *labels),
+            f"Mean {mean} over answers with relevance judgements since the state was created, 0 to 1.",
+            f"ragwatch_retrieval_{name}_ratio",
+        )
+        for name, mean, measure, labels in (
+            ("recall", "recall within the top k", "recall", ("k",)),
+            ("precision", "precision of the top k", "precision", ("k",)),
+            ("f1", "F1 of the top k", "f1", ("k",)),
+            ("ndcg", "NDCG of the top k", "ndcg", ("k",)),
+            ("reciprocal_rank", "reciprocal rank (MRR)", "mrr", ()),
+        )
     ),
 )
 
 TRAFFIC: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
-        "ragwatch_requests_seen_total",
-        "Total number of records read from a source, with rejected ones and those of canaries, without skipped ones.",
         Tally.SEEN,
+        "Total number of records read from a source, with rejected ones and those of canaries, without skipped ones.",
+        "ragwatch_requests_seen_total",
         from_zero=True,
     ),
     SeriesDefinition(
-        "ragwatch_requests_rejected_total",
-        "Total number of records rejected because they could not be parsed as a sample, by reason.",
         Tally.REJECTED,
+        "Total number of records rejected because they could not be parsed as a sample, by reason.",
+        "ragwatch_requests_rejected_total",
         from_zero=True,
         values=RejectReason,
     ),
     SeriesDefinition(
-        "ragwatch_rejections_info",
+        FromTelemetry(
+            ("source", "reason", "field", "first"),
+            lambda telemetry: [(labels, 1) for labels in telemetry.rejections.first(monotonic())],
+        ),
         "First record rejected for a reason after an hour without any: its invalid field, and its file and line.",
-        GaugeSource.REJECTED,
+        "ragwatch_rejections_info",
     ),
     SeriesDefinition(
-        "ragwatch_source_lines_skipped_total",
-        "Total number of lines of a source that are no records of answers (options where and prefix), by reason.",
         Tally.SKIPPED,
+        "Total number of lines of a source that are no records of answers (options where and prefix), by reason.",
+        "ragwatch_source_lines_skipped_total",
         from_zero=True,
         values=SkipReason,
     ),
     SeriesDefinition(
-        "ragwatch_source_parts_total",
-        "Total number of parts of requests that a source of kind join has received and no longer holds, by outcome.",
         Tally.PARTS,
+        "Total number of parts of requests that a source of kind join has received and no longer holds, by outcome.",
+        "ragwatch_source_parts_total",
     ),
     SeriesDefinition(
-        "ragwatch_requests_of_canaries_total",
-        "Total number of records of canary queries (metadata key canary), which count as seen, but not as traffic.",
         Tally.OF_CANARIES,
+        "Total number of records of canary queries (metadata key canary), which count as seen, but not as traffic.",
+        "ragwatch_requests_of_canaries_total",
         from_zero=True,
     ),
     SeriesDefinition(
-        "ragwatch_canary_marks_invalid_total",
-        "Total number of records whose metadata key canary is no mark of our probes: they count as ordinary answers.",
         Tally.INVALID_MARKS,
+        "Total number of records whose metadata key canary is no mark of our probes: they count as ordinary answers.",
+        "ragwatch_canary_marks_invalid_total",
         from_zero=True,
     ),
     SeriesDefinition(
-        "ragwatch_records_repaired_total",
-        "Total number of records in which invalid UTF-8 was replaced.",
         Tally.REPAIRED,
+        "Total number of records in which invalid UTF-8 was replaced.",
+        "ragwatch_records_repaired_total",
         from_zero=True,
     ),
     SeriesDefinition(
-        "ragwatch_source_suspect_samples_total",
-        "Total number of drawn samples that were probably read wrongly, by reason: `ragwatch check` shows an example.",
         Tally.SUSPECT,
+        "Total number of drawn samples that were probably read wrongly, by reason: `ragwatch check` shows an example.",
+        "ragwatch_source_suspect_samples_total",
     ),
     SeriesDefinition(
-        "ragwatch_record_fields_lost_total",
-        "Total number of optional fields (time, id, score ...) that could not be read; their records are read without.",
         Tally.FIELDS_LOST,
+        "Total number of optional fields (time, id, score ...) that could not be read; their records are read without.",
+        "ragwatch_record_fields_lost_total",
     ),
     SeriesDefinition(
-        "ragwatch_records_resent_total",
-        "Total number of records that arrived again (their id was received before); they are not counted as seen.",
         Tally.RESENT,
+        "Total number of records that arrived again (their id was received before); they are not counted as seen.",
+        "ragwatch_records_resent_total",
     ),
     SeriesDefinition(
-        "ragwatch_otlp_spans_total",
-        "Total number of spans received by a source of kind otlp, including those that were sent again.",
         Tally.SPANS,
+        "Total number of spans received by a source of kind otlp, including those that were sent again.",
+        "ragwatch_otlp_spans_total",
     ),
     SeriesDefinition(
-        "ragwatch_otlp_spans_dropped_total",
-        "Total number of spans that became part of no record, by reason: late, no_root or damaged.",
         Tally.SPANS_LEFT_OUT,
+        "Total number of spans that became part of no record, by reason: late, no_root or damaged.",
+        "ragwatch_otlp_spans_dropped_total",
     ),
     SeriesDefinition(
-        "ragwatch_otlp_span_times_wrong_total",
-        "Total number of spans whose times were in another unit (unit: corrected) or no times (unknown), by problem.",
         Tally.SPAN_TIMES,
+        "Total number of spans whose times were in another unit (unit: corrected) or no times (unknown), by problem.",
+        "ragwatch_otlp_span_times_wrong_total",
     ),
     SeriesDefinition(
-        "ragwatch_otlp_requests_total",
-        "Total number of requests in the traces of a source, by outcome; only assembled ones become samples.",
         Tally.TRACES,
+        "Total number of requests in the traces of a source, by outcome; only assembled ones become samples.",
+        "ragwatch_otlp_requests_total",
     ),
     SeriesDefinition(
-        "ragwatch_otlp_requests_without_texts_total",
-        "Total number of requests refused because their spans hold no texts (content capture), by instrumentation.",
         Tally.SILENT,
+        "Total number of requests refused because their spans hold no texts (content capture), by instrumentation.",
+        "ragwatch_otlp_requests_without_texts_total",
     ),
     SeriesDefinition(
-        "ragwatch_records_lost_total",
-        "Total number of records that a message broker removed before they were stored, by reason.",
         Tally.LOST,
+        "Total number of records that a message broker removed before they were stored, by reason.",
+        "ragwatch_records_lost_total",
     ),
     SeriesDefinition(
-        "ragwatch_source_resets_total",
-        "Total number of files truncated, replaced, deleted unread or skipped, or consumer groups lost, by reason.",
         Tally.RESETS,
+        "Total number of files truncated, replaced, deleted unread or skipped, or consumer groups lost, by reason.",
+        "ragwatch_source_resets_total",
     ),
     SeriesDefinition(
-        "ragwatch_source_lag_bytes",
-        "Number of unread bytes of a source, as of the last digest.",
-        GaugeSource.LAG_BYTES,
+        lag("size"), "Number of unread bytes of a source, as of the last digest.", "ragwatch_source_lag_bytes"
     ),
     SeriesDefinition(
-        "ragwatch_source_lag_records",
+        lag("records"),
         "Number of records of a source that are not stored yet, if it reads from a broker, as of the last digest.",
-        GaugeSource.LAG_RECORDS,
+        "ragwatch_source_lag_records",
     ),
     SeriesDefinition(
-        "ragwatch_source_lag_seconds",
+        lag("seconds"),
         "Age of the oldest unread record of a source in seconds, 0 if none is unread, as of the last digest.",
-        GaugeSource.LAG_SECONDS,
+        "ragwatch_source_lag_seconds",
     ),
     SeriesDefinition(
-        "ragwatch_source_unreadable_files",
+        FromSnapshot(
+            ("source",), lambda snapshot: [((name,), len(one.unreadable)) for name, one in snapshot.lags.items()]
+        ),
         "Number of files of a source that are unreadable, missing, or deleted while written to, as of the last digest.",
-        GaugeSource.UNREADABLE,
+        "ragwatch_source_unreadable_files",
     ),
     SeriesDefinition(
-        "ragwatch_source_closed_files",
+        lag("closed"),
         "Number of files of a source closed between reads because the limit on open files is reached; none is skipped.",
-        GaugeSource.CLOSED,
+        "ragwatch_source_closed_files",
     ),
     SeriesDefinition(
-        "ragwatch_sampling_probability",
+        by_name("route", "probabilities"),
         "Inclusion probability of an answer on the route, between 0 and 1, as of the last digest.",
-        GaugeSource.PROBABILITY,
+        "ragwatch_sampling_probability",
     ),
     SeriesDefinition(
-        "ragwatch_samples_drawn_total",
-        "Total number of answers sampled for judging (draws).",
         Tally.DRAWN,
+        "Total number of answers sampled for judging (draws).",
+        "ragwatch_samples_drawn_total",
         from_zero=True,
     ),
     SeriesDefinition(
-        "ragwatch_samples_assigned_total",
-        "Total number of draws assigned to a judge: judged, unjudged or pending.",
         Tally.ASSIGNED,
+        "Total number of draws assigned to a judge: judged, unjudged or pending.",
+        "ragwatch_samples_assigned_total",
         from_zero=True,
     ),
     SeriesDefinition(
-        "ragwatch_samples_judged_total",
-        "Total number of draws that were judged.",
-        Tally.JUDGED,
-        from_zero=True,
+        Tally.JUDGED, "Total number of draws that were judged.", "ragwatch_samples_judged_total", from_zero=True
     ),
     SeriesDefinition(
-        "ragwatch_samples_unjudged_total",
-        "Total number of draws that could not be judged, by reason.",
         Tally.UNJUDGED,
+        "Total number of draws that could not be judged, by reason.",
+        "ragwatch_samples_unjudged_total",
         from_zero=True,
         values=UnjudgedReason,
     ),
     SeriesDefinition(
-        "ragwatch_samples_pending",
+        FromSnapshot((), lambda snapshot: [((), sum(snapshot.pending.values()))] if snapshot.leads else []),
         "Number of draws waiting for a judge, summed over judges, as of the last digest.",
-        GaugeSource.PENDING,
+        "ragwatch_samples_pending",
     ),
     SeriesDefinition(
-        "ragwatch_coverage_ratio",
+        FromSnapshot(("route", "judge", "window"), lambda snapshot: snapshot.coverage.items()),
         "Judged share of the weighted draws in the window, between 0 and 1, as of the last digest.",
-        GaugeSource.COVERAGE,
+        "ragwatch_coverage_ratio",
     ),
     SeriesDefinition(
-        "ragwatch_scores_unknown_total",
-        "Total number of judged answers without a score for a quantity, by reason.",
         Tally.UNKNOWN,
+        "Total number of judged answers without a score for a quantity, by reason.",
+        "ragwatch_scores_unknown_total",
     ),
     SeriesDefinition(
-        "ragwatch_stage_samples_total",
-        "Total number of judged answers by stage at fault; stage none counts the good answers.",
         Tally.STAGE,
+        "Total number of judged answers by stage at fault; stage none counts the good answers.",
+        "ragwatch_stage_samples_total",
         from_zero=True,
         values=Stage,
         default_judge=True,
     ),
     SeriesDefinition(
-        "ragwatch_top_ranked_fault_samples_total",
-        "Total number of judged answers that did not use the top-ranked context, by fault.",
         Tally.FAULT,
+        "Total number of judged answers that did not use the top-ranked context, by fault.",
+        "ragwatch_top_ranked_fault_samples_total",
         from_zero=True,
         values=Fault,
         default_judge=True,
@@ -249,82 +241,84 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
     *_SIGNALS,
     *_RETRIEVAL,
     SeriesDefinition(
-        "ragwatch_secrets_redacted_total",
-        "Total number of secrets and PII values redacted before storing or judging, by type.",
         Tally.REDACTED,
+        "Total number of secrets and PII values redacted before storing or judging, by type.",
+        "ragwatch_secrets_redacted_total",
     ),
 )
 
 
 FEEDBACK: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
-        "ragwatch_user_score_ratio",
+        user_scores("value"),
         "Mean score by users of the answers that they chose to rate, between 0 and 1, as of the last digest.",
-        GaugeSource.USER_SCORE,
+        "ragwatch_user_score_ratio",
     ),
     SeriesDefinition(
-        "ragwatch_user_score_ratio_low",
+        user_scores("low"),
         "Lower limit of the confidence interval for the mean score by users, between 0 and 1, as of the last digest.",
-        GaugeSource.USER_SCORE_LOW,
+        "ragwatch_user_score_ratio_low",
     ),
     SeriesDefinition(
-        "ragwatch_user_score_ratio_high",
+        user_scores("high"),
         "Upper limit of the confidence interval for the mean score by users, between 0 and 1, as of the last digest.",
-        GaugeSource.USER_SCORE_HIGH,
+        "ragwatch_user_score_ratio_high",
     ),
     SeriesDefinition(
-        "ragwatch_user_score_ratio_bound_low",
+        user_scores("bound_low"),
         "Worst-case (Manski) lower bound: every answer without feedback counts as 0, as of the last digest.",
-        GaugeSource.USER_SCORE_BOUND_LOW,
+        "ragwatch_user_score_ratio_bound_low",
     ),
     SeriesDefinition(
-        "ragwatch_user_score_ratio_bound_high",
+        user_scores("bound_high"),
         "Worst-case (Manski) upper bound: every answer without feedback counts as 1, as of the last digest.",
-        GaugeSource.USER_SCORE_BOUND_HIGH,
+        "ragwatch_user_score_ratio_bound_high",
     ),
     SeriesDefinition(
-        "ragwatch_user_score_response_ratio",
+        user_scores("coverage"),
         "Share of the sampled answers that have feedback, which users choose, 0 to 1, as of the last digest.",
-        GaugeSource.USER_SCORE_RESPONSE,
+        "ragwatch_user_score_response_ratio",
     ),
     SeriesDefinition(
-        "ragwatch_user_score_samples",
+        user_scores("n"),
         "Number of sampled answers with feedback over the window, as of the last digest.",
-        GaugeSource.USER_SCORE_SAMPLES,
+        "ragwatch_user_score_samples",
     ),
     SeriesDefinition(
-        "ragwatch_user_score_effective_samples",
+        user_scores("n_eff"),
         "Effective sample size (Kish) of the mean score by users, as of the last digest.",
-        GaugeSource.USER_SCORE_EFFECTIVE,
+        "ragwatch_user_score_effective_samples",
     ),
     SeriesDefinition(
-        "ragwatch_user_score_last_sample_timestamp_seconds",
+        FromSnapshot(
+            ("route",), lambda snapshot: [((route,), at) for route, at in snapshot.user_scores.last_sample.items()]
+        ),
         "Unix timestamp of the newest sampled answer that has feedback, as of the last digest.",
-        GaugeSource.USER_SCORE_LAST,
+        "ragwatch_user_score_last_sample_timestamp_seconds",
     ),
     SeriesDefinition(
-        "ragwatch_user_score_correlation_ratio",
+        correlations("value"),
         "Correlation (Pearson) of scores by users and by a judge over rated answers of the longest window, -1 to 1.",
-        GaugeSource.USER_CORRELATION,
+        "ragwatch_user_score_correlation_ratio",
     ),
     SeriesDefinition(
-        "ragwatch_user_score_correlation_ratio_low",
+        correlations("low"),
         "Lower limit of the confidence interval for the correlation of scores by users and by a judge, -1 to 1.",
-        GaugeSource.USER_CORRELATION_LOW,
+        "ragwatch_user_score_correlation_ratio_low",
     ),
     SeriesDefinition(
-        "ragwatch_user_score_correlation_ratio_high",
+        correlations("high"),
         "Upper limit of the confidence interval for the correlation of scores by users and by a judge, -1 to 1.",
-        GaugeSource.USER_CORRELATION_HIGH,
+        "ragwatch_user_score_correlation_ratio_high",
     ),
     SeriesDefinition(
-        "ragwatch_user_score_correlation_samples",
+        correlations("n"),
         "Number of answers with both a score by a user and one by a judge, in the correlation of the two.",
-        GaugeSource.USER_CORRELATION_SAMPLES,
+        "ragwatch_user_score_correlation_samples",
     ),
     SeriesDefinition(
-        "ragwatch_feedback_total",
-        "Total number of ratings received from users, by outcome: joined to its sample, or why not.",
         Tally.FEEDBACK,
+        "Total number of ratings received from users, by outcome: joined to its sample, or why not.",
+        "ragwatch_feedback_total",
     ),
 )

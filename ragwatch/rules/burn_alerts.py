@@ -10,7 +10,7 @@ from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules import texts
 from ragwatch.rules.alert import PERCENT, Alert, Area, Severity
 from ragwatch.rules.plan import PERIOD, BurnRate, RulePlan
-from ragwatch.rules.promql import matching, span, unless_paged
+from ragwatch.rules.promql import pick, span, unless_paged
 from ragwatch.rules.recording import level
 
 _PLACE, _ARGUMENTS = "job='%s',route='%s'", "$labels.job $labels.route"
@@ -66,11 +66,11 @@ def _condition(plan: RulePlan, quantity: Quantity, route: str, objective: float,
     limit = burn.factor * (1 - objective)
 
     def error(figure: str, window: str) -> str:
-        value = matching(f"route:ragwatch_quality:{figure}", route, **chosen, window=window)
+        value = pick(f"route:ragwatch_quality:{figure}", route, **chosen, window=window)
         return value if quantity in LOW_IS_GOOD else f"1 - {value}"
 
     enough = (
-        matching("route:ragwatch_quality:effective_samples", route, **chosen, window=window) for window in (long, short)
+        pick("route:ragwatch_quality:effective_samples", route, **chosen, window=window) for window in (long, short)
     )
     beyond = (
         f"{level(plan, quantity, route, '_low')} > {1.0 - objective:g}"

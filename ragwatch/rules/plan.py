@@ -99,27 +99,7 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of the alerts on causes, each a key of `alerts` in the configuration. Times are in seconds.
-
-    Attributes:
-        samples: Minimum effective sample size of a quality alert.
-        hold: Time that most conditions must hold before the alert fires (`for`).
-        coverage: Minimum judged share of the draws.
-        stale: Time without a scored answer, on a route that a judge reads.
-        silent: Time without any record of users from a source, or without an answer on a route.
-        lag: Age of the oldest unread record, and of the exported figures.
-        rejects: Share of records rejected.
-        canaries: Age of the last run of a suite that runs at least twice as often; for others, the delay of a run.
-        failures: Share of a judge's calls that failed.
-        budget: Remaining share of a judge's budget.
-        unquoted: Claims called supported without a verbatim quote, per reading.
-        fooled: Share of known-bad answers that a judge accepts.
-        free: Free bytes on the disk of the state directory.
-        degraded: Share of the canaries of a suite that are degraded, above which the alert is critical.
-        canary_answers: Fall of the mean score of a suite's answers below their median of the longest window.
-        canary_answers_floor: Mean correctness or faithfulness of a suite's answers below which they are wrong, whatever
-            they were before; 0 for no floor.
-    """
+    """Thresholds of the alerts on causes: the keys of `alerts` in the configuration, described there. In seconds."""
 
     samples: int = 30
     hold: float = 300.0

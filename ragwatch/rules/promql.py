@@ -38,15 +38,15 @@ def of_window(name: str, window: str | None) -> str:
     return f"{name}{window}" if window is not None and ":" in name else name
 
 
-def pick(name: str, **labels: str) -> str:
-    """Builds a series selector; the name of a recorded series carries its window.
+def pick(name: str, *matchers: str, **labels: str) -> str:
+    """Builds a series selector; the name of a recorded series carries its window. Empty matchers are left out.
 
     >>> pick("up", job="ragwatch")
     'up{job="ragwatch"}'
-    >>> pick("route:ragwatch_quality:mean", window="1h")
-    'route:ragwatch_quality:mean1h{window="1h"}'
+    >>> pick("route:ragwatch_quality:mean", 'route!="x"', "", window="1h")
+    'route:ragwatch_quality:mean1h{window="1h",route!="x"}'
     """
-    inner = ",".join(f'{label}="{value}"' for label, value in labels.items())
+    inner = ",".join([*(f'{label}="{value}"' for label, value in labels.items()), *filter(None, matchers)])
     name = of_window(name, labels.get("window"))
     return f"{name}{{{inner}}}" if inner else name
 
@@ -62,17 +62,6 @@ def gain(counter: str, window: str) -> str:
         f"(max_over_time({counter}[{window}]) - min_over_time({counter}[{window}])) "
         f"unless resets({counter}[{window}]) > 0 or increase({counter}[{window}])"
     )
-
-
-def matching(name: str, *matchers: str, **labels: str) -> str:
-    """Builds a series selector with further matchers; empty ones are left out.
-
-    >>> matching("up", 'route!="x"', "", job="ragwatch")
-    'up{job="ragwatch",route!="x"}'
-    """
-    inner = ",".join([*(f'{label}="{value}"' for label, value in labels.items()), *filter(None, matchers)])
-    name = of_window(name, labels.get("window"))
-    return f"{name}{{{inner}}}" if inner else name
 
 
 def unless_paged(expr: str, window: str, *other_pages: str) -> str:

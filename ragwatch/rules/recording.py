@@ -14,7 +14,7 @@ from statistics import NormalDist
 
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules.plan import RulePlan
-from ragwatch.rules.promql import gain, matching, of_window, pick, span
+from ragwatch.rules.promql import gain, of_window, pick, span
 from ragwatch.rules.yaml_writer import JsonValue
 
 
@@ -171,7 +171,7 @@ def _mean_error(quantity: Quantity, judge: str, seconds: float, route: str) -> s
     chosen = {"quantity": str(quantity), "judge": judge, "window": span(seconds)}
     steps = f"[30d:{span(seconds)}]"
     scores, weights = (
-        f"sum_over_time({matching(f'route:ragwatch_quality_{addend}:increase', route, **chosen)}{steps})"
+        f"sum_over_time({pick(f'route:ragwatch_quality_{addend}:increase', route, **chosen)}{steps})"
         for addend in ("weighted_score", "weight")
     )
     mean = f"{scores} / ({weights} > 0)"
@@ -193,7 +193,7 @@ def level(plan: RulePlan, quantity: Quantity, route: str, end: str) -> str:
         end: Empty for the value, else `_low` or `_high`.
     """
     chosen = {"judge": plan.judge, "window": plan.level_window, "corrected": "yes"}
-    gauge = matching(f"ragwatch_{quantity}_ratio{end}", route, **chosen)
+    gauge = pick(f"ragwatch_{quantity}_ratio{end}", route, **chosen)
     over = {"": "avg", "_low": "min", "_high": "max"}[end]
     return f"{over} by ({LABELS}) (last_over_time({gauge}[{LOOKBACK}]))"
 
@@ -210,7 +210,7 @@ def comparisons(plan: RulePlan) -> Iterator[RecordingRule]:
     for quantity, route, threshold in plan.limits_by_route:
         about = {"quantity": str(quantity)}
         chosen = {**about, "judge": plan.judge, "window": span(plan.window)}
-        mean, enough = (matching(name, route, **chosen) for name in (_MEAN, _SAMPLES))
+        mean, enough = (pick(name, route, **chosen) for name in (_MEAN, _SAMPLES))
         value, low, high = (level(plan, quantity, route, end) for end in ("", "_low", "_high"))
         beyond = f"{low} - {threshold:g}" if quantity in LOW_IS_GOOD else f"{threshold:g} - {high}"
         yield RecordingRule("route:ragwatch_quality:threshold", f"0 * {mean} + {threshold:g}", about)

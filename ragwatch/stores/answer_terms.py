@@ -13,7 +13,7 @@ from ragwatch.core.causes.traits import MAX_ID_CHARS, METADATA, Traits, traits_o
 from ragwatch.core.sample import Sample
 from ragwatch.core.search_words import words_of
 from ragwatch.core.verdict import Judged, Verdict
-from ragwatch.errors import StoreError, UnsearchableError
+from ragwatch.errors import StoreError
 from ragwatch.model.stages import Stage
 from ragwatch.ports import Query
 from ragwatch.stores.encryption import TextCipher
@@ -61,16 +61,6 @@ def rules_of(texts: Texts, cipher: TextCipher | None, *, text_search: bool) -> R
 def fails(verdict: Verdict) -> bool:
     """Whether a judge names a stage at fault, so that texts are kept under `store.texts: failing`."""
     return isinstance(verdict, Judged) and verdict.stage not in (None, Stage.NONE)
-
-
-def check_searchable(query: Query, rules: Rules) -> None:
-    """Refuse a search for words that are not indexed.
-
-    Raises:
-        UnsearchableError: They are not.
-    """
-    if query.words and rules.words_off is not None:
-        raise UnsearchableError(f"text: cannot be searched for: {rules.words_off}; leave it out")
 
 
 def stored_words(body: bytes | None) -> tuple[list[str], list[str]] | None:

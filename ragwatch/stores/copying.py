@@ -6,8 +6,7 @@ Encrypted texts stay encrypted with their keys. Claims are not copied: their hol
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 import orjson
 
@@ -21,71 +20,35 @@ from ragwatch.stores.store_base import COPYING
 MAX_ROWS_PER_STEP = 500
 
 
-class Table(NamedTuple):
-    """A table that is copied: the columns of its key, by which it is ordered, and the others."""
-
-    key: tuple[str, ...]
-    others: tuple[str, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """All columns."""
-        return (*(name for name in self.key if name != "ROW_ID"), *self.others)
-
-
-TABLES = {
-    "tallies": Table(("name", "labels"), ("label_names", "value")),
-    "samples": Table(("key",), ("source", "route", "at", "body")),
-    "traits": Table(("key",), ("body",)),
-    "work": Table(("seq",), ("key", "judge", "probability", "since", "batch", "reservation")),
-    "verdicts": Table(
-        ("seq",),
-        (
-            *("key", "judge", "version", "at", "route", "probability", "outcome", "reason", "stage", "fault"),
-            *("failing", "scores", "trace_id", "line"),
-        ),
-    ),
-    "replies": Table(("seq",), ("key", "body")),
-    "events": Table(("ROW_ID",), ("at", "kind", "detail")),
-    "spending": Table(("id",), ("judge", "at", "usd", "tokens", "settled")),
-    "batches": Table(("id",), ("judge", "provider_id", "prepared", "seed")),
-    "runs": Table(("id",), ("kind", "name", "at", "failing", "body")),
-    "labels": Table(("key", "annotator"), ("at", "body")),
-    "parts": Table(("ROW_ID",), ("source", "part_group", "name", "at", "body")),
-    "received": Table(("source", "digest"), ("at",)),
-    "feedback": Table(("seq",), ("key", "at", "score", "answered")),
-    "early_feedback": Table(("key",), ("name", "source", "at", "score", "received")),
-    "trends": Table(
-        ("span", "kind", "place", "start", "name", "judge", "version"),
-        ("n", "w", "wx", "w2", "w2x", "w2x2", "w3", "w4"),
-    ),
-    "peaks": Table(("span", "kind", "place", "start", "name"), ("value", "threshold")),
-    "known_versions": Table(("field", "digest"), ("at",)),
-    "cursors": Table(("source", "stream"), ("cursor",)),
+TABLES: dict[str, tuple[str, ...]] = {
+    "tallies": ("name", "labels"),
+    **dict.fromkeys(("samples", "traits", "early_feedback"), ("key",)),
+    **dict.fromkeys(("work", "verdicts", "replies", "feedback"), ("seq",)),
+    **dict.fromkeys(("spending", "batches", "runs"), ("id",)),
+    **dict.fromkeys(("events", "parts"), ("ROW_ID",)),
+    "labels": ("key", "annotator"),
+    "received": ("source", "digest"),
+    "trends": ("span", "kind", "place", "start", "name", "judge", "version"),
+    "peaks": ("span", "kind", "place", "start", "name"),
+    "known_versions": ("field", "digest"),
+    "cursors": ("source", "stream"),
 }
-_SUMMED = (
-    "SELECT name, labels, MAX(label_names), TALLIED FROM tallies WHERE {} GROUP BY name, labels ORDER BY name, labels"
-    " LIMIT :limit"
-)
+"""Tables in the order in which they are copied, with the columns of their order; all columns of both engines are."""
 _OF_ENGINE = ("retention", "sampling key", "search index", COPYING)  # saved states that are not copied
 
 
 def copy_state(source: Engine, target: Engine) -> dict[str, int]:
-    """Copy everything. A copy that was cut short goes on where it ended.
+    """Copy everything. A copy that was cut short goes on where it ended. Returns the number of rows by table.
 
-    Args:
-        source: Opened without keys, so that texts are copied as they are.
-        target: An empty database, or one into which a copy was begun; opened in the same way.
-
-    Returns:
-        The number of rows by table.
+    Both are opened without keys, so that texts are copied as they are.
 
     Raises:
-        StoreError: One of them cannot be read or written, or the target is not empty.
+        StoreError: One cannot be read or written, or the target is neither empty nor one into which a copy was begun.
     """
     _begin(target)
-    for name, table in TABLES.items():
-        while _copied(name, table, source, target):
+    for name in TABLES:
+        theirs, ours = ([str(row[0]) for row in one.rows("COLUMNS", {"name": name})] for one in (source, target))
+        while _copied(name, [column for column in theirs if column in ours], source, target):
             pass
     counts = {name: int(target.rows(f"SELECT COUNT(*) FROM {name}")[0][0]) for name in TABLES}  # noqa: S608 - constants
     with target.transaction() as writer:
@@ -112,11 +75,11 @@ def _begin(target: Engine) -> None:
         writer.execute(REMEMBER, {"name": COPYING, "body": pack({})})
 
 
-def _copied(name: str, table: Table, source: Reader, target: Engine) -> int:
+def _copied(name: str, columns: Sequence[str], source: Reader, target: Engine) -> int:
     """Copy the next rows of a table. Returns their number."""
-    rows = _rows_after(name, table, source, target)
+    rows = _rows_after(name, columns, source, target)
     with target.transaction(ADMITTING) as writer:
-        named = [_converted(name, dict(zip(table.columns, row, strict=True)), writer) for row in rows]
+        named = [_converted(name, dict(zip(columns, row, strict=True)), writer) for row in rows]
         if name == "samples":
             writer.insert_samples(named)
         else:
@@ -124,23 +87,24 @@ def _copied(name: str, table: Table, source: Reader, target: Engine) -> int:
     return len(rows)
 
 
-def _rows_after(name: str, table: Table, source: Reader, target: Reader) -> Rows:
-    columns, order = ", ".join(table.columns), ", ".join(table.key)
-    columns = columns.replace("scores", "CAST(scores AS text)")
-    if table.key == ("ROW_ID",):
+def _rows_after(name: str, columns: Sequence[str], source: Reader, target: Reader) -> Rows:
+    key = TABLES[name]
+    selected, order = ", ".join(columns).replace("scores", "CAST(scores AS text)"), ", ".join(key)
+    if key == ("ROW_ID",):
         ((count,),) = target.rows(f"SELECT COUNT(*) FROM {name}")  # noqa: S608 - constants
-        sql = f"SELECT {columns} FROM {name} ORDER BY ROW_ID LIMIT :limit OFFSET :count"  # noqa: S608 - constants
+        sql = f"SELECT {selected} FROM {name} ORDER BY ROW_ID LIMIT :limit OFFSET :count"  # noqa: S608 - constants
         return source.rows(sql, {"limit": MAX_ROWS_PER_STEP, "count": count})
-    newest = ", ".join(f"{column} DESC" for column in table.key)
+    newest = ", ".join(f"{column} DESC" for column in key)
     last = target.rows(f"SELECT {order} FROM {name} ORDER BY {newest} LIMIT 1")  # noqa: S608 - constants
     values: dict[str, object] = {"limit": MAX_ROWS_PER_STEP}
     after = "TRUE"
     if last:
-        values |= {f"last_{column}": value for column, value in zip(table.key, last[0], strict=True)}
-        after = f"({order}) > ({', '.join(f':last_{column}' for column in table.key)})"
-    if name == "tallies":
-        return source.rows(_SUMMED.format(after), values)
-    sql = f"SELECT {columns} FROM {name} WHERE {after} ORDER BY {order} LIMIT :limit"  # noqa: S608 - constants
+        values |= {f"last_{column}": value for column, value in zip(key, last[0], strict=True)}
+        after = f"({order}) > ({', '.join(f':last_{column}' for column in key)})"
+    if name == "tallies":  # summed over the workers
+        selected = selected.replace("label_names", "MAX(label_names)").replace("value", "TALLIED")
+        after += f" GROUP BY {order}"
+    sql = f"SELECT {selected} FROM {name} WHERE {after} ORDER BY {order} LIMIT :limit"  # noqa: S608 - constants
     return source.rows(sql, values)
 
 
@@ -173,16 +137,13 @@ def _scores(stored: object) -> str | None:
 def _copy_states(source: Reader, writer: Writer) -> int:
     """Copy saved states. The ids of keys are a text in SQLite, which SQL reads, and bytes in PostgreSQL."""
     count = 0
-    for name, body in _states(source):
-        plain = name == KEY_STATE and not writer.slot
-        writer.execute(REMEMBER, {"name": name, "body": body.decode("ascii", "replace") if plain else body})
-        count += 1
-    return count
-
-
-def _states(source: Reader) -> Iterator[tuple[str, bytes]]:
     for name, body in source.rows("SELECT name, body FROM states ORDER BY name"):
         if name == KEY_STATE:
-            yield name, body if isinstance(body, bytes) else str(body).encode("ascii", "replace")
+            text = body.decode("ascii", "replace") if isinstance(body, bytes) else str(body)
+            writer.execute(REMEMBER, {"name": name, "body": text.encode("ascii", "replace") if writer.slot else text})
         elif isinstance(body, bytes) and name not in _OF_ENGINE:
-            yield name, body
+            writer.execute(REMEMBER, {"name": name, "body": body})
+        else:
+            continue
+        count += 1
+    return count

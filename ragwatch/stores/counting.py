@@ -11,6 +11,8 @@ from ragwatch.stores.rows import SCORE_COLUMNS, score_row, single_number, tallie
 
 _TALLIES = "SELECT name, labels, MAX(label_names), TALLIED FROM tallies GROUP BY name, labels"
 _PENDING = "SELECT judge, COUNT(*) FROM work GROUP BY judge"
+_BOTH = f"{_TALLIES} UNION ALL SELECT NULL, judge, NULL, COUNT(*) FROM work GROUP BY judge"  # noqa: S608 - constants
+"""Of one instant, because it is one statement."""
 _OVERDUE = (
     "SELECT s.route, w.judge, TRUNC(s.at / 60), SUM(1 / w.probability) FROM work w JOIN samples s ON s.key = w.key"
     " WHERE w.since < :before GROUP BY 1, 2, 3"
@@ -34,8 +36,9 @@ class Counting(Component):
 
     def tallies_and_pending(self) -> tuple[Tallies, dict[str, int]]:
         """See `Store.tallies_and_pending`."""
-        tallies, pending = self.engine.at_once(_TALLIES, _PENDING)
-        return tallies_of(tallies), dict(pending)
+        rows = self.engine.rows(_BOTH)
+        tallies = tallies_of([row for row in rows if row[0] is not None])
+        return tallies, {judge: int(count) for name, judge, _, count in rows if name is None}
 
     def overdue(self, before: float) -> dict[tuple[str, str, int], float]:
         """See `Store.overdue`."""

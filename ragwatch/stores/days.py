@@ -29,13 +29,7 @@ _KEY_OF = "SELECT key, judge FROM verdicts WHERE seq = :seq"
 
 @dataclass(frozen=True, slots=True)
 class DayVerdict:
-    """A stored verdict.
-
-    Attributes:
-        seq: Sequence number in the order of settlement.
-        stored: The verdict, with its sample if that is kept.
-        source: Name of the source of the sample; None once retention has deleted it.
-    """
+    """A stored verdict with its number in the order of settlement, and its source; None once the sample is deleted."""
 
     seq: int
     stored: StoredVerdict
@@ -44,9 +38,6 @@ class DayVerdict:
 
 class DayReader:
     """Reads verdicts beside a running ragwatch: every statement is short, and none waits for a writer.
-
-    Args:
-        connection: Runs the statements.
 
     Attributes:
         unreadable: Number of rows that were skipped, because not even their columns can be read.

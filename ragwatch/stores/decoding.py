@@ -1,17 +1,25 @@
-"""Decodes stored verdicts, runs and labels. The columns of a verdict come in the order of `VERDICT_COLUMNS`."""
+"""Decodes stored verdicts, traits, runs and labels. The columns of a verdict come in the order of `VERDICT_COLUMNS`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import orjson
 
+from ragwatch.core.causes.traits import Traits
 from ragwatch.core.labels.label import Label, from_record
-from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
+from ragwatch.core.verdict_line import parse_verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
-from ragwatch.ports import PackedVerdict, StoredRun, StoredVerdict
-from ragwatch.stores.rows import criteria_in, known_scores, number, raises_store_error, text, unpack
+from ragwatch.ports import PackedVerdict, ScoreRow, StoredRun, StoredVerdict
+from ragwatch.stores.rows import (
+    ScoreCells,
+    criteria_in,
+    known_scores,
+    number,
+    raises_store_error,
+    score_row,
+    text,
+    unpack,
+)
 from ragwatch.stores.texts import PackedText, damaged_text, excerpt
 
 VERDICT_COLUMNS = (
@@ -40,9 +48,9 @@ def verdict_of(row: tuple[*tuple[object, ...], bytes, bytes | None]) -> StoredVe
     extra_fields = _extra_fields(columns)
     try:
         line = {**unpack(packed_line), **extra_fields}
-        verdict = _parsed(line)
-    except StoreError as error:
-        damage.append(str(error))
+        verdict = parse_verdict_line(line)
+    except (StoreError, ValueError) as error:
+        damage.append(str(error if isinstance(error, StoreError) else damaged_text(error)))
         line = line_from_columns(columns)
         verdict = parse_verdict_line(line)
     sample = None
@@ -84,13 +92,6 @@ def packed_verdict_of(row: tuple[int, *tuple[object, ...], bytes, bytes | None])
     )
 
 
-def _parsed(line: Mapping[str, object]) -> VerdictRecord:
-    try:
-        return parse_verdict_line(line)
-    except ValueError as error:
-        raise damaged_text(error) from error
-
-
 def _extra_fields(columns: list[object]) -> dict[str, object]:
     """Return the fields beyond the verdict line of the contract."""
     _, key, judge, _, at, route, probability, *_, trace_id = columns
@@ -108,12 +109,15 @@ def _extra_fields(columns: list[object]) -> dict[str, object]:
 def line_from_columns(columns: list[object]) -> dict[str, object]:
     """Rebuild a verdict line from its columns, without texts, for a line that is damaged or too large to show."""
     _, key, _, version, _, _, _, outcome, reason, stage, fault, scores, _ = columns
+    stored = _stored(scores)
+    names = criteria_in(stored)
+    criteria = {"criteria": [{"name": name, "answer": None, "quote": None} for name in names]} if names else {}
     unknown = dict.fromkeys(("seconds", "input_tokens", "output_tokens", "cost_usd"))
     return {
         "id": key,
         "outcome": outcome,
         "reason": reason,
-        "scores": _scores(scores),
+        "scores": dict.fromkeys(map(str, Quantity)) | dict(known_scores(stored)),
         "stage": stage,
         "fault": fault,
         "claims": [],
@@ -121,19 +125,10 @@ def line_from_columns(columns: list[object]) -> dict[str, object]:
         "missing": [],
         "address": None,
         "reference": None,
-        **_criteria(scores),
+        **criteria,
         "judge": {"kind": "", "version": version, **unknown},
         **_extra_fields(columns),
     }
-
-
-def _scores(packed: object) -> dict[str, float | None]:
-    return dict.fromkeys(map(str, Quantity)) | dict(known_scores(_stored(packed)))
-
-
-def _criteria(packed: object) -> dict[str, object]:
-    names = criteria_in(_stored(packed))
-    return {"criteria": [{"name": name, "answer": None, "quote": None} for name in names]} if names else {}
 
 
 def _stored(packed: object) -> dict[str, object]:
@@ -160,3 +155,15 @@ def label_of(row: tuple[bytes, *tuple[object, ...]]) -> Label:
         return from_record({**record, "scores": dict(known)})
     except (LookupError, ValueError, TypeError, AttributeError) as error:
         raise damaged_text(error) from error
+
+
+@raises_store_error
+def answer_of(row: tuple[*ScoreCells, bytes | None]) -> tuple[ScoreRow, Traits | None]:
+    """Decode a row of `queries.answers_statement`; damaged traits are None, as if there were none."""
+    body, traits = row[-1], None
+    if body is not None:
+        try:
+            traits = unpack(body)
+        except StoreError:
+            traits = None
+    return score_row(row[:-1]), traits

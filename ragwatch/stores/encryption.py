@@ -14,10 +14,10 @@ import hmac
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
@@ -106,14 +106,7 @@ def _key(word: str) -> bytes | None:
 
 
 class TextCipher:
-    """Encrypts texts with the first of its keys, and decrypts those of all.
-
-    Args:
-        keys: 32 bytes each, the newest first.
-
-    Raises:
-        ConfigError: The extra is not installed.
-    """
+    """Encrypts texts with the first of its keys of 32 bytes, and decrypts those of all."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         try:
@@ -134,11 +127,10 @@ class TextCipher:
         """Ids of all keys."""
         return frozenset(self._keys)
 
-    def seal(self, body: Cell) -> Cell:
-        """Encrypt a compressed text; a value that is none is returned unchanged."""
-        return self._sealed(body) if body and isinstance(body, bytes) else body
-
-    def _sealed(self, body: bytes) -> bytes:
+    def seal(self, body: bytes) -> bytes:
+        """Encrypt a compressed text; an empty one is returned unchanged."""
+        if not body:
+            return body
         salt = os.urandom(SALT_BYTES)
         aead = self._of_text(self.current, salt)
         pieces = [body[start : start + SEGMENT_BYTES] for start in range(0, len(body), SEGMENT_BYTES)]
@@ -178,6 +170,11 @@ class TextCipher:
 
     def _of_text(self, identity: bytes, salt: bytes) -> AESGCM:
         return self._aead(hmac.digest(self._keys[identity], b"ragwatch text" + salt, "sha256"))
+
+
+def opened(rows: Iterable[tuple[Any, ...]], cipher: TextCipher | None) -> list[tuple[Any, ...]]:
+    """Return rows with their texts decrypted; without keys, as they are."""
+    return list(rows) if cipher is None else [tuple(map(cipher.open, row)) for row in rows]
 
 
 def key_id(key: bytes) -> bytes:
@@ -231,12 +228,7 @@ def check_keys(rows: Rows, cipher: TextCipher | None) -> list[str]:
 
 
 def new_key_ids(rows: Rows, cipher: TextCipher | None) -> str | None:
-    """Check the keys. Returns the ids of those in use, to store under `KEY_STATE`; None if these are stored already.
-
-    Raises:
-        ConfigError: A key is missing or wrong.
-        StoreError: The list of keys is damaged.
-    """
+    """Check the keys, as `check_keys`. Returns the ids in use, to store under `KEY_STATE`; None if they are stored."""
     used = check_keys(rows, cipher)
     if cipher is not None and cipher.current.hex() not in used:
         used.append(cipher.current.hex())

@@ -20,15 +20,18 @@ engine replaces these when a statement is first used:
 - `SCORE(v.)`: the score of the quantity `:quantity` in a verdict, NULL without one
 - `SAMPLE_KEYS`: the table with the keys of all samples
 - `REPLIED(:keys)`: the condition that a reply is about one of these answers
+- `COLUMNS`: the names of the columns of the table `:name`
 - `PART`: the condition that a verdict is not in the partition of a day
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
+from types import MappingProxyType
 from typing import Any, Protocol
 
+from ragwatch.stores.encryption import TextCipher, opened
 from ragwatch.stores.limits import MAX_DAMAGED_ROWS
 
 Row = tuple[Any, ...]  # what is in the columns depends on the statement
@@ -60,24 +63,20 @@ class Result(Protocol):
     @property
     def rowcount(self) -> int:
         """Number of rows that were written."""
-        ...
+
+    def fetchall(self) -> Rows:
+        """Return the rows that it returns."""
 
 
 class Reader(Protocol):
     """Runs statements that read, and decrypts the texts in their rows."""
 
     def rows(self, sql: str, parameters: Parameters = (), *, planned_once: bool = True) -> Rows:
-        """Return all rows of a statement.
-
-        Args:
-            sql: The statement.
-            parameters: Its parameters.
-            planned_once: Whether a plan may serve all parameters. For a search, some are rare and others are not.
+        """Return all rows of a statement; without `planned_once` it is planned for these parameters, which may be rare.
 
         Raises:
             StoreError: The database cannot be read.
         """
-        ...
 
     def walk(self, sql: str, parameters: Parameters = ()) -> Generator[Row, None, None]:
         """Yield the rows of a statement, a limited number of them in memory at a time.
@@ -85,36 +84,36 @@ class Reader(Protocol):
         Raises:
             StoreError: The database cannot be read.
         """
-        ...
 
 
 class Writer(Protocol):
-    """Runs statements within a transaction."""
+    """Runs statements within a transaction. What it does by itself is right where there is one worker.
 
-    @property
-    def slot(self) -> Mapping[str, int]:
-        """Column of counters in which this worker counts; none where there is one worker."""
-        ...
+    Attributes:
+        slot: Column of counters in which this worker counts; none where there is one worker.
+        cipher: Encrypts texts; None stores them as they are.
+    """
 
-    def part(self, at: float) -> Mapping[str, int]:
+    slot: Mapping[str, int] = MappingProxyType({})
+    cipher: TextCipher | None
+
+    def part(self, at: float) -> Mapping[str, int]:  # noqa: ARG002 - of partitions
         """Column of samples and verdicts with the partition of an answer, by its time; none without partitions."""
-        ...
+        return {}
 
     def seal(self, body: bytes) -> bytes:
         """Encrypt a compressed text, if there is a key."""
-        ...
+        return body if self.cipher is None else self.cipher.seal(body)
 
     def rows(self, sql: str, parameters: Parameters = ()) -> Rows:
         """Return all rows of a statement, texts decrypted."""
-        ...
+        return opened(self.execute(sql, parameters).fetchall(), self.cipher)
 
     def execute(self, sql: str, parameters: Parameters = ()) -> Result:
         """Run a statement."""
-        ...
 
     def executemany(self, sql: str, parameters: Sequence[Parameters]) -> object:
         """Run a statement once for each of several rows of parameters."""
-        ...
 
     def insert(self, table: str, rows: Sequence[Mapping[str, object]], conflict: str = "") -> int:
         """Insert rows in this order. Returns how many were written.
@@ -124,31 +123,26 @@ class Writer(Protocol):
             rows: Values by column, all rows with the same columns.
             conflict: The clause ON CONFLICT.
         """
-        ...
 
     def queued(self) -> AbstractContextManager[object]:
         """Within the block, statements are sent without waiting for their results, whose row counts are unknown."""
-        ...
+        return nullcontext()
 
     def insert_samples(self, rows: Sequence[Mapping[str, object]]) -> set[str]:
         """Insert samples, one of each key, unless they are stored. Returns the keys of those that are new."""
-        ...
 
     def may_prune(self) -> bool:
         """Whether this worker may delete what exceeds the limits in this transaction: one at a time may."""
-        ...
+        return True
 
     def continue_numbers(self, last: int) -> None:
         """Number new rows after those that were inserted with numbers, and verdicts after `last`."""
-        ...
 
     def set_pruned(self, until: float, seq: int) -> None:
         """Record up to when, and to which sequence number, retention has deleted verdicts."""
-        ...
 
     def lock(self, number: int, name: str = "") -> None:
         """Wait for the lock of a number and a name, which is held until the end of the transaction."""
-        ...
 
 
 class Engine(Reader, Protocol):
@@ -157,20 +151,10 @@ class Engine(Reader, Protocol):
     @property
     def pages(self) -> Reader:
         """Reads beside `rows` for web pages, so that a long search does not block the loops."""
-        ...
 
     @property
     def damage(self) -> DamagedRows:
         """The damaged rows that were met."""
-        ...
-
-    def at_once(self, *statements: str) -> list[Rows]:
-        """Return the rows of several statements, all of one instant.
-
-        Raises:
-            StoreError: The database cannot be read.
-        """
-        ...
 
     def transaction(self, reserve: float = 0.0) -> AbstractContextManager[Writer]:
         """Run one transaction.
@@ -181,15 +165,10 @@ class Engine(Reader, Protocol):
         Raises:
             StoreError: Nothing was written.
         """
-        ...
 
 
 class Component:
-    """A part of a store: what belongs together, over one engine.
-
-    Attributes:
-        engine: The database.
-    """
+    """A part of a store: what belongs together, over one engine."""
 
     engine: Engine
 

@@ -32,32 +32,16 @@ class OtherRow:
     value: bytes | str
 
 
-def samples_of(rows: Iterable[tuple[str, bytes]], erasure: Erasure) -> Selection:
-    """Find the answers that an erasure selects among samples, given as (key, body)."""
-    keys: dict[str, None] = {}
-    texts: set[str] = set()
-    for key, record in _records(rows):
-        if key in erasure.ids or str(record.get("id")) in erasure.ids or _has_metadata(record, erasure.metadata):
-            keys[key] = None
-            texts |= texts_of(record)
-    return Selection(tuple(keys), frozenset(texts))
-
-
-def with_lines(selection: Selection, rows: Iterable[tuple[str, bytes]], erasure: Erasure) -> Selection:
-    """Add the answers that are selected by the id in a verdict line, given as (key, line): some have no stored text."""
-    keys = dict.fromkeys(selection.keys)
-    for key, record in _records(rows):
-        if key in erasure.ids or str(record.get("id")) in erasure.ids:
-            keys[key] = None
-    return Selection(tuple(keys), selection.texts)
-
-
-def _records(rows: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, Mapping[str, object]]]:
-    for key, body in rows:
+def selected(rows: Iterable[tuple[str, bytes]], erasure: Erasure) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield key and texts of the answers that an erasure selects among samples or verdict lines: (key, body)."""
+    for row_key, body in rows:
+        key = str(row_key)
         try:
-            yield str(key), unpack(body)
+            record = unpack(body)
         except StoreError:  # not kept, or damaged: it is erased if its key is given
-            yield str(key), {}
+            record = {}
+        if key in erasure.ids or str(record.get("id")) in erasure.ids or _has_metadata(record, erasure.metadata):
+            yield key, texts_of(record)
 
 
 def rows_of_table(table: str, rows: Iterable[tuple[int | str, bytes | str]], texts: frozenset[str]) -> list[OtherRow]:

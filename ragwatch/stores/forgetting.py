@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 
+from ragwatch.core.causes import traits
 from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
 from ragwatch.ports import Erased, Erasure
@@ -22,16 +23,14 @@ from ragwatch.stores.erasing import (
     OtherRow,
     Selection,
     rows_of_table,
-    samples_of,
+    selected,
     unjudged_of,
-    with_lines,
     without_notes,
 )
 from ragwatch.stores.indexing import FAILS, SearchIndex
 from ragwatch.stores.kept_texts import Texts, without_texts
 from ragwatch.stores.rows import pack, unpack
 from ragwatch.stores.settling import settle
-from ragwatch.stores.traits import reduced
 
 MAX_SAMPLES_PER_STEP = 500
 _PENDING_TEXT = "EXISTS (SELECT 1 FROM work w WHERE w.key = s.key)"
@@ -140,17 +139,16 @@ class Forgetting(Component):
 
 
 def select(reader: Reader, erasure: Erasure) -> Selection:
-    """Find the answers that an erasure selects, one row at a time. Reads every stored sample.
-
-    Raises:
-        StoreError: The database cannot be read.
-    """
+    """Find the answers that an erasure selects, one row at a time. Reads every stored sample."""
+    keys, texts = set[str](), set[str]()
     with closing(reader.walk("SELECT key, body FROM samples")) as samples:
-        selection = samples_of(samples, erasure)
-    if erasure.ids:
+        for key, own in selected(samples, erasure):
+            keys.add(key)
+            texts |= own
+    if erasure.ids:  # some have no stored text
         with closing(reader.walk("SELECT key, line FROM verdicts")) as lines:
-            selection = with_lines(selection, lines, erasure)
-    return Selection(tuple(sorted(selection.keys)), selection.texts)
+            keys.update(key for key, _ in selected(lines, erasure))
+    return Selection(tuple(sorted(keys)), frozenset(texts))
 
 
 def _counted(reader: Reader | Writer, selection: Selection) -> Erased:
@@ -177,14 +175,9 @@ def _clear(writer: Writer, rows: Iterable[OtherRow]) -> None:
 
 
 def erase_texts(writer: Writer, keys: Sequence[str], rules: Rules, index: SearchIndex, *, ids: bool = True) -> None:
-    """Delete the texts of answers and of their verdicts; scores, offsets and counts remain.
+    """Delete the texts of answers and of their verdicts, within a transaction; scores, offsets and counts remain.
 
-    Args:
-        writer: Within a transaction.
-        keys: The answers.
-        rules: What is indexed for searches.
-        index: The index of searches.
-        ids: Whether ids of the answers, their contexts and their traces remain.
+    Without `ids`, those of the answers, their contexts and their traces are deleted too.
     """
     if not keys:
         return
@@ -217,7 +210,17 @@ def _reduce_traits(writer: Writer, keys: Sequence[str], rules: Rules, index: Sea
     """Delete the texts in the traits of answers and in the index of searches."""
     sql = "SELECT key, body FROM traits WHERE key = LIST(:keys) ORDER BY key"
     before: dict[str, bytes] = dict(writer.rows(sql, {"keys": list(keys)}))
-    kept = {key: smaller for key, body in before.items() if (smaller := reduced(body)) is not None}
+    kept = {key: smaller for key, body in before.items() if (smaller := _reduced(body)) is not None}
     rows = [{"body": writer.seal(body), "key": key} for key, body in kept.items()]
     writer.executemany("UPDATE traits SET body = :body WHERE key = :key", rows)
     index.set_terms(writer, {key: stored_terms(body, None, rules) for key, body in (before | kept).items()})
+
+
+def _reduced(body: bytes) -> bytes | None:
+    """Stored traits without texts; None if they contain none. Damaged traits become empty."""
+    try:
+        stored = unpack(body)
+        kept = traits.without_texts(stored)
+    except (StoreError, LookupError, TypeError, AttributeError):
+        return b""
+    return None if kept == stored else pack(kept)

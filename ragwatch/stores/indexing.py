@@ -11,12 +11,12 @@ from typing import NamedTuple, Protocol
 
 from ragwatch.core.verdict import Verdict
 from ragwatch.stores.answer_terms import Rules, fails, sample_words, stored_terms, stored_words, terms_of_sample
-from ragwatch.stores.engine import Reader, Writer
+from ragwatch.stores.engine import Writer
 
 MAX_ROWS_PER_STEP = 200
 NEWEST = (float("inf"), 0)
 FAILS = "v.outcome = 'judged' AND v.stage NOT IN ('none')"
-_BEHIND = (
+BEHIND = (
     f"SELECT v.at, v.seq, v.key, HAS_WORDS, {FAILS} FROM verdicts v LEFT JOIN answer_index a ON a.key = v.key"  # noqa: S608 - constants
     " WHERE (v.at, v.seq) < (CAST(:at AS double precision), CAST(:seq AS bigint))"
     " ORDER BY v.at DESC, v.seq DESC LIMIT :limit"
@@ -46,19 +46,15 @@ class SearchIndex(Protocol):
 
     def add(self, writer: Writer, entries: Mapping[str, Entry]) -> None:
         """Add answers by their keys, unless they are in the index; words are added to those that have none."""
-        ...
 
     def remove(self, writer: Writer, keys: Sequence[str]) -> None:
         """Remove answers, while their texts are still stored."""
-        ...
 
     def remove_words(self, writer: Writer, keys: Sequence[str]) -> None:
         """Remove the words of answers, while their texts are still stored."""
-        ...
 
     def set_terms(self, writer: Writer, terms: Mapping[str, Sequence[int]]) -> None:
         """Leave only these terms of answers that are in the index, and no words."""
-        ...
 
 
 def entries_of(verdicts: Iterable[Verdict], rules: Rules) -> dict[str, Entry]:
@@ -84,15 +80,3 @@ def stored_entries(writer: Writer, keys: Sequence[str], rules: Rules) -> dict[st
         )
         for key, at, body, traits, failing in writer.rows(_STORED, {"keys": list(keys)})
     }
-
-
-def page_behind(reader: Reader, place: Place, rules: Rules) -> tuple[list[str], Place | None]:
-    """Return the answers of a page of verdicts that are not indexed, and the place to go on from: None at the end."""
-    values = {"at": place[0], "seq": place[1], "limit": MAX_ROWS_PER_STEP}
-    last: Place | None = None
-    keys = dict[str, None]()
-    for at, seq, key, words, failing in reader.rows(_BEHIND, values):
-        last = (at, seq)
-        if words is None or (not words and rules.keeps_words(fails=bool(failing))):
-            keys[key] = None
-    return list(keys), last

@@ -17,15 +17,11 @@ class Texts(StrEnum):
 
 
 def without_texts(line: Mapping[str, object], identity: str | None = None) -> dict[str, object]:
-    """Return a verdict line without texts.
+    """Return a verdict line without texts, and with an identity, without ids: the key stands for that of the sample.
 
     >>> line = {"id": "r1", "claims": [{"text": "Cats purr.", "evidence": "purr", "start": 0}], "missing": ["why"]}
     >>> without_texts(line)["claims"], without_texts(line, "key")["id"]
     ([{'text': '', 'evidence': None, 'start': 0}], 'key')
-
-    Args:
-        line: The verdict line.
-        identity: Replaces the id of the sample, and those of its contexts are left out; None keeps them.
     """
     kept = dict(line)
     kept["claims"] = _each(line.get("claims"), text="", evidence=None)

@@ -61,11 +61,7 @@ def _create(directory: Path) -> None:
 
 
 def worker_name(directory: Path) -> str:
-    """Return the name of the worker of a state directory, which is made once. The caller holds its lock.
-
-    Raises:
-        StoreError: It cannot be read or written.
-    """
+    """Return the name of the worker of a state directory, which is made once. The caller holds its lock."""
     path = directory / "ragwatch.worker"
     try:
         with suppress(FileNotFoundError):
@@ -80,10 +76,6 @@ def worker_name(directory: Path) -> str:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that its owner alone can read.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Write a file that its owner alone can read."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE), "w") as file:
         file.write(text)

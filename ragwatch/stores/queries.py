@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ragwatch.model.quantities import LOW_IS_GOOD
@@ -24,6 +24,8 @@ ENTRY_BY_SEQ = (
 )
 SCORE = "SCORE(v.)"
 _EQUALS = ("key", "route", "judge", "stage", "outcome")
+_BOUNDS = (("<", "below"), (">", "above"))
+NEWEST = "v.at DESC, v.seq DESC"
 _VALUES = ("quantity", "below", "above", "since", "until", "limit")
 _ON_OTHER_ROWS = {
     "labelled": "EXISTS (SELECT 1 FROM labels l WHERE l.key = v.key)",
@@ -45,104 +47,106 @@ class Statement(NamedTuple):
 
 
 class Queries:
-    """Statements of searches. Each engine says how it uses its index of searches, and how it finds the worst scores."""
+    """One search as a statement. Each engine says how it uses its index, and how it finds the worst scores.
 
-    def full(self, query: Query, terms: Terms = ()) -> Statement:
+    Attributes:
+        query: What is searched for.
+        terms: Of which an answer must have one each.
+        columns: What is returned.
+        values: The parameters, to which building the statement adds.
+    """
+
+    def __init__(self, query: Query, terms: Terms, columns: str) -> None:
+        self.query, self.terms, self.columns = query, terms, columns
+        self.values: Values = {name: value for name in _VALUES if (value := getattr(query, name)) is not None}
+        self.values |= {name: str(value) for name in _EQUALS if (value := getattr(query, name)) is not None}
+        if query.quantity is not None:
+            self.values["quantity"] = str(query.quantity)
+        if query.after is not None:
+            self.values["after_at"], self.values["after_seq"] = query.after
+
+    @classmethod
+    def full(cls, query: Query, terms: Terms = ()) -> Statement:
         """Return the statement for complete verdicts; `verdict_of` decodes the rows."""
-        return self._select(query, f"{COLUMNS}, v.line, {_BODY if query.texts else 'NULL'}", terms)
+        return cls(query, terms, f"{COLUMNS}, v.line, {_BODY if query.texts else 'NULL'}").statement()
 
-    def summary(self, query: Query, terms: Terms = ()) -> Statement:
+    @classmethod
+    def summary(cls, query: Query, terms: Terms = ()) -> Statement:
         """Return the statement for lists, with only the first bytes of the texts; `summary_of` decodes the rows."""
-        sql, values = self._select(query, f"{COLUMNS}, {_HEAD}", terms)
+        sql, values = cls(query, terms, f"{COLUMNS}, {_HEAD}").statement()
         return Statement(sql, {**values, "head": FIRST_SEGMENT_BYTES})
 
-    def seqs(self, query: Query, terms: Terms = ()) -> Statement:
+    @classmethod
+    def seqs(cls, query: Query, terms: Terms = ()) -> Statement:
         """Return the statement for the sequence numbers of the verdicts alone."""
-        return self._select(query, "v.seq", terms)
+        return cls(query, terms, "v.seq").statement()
 
-    def _select(self, query: Query, columns: str, terms: Terms) -> Statement:
-        values = values_of(query)
-        select = self.worst if query.worst and query.quantity is not None else self.newest
-        return Statement(select(query, columns, terms, values), values)
+    def statement(self) -> Statement:
+        """Return the statement of the search."""
+        worst = self.query.worst and self.query.quantity is not None
+        return Statement(self.worst() if worst else self.newest(), self.values)
 
-    def newest(self, query: Query, columns: str, terms: Terms, values: Values) -> str:
-        """Return the statement that finds the newest verdicts; adds what it needs to `values`."""
+    def newest(self) -> str:
+        """Return the statement that finds the newest verdicts."""
         raise NotImplementedError
 
-    def worst(self, query: Query, columns: str, terms: Terms, values: Values) -> str:
-        """Return the statement that finds the verdicts with the worst scores; adds what it needs to `values`."""
+    def worst(self) -> str:
+        """Return the statement that finds the verdicts with the worst scores."""
         raise NotImplementedError
 
-    def last_examined(self, query: Query, terms: Terms) -> Statement | None:  # noqa: ARG002 - of one engine
+    def last_examined(self) -> Statement | None:
         """Return the statement of the ids of the last answer that a limited search looks at, and of the next one.
 
         None if the search looks at all answers that have the words.
         """
         return None
 
+    def others(self, *without: str) -> list[str]:
+        """Conditions on other rows, and equalities of columns of the verdict."""
+        asked = {name: wanted for name in _ON_OTHER_ROWS if (wanted := getattr(self.query, name)) is not None}
+        return [
+            *(
+                _ON_OTHER_ROWS[name] if wanted else f"NOT {_ON_OTHER_ROWS[name]}"
+                for name, wanted in asked.items()
+                if name not in without
+            ),
+            *(f"v.{name} = :{name}" for name in _EQUALS if getattr(self.query, name) is not None),
+        ]
 
-def values_of(query: Query) -> Values:
-    """Return the parameters of a search by name.
+    def bounds(self, score: str) -> list[str]:
+        """Conditions that there is a score, within its bounds; none without a quantity."""
+        if self.query.quantity is None:
+            return []
+        bounds = [f"{score} {sign} :{name}" for sign, name in _BOUNDS if getattr(self.query, name) is not None]
+        return [f"{score} IS NOT NULL", *bounds]
 
-    >>> values_of(Query(route="search", limit=5))
-    {'limit': 5, 'route': 'search'}
-    """
-    values = {name: value for name in _VALUES if (value := getattr(query, name)) is not None}
-    values |= {name: str(value) for name in _EQUALS if (value := getattr(query, name)) is not None}
-    if query.quantity is not None:
-        values["quantity"] = str(query.quantity)
-    if query.after is not None:
-        values["after_at"], values["after_seq"] = query.after
-    return values
-
-
-def conditions_of(query: Query) -> list[str]:
-    """Conditions of a search on other rows."""
-    asked = {name: wanted for name in _ON_OTHER_ROWS if (wanted := getattr(query, name)) is not None}
-    return [_ON_OTHER_ROWS[name] if wanted else f"NOT {_ON_OTHER_ROWS[name]}" for name, wanted in asked.items()]
-
-
-def equalities_of(query: Query) -> list[str]:
-    """Conditions on columns of the verdict."""
-    return [f"v.{name} = :{name}" for name in _EQUALS if getattr(query, name) is not None]
-
-
-def bounds_of(query: Query, score: str) -> list[str]:
-    """Conditions on the score."""
-    bounds = (("<", "below"), (">", "above"))
-    return [f"{score} {operator} :{name}" for operator, name in bounds if getattr(query, name) is not None]
-
-
-def scores_of(query: Query) -> list[str]:
-    """Conditions that the verdict has the score, within its bounds."""
-    return [] if query.quantity is None else [f"{SCORE} IS NOT NULL", *bounds_of(query, SCORE)]
-
-
-def times_of(query: Query, at: str = "v.at", seq: str = "v.seq") -> Iterator[str]:
-    """Conditions on the time and the place in the order of the newest."""
-    if query.since is not None:
-        yield f"{at} >= :since"
-    if query.until is not None:
-        yield f"{at} < :until"
-    if query.after is not None:
+    def times(self, at: str = "v.at", seq: str = "v.seq") -> list[str]:
+        """Conditions on the time and the place in the order of the newest."""
         place = "CAST(:after_at AS double precision)"
-        yield f"{at} <= {place} AND ({at}, {seq}) < ({place}, CAST(:after_seq AS bigint))"
+        after = f"{at} <= {place} AND ({at}, {seq}) < ({place}, CAST(:after_seq AS bigint))"
+        given = (f"{at} >= :since", self.query.since), (f"{at} < :until", self.query.until), (after, self.query.after)
+        return [condition for condition, value in given if value is not None]
 
+    @property
+    def low_is_good(self) -> bool:
+        """Whether low scores of the quantity are good."""
+        return self.query.quantity in LOW_IS_GOOD
 
-def best_of(query: Query) -> float:
-    """The best score of the quantity."""
-    return 0.0 if query.quantity in LOW_IS_GOOD else 1.0
+    @property
+    def best(self) -> float:
+        """The best score of the quantity."""
+        return 0.0 if self.low_is_good else 1.0
 
+    @property
+    def best_is_within(self) -> bool:
+        """Whether the best score is within the bounds."""
+        below, above = self.query.below, self.query.above
+        return (below is None or self.best < below) and (above is None or self.best > above)
 
-def order_of_worst(query: Query) -> str:
-    """The order of the worst scores, of rows `m`."""
-    return f"m.score {'DESC' if query.quantity in LOW_IS_GOOD else 'ASC'}, m.at DESC, m.seq DESC"
-
-
-def best_is_within(query: Query) -> bool:
-    """Whether the best score is within the bounds."""
-    best = best_of(query)
-    return (query.below is None or best < query.below) and (query.above is None or best > query.above)
+    @property
+    def order_of_worst(self) -> str:
+        """The order of the worst scores, of rows `m`."""
+        return f"m.score {'DESC' if self.low_is_good else 'ASC'}, m.at DESC, m.seq DESC"
 
 
 def ordered(columns: str, source: str, where: Sequence[str], order: str) -> str:
@@ -162,4 +166,4 @@ def answers_statement(query: AnswerQuery) -> Statement:
         where.append("(v.at, v.seq) < (CAST(:before_at AS double precision), CAST(:before_seq AS bigint))")
         values["before_at"], values["before_seq"] = query.before
     source = "verdicts v LEFT JOIN traits t ON t.key = v.key"
-    return Statement(ordered(f"{SCORE_COLUMNS}, t.body", source, where, "v.at DESC, v.seq DESC"), values)
+    return Statement(ordered(f"{SCORE_COLUMNS}, t.body", source, where, NEWEST), values)

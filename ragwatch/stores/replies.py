@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ragwatch.core.verdict import Judged, Verdict
-from ragwatch.errors import StoreError
-from ragwatch.stores.engine import Reader, Writer
+from ragwatch.stores.engine import Writer
 from ragwatch.stores.kept_texts import Texts
-from ragwatch.stores.rows import pack, unpack
+from ragwatch.stores.rows import pack
 
 MAX_BYTES = 32 * 1024  # of the replies to all calls about one answer
 
 
-_BY_SEQ = "SELECT body FROM replies WHERE seq = :seq"
+BY_SEQ = "SELECT body FROM replies WHERE seq = :seq"
 _ADD = (
     "INSERT INTO replies (seq, key, body) SELECT v.seq, v.key, :body FROM verdicts v"
     " JOIN SAMPLE_KEYS k ON k.key = v.key WHERE v.key = :key AND v.judge = :judge"
@@ -48,11 +47,3 @@ def cut(replies: Iterable[str], max_bytes: int) -> list[str]:
         kept.append(text)
         left -= len(data)
     return kept
-
-
-def stored_replies(reader: Reader, seq: int) -> tuple[str, ...]:
-    """Read the replies behind a verdict; none if they are damaged."""
-    try:
-        return tuple(str(text) for (body,) in reader.rows(_BY_SEQ, {"seq": seq}) for text in unpack(body)["replies"])
-    except (StoreError, LookupError, TypeError):
-        return ()

@@ -55,7 +55,7 @@ class Retaining(Component):
         self.step(lambda writer: delete_old(writer, retention, now), None)
         while count := self.step(lambda writer: self._delete_expired(writer, retention, now), 0):
             deleted += count
-        while self._runs_size() > retention.bytes * MAX_RUNS_SHARE and self.step(_delete_oldest_runs, 0):
+        while self.step(lambda writer: _delete_oldest_runs(writer, retention.bytes * MAX_RUNS_SHARE), 0):
             pass
         excess = self.excess(retention.bytes)
         while excess > 0:
@@ -81,9 +81,6 @@ class Retaining(Component):
         """Run one step in its own transaction, unless another worker deletes."""
         with self.engine.transaction() as writer:
             return step(writer) if writer.may_prune() else nothing
-
-    def _runs_size(self) -> int:
-        return int(self.engine.rows(_RUNS_SIZE)[0][0])
 
     def _delete_expired(self, writer: Writer, retention: Retention, now: float) -> int:
         """Delete some of the expired verdicts, expired runs and events, and samples without further use.
@@ -144,6 +141,7 @@ def set_pruned(writer: Writer, newest: float, now: float) -> None:
     writer.set_pruned(min(now, until), int(last or 0))  # timestamps of a fast clock may lie in the future
 
 
-def _delete_oldest_runs(writer: Writer) -> int:
-    """Delete some of the oldest runs, successful ones first; the newest of each name stays for display."""
-    return writer.execute(_OLDEST_RUNS, {"limit": MAX_RUNS_PER_STEP}).rowcount
+def _delete_oldest_runs(writer: Writer, limit: float) -> int:
+    """Delete some of the oldest runs beyond a limit of bytes, successful ones first; of each name the newest stays."""
+    ((size,),) = writer.rows(_RUNS_SIZE)
+    return writer.execute(_OLDEST_RUNS, {"limit": MAX_RUNS_PER_STEP}).rowcount if size > limit else 0

@@ -52,22 +52,14 @@ def raises_store_error(convert: Callable[[Stored], Value]) -> Callable[[Stored],
 
 
 def number(value: object) -> float:
-    """Return a value that must be a number, because SQLite does not enforce column types.
-
-    Raises:
-        TypeError: It is not a number.
-    """
+    """Return a value that must be a number (`TypeError`), because SQLite does not enforce column types."""
     if isinstance(value, float | int):
         return value
     raise TypeError(f"{value!r:.60} is not a number")
 
 
 def text(value: object) -> str:
-    """Return a value that must be a text.
-
-    Raises:
-        TypeError: It is not a text.
-    """
+    """Return a value that must be a text (`TypeError`)."""
     if isinstance(value, str):
         return value
     raise TypeError(f"{value!r:.60} is not a text")
@@ -82,11 +74,7 @@ def pack(value: Mapping[str, object]) -> bytes:
 
 
 def unpack(body: bytes) -> Any:  # noqa: ANN401 - a JSON object, of the type that was packed
-    """Decode what `pack` has encoded.
-
-    Raises:
-        StoreError: It is damaged.
-    """
+    """Decode what `pack` has encoded. Raises a `StoreError` where it is damaged."""
     try:
         value = json.loads(zlib.decompress(body))
     except (zlib.error, ValueError, TypeError) as error:
@@ -190,11 +178,6 @@ def _steps(line: VerdictLine, draw: Draw) -> dict[str, list[int]]:
     return steps
 
 
-def _segments_of(stored: object) -> dict[str, str]:
-    values = stored if isinstance(stored, Mapping) else {}
-    return {key: value for key, value in values.items() if isinstance(value, str)}
-
-
 def known_scores(scores: Mapping[str, object]) -> list[tuple[str, object]]:
     """Return names and values of the quantities that this version supports: a newer one may have stored more."""
     criteria = criteria_in(scores)
@@ -227,7 +210,9 @@ def score_row(row: ScoreCells) -> ScoreRow:
         if scores is not None:
             values = orjson.loads(scores)
             stored = known_scores(values)
-            segments, language = _segments_of(values.get(_SEGMENTS)), values.get(_LANGUAGE)
+            named, language = values.get(_SEGMENTS), values.get(_LANGUAGE)
+            if isinstance(named, dict):
+                segments = {key: value for key, value in named.items() if isinstance(value, str)}
             decoded = {quantity_of(name): None if value is None else number(value) for name, value in stored}
     except (ValueError, AttributeError, TypeError):
         decoded, reason = None, UnjudgedReason.DAMAGED
@@ -318,11 +303,7 @@ def _tally_key(name: str, labels: str, label_names: str | None) -> TallyKey | No
 
 
 def part_of(row: tuple[str, str, bytes, float]) -> Part:
-    """Decode (group, name, body, at).
-
-    Raises:
-        StoreError: Its body is damaged.
-    """
+    """Decode (group, name, body, at). Raises a `StoreError` where the body is damaged."""
     group, name, body, at = row
     try:
         return Part(group, name, zlib.decompress(body), at)

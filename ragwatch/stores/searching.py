@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ragwatch.core.causes.traits import Traits
-from ragwatch.errors import StoreError
+from ragwatch.errors import StoreError, UnsearchableError
 from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVerdict
-from ragwatch.stores import decoding
-from ragwatch.stores.answer_terms import Rules, asked_terms, check_searchable
+from ragwatch.stores import decoding, replies
+from ragwatch.stores.answer_terms import Rules, asked_terms
 from ragwatch.stores.engine import Component, Row
 from ragwatch.stores.queries import ENTRY_BY_SEQ, Queries, Statement, answers_statement
-from ragwatch.stores.replies import stored_replies
-from ragwatch.stores.traits import answer_of
+from ragwatch.stores.rows import unpack
 
 
 class Searching(Component):
     """Finds verdicts."""
 
     rules: Rules
-    queries: Queries
+    queries: type[Queries]
 
     def find(self, query: Query) -> list[StoredVerdict]:
         """See `Store.find`."""
@@ -31,7 +30,7 @@ class Searching(Component):
 
     def examined_since(self, query: Query) -> float | None:
         """See `Store.examined_since`."""
-        limit = self.queries.last_examined(query, self._asked(query))
+        limit = self.queries(query, self._asked(query), "").last_examined()
         ids = [] if limit is None else self.engine.pages.rows(*limit)
         return self.second_of(ids[0][0]) if len(ids) > 1 else None
 
@@ -41,32 +40,29 @@ class Searching(Component):
 
     def entries(self, query: Query) -> Iterator[PackedVerdict]:
         """See `Store.entries`. Loads one verdict at a time, without holding a transaction."""
-        return self._entries(self.queries.seqs(query, self._asked(query)))
-
-    def _entries(self, search: Statement) -> Iterator[PackedVerdict]:
-        pages = self.engine.pages
-        for (seq,) in pages.rows(*search, planned_once=False):
-            for row in pages.rows(ENTRY_BY_SEQ, {"seq": seq}):
-                yield decoding.packed_verdict_of(row)
+        return map(decoding.packed_verdict_of, self._rows_of(self.queries.seqs(query, self._asked(query))))
 
     def verdicts(self, query: Query) -> Iterator[StoredVerdict]:
-        """Yield matching verdicts, newest first, one at a time in memory; those deleted meanwhile are left out.
+        """Yield matching verdicts, newest first, one at a time in memory; those deleted meanwhile are left out."""
+        for *columns, body in self._rows_of(self.queries.seqs(query, self._asked(query))):
+            yield decoding.verdict_of((*columns, body if query.texts else None))
 
-        Raises:
-            StoreError: A row cannot be read.
-        """
+    def _rows_of(self, search: Statement) -> Iterator[Row]:
         pages = self.engine.pages
-        for (seq,) in pages.rows(*self.queries.seqs(query, self._asked(query)), planned_once=False):
-            for *columns, body in pages.rows(ENTRY_BY_SEQ, {"seq": seq}):
-                yield decoding.verdict_of((*columns, body if query.texts else None))
+        for (seq,) in pages.rows(*search, planned_once=False):
+            yield from pages.rows(ENTRY_BY_SEQ, {"seq": seq})
 
     def replies(self, seq: int) -> tuple[str, ...]:
-        """See `Store.replies`."""
-        return stored_replies(self.engine.pages, seq)
+        """See `Store.replies`. There are none if they are damaged."""
+        try:
+            rows = self.engine.pages.rows(replies.BY_SEQ, {"seq": seq})
+            return tuple(str(text) for (body,) in rows for text in unpack(body)["replies"])
+        except (StoreError, LookupError, TypeError):
+            return ()
 
     def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Traits | None]]:
         """See `Store.answers`."""
-        return list(map(answer_of, self.engine.pages.rows(*answers_statement(query))))
+        return list(map(decoding.answer_of, self.engine.pages.rows(*answers_statement(query))))
 
     def _decoded_verdicts(self, decode: Callable[[Row], StoredVerdict], search: Statement) -> list[StoredVerdict]:
         verdicts: list[StoredVerdict] = []
@@ -82,5 +78,6 @@ class Searching(Component):
         return verdicts
 
     def _asked(self, query: Query) -> list[list[int]]:
-        check_searchable(query, self.rules)
+        if query.words and self.rules.words_off is not None:
+            raise UnsearchableError(f"text: cannot be searched for: {self.rules.words_off}; leave it out")
         return asked_terms(query, self.rules.cipher)

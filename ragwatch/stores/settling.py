@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 
+from ragwatch.core.causes.traits import traits_of
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tallies, count_assignments, count_draw, count_duplicate, verdict_tallies
 from ragwatch.core.trends import score_sums
@@ -20,9 +21,9 @@ from ragwatch.stores import feedback, replies
 from ragwatch.stores.answer_terms import Rules
 from ragwatch.stores.counting import add_tallies
 from ragwatch.stores.engine import ADMITTING, JUDGING, SEQUENCES, Component, Row, Writer
+from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.limits import DAY, MAX_LEASED_CHARS
 from ragwatch.stores.rows import ZLIB_LEVEL, VerdictRow, digest, draw_of, pack, part_of, verdict_row
-from ragwatch.stores.traits import traits_body
 from ragwatch.stores.trends import add_sums, add_versions
 
 MAX_ROWS_PER_STEP = 5000
@@ -87,7 +88,10 @@ class Settling(Component):
                 ]
             with writer.queued():  # the server works while traits are computed
                 writer.insert("work", work)
-                self._insert_traits(writer, new)
+                whole = self.rules.texts is Texts.ALL
+                traits = {key: writer.seal(pack(traits_of(new[key].sample, texts=whole))) for key in sorted(new)}
+                rows = [{"key": key, "body": body} for key, body in traits.items()]
+                writer.insert("traits", rows, "ON CONFLICT (key) DO UPDATE SET body = excluded.body")
             feedback.write(writer, admission, list(new), tallies)
             _store_cursor(writer, admission)
             _write_parts(writer, admission)
@@ -95,10 +99,6 @@ class Settling(Component):
             add_tallies(writer, tallies)
             self.parts_released(admission.release)
         return len(new)
-
-    def _insert_traits(self, writer: Writer, draws: dict[str, Draw]) -> None:
-        rows = [{"key": key, "body": writer.seal(traits_body(draws[key], self.rules.texts))} for key in sorted(draws)]
-        writer.insert("traits", rows, "ON CONFLICT (key) DO UPDATE SET body = excluded.body")
 
     def parts_released(self, groups: Collection[str]) -> None:
         """Note that parts were deleted, within the transaction."""

@@ -11,7 +11,7 @@ from ragwatch.stores.counting import Counting
 from ragwatch.stores.engine import Writer
 from ragwatch.stores.feedback import FeedbackComponent
 from ragwatch.stores.forgetting import Forgetting
-from ragwatch.stores.indexing import Place, entries_of, page_behind, stored_entries
+from ragwatch.stores.indexing import BEHIND, MAX_ROWS_PER_STEP, Place, entries_of, stored_entries
 from ragwatch.stores.notes import Notes
 from ragwatch.stores.rejudging import Rejudging
 from ragwatch.stores.retention import Retaining
@@ -39,11 +39,7 @@ class StoreBase(
     """Implements `ports.Store` but for leases, which each engine has in its own way."""
 
     def refuse_half_copied(self) -> None:
-        """Refuse to work with a database into which copying has not ended.
-
-        Raises:
-            StoreError: It has not.
-        """
+        """Raise a `StoreError` about a database into which copying has not ended."""
         if self.engine.rows("SELECT 1 FROM states WHERE name = :name", {"name": COPYING}):
             raise StoreError(
                 "store: copying into it was cut short; run the same `ragwatch store copy` again, which goes on"
@@ -59,8 +55,14 @@ class StoreBase(
 
     def index_behind(self, place: Place) -> Place | None:
         """Index those answers of a page of verdicts that are not indexed. Returns the next place; None at the end."""
-        keys, after = page_behind(self.engine, place, self.rules)
+        values = {"at": place[0], "seq": place[1], "limit": MAX_ROWS_PER_STEP}
+        after: Place | None = None
+        keys = dict[str, None]()
+        for at, seq, key, words, failing in self.engine.rows(BEHIND, values):
+            after = (at, seq)
+            if words is None or (not words and self.rules.keeps_words(fails=bool(failing))):
+                keys[key] = None
         if keys:
             with self.engine.transaction() as writer:
-                self.index.add(writer, stored_entries(writer, keys, self.rules))
+                self.index.add(writer, stored_entries(writer, list(keys), self.rules))
         return after

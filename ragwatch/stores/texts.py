@@ -30,11 +30,7 @@ def damaged_text(error: object) -> StoreError:
 
 
 class PackedText:
-    """One compressed JSON object; implements `ports.StoredText`.
-
-    Args:
-        body: Value of the database column.
-    """
+    """One compressed JSON object, as a database column holds it; implements `ports.StoredText`."""
 
     def __init__(self, body: object) -> None:
         self._body = body
@@ -53,11 +49,7 @@ class PackedText:
         return size
 
     def pieces(self) -> Iterator[bytes]:
-        """See `StoredText.pieces`.
-
-        Raises:
-            StoreError: It is damaged.
-        """
+        """See `StoredText.pieces`. Raises a `StoreError` where it is damaged."""
         decompressor, rest = zlib.decompressobj(), _bytes(self._body)
         try:
             while not decompressor.eof:
@@ -71,14 +63,7 @@ class PackedText:
             raise damaged_text(error) from error
 
     def beginning(self, max_bytes: int) -> tuple[Any, bool]:
-        """See `StoredText.beginning`. The last field may be truncated.
-
-        Args:
-            max_bytes: Bytes of JSON to read.
-
-        Raises:
-            StoreError: It is damaged.
-        """
+        """See `StoredText.beginning`. The last field may be truncated. Raises a `StoreError` where it is damaged."""
         decompressor = zlib.decompressobj()
         try:
             text = decompressor.decompress(_bytes(self._body), max_bytes)
@@ -91,11 +76,7 @@ class PackedText:
 
 
 def excerpt(head: object) -> Any:  # noqa: ANN401 - fields of a `SampleRecord`
-    """Return excerpts of id, question and answer from the first bytes of a compressed sample, as far as contained.
-
-    Raises:
-        StoreError: It is damaged.
-    """
+    """Return excerpts of id, question and answer from the first bytes of a compressed sample, as far as contained."""
     fields, _ = PackedText(head).beginning(HEAD_JSON_BYTES)
     return {name: shortened(fields[name]) for name in _EXCERPTS if name in fields}
 

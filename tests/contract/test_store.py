@@ -56,17 +56,6 @@ def test_admit_writes_draws_cursor_and_tallies(store: Store) -> None:
     assert store.tallies_and_pending() == (store.tallies(), store.pending())
 
 
-def test_admitting_twice_is_once(store: Store) -> None:
-    """Known keys are counted as duplicates and change nothing else, before and after they are settled."""
-    draw = a_draw("a")
-    assert [store.admit(an_admission(draw)), store.admit(an_admission(draw, draw))] == [1, 0]
-    assert store.settle([a_verdict(draw)]) == 1
-    assert store.admit(an_admission(draw)) == 0
-    assert store.pending() == {}
-    assert store.tallies()[Tally.DRAWN, ("search",)] == 1
-    assert store.tallies()[Tally.REJECTED, ("app", "duplicate_id")] == 3
-
-
 def test_an_empty_cursor_ends_its_stream(store: Store) -> None:
     """A stream that is gone for good leaves no cursor behind; others keep theirs."""
     store.admit(an_admission(cursor="1"))
@@ -100,14 +89,6 @@ def test_lease_is_oldest_first_and_holds_back(store: Store) -> None:
     assert len(store.lease("second", 9, now=AT, seconds=60)) == 3
 
 
-def test_leases_do_not_outlive_the_process(opened: Callable[[], Store]) -> None:
-    """A killed process leaves its draws to the next one."""
-    store = opened()
-    store.admit(an_admission(a_draw("a")))
-    store.lease(JUDGE, 1, now=AT, seconds=1e9)
-    assert len(opened().lease(JUDGE, 1, now=AT, seconds=60)) == 1
-
-
 def test_settling_twice_is_once(store: Store) -> None:
     """The second verdict on a draw changes nothing; so does one on a draw that is not known."""
     draw = a_draw("a")
@@ -136,16 +117,6 @@ def test_settling_twice_at_once_is_once(store: Store) -> None:
     (found,) = [entry for entry in store.entries(Query()) if entry.place["key"] == draw.key]
     assert found.verdict.scores[Quantity.FAITHFULNESS] == 1.0
     assert store.replies(found.seq) == ("first",)
-
-
-def test_two_judges_settle_apart(store: Store) -> None:
-    """Each judge's verdict on a draw stands for itself."""
-    draw = a_draw("a")
-    store.admit(an_admission(draw, judges=(JUDGE, "second")))
-    store.settle([a_verdict(draw)])
-    assert store.pending() == {"second": 1}
-    store.settle([a_verdict(draw, reading=a_reading("second"))])
-    assert (store.pending(), len(store.find(Query()))) == ({}, 2)
 
 
 def test_window(store: Store) -> None:
@@ -307,3 +278,48 @@ def test_everything_survives_a_restart(opened: Callable[[], Store]) -> None:
     store.record(RecordedEvent(AT, "note", "x"))
     before = all_of(store)
     assert all_of(opened()) == before
+
+
+def test_what_retention_leaves_of_a_time_is_in_no_window(opened: Callable[[], Store]) -> None:
+    """Failures outlive successes: their mean is nobody's. Younger answers count, and older ones that are settled since.
+
+    So it is after a restart, too.
+    """
+    store = opened()
+    for age in (31, 40):
+        for name, evidence in (("good", GOOD), ("bad", BAD), ("missed", None)):
+            settle(store, f"{name}{age}", evidence, at=AT - age * DAY)
+    settle(store, "young", at=AT - 20 * DAY)
+    assert store.pruned_until() < 0.0
+    assert store.prune(AGES, now=AT) == 2
+    assert (len(store.find(Query())), store.pruned_until()) == (5, AT - 31 * DAY)
+    settle(store, "late", BAD, at=AT - 35 * DAY)
+    assert [row.at for row in store.window(0, 0.0, 10)] == [AT - 20 * DAY, AT - 35 * DAY]
+    store = opened()
+    assert [row.at for row in store.window(0, 0.0, 10)] == [AT - 20 * DAY, AT - 35 * DAY]
+    assert store.pruned_until() == AT - 31 * DAY
+
+
+def test_size_takes_the_rest_of_a_time_out_of_windows(opened: Callable[[], Store]) -> None:
+    """Where there is room for failures only, what is kept says nothing of how often they are; what comes next does.
+
+    A clock that was ahead when it was taken hides nothing for longer than until it is right.
+    """
+    store = opened()
+    settle(store, "good", at=AT - 60.0)
+    settle(store, "of tomorrow", at=AT + DAY)
+    store.prune(Retention(1e6, 1e6, 1), now=AT)
+    assert (store.window(0, 0.0, 10), store.pruned_until()) == ([], AT)
+    settle(store, "next", at=AT + 1.0)
+    assert [row.at for row in opened().window(0, 0.0, 10)] == [AT + 1.0]
+
+
+@pytest.mark.parametrize("part", [0.1234567, 0.7654321, 0.5000004, 0.9999996])
+def test_no_moment_of_what_was_taken_comes_back(opened: Callable[[], Store], part: float) -> None:
+    """Whatever the digits of a time: answers of the very moment of the last one that was taken are left out too."""
+    store = opened()
+    settle(store, "good", at=AT - 31 * DAY + part)
+    settle(store, "bad", BAD, at=AT - 31 * DAY + part)
+    assert store.prune(AGES, now=AT + 5.0) == 1
+    assert store.pruned_until() >= AT - 31 * DAY + part
+    assert store.window(0, 0.0, 10) == []

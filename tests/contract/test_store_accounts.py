@@ -117,27 +117,6 @@ def test_a_price_that_is_no_number_is_refused(store: Store) -> None:
     assert store.spent(JUDGE, 0.0) == Cost()
 
 
-def test_forgetting_never_under_counts(store: Store) -> None:
-    """Pruning adds old calls up; what a span then holds is never less, and at most a minute's calls more."""
-    rng = random.Random(4)
-    calls = sorted(AT - rng.uniform(0, 3 * 3600) for _ in range(400))
-    for at in calls:
-        spend(store, 1 / 64, at=at, tokens=1)
-    open_ = store.reserve(JUDGE, Cost(0.5, 7), [], now=AT - 2 * 3600)
-    assert open_ is not None
-    spans = [AT - rng.uniform(0, 3 * 3600) for _ in range(50)]
-    before = [store.spent(JUDGE, since) for since in spans]
-    for _ in range(2):
-        assert store.prune(KEEP, now=AT) == 0
-    for since, exact in zip(spans, before, strict=True):
-        spent = store.spent(JUDGE, since)
-        assert exact.tokens <= spent.tokens <= store.spent(JUDGE, since - 60).tokens
-        assert spent.usd >= exact.usd
-    assert store.spent(JUDGE, 0.0) == Cost(400 / 64 + 0.5, 407)
-    store.pay(open_, Cost(0.25, 3))
-    assert store.spent(JUDGE, 0.0) == Cost(400 / 64 + 0.25, 403)
-
-
 def test_repeated_payments_after_forgetting_change_nothing(store: Store) -> None:
     """A number whose call was added to others is not theirs: paying it again takes nothing away."""
     numbers = [spend(store, 0.25, at=AT - 3600 + index, tokens=1) for index in range(8)]

@@ -31,3 +31,4 @@ def test_a_person_is_forgotten_for_good(opened: Callable[[], Store]) -> None:
     assert (pending, tallies[Tally.ASSIGNED, (JUDGE,)]) == ({}, 3)
     assert tallies[Tally.UNJUDGED, ("search", JUDGE, "erased")] == 1
     assert store.forget(erasure).keys == ()
+    assert store.admit(an_admission(hers[0])) == 0  # a source that delivers it again brings nothing back

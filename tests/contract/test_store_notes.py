@@ -8,7 +8,7 @@ import pytest
 from support.kit import AT, a_draw, a_verdict, an_admission
 
 from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.labels.label import Label, from_record
+from ragwatch.core.labels.label import Label
 from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, Retention, Store, StoredRun
@@ -76,12 +76,6 @@ def test_a_score_outside_of_0_to_1_is_refused() -> None:
     """People's scores are shares as well."""
     with pytest.raises(ValueError, match="faithfulness"):
         Label("k", "ada", AT, {Quantity.FAITHFULNESS: 2.0})
-
-
-def test_labels_survive_json() -> None:
-    """What is written is what is read."""
-    assert from_record(a_label(note="why").to_record()) == a_label(note="why")
-    assert from_record(a_label(probability=None).to_record()).probability is None
 
 
 def test_a_label_outlives_its_sample(store: Store) -> None:

@@ -51,18 +51,18 @@ def test_long_replies_are_cut(store: Store) -> None:
     assert (len(first), second) == (MAX_BYTES - 3, "é [7 bytes more]")
 
 
-@pytest.mark.parametrize("with_scores", [False, True])
-def test_replies_are_forgotten_with_the_answer(store: Store, *, with_scores: bool) -> None:
-    """Nothing that a model said of a person's answer remains."""
+@pytest.mark.parametrize(
+    "delete",
+    [
+        lambda store: store.forget(Erasure(ids=frozenset({"r1"}))),
+        lambda store: store.forget(Erasure(ids=frozenset({"r1"}), with_scores=True)),
+        lambda store: store.prune(Retention(days=1, failing_days=1, bytes=1 << 30), now=AT + 9 * DAY),
+    ],
+    ids=["forgotten", "with scores", "by retention"],
+)
+def test_replies_are_deleted_with_the_answer(store: Store, delete: Callable[[Store], object]) -> None:
+    """Nothing that a model said of it remains."""
     fill(store, REPLY)
     seqs = [entry.seq for entry in store.entries(Query())]
-    store.forget(Erasure(ids=frozenset({"r1"}), with_scores=with_scores))
-    assert [store.replies(seq) for seq in seqs] == [(), ()]
-
-
-def test_replies_are_deleted_by_retention(store: Store) -> None:
-    """With the verdict that they belong to."""
-    fill(store, REPLY)
-    seqs = [entry.seq for entry in store.entries(Query())]
-    store.prune(Retention(days=1, failing_days=1, bytes=1 << 30), now=AT + 9 * DAY)
+    delete(store)
     assert [store.replies(seq) for seq in seqs] == [(), ()]

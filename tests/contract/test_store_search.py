@@ -100,11 +100,12 @@ def test_a_search_forgets_with_the_answers(opened: Callable[[], Store]) -> None:
     store.forget(Erasure(ids=frozenset({"r4"})))
     assert ids(store, context="doc-9") == "53210"
     assert ids(store, metadata=(("turn", "4"),)) == ""
+    assert ids(store, words=phrases_of("cats purr")) == "53210"
     assert len(store.find(Query())) == 6
     store.prune(Retention(days=1, failing_days=30, bytes=1 << 30), now=AT + 9 * DAY)
-    assert ids(store, context="doc-9") == "531"
+    assert ids(store, context="doc-9") == ids(store, words=phrases_of("cats purr")) == "531"
     store.prune(Retention(days=1, failing_days=1, bytes=1 << 30), now=AT + 9 * DAY)
-    assert ids(store) == ids(store, context="doc-9") == ""
+    assert ids(store) == ids(store, context="doc-9") == ids(store, words=phrases_of("cats purr")) == ""
     store.admit(an_admission(*draws))
     settle(store, draws)
     assert ids(store, context="doc-1") == "41"
@@ -165,19 +166,6 @@ def test_words_go_with_all_other_filters(filled: Store) -> None:
     first = list(filled.entries(Query(words=words, limit=4)))
     place = (first[-1].verdict.at, first[-1].seq)
     assert [ids(filled, words=words, after=place), ids(filled, words=words, context="doc-9", after=place)] == ["10"] * 2
-
-
-def test_words_are_forgotten_with_the_answers(store: Store) -> None:
-    """Neither a forgotten answer nor one that retention has deleted is found by its words; others still are."""
-    draws = [a_draw(f"r{number}", at=AT + number, answer=f"Word{number} and others.") for number in range(4)]
-    store.admit(an_admission(*draws))
-    settle(store, draws)
-    store.forget(Erasure(ids=frozenset({"r2"})))
-    assert [ids(store, words=phrases_of(word)) for word in ("word1", "word2", "others")] == ["1", "", "310"]
-    store.prune(Retention(days=1, failing_days=30, bytes=1 << 30), now=AT + 9 * DAY)
-    assert [ids(store, words=phrases_of(word)) for word in ("word0", "word3", "others")] == ["", "3", "31"]
-    store.prune(Retention(days=1, failing_days=1, bytes=1 << 30), now=AT + 9 * DAY)
-    assert ids(store, words=phrases_of("others")) == ""
 
 
 def test_hostile_searches_for_words_are_words(store: Store) -> None:

@@ -25,7 +25,7 @@ from ragwatch.core.canary.definition import Canary, Retrieved
 from ragwatch.core.canary.history import diff, gauges_of
 from ragwatch.core.canary.report import SuiteReport, evaluate, suite_line
 from ragwatch.core.snapshot import Snapshot
-from ragwatch.exporter import Exporter
+from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.probes.http import Options, build
 from ragwatch.telemetry import Telemetry
 
@@ -92,7 +92,7 @@ def exposed(found: SuiteReport) -> dict[str, float]:
     """What /metrics says of the run."""
     board = Board()
     board.publish(Snapshot(at=0.0, gauges=gauges_of(found, at=0.0, last_success=0.0)))
-    exporter = Exporter(board, Telemetry(), sources=(), routes=(), judges=(), suites=("docs",))
+    exporter = Exporter(board, Telemetry(), AllowedLabels(sources=(), routes=(), judges=(), suites=("docs",)))
     return parse_series(exporter.text())
 
 

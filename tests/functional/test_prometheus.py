@@ -23,7 +23,7 @@ from support.snapshots import JUDGE, KEY, ROUTES, TRACE, small
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.tally import Tally, observe
-from ragwatch.exporter import Exporter
+from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import Server, build_app
 
@@ -47,7 +47,7 @@ def exporter(snapshot: Snapshot, telemetry: Telemetry) -> Exporter:
     """An exporter of one Snapshot."""
     board = Board()
     board.publish(snapshot)
-    return Exporter(board, telemetry, sources=["app"], routes=ROUTES, judges=[JUDGE])
+    return Exporter(board, telemetry, AllowedLabels(sources=["app"], routes=ROUTES, judges=[JUDGE]))
 
 
 def lived() -> Telemetry:

@@ -18,7 +18,7 @@ from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.rules.dashboards import sql_board
 from ragwatch.sources.brokers.nats import Options as NatsOptions
 from ragwatch.sources.brokers.redis_streams import Options as RedisOptions
-from ragwatch.stores.postgres.options import Options as PostgresOptions
+from ragwatch.stores.postgres import Options as PostgresOptions
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 FLEET = DEPLOY / "kubernetes" / "fleet"

@@ -9,7 +9,8 @@ from __future__ import annotations
 from ragwatch.rules.dashboards import answer_boards as answers
 from ragwatch.rules.dashboards import cause_boards as causes
 from ragwatch.rules.dashboards.board import board
-from ragwatch.rules.dashboards.panel import PLACEHOLDER, BoardPlan, Feature, Json
+from ragwatch.rules.dashboards.panel import PLACEHOLDER, BoardPlan, Feature
+from ragwatch.rules.dashboards.query import Json
 from ragwatch.rules.dashboards.sql_board import FILE as SQL_FILE
 from ragwatch.rules.dashboards.sql_board import sql_board
 

@@ -30,30 +30,55 @@ _HEADLINES = tuple(
     quantity for place in range(1, len(Quantity)) for quantity in Quantity if quantity.row.headline == place
 )
 _LOW_SCORES = ("0.3", "0.6", "0.9")
+_SIGNALS = (
+    Signal.ABSTENTIONS,
+    Signal.EMPTY_ANSWERS,
+    Signal.OTHER_LANGUAGE,
+    Signal.REPEATED_ANSWERS,
+    Signal.UNCITED_ANSWERS,
+    Signal.DANGLING_CITATIONS,
+    Signal.ANSWER_CHARS,
+)
 
 
-def overview() -> Rows:
-    """Answer quality, the stage at fault, and how both have changed."""
-    return (
-        ("Quality now, by route", tuple(map(now, _HEADLINES))),
-        ("Change and level", tuple(panel for quantity in _HEADLINES for panel in _both(quantity))),
-        ("Own criteria", own_criteria()),
-        ("Segments", by_segment([quantity for quantity in _HEADLINES if not quantity.row.own_alert])),
-        ("Stage at fault and drift", (_stages(), _drift(), _coverage(), _alerts())),
+_STAGES = windowed("route:ragwatch_stage_samples:increase", ROUTE)
+_AT_FAULT = windowed("route:ragwatch_stage_samples:increase", ROUTE, 'stage!="none"')
+_EVIDENCE, _THRESHOLD = (
+    grouped("max", scraped(f"ragwatch_drift_evidence{part}", ROUTE), "route", "quantity") for part in ("", "_threshold")
+)
+_FAULTS_AND_DRIFT = (
+    Panel(
+        "Stage at fault",
+        "Share of judged answers by stage at fault; the rest is good.",
+        "percentunit",
         (
-            "Today (valid at every look)",
-            tuple(today(quantity) for quantity in (Quantity.FAITHFULNESS, Quantity.CONTEXT_PRECISION)),
+            Query(
+                f"sum by ({keep('stage')}) ({_AT_FAULT})"
+                f" / on ({keep()}) group_left () (sum by ({keep()}) ({_STAGES}) > 0)",
+                ("stage",),
+            ),
         ),
-    )
-
-
-def _both(quantity: Quantity) -> tuple[Panel, ...]:
-    """The judge's mean, which shows changes, beside the level; there is none of what people are not asked about."""
-    return over_time(quantity), *([level(quantity)] if quantity.row.question is not None else [])
-
-
-def _alerts() -> Panel:
-    return Panel(
+        page.JUDGED,
+        custom={"fillOpacity": 15},
+    ),
+    Panel(
+        "Drift evidence",
+        "Evidence of drift from the baseline / alarm threshold, on a logarithmic scale; below 0.001 it is drawn as "
+        "0.001. An alarm is raised at the dashed line, at 1.",
+        "none",
+        (Query(f"clamp_min({_EVIDENCE.expr} / {_THRESHOLD.expr}, 0.001)", _EVIDENCE.labels),),
+        page.DRIFT,
+        custom=LOGARITHMIC,
+        line=1.0,
+    ),
+    Panel(
+        "Coverage",
+        "Share of the draws that were judged. If it is low, the figures above may not represent the traffic.",
+        "percentunit",
+        (Query(windowed("route:ragwatch_coverage:ratio", JUDGE, ROUTE), ("route",)),),
+        page.UNJUDGED,
+    ),
+    Panel(
         "Firing alerts",
         "Alerts that are firing now. Empty: none.",
         "none",
@@ -68,111 +93,62 @@ def _alerts() -> Panel:
         width=24,
         height=6,
         columns=("Time", "Value", "__name__", "alertstate"),
-    )
+    ),
+)
 
 
-def _stages() -> Panel:
-    samples = windowed("route:ragwatch_stage_samples:increase", ROUTE)
-    at_fault = windowed("route:ragwatch_stage_samples:increase", ROUTE, 'stage!="none"')
-    return Panel(
-        "Stage at fault",
-        "Share of judged answers by stage at fault; the rest is good.",
-        "percentunit",
+def overview() -> Rows:
+    """Answer quality, the stage at fault, and how both have changed."""
+    # the judge's mean, which shows changes, beside the level; there is none of what people are not asked about
+    means = [
+        panel
+        for quantity in _HEADLINES
+        for panel in (over_time(quantity), *([level(quantity)] if quantity.row.question is not None else []))
+    ]
+    return (
+        ("Quality now, by route", tuple(map(now, _HEADLINES))),
+        ("Change and level", means),
+        ("Own criteria", own_criteria()),
+        ("Segments", by_segment([quantity for quantity in _HEADLINES if not quantity.row.own_alert])),
+        ("Stage at fault and drift", _FAULTS_AND_DRIFT),
         (
-            Query(
-                f"sum by ({keep('stage')}) ({at_fault})"
-                f" / on ({keep()}) group_left () (sum by ({keep()}) ({samples}) > 0)",
-                ("stage",),
-            ),
+            "Today (valid at every look)",
+            tuple(today(quantity) for quantity in (Quantity.FAITHFULNESS, Quantity.CONTEXT_PRECISION)),
         ),
-        page.JUDGED,
-        custom={"fillOpacity": 15},
-    )
-
-
-def _drift() -> Panel:
-    evidence, threshold = (
-        grouped("max", scraped(f"ragwatch_drift_evidence{part}", ROUTE), "route", "quantity")
-        for part in ("", "_threshold")
-    )
-    return Panel(
-        "Drift evidence",
-        "Evidence of drift from the baseline / alarm threshold, on a logarithmic scale; below 0.001 it is drawn as "
-        "0.001. An alarm is raised at the dashed line, at 1.",
-        "none",
-        (Query(f"clamp_min({evidence.expr} / {threshold.expr}, 0.001)", evidence.labels),),
-        page.DRIFT,
-        custom=LOGARITHMIC,
-        line=1.0,
-    )
-
-
-def _coverage() -> Panel:
-    return Panel(
-        "Coverage",
-        "Share of the draws that were judged. If it is low, the figures above may not represent the traffic.",
-        "percentunit",
-        (Query(windowed("route:ragwatch_coverage:ratio", JUDGE, ROUTE), ("route",)),),
-        page.UNJUDGED,
     )
 
 
 def generation() -> Rows:
     """How faithfully and completely the generator answers from its contexts."""
+    scores = rate("ragwatch_faithfulness_score_count", chosen=(ROUTE, JUDGE)).expr
+    below = {
+        bound: rate("ragwatch_faithfulness_score_bucket", chosen=(ROUTE, JUDGE, f'le="{bound}"')).expr
+        for bound in _LOW_SCORES
+    }
+    single = (
+        Panel(
+            "Low scores of faithfulness",
+            "Share of individual answers that score at most so much: tells a drop of all answers from a few failed "
+            "ones.",
+            "percentunit",
+            tuple(Query(f"{low} / ({scores} > 0)", (), f"at most {bound}") for bound, low in below.items()),
+            page.scored(Quantity.FAITHFULNESS),
+            width=12,
+            needs=Quantity.FAITHFULNESS,
+        ),
+        Panel(
+            "Effective sample size",
+            "Number of equally weighted answers with the same precision. Alerts require a minimum.",
+            "none",
+            (Query(windowed("route:ragwatch_quality:effective_samples", JUDGE, ROUTE), ("route", "quantity")),),
+            page.JUDGED,
+            width=12,
+        ),
+    )
     return (
-        (
-            "Quality",
-            tuple(over_time(quantity) for quantity in Quantity if quantity.row.board is Board.GENERATION),
-        ),
-        ("Scores", (_scores(), _effective_samples())),
-        (
-            "All traffic (no judge needed)",
-            tuple(
-                over_all_traffic(signal, 6)
-                for signal in (
-                    Signal.ABSTENTIONS,
-                    Signal.EMPTY_ANSWERS,
-                    Signal.OTHER_LANGUAGE,
-                    Signal.REPEATED_ANSWERS,
-                    Signal.UNCITED_ANSWERS,
-                    Signal.DANGLING_CITATIONS,
-                    Signal.ANSWER_CHARS,
-                )
-            ),
-        ),
-    )
-
-
-def _scores() -> Panel:
-    chosen = (ROUTE, JUDGE)
-    scores = rate("ragwatch_faithfulness_score_count", chosen=chosen).expr
-    bounds = {bound: (*chosen, f'le="{bound}"') for bound in _LOW_SCORES}
-    return Panel(
-        "Low scores of faithfulness",
-        "Share of individual answers that score at most so much: tells a drop of all answers from a few failed ones.",
-        "percentunit",
-        tuple(
-            Query(
-                f"{rate('ragwatch_faithfulness_score_bucket', chosen=below).expr} / ({scores} > 0)",
-                (),
-                f"at most {bound}",
-            )
-            for bound, below in bounds.items()
-        ),
-        page.scored(Quantity.FAITHFULNESS),
-        width=12,
-        needs=Quantity.FAITHFULNESS,
-    )
-
-
-def _effective_samples() -> Panel:
-    return Panel(
-        "Effective sample size",
-        "Number of equally weighted answers with the same precision. Alerts require a minimum.",
-        "none",
-        (Query(windowed("route:ragwatch_quality:effective_samples", JUDGE, ROUTE), ("route", "quantity")),),
-        page.JUDGED,
-        width=12,
+        ("Quality", [over_time(quantity) for quantity in Quantity if quantity.row.board is Board.GENERATION]),
+        ("Scores", single),
+        ("All traffic (no judge needed)", [over_all_traffic(signal, 6) for signal in _SIGNALS]),
     )
 
 
@@ -182,38 +158,27 @@ _SEGMENT = ("segment", "value")
 
 def by_segment(quantities: Sequence[Quantity]) -> tuple[Panel, ...]:
     """Means of quantities by segment, and the size of each segment."""
-    return (*(_segments(quantity) for quantity in quantities), _segment_samples())
-
-
-def _segments(quantity: Quantity) -> Panel:
-    chosen = (JUDGE, f'quantity="{quantity}"')
-    return Panel(
-        f"{title(quantity)} by segment",
-        "Mean over all routes by configured value of a metadata key; `other` is every other value. Dotted: confidence "
-        "interval, valid for a single look.",
-        "percentunit",
-        mean_with_ends("segment", chosen, _SEGMENT),
-        page.scored_by_segment(quantity),
-        width=12,
-        needs=Feature.SEGMENTS,
+    panel = partial(Panel, width=12, needs=Feature.SEGMENTS)
+    samples = windowed("segment:ragwatch_quality:effective_samples", JUDGE, f'quantity="{Quantity.FAITHFULNESS}"')
+    means = (
+        panel(
+            f"{title(quantity)} by segment",
+            "Mean over all routes by configured value of a metadata key; `other` is every other value. Dotted: "
+            "confidence interval, valid for a single look.",
+            "percentunit",
+            mean_with_ends("segment", (JUDGE, f'quantity="{quantity}"'), _SEGMENT),
+            page.scored_by_segment(quantity),
+        )
+        for quantity in quantities
     )
-
-
-def _segment_samples() -> Panel:
-    return Panel(
+    size = panel(
         "Effective sample size by segment",
         "Number of equally weighted answers with the same precision. Compare only segments that have some tens.",
         "none",
-        (
-            Query(
-                windowed("segment:ragwatch_quality:effective_samples", JUDGE, f'quantity="{Quantity.FAITHFULNESS}"'),
-                _SEGMENT,
-            ),
-        ),
+        (Query(samples, _SEGMENT),),
         page.JUDGED_BY_SEGMENT,
-        width=12,
-        needs=Feature.SEGMENTS,
     )
+    return (*means, size)
 
 
 def own_criteria() -> tuple[Panel, ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ragwatch.rules.dashboards.page import JUDGED, OVERVIEW
-from ragwatch.rules.dashboards.panel import SOURCE, BoardPlan, Json, Rows, placed
-from ragwatch.rules.dashboards.query import PLACE, grouped, recorded, scraped
+from ragwatch.rules.dashboards.panel import BoardPlan, Rows, placed
+from ragwatch.rules.dashboards.query import PLACE, Json, Query, grouped, recorded, scraped
 from ragwatch.rules.yaml_writer import JsonValue
 
 _EVENTS = "ragwatch_last_event_timestamp_seconds"
@@ -17,20 +17,22 @@ PAGES_LABEL = "URL of ragwatch"
 
 
 def board(uid: str, title: str, description: str, rows: Rows, plan: BoardPlan) -> Json:
-    """Builds a dashboard as Grafana JSON.
-
-    Args:
-        uid: Grafana uid, without the prefix `ragwatch-`.
-        title: Title, without the prefix `ragwatch / `.
-        description: What the dashboard shows.
-        rows: Panels by row.
-        plan: URL of the pages, selected judge and window, and what the configuration can fill.
-    """
+    """Builds a dashboard as Grafana JSON; uid and title have no prefix of ragwatch yet."""
     return {
         **frame(uid, title, description, "1m", "now-6h"),
         "annotations": {"list": _annotations()},
         "templating": {"list": _variables(plan)},
-        "links": _links(),
+        "links": [
+            {
+                **_link("ragwatch", ""),
+                "type": "dashboards",
+                "tags": ["ragwatch"],
+                "asDropdown": True,
+                "includeVars": True,
+            },
+            _link(OVERVIEW.title, OVERVIEW.url()),
+            _link(JUDGED.title, JUDGED.url()),
+        ],
         "panels": placed(rows, plan),
     }
 
@@ -81,7 +83,7 @@ def _annotation(name: str, expr: str, colour: str, title: str) -> Json:
         "name": name,
         "enable": True,
         "iconColor": colour,
-        "datasource": SOURCE,
+        "datasource": Query.source,
         "expr": expr,
         "titleFormat": f"{title} {' '.join(f'{{{{{label}}}}}' for label in PLACE)}",
     }
@@ -112,7 +114,7 @@ def _variables(plan: BoardPlan) -> list[JsonValue]:
 
 
 def _variable(name: str, selector: str, current: Json, sort: int) -> Json:
-    return variable(name, SOURCE, {"query": f"label_values({selector}, {name})", "refId": name}, current, sort)
+    return variable(name, Query.source, {"query": f"label_values({selector}, {name})", "refId": name}, current, sort)
 
 
 def source_variable(plugin: str) -> Json:
@@ -151,15 +153,6 @@ def constant(name: str, label: str, value: str) -> Json:
         "current": chosen(value),
         "options": [chosen(value)],
     }
-
-
-def _links() -> list[JsonValue]:
-    others = _link("ragwatch", "")
-    return [
-        {**others, "type": "dashboards", "tags": ["ragwatch"], "asDropdown": True, "includeVars": True},
-        _link(OVERVIEW.title, OVERVIEW.url()),
-        _link(JUDGED.title, JUDGED.url()),
-    ]
 
 
 def _link(title: str, url: str) -> Json:

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from ragwatch.model.quantities import Quantity
 from ragwatch.rules.dashboards.page import Page
-from ragwatch.rules.dashboards.query import Query, Style
+from ragwatch.rules.dashboards.query import Json, Query, SqlQuery, Style
 from ragwatch.rules.yaml_writer import JsonValue
 
 PLACEHOLDER = "https://ragwatch.example.com"
@@ -63,30 +63,10 @@ class BoardPlan:
         return needs is None or needs in self.quantities or needs in self.features
 
 
-Json: TypeAlias = dict[str, JsonValue]
 Rows: TypeAlias = Sequence[tuple[str, Sequence["Panel"]]]
 
-SOURCE: Mapping[str, JsonValue] = {"type": "prometheus", "uid": "$datasource"}
 COLUMNS = 24
 _COLOURS = frozenset({Style.GOOD, Style.DOUBTFUL, Style.BAD, Style.UNKNOWN})
-
-
-class Cell(Protocol):
-    """A panel of any data source: its size in the grid, and its JSON at a position."""
-
-    @property
-    def width(self) -> int:
-        """Of 24 columns."""
-        ...
-
-    @property
-    def height(self) -> int:
-        """In lines of the grid."""
-        ...
-
-    def json(self, number: int, left: int, top: int) -> Json:
-        """Renders the panel as Grafana JSON at a grid position."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +91,7 @@ class Panel:
     title: str
     description: str
     unit: str
-    queries: Sequence[Query]
+    queries: Sequence[Query | SqlQuery]
     page: Page
     kind: str = "timeseries"
     width: int = 8
@@ -130,11 +110,14 @@ class Panel:
             "type": self.kind,
             "title": self.title,
             "description": self.description,
-            "datasource": SOURCE,
+            "datasource": self.queries[0].source,
             "gridPos": {"h": self.height, "w": self.width, "x": left, "y": top},
             "fieldConfig": {"defaults": self._defaults(), "overrides": [*self._overrides()]},
             "options": dict(self.options),
-            "targets": [self._target(index, query) for index, query in enumerate(self.queries)],
+            "targets": [
+                {"refId": _reference(index), "datasource": query.source, **query.json(self.kind)}
+                for index, query in enumerate(self.queries)
+            ],
             **({"transformations": [{"id": "organize", "options": hidden}]} if self.columns else {}),
         }
 
@@ -162,17 +145,6 @@ class Panel:
                 properties.append({"id": "links", "value": [link]})
             if properties:
                 yield {"matcher": {"id": "byFrameRefID", "options": _reference(index)}, "properties": properties}
-
-    def _target(self, index: int, query: Query) -> Json:
-        instant: Json = {"instant": True, "range": False} if self.kind in {"table", "stat"} else {}  # the present value
-        instant = {**instant, "format": "table"} if self.kind == "table" else instant
-        return {
-            "refId": _reference(index),
-            "datasource": SOURCE,
-            "expr": query.expr,
-            "legendFormat": query.legend,
-            **instant,
-        }
 
 
 def _reference(index: int) -> str:
@@ -206,7 +178,7 @@ def placed(rows: Rows, plan: BoardPlan) -> list[JsonValue]:
 
     Panels that may stay empty stand in a closed row of their own below the others.
     """
-    groups: list[tuple[str, Sequence[Cell], bool]] = []
+    groups: list[tuple[str, Sequence[Panel], bool]] = []
     for title, panels in rows:
         filled = [panel for panel in panels if plan.fills(panel.needs)]
         optional = [panel for panel in filled if panel.needs in plan.optional]
@@ -216,7 +188,7 @@ def placed(rows: Rows, plan: BoardPlan) -> list[JsonValue]:
     return laid_out(groups)
 
 
-def laid_out(groups: Iterable[tuple[str, Sequence[Cell], bool]]) -> list[JsonValue]:
+def laid_out(groups: Iterable[tuple[str, Sequence[Panel], bool]]) -> list[JsonValue]:
     """Lays out groups (heading, panels, whether their row is closed) from top to bottom without gaps."""
     placed_json: list[JsonValue] = []
     number, top = 1, 0
@@ -239,7 +211,7 @@ def laid_out(groups: Iterable[tuple[str, Sequence[Cell], bool]]) -> list[JsonVal
     return placed_json
 
 
-def _grid(panels: Iterable[Cell], number: int, top: int) -> tuple[list[JsonValue], int]:
+def _grid(panels: Iterable[Panel], number: int, top: int) -> tuple[list[JsonValue], int]:
     """Panels from left to right, in lines, from a number and a position on; and the height of all."""
     cells: list[JsonValue] = []
     first, left, height = top, 0, 0

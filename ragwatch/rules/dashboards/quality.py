@@ -37,6 +37,8 @@ def title(quantity: Quantity) -> str:
 def over_time(quantity: Quantity, *, width: int = 12) -> Panel:
     """Mean by route, mean of all routes with its interval, and thresholds."""
     chosen, meaning = (JUDGE, f'quantity="{quantity}"'), quantity.row.meaning
+    of_route, of_all = _thresholds(quantity)
+    lines = grouped("max", of_route, "route", name="threshold", style=Style.THRESHOLD)
     return Panel(
         title(quantity),
         f"{meaning[0].upper()}{meaning[1:]}. Dotted: confidence interval over all routes, valid for a single look. "
@@ -45,7 +47,7 @@ def over_time(quantity: Quantity, *, width: int = 12) -> Panel:
         (
             *mean_with_ends("all", chosen, (), "all routes"),
             Query(windowed("route:ragwatch_quality:mean", *chosen, ROUTE), ("route",)),
-            _threshold_lines(quantity),
+            replace(lines, expr=f"{lines.expr} or max by ({keep()}) ({of_all}) unless on (job) {of_route}"),
         ),
         scored(quantity),
         width=width,
@@ -92,7 +94,11 @@ def now(quantity: Quantity, *, width: int = 6) -> Panel:
     beyond, within = (">", "<=") if low_is_good else ("<", ">=")
     mean = windowed("route:ragwatch_quality:mean", *chosen)
     best = windowed(f"route:ragwatch_quality:{'low' if low_is_good else 'high'}", *chosen)
-    limit = _threshold_of(mean, quantity)
+    of_route, of_all = _thresholds(quantity)
+    limit = (  # the threshold of each series of `mean`, with its labels
+        f"(0 * {mean} + on (job, route) group_left () max by (job, route) ({of_route})"
+        f" or 0 * {mean} + on (job) group_left () (max by (job) ({of_all}) unless on (job) {of_route}))"
+    )
     queries = {
         Style.GOOD: f"{mean} {within} {limit}",
         Style.DOUBTFUL: f"{mean} {beyond} {limit} and {best} {within} {limit}",
@@ -122,21 +128,6 @@ def _thresholds(quantity: Quantity) -> tuple[str, str]:
     """
     about = f'quantity="{quantity}"'
     return recorded("route:ragwatch_quality:threshold", about, ROUTE), recorded("ragwatch:quality_threshold", about)
-
-
-def _threshold_lines(quantity: Quantity) -> Query:
-    of_route, of_all = _thresholds(quantity)
-    lines = grouped("max", of_route, "route", name="threshold", style=Style.THRESHOLD)
-    return replace(lines, expr=f"{lines.expr} or max by ({keep()}) ({of_all}) unless on (job) {of_route}")
-
-
-def _threshold_of(mean: str, quantity: Quantity) -> str:
-    """The threshold of each series of `mean`, with its labels."""
-    of_route, of_all = _thresholds(quantity)
-    return (
-        f"(0 * {mean} + on (job, route) group_left () max by (job, route) ({of_route})"
-        f" or 0 * {mean} + on (job) group_left () (max by (job) ({of_all}) unless on (job) {of_route}))"
-    )
 
 
 def today(quantity: Quantity) -> Panel:

@@ -8,10 +8,14 @@ older version recorded them, so their selectors also match series without these 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar, TypeAlias
 
+from ragwatch.rules.yaml_writer import JsonValue
+
+Json: TypeAlias = dict[str, JsonValue]
 PLACE = ("job", "cluster", "namespace")
 RECORDED = 'job=~"$job",cluster=~"$cluster|",namespace=~"$namespace|"'
 SCRAPED = 'job=~"$job",cluster=~"$cluster",namespace=~"$namespace",instance=~"$instance"'
@@ -50,11 +54,31 @@ class Query:
     style: Style = Style.LINE
     place: tuple[str, ...] = PLACE
 
-    @property
-    def legend(self) -> str:
-        """Legend of its lines: what, then where. Grafana leaves out labels that are absent."""
+    source: ClassVar[Mapping[str, JsonValue]] = {"type": "prometheus", "uid": "$datasource"}
+
+    def json(self, kind: str) -> Json:
+        """Renders what a panel of a kind asks for; tables and tiles show the present value."""
+        # what, then where; Grafana leaves out labels that are absent
         what = [f"{{{{{label}}}}}" for label in self.labels]
-        return " ".join([*what, *filter(None, [self.name]), *(f"{{{{{label}}}}}" for label in self.place)])
+        legend = " ".join([*what, *filter(None, [self.name]), *(f"{{{{{label}}}}}" for label in self.place)])
+        instant: Json = {"instant": True, "range": False} if kind in {"table", "stat"} else {}
+        table: Json = {"format": "table"} if kind == "table" else {}
+        return {"expr": self.expr, "legendFormat": legend, **instant, **table}
+
+
+@dataclass(frozen=True, slots=True)
+class SqlQuery:
+    """A query of Grafana's PostgreSQL data source; for a line its columns are `time`, `metric` (a text) and values."""
+
+    sql: str
+    labels: ClassVar[tuple[str, ...]] = ()
+    style: ClassVar[Style] = Style.LINE
+    source: ClassVar[Mapping[str, JsonValue]] = {"type": "grafana-postgresql-datasource", "uid": "$datasource"}
+
+    def json(self, kind: str) -> Json:
+        """Renders what a panel of a kind asks for."""
+        shape = "table" if kind == "table" else "time_series"
+        return {"format": shape, "editorMode": "code", "rawQuery": True, "rawSql": self.sql}
 
 
 def grouped(operator: str, inner: str, *labels: str, name: str = "", style: Style = Style.LINE) -> Query:

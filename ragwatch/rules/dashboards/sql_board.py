@@ -9,16 +9,15 @@ the views that has an index, so every panel filters by it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules.dashboards.board import ALL, PAGES_LABEL, chosen, constant, frame, source_variable, variable
-from ragwatch.rules.dashboards.page import PAGES
-from ragwatch.rules.dashboards.panel import PLACEHOLDER, Json, laid_out
+from ragwatch.rules.dashboards.page import SHOWN_TIME, Page
+from ragwatch.rules.dashboards.panel import PLACEHOLDER, Panel, laid_out
+from ragwatch.rules.dashboards.query import Json, SqlQuery
 from ragwatch.rules.yaml_writer import JsonValue
 
-PLUGIN = "grafana-postgresql-datasource"
-SOURCE: Mapping[str, JsonValue] = {"type": PLUGIN, "uid": "$datasource"}
 FILE = "stored.json"
 
 _SHOWN = "$__unixEpochFilter(epoch) AND route IN (${route:sqlstring})"
@@ -37,59 +36,21 @@ _SUMS = ", ".join(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SqlPanel:
-    """One panel.
+_ANSWERS = Page("Answers", "/samples", SHOWN_TIME)
 
-    Attributes:
-        title: Title.
-        description: How to read it.
-        unit: Grafana unit.
-        query: SQL; for a line its columns are `time`, `metric` (a text) and values.
-        kind: timeseries or table.
-        width: Of 24 columns.
-        height: In lines of the grid.
-        custom: Grafana field options of the lines.
-        link: Path of the page of ragwatch behind it.
-    """
 
-    title: str
-    description: str
-    unit: str
-    query: str
-    kind: str = "timeseries"
-    width: int = 12
-    height: int = 9
-    custom: Mapping[str, JsonValue] = field(default_factory=dict)
-    link: str = "/samples?since=${__from:date:seconds}&until=${__to:date:seconds}"
-
-    def json(self, number: int, left: int, top: int) -> Json:
-        """Renders the panel as Grafana JSON at a grid position."""
-        link: Json = {"title": "Answers", "url": f"{PAGES}{self.link}", "targetBlank": True}
-        scale: Json = {"min": 0, "max": 1} if self.unit == "percentunit" else {}
-        return {
-            "id": number,
-            "type": self.kind,
-            "title": self.title,
-            "description": self.description,
-            "datasource": SOURCE,
-            "gridPos": {"h": self.height, "w": self.width, "x": left, "y": top},
-            "fieldConfig": {
-                "defaults": {"unit": self.unit, "custom": dict(self.custom), "links": [link], **scale},
-                "overrides": [],
-            },
-            "options": {},
-            "targets": [
-                {
-                    "refId": "A",
-                    "datasource": SOURCE,
-                    "format": "table" if self.kind == "table" else "time_series",
-                    "editorMode": "code",
-                    "rawQuery": True,
-                    "rawSql": self.query,
-                }
-            ],
-        }
+def _panel(
+    title: str,
+    description: str,
+    unit: str,
+    sql: str,
+    *,
+    page: Page = _ANSWERS,
+    kind: str = "timeseries",
+    width: int = 12,
+    custom: Mapping[str, JsonValue] = MappingProxyType({}),
+) -> Panel:
+    return Panel(title, description, unit, (SqlQuery(sql),), page, kind=kind, width=width, height=9, custom=custom)
 
 
 _STACKED: Mapping[str, JsonValue] = {"stacking": {"mode": "normal"}, "fillOpacity": 60, "lineWidth": 0}
@@ -100,14 +61,14 @@ _LOW = ", ".join(f"'{quantity}'" for quantity in Quantity if quantity in LOW_IS_
 _ORDER = f"CASE WHEN quantity IN ({_LOW}) THEN -score ELSE score END"  # the worst first
 
 _QUALITY = (
-    SqlPanel(
+    _panel(
         "Mean by route",
         "Weighted mean of the selected quantity. Answers of a time of which good ones were deleted are left out.",
         "percentunit",
         f"SELECT {_TIME}, route AS metric, sum(weight * value) / sum(weight) AS mean FROM $schema.scores\n"
         f"WHERE {_SCORED} GROUP BY 1, 2 ORDER BY 1",
     ),
-    SqlPanel(
+    _panel(
         "Mean of the selected routes with its interval",
         "Mean, and both ends of its 95 % interval. Zoom out for narrower intervals.",
         "percentunit",
@@ -115,7 +76,7 @@ _QUALITY = (
         f"  $schema.interval_low({_SUMS}) AS low,\n  $schema.interval_high({_SUMS}) AS high\n"
         f"FROM $schema.scores WHERE {_SCORED} GROUP BY 1 ORDER BY 1",
     ),
-    SqlPanel(
+    _panel(
         "By version of the judge",
         "Scores of two versions are not comparable: a step of the mean where versions change is one of the judge.",
         "short",
@@ -124,19 +85,19 @@ _QUALITY = (
         f"FROM $schema.scores WHERE {_SHOWN} AND quantity = ${{quantity:sqlstring}} GROUP BY 1, 2 ORDER BY first DESC",
         kind="table",
     ),
-    SqlPanel(
+    _panel(
         "Worst answers",
         "Answers with the worst scores of the selected quantity; a row links to the answer.",
         "short",
         'SELECT s.at AS "time", s.route, s.score, v.stage, v.trace_id, v.key FROM (\n'
         f"  SELECT *, {_ORDER} AS place FROM $schema.scores WHERE {_SCORED} ORDER BY place, epoch DESC LIMIT 50\n"
         ") AS s JOIN $schema.verdicts AS v USING (seq) ORDER BY s.place, s.epoch DESC",
+        page=Page("Answers", "/samples/${__data.fields.key}"),
         kind="table",
-        link="/samples/${__data.fields.key}",
     ),
 )
 _FAULTS = (
-    SqlPanel(
+    _panel(
         "Stage at fault",
         "Weighted share of judged answers by stage; unread ones are those where too little was read to decide.",
         "percentunit",
@@ -145,7 +106,7 @@ _FAULTS = (
         f"FROM $schema.verdicts WHERE {_JUDGED} AND outcome = 'judged' GROUP BY 1, 2 ORDER BY 1",
         custom=_STACKED,
     ),
-    SqlPanel(
+    _panel(
         "Unjudged answers by reason",
         "Answers that were drawn and could not be judged.",
         "short",
@@ -155,7 +116,7 @@ _FAULTS = (
     ),
 )
 _USERS = (
-    SqlPanel(
+    _panel(
         "Feedback of users",
         "Mean of what users say of answers, by the time of the answer.",
         "percentunit",
@@ -163,7 +124,7 @@ _USERS = (
         f"WHERE {_SHOWN} GROUP BY 1, 2 ORDER BY 1",
         width=8,
     ),
-    SqlPanel(
+    _panel(
         "Cost by judge",
         "Calls by the time at which they began. Reservations that are not settled count in full.",
         "currencyUSD",
@@ -172,7 +133,7 @@ _USERS = (
         width=8,
         custom=_BARS,
     ),
-    SqlPanel(
+    _panel(
         "Pending now",
         "Draws that no judge has read yet, whatever time is selected.",
         "short",
@@ -181,21 +142,25 @@ _USERS = (
         width=8,
     ),
 )
-_ROWS: tuple[tuple[str, Sequence[SqlPanel]], ...] = (
+_ROWS: tuple[tuple[str, Sequence[Panel]], ...] = (
     ("Quality", _QUALITY),
     ("Faults", _FAULTS),
     ("Users, costs, queue", _USERS),
 )
 
 
-def sql_board(*, pages: str = PLACEHOLDER, schema: str = "ragwatch_views", judge: str = "embedded") -> Json:
-    """Builds the dashboard as Grafana JSON.
+_EVENTS: Json = {
+    "name": "Events",
+    "enable": True,
+    "iconColor": "green",
+    "datasource": SqlQuery.source,
+    "rawQuery": "SELECT epoch AS \"time\", kind || ' ' || detail AS text, kind AS tags FROM $schema.events\n"
+    "WHERE $__unixEpochFilter(epoch) ORDER BY epoch",
+}
 
-    Args:
-        pages: URL of the ragwatch pages as users reach them, without a trailing slash.
-        schema: Schema of the views.
-        judge: Judge that is selected when the dashboard is opened.
-    """
+
+def sql_board(*, pages: str = PLACEHOLDER, schema: str = "ragwatch_views", judge: str = "embedded") -> Json:
+    """Builds the dashboard as Grafana JSON: URL of the pages, schema of the views, and the judge that it opens with."""
     return {
         **frame(
             "stored",
@@ -204,21 +169,10 @@ def sql_board(*, pages: str = PLACEHOLDER, schema: str = "ragwatch_views", judge
             "5m",
             "now-7d",
         ),
-        "annotations": {"list": [_events()]},
+        "annotations": {"list": [_EVENTS]},
         "templating": {"list": _variables(pages, schema, judge)},
         "links": [],
         "panels": laid_out((title, row, False) for title, row in _ROWS),
-    }
-
-
-def _events() -> Json:
-    text = "SELECT epoch AS \"time\", kind || ' ' || detail AS text, kind AS tags FROM $schema.events\n"
-    return {
-        "name": "Events",
-        "enable": True,
-        "iconColor": "green",
-        "datasource": SOURCE,
-        "rawQuery": f"{text}WHERE $__unixEpochFilter(epoch) ORDER BY epoch",
     }
 
 
@@ -226,10 +180,10 @@ def _variables(pages: str, schema: str, judge: str) -> list[JsonValue]:
     names = [str(quantity) for quantity in Quantity]
     values = "SELECT DISTINCT {} FROM $schema.verdicts WHERE $__unixEpochFilter(epoch) ORDER BY 1"
     return [
-        source_variable(PLUGIN),
+        source_variable("grafana-postgresql-datasource"),
         constant("schema", "Schema of the views", schema),
-        {**variable("route", SOURCE, values.format("route"), ALL), "multi": True, "includeAll": True},
-        variable("judge", SOURCE, values.format("judge"), chosen(judge)),
+        {**variable("route", SqlQuery.source, values.format("route"), ALL), "multi": True, "includeAll": True},
+        variable("judge", SqlQuery.source, values.format("judge"), chosen(judge)),
         {
             "name": "quantity",
             "label": "Quantity",

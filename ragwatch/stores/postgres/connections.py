@@ -20,7 +20,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from ragwatch.errors import NotLeadingError, StoreError
-from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.encryption import TextCipher, opened
 from ragwatch.stores.engine import DamagedRows, Parameters, Row, Rows
 from ragwatch.stores.postgres.failures import (
     GRACE_SECONDS,
@@ -74,14 +74,7 @@ def storable(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to connect.
-
-    Attributes:
-        conninfo: URL or key words of libpq, with the password.
-        schema: Name of the database schema.
-        connections: Maximum number of connections.
-        timeout_seconds: Time limit of one statement.
-    """
+    """Where to connect: URL or key words of libpq with the password, schema, most connections, limit of a statement."""
 
     conninfo: str
     schema: str
@@ -125,11 +118,7 @@ def connect(target: Target) -> TimedConnection:
 
 @contextmanager
 def store_errors(action: str) -> Iterator[None]:
-    """Raise errors of PostgreSQL as `StoreError`.
-
-    Raises:
-        StoreError: An error was raised.
-    """
+    """Raise errors of PostgreSQL as `StoreError`."""
     try:
         yield
     except psycopg.Error as error:
@@ -149,10 +138,6 @@ def unless_in_use() -> Iterator[None]:
 class PostgresEngine:
     """Runs statements on as many connections as are needed at a time, up to a limit.
 
-    Args:
-        target: Where to connect.
-        cipher: Encrypts texts; None stores them as they are.
-
     Attributes:
         slot: Number under which this worker counts: one that is shared, unless it has a name.
         term: Returns the number of the term within which transactions may write; None for no limit.
@@ -171,11 +156,7 @@ class PostgresEngine:
 
     @contextmanager
     def _borrowed(self) -> Iterator[TimedConnection]:
-        """Lend a connection. It is closed if the block ends with an error of the connection, or within a transaction.
-
-        Raises:
-            StoreError: All are in use for longer than a statement may take.
-        """
+        """Lend a connection. It is closed if the block ends in a transaction, or with an error of it. Waits for one."""
         if self._closed.is_set():
             raise StoreError("store: is closed")
         if not self._free.acquire(timeout=self._target.timeout_seconds):
@@ -230,14 +211,11 @@ class PostgresEngine:
         def run(connection: TimedConnection) -> Rows:
             with connection.cursor(binary=True) as cursor:
                 prepare = None if planned_once else False
-                return self._opened(cursor.execute(in_dialect(sql), parameters, prepare=prepare).fetchall())
+                rows = cursor.execute(in_dialect(sql), parameters, prepare=prepare).fetchall()
+                return opened(rows, self._cipher)
 
         with store_errors("cannot read"):
             return self._reconnecting(run)
-
-    def _opened(self, rows: Rows) -> Rows:
-        cipher = self._cipher
-        return rows if cipher is None else [tuple(map(cipher.open, row)) for row in rows]
 
     def walk(self, sql: str, parameters: Parameters = ()) -> Generator[Row, None, None]:
         """See `Reader.walk`."""
@@ -249,19 +227,7 @@ class PostgresEngine:
         ):
             cursor.execute(in_dialect(sql), parameters)
             while page := cursor.fetchmany(WALK_ROWS):
-                yield from self._opened(page)
-
-    def at_once(self, *statements: str) -> list[Rows]:
-        """See `Engine.at_once`."""
-
-        def run(connection: TimedConnection) -> list[Rows]:
-            with connection.transaction():
-                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                with connection.cursor(binary=True) as cursor:
-                    return [self._opened(cursor.execute(in_dialect(sql)).fetchall()) for sql in statements]
-
-        with store_errors("cannot read"):
-            return self._reconnecting(run)
+                yield from opened(page, self._cipher)
 
     @contextmanager
     def transaction(self, reserve: float = 0.0) -> Iterator[PostgresWriter]:
@@ -277,7 +243,10 @@ class PostgresEngine:
             try:
                 with connection.cursor(binary=True) as cursor:
                     writer = PostgresWriter(cursor, self._cipher, self.slot, self.parts.of)
-                    self._begin(writer)
+                    if self.term is not None:  # writes within a term only
+                        term = self.term()
+                        if term is None or not writer.rows(_IN_TERM, {"term": term}):
+                            raise NotLeadingError("store: another worker leads; it does this step")
                     yield writer
                     self._commit(connection)
             finally:
@@ -286,14 +255,6 @@ class PostgresEngine:
                         connection.execute("ROLLBACK")
                 if connection is not lent:
                     self._give_back(connection)
-
-    def _begin(self, writer: PostgresWriter) -> None:
-        """Refuse a transaction outside of the term within which this engine writes."""
-        if self.term is None:
-            return
-        term = self.term()
-        if term is None or not writer.rows(_IN_TERM, {"term": term}):
-            raise NotLeadingError("store: another worker leads; it does this step")
 
     def _begun(self, lent: TimedConnection) -> TimedConnection:
         """Begin a transaction, on a new connection if this one was lost while it was idle."""
@@ -352,11 +313,7 @@ class PostgresEngine:
         return [day for (day,) in self.rows(DAYS)]
 
     def rewrite(self, tables: Sequence[str]) -> bool:
-        """Write tables again, so that no deleted text remains in their files. Returns False if one is in use.
-
-        Raises:
-            StoreError: The database cannot be written.
-        """
+        """Write tables again, so that no deleted text remains in their files. Returns False if one is in use."""
         with store_errors("cannot rewrite a table"), self._borrowed() as connection:
             try:
                 connection.execute("SET statement_timeout = 0")

@@ -28,13 +28,7 @@ DDL_LOCK_SECONDS = 1  # a migration that cannot lock a table within this time is
 def prepare(
     connection: psycopg.Connection, name: str, *, scripts: Traversable | None = None, version: int = VERSION
 ) -> None:
-    """Check the server, create the schema `name` if it is missing, and migrate it.
-
-    Args:
-        connection: In autocommit mode.
-        name: Name of the database schema.
-        scripts: Folder of `postgres_1.sql`, `postgres_2.sql` ...; by default those of this package.
-        version: The newest of these scripts.
+    """Check the server, create the schema `name` if it is missing, and migrate it, on a connection in autocommit mode.
 
     Raises:
         StoreError: The server is too old, or the database was written by a newer ragwatch that this one cannot join.
@@ -82,11 +76,7 @@ def _migrate(connection: psycopg.Connection, name: str, version: int, scripts: T
 
 
 def check_server(connection: psycopg.Connection) -> None:
-    """Check that the server can be used.
-
-    Raises:
-        StoreError: It is too old, or the database is not encoded in UTF8.
-    """
+    """Raise a `StoreError` about a server that is too old, or a database that is not encoded in UTF8."""
     server = connection.info.server_version
     if server < OLDEST_SERVER:
         raise StoreError(
@@ -102,11 +92,7 @@ def check_server(connection: psycopg.Connection) -> None:
 
 
 def check_compatible(stored: tuple[int, int], version: int) -> None:
-    """Check that a schema can be used by this version.
-
-    Raises:
-        StoreError: It was written by a newer ragwatch that this one cannot join.
-    """
+    """Raise a `StoreError` about a schema of a newer ragwatch that this one cannot join."""
     if stored[1] > version:
         raise StoreError(
             f"store: written by a newer ragwatch (schema {stored[0]}, this one knows {version}); run that version, or "
@@ -115,24 +101,16 @@ def check_compatible(stored: tuple[int, int], version: int) -> None:
 
 
 def prepare_database(target: Target, cipher: TextCipher | None) -> None:
-    """Make the database ready for this worker.
-
-    Raises:
-        ConfigError: Texts are encrypted with a key that is not given.
-        StoreError: The server cannot be reached, or the database cannot be used.
-    """
+    """Make the database ready for this worker. Raises as `postgres.connected`."""
     with store_errors("cannot open the database"), connect(target) as connection:
         prepare(connection, target.schema)
-        _register_keys(connection, cipher)
+        ids = new_key_ids(_reader(connection), cipher)
+        if ids is not None:  # as plain JSON: it is read without a key
+            connection.execute(_WRITE_KEY_IDS, (KEY_STATE, ids.encode("ascii")))
 
 
 def describe_database(target: Target, cipher: TextCipher | None) -> str:
-    """Connect, and return server and schema as text for people. Changes nothing.
-
-    Raises:
-        ConfigError: Texts are encrypted with a key that is not given.
-        StoreError: The server cannot be reached, or the database cannot be used.
-    """
+    """Connect, and return server and schema as text for people. Changes nothing. Raises as `postgres.connected`."""
     with store_errors("cannot open the database"), connect(target) as connection:
         check_server(connection)
         info = connection.info
@@ -144,12 +122,6 @@ def describe_database(target: Target, cipher: TextCipher | None) -> str:
         check_compatible(stored, VERSION)
         check_keys(_reader(connection), cipher)
         return f"{place}: version {stored[0]}"
-
-
-def _register_keys(connection: psycopg.Connection, cipher: TextCipher | None) -> None:
-    ids = new_key_ids(_reader(connection), cipher)
-    if ids is not None:  # as plain JSON: it is read without a key
-        connection.execute(_WRITE_KEY_IDS, (KEY_STATE, ids.encode("ascii")))
 
 
 def _reader(connection: psycopg.Connection) -> Rows:

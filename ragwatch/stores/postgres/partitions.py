@@ -106,11 +106,7 @@ def drop(writer: Writer, day: int, retention: Retention, now: float) -> int:
 
 
 class Parts:
-    """Tells in which partition a row belongs. Thread-safe.
-
-    Args:
-        read: Reads the days that have partitions.
-    """
+    """Tells in which partition a row belongs, by the days that have one. Thread-safe."""
 
     def __init__(self, read: Callable[[], Collection[int]]) -> None:
         self._read = read
@@ -119,11 +115,7 @@ class Parts:
         self._next = 0.0
 
     def refresh(self) -> None:
-        """Read the days again if that was long ago. Called outside of a transaction: it may need a connection.
-
-        Raises:
-            StoreError: They cannot be read.
-        """
+        """Read the days again if that was long ago. Called outside of a transaction: it may need a connection."""
         with self._lock:
             if time.monotonic() >= self._next:
                 self._days = frozenset(self._read())

@@ -18,19 +18,20 @@ from ragwatch.stores.postgres.leading import Sharing, fold_workers
 from ragwatch.stores.postgres.migrations import prepare_database
 from ragwatch.stores.postgres.postgres_index import PostgresIndex, drop_words
 from ragwatch.stores.postgres.postgres_queries import PostgresQueries
-from ragwatch.stores.postgres.pruning import RELATION_SIZE, TABLES, sizes
+from ragwatch.stores.retention import ROW_BYTES
+
+EXACT_BYTES = 256 << 20  # tables up to this size are measured whole, larger ones by a sample of their pages
+TABLES = ("verdicts", "samples", "traits", "answer_index", "replies", "runs", "parts", "labels", "events")
+RELATION_SIZE = (
+    "SELECT SUM(pg_total_relation_size(p.relid))"  # noqa: S608 - constants
+    f" FROM unnest(ARRAY{list(TABLES)}) AS t(name), pg_partition_tree(t.name::regclass) AS p"
+)
 
 
 class PostgresStore(Sharing):
     """Implements `ports.Store` in a schema of a PostgreSQL database.
 
-    Args:
-        target: Where to connect.
-        state: Lock of the state directory, which is released at the end; None for none.
-        name: Name under which this worker counts, also after a restart; None for none.
-        texts: Texts of which answers are kept after judging.
-        cipher: Encrypts texts; None stores them as they are.
-        text_search: Whether words of texts are indexed.
+    It releases the lock `state` at the end, and counts under `name`, also after a restart.
 
     Raises:
         ConfigError: Texts are encrypted with a key that is not given.
@@ -49,7 +50,7 @@ class PostgresStore(Sharing):
     ) -> None:
         super().__init__(PostgresEngine(target, cipher=cipher))
         self.rules = rules_of(texts, cipher, text_search=text_search)
-        self.index, self.queries = PostgresIndex(), PostgresQueries()
+        self.index, self.queries = PostgresIndex(), PostgresQueries
         self._behind: Place | None = NEWEST
         self._state = state
         prepare_database(target, cipher)
@@ -115,3 +116,23 @@ class PostgresStore(Sharing):
                 stack.callback(self._state.close)
             stack.callback(self.engine.close)
             self.release()
+
+
+def sizes(relation_bytes: int) -> list[str]:
+    """Return statements that measure the bytes of the stored rows: a table's file also has free space.
+
+    >>> ["TABLESAMPLE" in sql for sql in sizes(EXACT_BYTES)], "(25.0)" in sizes(4 * EXACT_BYTES)[0]
+    ([False, False, False], True)
+    """
+    percent = 100.0 * min(1.0, EXACT_BYTES / max(1, relation_bytes))
+    part = "" if percent >= 100.0 else f"TABLESAMPLE SYSTEM ({percent})"
+    factor = 100.0 / percent
+    columns = {
+        "verdicts": "octet_length(line) + coalesce(octet_length(scores::text), 0)",
+        "samples": "octet_length(body)",
+        "runs": "octet_length(body)",
+    }
+    return [
+        f"SELECT COALESCE({factor} * SUM({ROW_BYTES} + {size}), 0)::bigint FROM {table} {part}"  # noqa: S608 - constants
+        for table, size in columns.items()
+    ]

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 
 from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.engine import Parameters, Rows
+from ragwatch.stores.engine import Parameters, Writer
 from ragwatch.stores.limits import REJUDGED_MARK
 from ragwatch.stores.postgres.locks import LOCK, RETENTION, TRY
 
@@ -39,6 +39,10 @@ _WORDS: tuple[tuple[str, str], ...] = (
         "COALESCE(pg_sequence_last_value(pg_get_serial_sequence('verdicts', 'seq')::regclass), 0)",
     ),
     (r"\bPART\b", "part <= 0"),
+    (
+        r"\bCOLUMNS\b",
+        "SELECT attname::text FROM pg_attribute WHERE attrelid = to_regclass(%(name)s) AND attnum > 0 ORDER BY attnum",
+    ),
     (r" UNLEASED\b", ", holder = NULL, leased_until = '-Infinity'"),
     (r"\bTALLIED\b", "SUM(value ORDER BY slot)"),  # in this order, rounding never makes a counter fall
 )
@@ -94,32 +98,22 @@ def _insertion(table: str, columns: tuple[str, ...], conflict: str) -> bytes:
     ).encode()
 
 
-class PostgresWriter:
-    """Runs statements on a cursor, within a transaction. Implements `stores.engine.Writer`."""
+class PostgresWriter(Writer):
+    """Runs statements on a cursor, within a transaction."""
 
     def __init__(
         self, cursor: psycopg.Cursor, cipher: TextCipher | None, slot: int, part_of: Callable[[float], int]
     ) -> None:
-        self._cursor, self._cipher, self._part_of = cursor, cipher, part_of
-        self.slot: Mapping[str, int] = {"slot": slot}
+        self._cursor, self.cipher, self._part_of = cursor, cipher, part_of
+        self.slot = {"slot": slot}
 
     def part(self, at: float) -> Mapping[str, int]:
         """See `Writer.part`."""
         return {"part": self._part_of(at)}
 
-    def seal(self, body: bytes) -> bytes:
-        """See `Writer.seal`."""
-        return body if self._cipher is None else self._cipher.seal(body)
-
     def execute(self, sql: str | bytes, parameters: Parameters = ()) -> psycopg.Cursor:
         """See `Writer.execute`."""
         return self._cursor.execute(in_dialect(sql) if isinstance(sql, str) else sql, parameters)
-
-    def rows(self, sql: str, parameters: Parameters = ()) -> Rows:
-        """See `Writer.rows`."""
-        rows = self.execute(sql, parameters).fetchall()
-        cipher = self._cipher
-        return rows if cipher is None else [tuple(map(cipher.open, row)) for row in rows]
 
     def executemany(self, sql: str | bytes, parameters: Sequence[Parameters]) -> None:
         """See `Writer.executemany`."""

@@ -75,7 +75,8 @@ def make_views(target: Target, readers: Collection[str] = ()) -> tuple[str, ...]
     """
     with store_errors("cannot create the views"), connect(target) as connection, connection.transaction():
         locked(connection, MIGRATION, target.schema)
-        missing = [name for name in readers if not _exists(connection, name)]
+        roles = {name for (name,) in connection.execute("SELECT rolname FROM pg_roles").fetchall()}
+        missing = [name for name in readers if name not in roles]
         if missing:
             raise StoreError(
                 f"--reader {missing[0]}: the server has no such role; create it with"
@@ -112,7 +113,3 @@ def create_views(connection: psycopg.Connection, schema: str, readers: Collectio
         role = sql.Identifier(reader)
         connection.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(name, role))
         connection.execute(sql.SQL("GRANT SELECT ON ALL TABLES IN SCHEMA {} TO {}").format(name, role))
-
-
-def _exists(connection: psycopg.Connection, role: str) -> bool:
-    return connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is not None

@@ -51,11 +51,7 @@ def _unescaped(text: str) -> str:
 
 
 def refuse_network(directory: Path, mounts: Path = MOUNTS) -> None:
-    """Raise an error if a directory is on a network file system: SQLite's locks and shared memory fail across machines.
-
-    Raises:
-        StoreError: The directory is, or would be created, on a network file system.
-    """
+    """Raise a `StoreError` about a network file system: SQLite's locks and shared memory fail across machines."""
     try:
         text = mounts.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:  # not Linux

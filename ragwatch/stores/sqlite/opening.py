@@ -43,7 +43,10 @@ def open_writer(path: Path, cipher: TextCipher | None = None) -> sqlite3.Connect
             check_content(writer, path, marker)
             prepare(writer)
             _register_keys(writer, cipher)
-            _write_marker(marker)
+            if marker.exists():
+                marker.chmod(PRIVATE)  # others could read it once
+            else:
+                write_private(marker, MARKER_TEXT)
         except BaseException:
             writer.close()
             raise
@@ -91,20 +94,8 @@ def check_content(writer: sqlite3.Connection, path: Path, marker: Path) -> None:
             )
 
 
-def _write_marker(marker: Path) -> None:
-    if marker.exists():
-        marker.chmod(PRIVATE)  # others could read it once
-    else:
-        write_private(marker, MARKER_TEXT)
-
-
 def _register_keys(writer: sqlite3.Connection, cipher: TextCipher | None) -> None:
-    """Check the keys, and record the one that is written with.
-
-    Raises:
-        ConfigError: A key is missing or wrong.
-        StoreError: The list of keys is damaged.
-    """
+    """Check the keys, as `check_keys`, and record the one that is written with."""
 
     def rows(sql: str, parameters: Sequence[object]) -> list[tuple[object, ...]]:
         return writer.execute(sql, parameters).fetchall()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Self
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.encryption import TextCipher, opened
 from ragwatch.stores.engine import DamagedRows, Parameters, Row, Rows, Writer
 from ragwatch.stores.sqlite.disk import FAILURES, advice, reason, use_own_temporary_files
 from ragwatch.stores.sqlite.sqlite_writer import bound, in_dialect
@@ -29,15 +29,10 @@ def _store_errors(action: str) -> Iterator[None]:
 
 
 class ReadConnection:
-    """Runs one statement at a time; other instances on the same file run concurrently.
+    """Runs one statement at a time on an existing database; other instances on the same file run concurrently.
 
-    Args:
-        path: Database with an existing schema.
-        tolerant: Whether invalid UTF-8 is replaced from the start; otherwise only once some was met.
-        cipher: Decrypts texts; None for none.
-
-    Raises:
-        StoreError: The database cannot be opened.
+    A tolerant one replaces invalid UTF-8 from the start, others only once some was met. Raises a `StoreError` if it
+    cannot be opened.
     """
 
     def __init__(self, path: Path, *, tolerant: bool = False, cipher: TextCipher | None = None) -> None:
@@ -67,18 +62,11 @@ class ReadConnection:
         """See `Reader.rows`."""
         with self._turn, _store_errors("cannot read"):
             try:
-                return self._opened(self._connection.execute(in_dialect(sql), bound(parameters)))
+                return opened(self._connection.execute(in_dialect(sql), bound(parameters)), self.cipher)
             except sqlite3.Error as error:
                 if not self._tolerate(error):
                     raise
         return self.rows(sql, parameters)
-
-    def _opened(self, rows: Iterable[tuple[object, ...]]) -> Rows:
-        return list(rows) if self.cipher is None else list(map(self._opened_row, rows))
-
-    def _opened_row(self, row: tuple[object, ...]) -> tuple[object, ...]:
-        """Decrypt the encrypted cells of a row."""
-        return row if self.cipher is None else tuple(map(self.cipher.open, row))
 
     def _tolerate(self, error: sqlite3.Error) -> bool:
         """Replace invalid UTF-8 from now on, so that a damaged text affects its own row only.
@@ -95,32 +83,14 @@ class ReadConnection:
         """See `Reader.walk`. Blocks other statements until it is closed."""
         with self._turn, _store_errors("cannot read"):
             try:
-                rows = self._connection.execute(in_dialect(sql), bound(parameters))
-                yield from rows if self.cipher is None else map(self._opened_row, rows)
+                for row in self._connection.execute(in_dialect(sql), bound(parameters)):
+                    yield from opened((row,), self.cipher)
             except sqlite3.Error as error:
                 self._tolerate(error)  # takes effect the next time: yielded rows cannot be revoked
                 raise
 
-    def at_once(self, *statements: str) -> list[Rows]:
-        """See `Engine.at_once`."""
-        with self._turn, _store_errors("cannot read"):
-            try:
-                self._connection.execute("BEGIN")  # a read transaction sees one commit
-                try:
-                    return [self._opened(self._connection.execute(in_dialect(sql))) for sql in statements]
-                finally:
-                    self._connection.execute("COMMIT")
-            except sqlite3.Error as error:
-                if not self._tolerate(error):
-                    raise
-        return self.at_once(*statements)
-
     def transaction(self, reserve: float = 0.0) -> AbstractContextManager[Writer]:  # noqa: ARG002 - nothing is written
-        """See `Engine.transaction`.
-
-        Raises:
-            StoreError: Always.
-        """
+        """Raise a `StoreError`: see `Engine.transaction`."""
         raise StoreError("state: is opened to be read, and cannot be written")
 
     def close(self) -> None:

@@ -16,12 +16,7 @@ BUSY_MS = 5000  # only other programs, such as the sqlite3 shell, can hold a loc
 
 
 def prepare(connection: sqlite3.Connection, *, scripts: Traversable | None = None, version: int = VERSION) -> None:
-    """Configure the database for one writer, and migrate it.
-
-    Args:
-        connection: The writer's, in autocommit mode.
-        scripts: Folder of `schema.sql`, `schema_2.sql` ...; by default those of this package.
-        version: The newest of these scripts.
+    """Configure the database for one writer, on its connection in autocommit mode, and migrate it.
 
     Raises:
         StoreError: The database was written by a newer ragwatch.
@@ -40,20 +35,16 @@ def prepare(connection: sqlite3.Connection, *, scripts: Traversable | None = Non
             "run that version, or point `state` to an empty directory"
         )
     for target in range(current + 1, version + 1):
-        _migrate(connection, target, scripts or files("ragwatch.stores.sqlite"))
+        name = "schema.sql" if target == 1 else f"schema_{target}.sql"
+        script = (scripts or files("ragwatch.stores.sqlite")).joinpath(name).read_text(encoding="utf-8")
+        try:
+            connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={target};\nCOMMIT;")
+        except sqlite3.Error:
+            with suppress(sqlite3.Error):  # on a full disk SQLite rolls back by itself
+                connection.execute("ROLLBACK")
+            raise
 
 
 def version_of(connection: sqlite3.Connection) -> int:
     """Return the schema version of a database; 0 if it has none."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _migrate(connection: sqlite3.Connection, version: int, scripts: Traversable) -> None:
-    name = "schema.sql" if version == 1 else f"schema_{version}.sql"
-    script = scripts.joinpath(name).read_text(encoding="utf-8")
-    try:
-        connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={version};\nCOMMIT;")
-    except sqlite3.Error:
-        with suppress(sqlite3.Error):  # on a full disk SQLite rolls back by itself
-            connection.execute("ROLLBACK")
-        raise

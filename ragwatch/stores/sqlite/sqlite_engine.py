@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.engine import DamagedRows, Parameters, Row, Rows
+from ragwatch.stores.engine import DamagedRows
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite.disk import FAILURES, MIB, advice, free_bytes, reason, refuse_network
 from ragwatch.stores.sqlite.opening import open_writer
@@ -25,15 +25,10 @@ VACUUM_PAGES = 512  # 8 MiB at a time, so that other writers are not blocked for
 
 
 class SqliteEngine:
-    """Opens and locks the database `state/ragwatch.db`.
+    """Opens and locks the database `state/ragwatch.db`, below whose `min_free` bytes of disk no draws are admitted.
 
     Writers share one connection. Readers have their own, which see the last commit and never block the writer. Web
     pages have a separate reader, so that a long search does not block the loops.
-
-    Args:
-        state: Directory that belongs to this process alone.
-        min_free: Free bytes on its disk below which no draws are admitted.
-        cipher: Encrypts texts; None stores them as they are.
 
     Raises:
         ConfigError: Texts are encrypted with a key that is not given.
@@ -58,6 +53,7 @@ class SqliteEngine:
             self._writer.close()
             self._lock_file.close()
             raise
+        self.rows, self.walk = self._reader.rows, self._reader.walk
         self._writing = threading.Lock()
         self.damage = DamagedRows()
 
@@ -66,7 +62,15 @@ class SqliteEngine:
         """See `Engine.transaction`."""
         with self._writing:
             self._check_free_space(int(self._min_free * reserve))
-            self._check_same_file()
+            try:
+                same = os.path.samestat(self._path.stat(), self._file)
+            except OSError:
+                same = False
+            if not same:
+                raise StoreError(
+                    f"state: {self._path} was moved, deleted or replaced while it was in use, and nothing is written "
+                    "to it; restore that file, or restart"
+                )
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
                 yield SqliteWriter(self._writer, self._cipher)
@@ -79,16 +83,6 @@ class SqliteEngine:
             except BaseException:
                 self._roll_back()
                 raise
-
-    def _check_same_file(self) -> None:
-        """Raise an error if the database file was unlinked or replaced: writes to it would be lost without notice."""
-        with suppress(OSError):
-            if os.path.samestat(self._path.stat(), self._file):
-                return
-        raise StoreError(
-            f"state: {self._path} was moved, deleted or replaced while it was in use, and nothing is written to it; "
-            "restore that file, or restart"
-        )
 
     def _check_free_space(self, floor: int) -> None:
         """Refuse intake before the disk is full, so that stored draws can still be judged, read and deleted."""
@@ -107,18 +101,6 @@ class SqliteEngine:
             return free_bytes(self._state)
         except OSError as error:
             raise StoreError(f"state: cannot read the free space of {self._state}: {error.strerror}") from error
-
-    def rows(self, sql: str, parameters: Parameters = (), *, planned_once: bool = True) -> Rows:
-        """See `Reader.rows`."""
-        return self._reader.rows(sql, parameters, planned_once=planned_once)
-
-    def walk(self, sql: str, parameters: Parameters = ()) -> Generator[Row, None, None]:
-        """See `Reader.walk`."""
-        return self._reader.walk(sql, parameters)
-
-    def at_once(self, *statements: str) -> list[Rows]:
-        """See `Engine.at_once`."""
-        return self._reader.at_once(*statements)
 
     def _roll_back(self) -> None:
         with suppress(sqlite3.Error):  # the original error is raised, and the next transaction rolls back again

@@ -18,7 +18,7 @@ _MAX_SECOND = 1 << 42
 _KNOWN = "SELECT id, at, terms, words FROM answer_index WHERE key = ?"
 _BODY = "SELECT NULLIF(body, x'00') FROM samples WHERE key = ?"
 _MAKE_WORDS = "CREATE VIRTUAL TABLE words USING fts5(question, answer, content='', columnsize=0, tokenize='ascii')"
-_HAS_WORDS = "SELECT 1 FROM sqlite_master WHERE name = 'words'"
+HAS_WORDS = "SELECT 1 FROM sqlite_master WHERE name = 'words'"
 _HAS_FTS5 = "SELECT 1 FROM pragma_module_list WHERE name = 'fts5'"
 NO_FTS5 = "this SQLite is built without FTS5"
 
@@ -30,19 +30,13 @@ def indexable(writer: Writer, rules: Rules) -> Rules:
     """
     if not writer.rows(_HAS_FTS5):
         return rules._replace(words_off=NO_FTS5) if rules.words_off is None else rules
-    exists = bool(writer.rows(_HAS_WORDS))
+    exists = bool(writer.rows(HAS_WORDS))
     if rules.words_off is None and not exists:
         writer.execute(_MAKE_WORDS)
     elif rules.words_off is not None and exists:
         writer.execute("DROP TABLE words")
         writer.execute("UPDATE answer_index SET words = 0 WHERE words = 1")
     return rules
-
-
-def merge_words(writer: Writer) -> None:
-    """Write the index of words again, without what was deleted from it."""
-    if writer.rows(_HAS_WORDS):
-        writer.execute("INSERT INTO words (words) VALUES ('optimize')")
 
 
 class SqliteIndex:

@@ -7,12 +7,10 @@ import math
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
-from types import MappingProxyType
 
 from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.engine import Parameters, Rows
+from ragwatch.stores.engine import Parameters, Writer
 from ragwatch.stores.limits import REJUDGED_MARK
 
 _WORDS: tuple[tuple[str, str], ...] = (
@@ -39,6 +37,7 @@ _WORDS: tuple[tuple[str, str], ...] = (
     (r"\bHAS_WORDS\b", "a.words"),
     (r"\bLAST_SEQ\b", "(SELECT seq FROM sqlite_sequence WHERE name = 'verdicts')"),
     (r"\bPART\b", "TRUE"),
+    (r"\bCOLUMNS\b", "SELECT name FROM pragma_table_info(:name)"),
     (r" UNLEASED\b", ""),
     (r"\bTALLIED\b", "SUM(value)"),
 )
@@ -64,38 +63,22 @@ def bound(parameters: Parameters) -> Parameters:
     """
     if not isinstance(parameters, Mapping) or list not in map(type, parameters.values()):
         return parameters
-    return {name: _json(value) if isinstance(value, list) else value for name, value in parameters.items()}
+    bound = dict(parameters)
+    for name, value in parameters.items():
+        if isinstance(value, list):
+            bound[name] = json.dumps([one.hex() if isinstance(one, bytes) else one for one in value])
+    return bound
 
 
-def _json(values: list[object]) -> str:
-    return json.dumps([value.hex() if isinstance(value, bytes) else value for value in values])
-
-
-class SqliteWriter:
-    """Runs statements on the writing connection, within a transaction. Implements `stores.engine.Writer`."""
+class SqliteWriter(Writer):
+    """Runs statements on the writing connection, within a transaction."""
 
     def __init__(self, connection: sqlite3.Connection, cipher: TextCipher | None) -> None:
-        self._connection, self._cipher = connection, cipher
-
-    slot: Mapping[str, int] = MappingProxyType({})
-
-    def part(self, at: float) -> Mapping[str, int]:  # noqa: ARG002 - there are no partitions
-        """See `Writer.part`."""
-        return self.slot
-
-    def seal(self, body: bytes) -> bytes:
-        """See `Writer.seal`."""
-        return body if self._cipher is None else self._cipher.seal(body)
+        self._connection, self.cipher = connection, cipher
 
     def execute(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
         """See `Writer.execute`."""
         return self._connection.execute(in_dialect(sql), bound(parameters))
-
-    def rows(self, sql: str, parameters: Parameters = ()) -> Rows:
-        """See `Writer.rows`."""
-        rows = self.execute(sql, parameters).fetchall()
-        cipher = self._cipher
-        return rows if cipher is None else [tuple(map(cipher.open, row)) for row in rows]
 
     def executemany(self, sql: str, parameters: Sequence[Parameters]) -> sqlite3.Cursor:
         """See `Writer.executemany`."""
@@ -109,17 +92,9 @@ class SqliteWriter:
         sql = f"INSERT INTO {table} ({', '.join(rows[0])}) VALUES ({marks}) {conflict}"  # noqa: S608 - names of ours
         return self._connection.executemany(sql, rows).rowcount
 
-    def queued(self) -> AbstractContextManager[object]:
-        """See `Writer.queued`."""
-        return nullcontext()
-
     def insert_samples(self, rows: Sequence[Mapping[str, object]]) -> set[str]:
         """See `Writer.insert_samples`."""
         return {str(row["key"]) for row in rows if self.insert("samples", [row], "ON CONFLICT DO NOTHING")}
-
-    def may_prune(self) -> bool:
-        """See `Writer.may_prune`. There is one worker."""
-        return True
 
     def continue_numbers(self, last: int) -> None:
         """See `Writer.continue_numbers`."""

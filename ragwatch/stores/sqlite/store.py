@@ -27,7 +27,7 @@ from ragwatch.stores.notes import REMEMBER
 from ragwatch.stores.rows import pack
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.sqlite_engine import SqliteEngine
-from ragwatch.stores.sqlite.sqlite_index import STATE, SqliteIndex, indexable, merge_words, second_of
+from ragwatch.stores.sqlite.sqlite_index import HAS_WORDS, STATE, SqliteIndex, indexable, second_of
 from ragwatch.stores.sqlite.sqlite_queries import SqliteQueries
 from ragwatch.stores.store_base import StoreBase
 
@@ -53,11 +53,7 @@ class Options(BaseModel):
     encryption: EncryptionOptions | None = Field(None, description="Keys that encrypt stored texts.")
 
     def cipher(self) -> TextCipher | None:
-        """Read the keys; None without encryption.
-
-        Raises:
-            ConfigError: A key cannot be read, or the extra is not installed.
-        """
+        """Read the keys, as `EncryptionOptions.cipher`; None without encryption."""
         return None if self.encryption is None else self.encryption.cipher()
 
 
@@ -66,19 +62,11 @@ class SqliteReader(StoreBase):
 
     def __init__(self, connection: ReadConnection) -> None:
         self.engine = connection
-        self.rules, self.queries = Rules(Texts.ALL, connection.cipher), SqliteQueries()
+        self.rules, self.queries = Rules(Texts.ALL, connection.cipher), SqliteQueries
 
 
 class SqliteStore(StoreBase):
-    """Implements `ports.Store` in one SQLite database.
-
-    Args:
-        state: Directory that belongs to this process alone.
-        min_free: Free bytes on its disk below which no draws are admitted.
-        texts: Texts of which answers are kept after judging.
-        cipher: Encrypts texts; None stores them as they are.
-        text_search: Whether words of texts are indexed.
-    """
+    """Implements `ports.Store` in one SQLite database, in a directory that belongs to this process alone."""
 
     engine: SqliteEngine
 
@@ -92,7 +80,7 @@ class SqliteStore(StoreBase):
         text_search: bool = True,
     ) -> None:
         self.engine = SqliteEngine(state, min_free=min_free, cipher=cipher)
-        self.index, self.queries = SqliteIndex(), SqliteQueries()
+        self.index, self.queries = SqliteIndex(), SqliteQueries
         if texts is not Texts.ALL:
             self.engine.delete_securely()
         with self.engine.transaction() as writer:
@@ -170,28 +158,19 @@ class SqliteStore(StoreBase):
 
     def pruning_ends(self, now: float) -> None:
         """See `Retaining.pruning_ends`."""
-        self._drop_earlier_texts()
-        self._catch_up()
-        self.engine.shrink()
-        self._rewrite_if_dropped(now)
-
-    def _drop_earlier_texts(self) -> None:
-        """Delete what was stored under another `store.texts`, once after each start."""
-        while self._has_earlier_texts:
+        while self._has_earlier_texts:  # what was stored under another `store.texts`, once after each start
             with self.engine.transaction() as writer:
                 number = self.drop_earlier(writer)
             self._has_earlier_texts = number > 0
             self.note_dropped(number)
-
-    def _catch_up(self) -> None:
-        """Index the answers that earlier versions or under other settings were judged, once."""
         complete = {"texts": str(self.rules.texts), "words": self.rules.words_off is None}
-        if self.recall(STATE) == complete:
-            return
-        place: Place | None = NEWEST
-        while place is not None:
-            place = self.index_behind(place)
-        self.remember(STATE, complete)
+        if self.recall(STATE) != complete:  # answers that were judged by earlier versions or under other settings
+            place: Place | None = NEWEST
+            while place is not None:
+                place = self.index_behind(place)
+            self.remember(STATE, complete)
+        self.engine.shrink()
+        self._rewrite_if_dropped(now)
 
     def _rewrite_if_dropped(self, now: float) -> None:
         """Delete what is left of dropped texts in free space: a large database once a day, because it is written whole.
@@ -210,7 +189,8 @@ class SqliteStore(StoreBase):
     def rewritten(self) -> bool:
         """See `Forgetting.rewritten`. False while a reader holds the write-ahead log."""
         with self.engine.transaction() as writer:
-            merge_words(writer)
+            if writer.rows(HAS_WORDS):  # write the index of words again, without what was deleted from it
+                writer.execute("INSERT INTO words (words) VALUES ('optimize')")
         return self.engine.rewrite()
 
     def erasure_begins(self) -> None:

@@ -10,10 +10,12 @@ import pytest
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.exporter.catalogue import CATALOGUE, MetricType, SeriesDefinition, markdown
-from ragwatch.exporter.series import GaugeSource, Origin
+from ragwatch.exporter.figures import by_name
+from ragwatch.exporter.series import Origin
 from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import EventCount, GaugeLevel
 
+PROBABILITY = by_name("route", "probabilities")
 # What a number is measured in: a base unit, or the plural of what is counted.
 UNITS = frozenset(
     {
@@ -92,13 +94,13 @@ def test_every_row_keeps_the_conventions(series: SeriesDefinition) -> None:
 @pytest.mark.parametrize(
     ("name", "origin", "fault"),
     [
-        ("ragwatch_answers_percent", GaugeSource.PROBABILITY, "unit"),
-        ("ragwatch_faithfulness", GaugeSource.PROBABILITY, "unit"),
-        ("ragwatch_lag_milliseconds", GaugeSource.PROBABILITY, "unit"),
+        ("ragwatch_answers_percent", PROBABILITY, "unit"),
+        ("ragwatch_faithfulness", PROBABILITY, "unit"),
+        ("ragwatch_lag_milliseconds", PROBABILITY, "unit"),
         ("ragwatch_samples_by_route_total", Tally.DRAWN, "by"),
         ("ragwatch_route_samples_total", Tally.DRAWN, "label in name"),
         ("ragwatch_answers_seen_seconds", Tally.DRAWN, "total"),
-        ("ragwatch_answers_total", GaugeSource.PROBABILITY, "total"),
+        ("ragwatch_answers_total", PROBABILITY, "total"),
         ("ragwatch_Answers_total", Tally.DRAWN, "form"),
     ],
 )
@@ -142,9 +144,9 @@ def test_every_quantity_has_the_same_series() -> None:
 
 
 def test_everything_that_is_counted_has_a_series() -> None:
-    """No tally, count or figure is kept in vain. The number of scores is the count of their histogram."""
+    """No tally, count or gauge is kept in vain. The number of scores is the count of their histogram."""
     origins = {series.origin for series in CATALOGUE}
-    assert {*Tally, *EventCount, *GaugeLevel, *Gauge, *GaugeSource} - origins == {Tally.N}
+    assert {*Tally, *EventCount, *GaugeLevel, *Gauge} - origins == {Tally.N}
 
 
 def test_the_table_names_every_series_once() -> None:

@@ -10,9 +10,9 @@ from support.snapshots import JUDGE, counted, estimate, small
 from ragwatch.board import Board
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.snapshot import EstimateRow
+from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.exporter.catalogue import CATALOGUE, with_criteria
 from ragwatch.exporter.quality import TEMPLATES, series_names
-from ragwatch.exporter.render import Exporter
 from ragwatch.model.quantities import quantity_of
 from ragwatch.telemetry import Telemetry
 
@@ -25,7 +25,9 @@ def lines(*criteria: Criterion) -> list[str]:
     tallies = counted("search", (1.0, 0.0), POLITE.quantity)
     rows = (EstimateRow(quantity_of("polite"), "search", JUDGE, "1h", estimate(0.5)),)
     board.publish(replace(small(), estimates=rows, tallies=Counter(tallies)))
-    exporter = Exporter(board, Telemetry(), sources=["app"], routes=["search"], judges=[JUDGE], criteria=criteria)
+    exporter = Exporter(
+        board, Telemetry(), AllowedLabels(sources=["app"], routes=["search"], judges=[JUDGE], criteria=criteria)
+    )
     return [line for line in exporter.text().splitlines() if "polite" in line]
 
 

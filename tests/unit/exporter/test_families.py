@@ -16,14 +16,14 @@ from ragwatch.core.estimate import Estimate
 from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges, Lag, Snapshot
 from ragwatch.core.snapshot import Exemplar as Shown
 from ragwatch.core.tally import Tally, observe
-from ragwatch.exporter.allowed_labels import AllowedLabels
+from ragwatch.exporter import AllowedLabels
 from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.exporter.families import family, of_snapshot, of_telemetry
 from ragwatch.judges.llm.prompt.units import units_of
 from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import Telemetry
 
-NAMES = AllowedLabels.of(sources=["app"], routes=ROUTES, judges=["embedded"])
+NAMES = AllowedLabels(sources=["app"], routes=ROUTES, judges=["embedded"])
 SCORED = {"route": "search", "judge": "embedded"}
 
 
@@ -152,28 +152,14 @@ def test_an_exemplar_names_trace_and_sample() -> None:
     assert carried == {"0.1": Exemplar({"trace_id": "4bf92f3577b34da6", "sample_id": KEY}, 0.05, AT - 90.0)}
 
 
-@pytest.mark.parametrize("trace", [None, "", "x" * 80, "two words", "\ud800", "line\nbreak"])
-def test_an_odd_trace_id_is_left_out(trace: str | None) -> None:
-    """Exemplars keep to 128 characters, and a scrape never fails on what a log wrote."""
+def test_an_odd_trace_id_is_left_out() -> None:
+    """Exemplars keep to 128 characters, which the longest one fills; a scrape never fails on what a log wrote."""
     bucket = ("faithfulness", "search", "embedded", "0.1")
-    snapshot = replace(small(), exemplars={bucket: Shown(KEY, trace, 0.05, AT)})
-    carried = [
-        sample.exemplar
-        for sample in samples(of_snapshot(snapshot, NAMES), "ragwatch_faithfulness_score_bucket")
-        if sample.exemplar
-    ]
-    assert [exemplar.labels for exemplar in carried] == [{"sample_id": KEY}]
-
-
-def test_the_longest_trace_id_fits() -> None:
-    """With the longest trace id that is kept, names and values are exactly 128 characters."""
-    bucket = ("faithfulness", "search", "embedded", "0.1")
-    snapshot = replace(small(), exemplars={bucket: Shown(KEY, "x" * 79, 0.05, AT)})
-    (labels,) = [
-        sample.exemplar.labels
-        for sample in samples(of_snapshot(snapshot, NAMES), "ragwatch_faithfulness_score_bucket")
-        if sample.exemplar
-    ]
+    for trace in (None, "", "x" * 80, "two words", "\ud800", "line\nbreak", "x" * 79):
+        snapshot = replace(small(), exemplars={bucket: Shown(KEY, trace, 0.05, AT)})
+        buckets = samples(of_snapshot(snapshot, NAMES), "ragwatch_faithfulness_score_bucket")
+        (labels,) = [sample.exemplar.labels for sample in buckets if sample.exemplar]
+        assert labels == {"sample_id": KEY} | ({"trace_id": trace} if trace == "x" * 79 else {})
     assert sum(len(name) + len(text) for name, text in labels.items()) == 128
 
 
@@ -187,7 +173,7 @@ def test_known_counters_begin_at_zero() -> None:
     assert value(families, "ragwatch_top_ranked_fault_samples_total", route="search", fault="generator") == 0
     assert value(families, "ragwatch_faithfulness_weight_total", **SCORED) == 0
     assert samples(families, "ragwatch_scores_unknown_total") == []
-    asked = AllowedLabels.of(sources=["app"], routes=ROUTES, judges=["embedded"], suites=["docs"])
+    asked = AllowedLabels(sources=["app"], routes=ROUTES, judges=["embedded"], suites=["docs"])
     families = of_snapshot(Snapshot(at=AT), asked)
     assert value(families, "ragwatch_canary_failures_total", suite="docs", reason="timeout") == 0
 
@@ -227,23 +213,13 @@ def test_figures_say_how_old_they_are() -> None:
     assert value(of_snapshot(Snapshot(at=AT), NAMES), "ragwatch_last_digest_timestamp_seconds") == AT
 
 
-def test_an_unknown_lag_is_absent() -> None:
-    """A transport that knows no age says nothing about it."""
-    families = of_snapshot(replace(small(), lags={"app": Lag(7, None)}), NAMES)
+def test_lags_of_sources() -> None:
+    """A transport that knows no age says nothing about it; unreadable and closed files are counted, not named."""
+    unreadable = {f"/log/{number}.jsonl": "Permission denied" for number in range(3)}
+    families = of_snapshot(replace(small(), lags={"app": Lag(7, None, unreadable, closed=408)}), NAMES)
     assert value(families, "ragwatch_source_lag_bytes", source="app") == 7
     assert samples(families, "ragwatch_source_lag_seconds") == []
-
-
-def test_files_that_cannot_be_read_are_counted() -> None:
-    """By source; their names are no labels."""
-    unreadable = {f"/log/{number}.jsonl": "Permission denied" for number in range(3)}
-    families = of_snapshot(replace(small(), lags={"app": Lag(7, None, unreadable)}), NAMES)
     assert value(families, "ragwatch_source_unreadable_files", source="app") == 3
-
-
-def test_closed_files_are_counted() -> None:
-    """Files that are closed between reads, by source."""
-    families = of_snapshot(replace(small(), lags={"app": Lag(7, None, closed=408)}), NAMES)
     assert value(families, "ragwatch_source_closed_files", source="app") == 408
 
 

@@ -14,7 +14,7 @@ from support.snapshots import AT, KEY, ROUTES, small
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.tally import Tally, observe
-from ragwatch.exporter import Exporter
+from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.exporter.render import negotiated
 from ragwatch.telemetry import Telemetry
 
@@ -27,7 +27,7 @@ def exporter(snapshot: Snapshot | None, routes: tuple[str, ...] = ROUTES) -> Exp
     board = Board()
     if snapshot is not None:
         board.publish(snapshot)
-    return Exporter(board, Telemetry(), sources=["app"], routes=routes, judges=["embedded"])
+    return Exporter(board, Telemetry(), AllowedLabels(sources=["app"], routes=routes, judges=["embedded"]))
 
 
 def test_text_is_the_default() -> None:
@@ -111,7 +111,7 @@ def test_before_the_first_digest_there_are_no_counters() -> None:
 def test_a_new_snapshot_shows_at_once() -> None:
     """What is kept between scrapes is kept for one Snapshot only."""
     board = Board()
-    shown = Exporter(board, Telemetry(), sources=["app"], routes=ROUTES, judges=["embedded"])
+    shown = Exporter(board, Telemetry(), AllowedLabels(sources=["app"], routes=ROUTES, judges=["embedded"]))
     board.publish(small())
     before = shown.text()
     assert shown.text().count("ragwatch_samples_pending 3.0") == 1

@@ -10,14 +10,14 @@ from support.snapshots import AT, estimate, small
 from ragwatch.core.segments import Segments, series_of_segments
 from ragwatch.core.snapshot import SegmentRow, Snapshot
 from ragwatch.core.tally import Tally
-from ragwatch.exporter.allowed_labels import AllowedLabels
+from ragwatch.exporter import AllowedLabels
 from ragwatch.exporter.families import of_snapshot
 from ragwatch.model.quantities import Quantity
 
 SEGMENTS = Segments({"release": ("v1",), "tier": ("free", "paid")})
 WINDOWS = ("15m", "1h")
 ROUTES = ("search", "other")
-NAMES = AllowedLabels.of(sources=["app"], routes=["search"], judges=["embedded"], segments=SEGMENTS)
+NAMES = AllowedLabels(sources=["app"], routes=["search"], judges=["embedded"], segments=SEGMENTS)
 
 
 def a_row(segment: str, value: str, **parts: str) -> SegmentRow:
@@ -58,7 +58,7 @@ def test_values_and_allowed_pairs() -> None:
     )
     sums = [value for (name, _), value in values.items() if name == "ragwatch_segment_weighted_score_total" and value]
     assert sums == [2.5]
-    assert not exported(replace(snapshot, segments=()), AllowedLabels.of(sources=[], routes=[], judges=["embedded"]))
+    assert not exported(replace(snapshot, segments=()), AllowedLabels(sources=[], routes=[], judges=["embedded"]))
 
 
 def test_as_many_series_as_stated() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from ragwatch.config.text import explain
+from ragwatch.config.text import _explain
 from ragwatch.probes import http, rag
 
 GOOD: dict[str, Any] = {"url": "http://127.0.0.1:8000/search", "body": {"q": "{{ query }}"}, "contexts": "hits"}
@@ -18,7 +18,7 @@ def told(model: type[BaseModel], data: Any) -> str:
     """The lines that a person would read."""
     with pytest.raises(ValidationError) as caught:
         model.model_validate(data)
-    return "\n".join(explain(dict(error), "probe", sorted(model.model_fields)) for error in caught.value.errors())
+    return "\n".join(_explain(dict(error), "probe", sorted(model.model_fields)) for error in caught.value.errors())
 
 
 @pytest.mark.parametrize(

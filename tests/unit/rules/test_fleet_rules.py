@@ -14,7 +14,7 @@ from support.stores import WORKERS_SCHEMA, emptied
 
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.tally import Tallies
-from ragwatch.exporter.allowed_labels import AllowedLabels
+from ragwatch.exporter import AllowedLabels
 from ragwatch.exporter.families import of_snapshot
 from ragwatch.ports import Store
 from ragwatch.rules import Links, RulePlan, prometheus
@@ -23,7 +23,7 @@ from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.stores.sqlite.store import SqliteStore
 
 PLAN = RulePlan(JUDGE, "fleet", Links(None, None, None), windows=(900.0, 3600.0), window=900.0)
-NAMES = AllowedLabels.of(sources=["app"], routes=["search", "support"], judges=[JUDGE])
+NAMES = AllowedLabels(sources=["app"], routes=["search", "support"], judges=[JUDGE])
 STEPS = 10
 FIGURES = [
     *(f"all:ragwatch_quality:{name}15m" for name in ("mean", "stderr", "low", "high", "effective_samples")),

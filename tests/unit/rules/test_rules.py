@@ -25,7 +25,7 @@ from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity
-from ragwatch.rules import NAMES, BurnRate, Links, RulePlan, alerts, impossible, operator, prometheus, yaml_text
+from ragwatch.rules import NAMES, BurnRate, Links, RulePlan, alerts, impossible, prometheus, yaml_text
 from ragwatch.rules.alert import Severity
 
 SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
@@ -49,14 +49,6 @@ _tree = st.recursive(
 def test_yaml_reads_back_as_it_was(data: dict[str, Any]) -> None:
     """Whatever is written means the same to a YAML reader."""
     assert yaml.safe_load(yaml_text(data)) == data
-
-
-def test_both_formats_hold_the_same_groups() -> None:
-    """The operator's resource is the rule files in another wrapping."""
-    groups = [group for file in prometheus(PLAN).values() for group in file["groups"]]
-    resource: Any = operator(PLAN)
-    assert resource["kind"] == "PrometheusRule"
-    assert resource["spec"]["groups"] == groups
 
 
 def test_no_threshold_no_alert() -> None:
@@ -204,7 +196,8 @@ def test_the_command_prints_or_writes(tmp_path: Path) -> None:
     assert files == ["ragwatch-alerts.yaml", "ragwatch-recording.yaml"]
     groups = [group for name in reversed(files) for group in yaml.safe_load((tmp_path / name).read_text())["groups"]]
     assert yaml.safe_load(shown.stdout)["groups"] == groups
-    assert yaml.safe_load(resource.stdout)["spec"]["groups"] == groups
+    shown_resource = yaml.safe_load(resource.stdout)
+    assert (shown_resource["kind"], shown_resource["spec"]["groups"]) == ("PrometheusRule", groups)
 
 
 @pytest.mark.costly

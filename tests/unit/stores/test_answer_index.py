@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.kit import AT, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
+from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence
 from support.stored_bytes import readable
 
 from ragwatch.core.sample import Context
 from ragwatch.errors import UnsearchableError
 from ragwatch.ports import Erasure, Query, Retention
-from ragwatch.stores import indexing
+from ragwatch.stores import indexing, store_base
 from ragwatch.stores.answer_terms import TERM_BYTES, Rules, asked_terms, stored_terms, terms_of
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.indexing import Entry
@@ -28,22 +28,12 @@ from ragwatch.stores.sqlite.store import SqliteStore
 
 STATE = Path(__file__).parents[2] / "data" / "state" / "schema_6.sql"
 KEEP = Retention(days=9999, failing_days=9999, bytes=1 << 30)
-NONE_LEFT = Retention(days=1, failing_days=1, bytes=1 << 30)
 DRAW = a_draw(
     "r1",
     contexts=[Context("Cats purr.", "doc-1", 0.5), Context("Dogs bark.", "doc-2", 0.25)],
     metadata={"release": "v2", "user": "SECRETUSER"},
 )
 BY_RELEASE = Query(metadata=(("release", "v2"),))
-BY_USER = Query(metadata=(("user", "SECRETUSER"),))
-
-
-def settled(folder: Path, texts: Texts = Texts.ALL, cipher: TextCipher | None = None) -> SqliteStore:
-    """A store with one answer, which fails."""
-    store = SqliteStore(folder, texts=texts, cipher=cipher)
-    store.admit(an_admission(DRAW))
-    store.settle([a_verdict(DRAW, an_evidence(a_claim((0, 0))))])
-    return store
 
 
 def counts(store: SqliteStore) -> tuple[int, int]:
@@ -64,7 +54,7 @@ def counts(store: SqliteStore) -> tuple[int, int]:
 )
 def test_a_search_goes_through_the_index_in_the_order_of_time(store: SqliteStore, query: Query) -> None:
     """One term is looked up, newest first; all else is looked up by time and key; only rows of one time are sorted."""
-    sql, parameters = SqliteQueries().full(query, asked_terms(query, None))
+    sql, parameters = SqliteQueries.full(query, asked_terms(query, None))
     plan = [row[-1] for row in store.engine.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
     bounds = " AND at>? AND at<?" if query.since else ""
     outer = [step for step in plan if "SEARCH" in step and " o " not in step]
@@ -73,13 +63,6 @@ def test_a_search_goes_through_the_index_in_the_order_of_time(store: SqliteStore
     assert outer[2].startswith("SEARCH v USING INDEX verdicts_answer (at=? AND key=?")
     assert all("term=? AND at=? AND id=?" in step for step in plan if step.startswith("SEARCH o "))
     assert not [step for step in plan if step.startswith("SCAN") or step == "USE TEMP B-TREE FOR ORDER BY"]
-
-
-def test_bounds_of_time_and_place_are_bounds_of_the_index() -> None:
-    """The next page begins where the one before ended: what is newer is not read again."""
-    sql, parameters = SqliteQueries().full(Query(context="a", after=(5.0, 7)), [[1]])
-    assert "t.at <= CAST(:after_at" in sql
-    assert parameters == {"term_0_0": 1, "after_at": 5.0, "after_seq": 7, "limit": 50}
 
 
 def upgraded(folder: Path) -> SqliteStore:
@@ -118,7 +101,7 @@ def test_t34_answers_of_before_are_found_once_retention_ran(tmp_path: Path) -> N
 
 def test_an_upgrade_that_was_cut_short_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers are added a few at a time; the next start looks for the rest."""
-    monkeypatch.setattr(indexing, "MAX_ROWS_PER_STEP", 1)
+    monkeypatch.setattr(store_base, "MAX_ROWS_PER_STEP", 1)
     store = upgraded(tmp_path / "state")
     with store.engine.transaction() as writer:
         keys = [row.verdict.key for row in store.find(Query(limit=1))]
@@ -127,29 +110,6 @@ def test_an_upgrade_that_was_cut_short_goes_on(tmp_path: Path, monkeypatch: pyte
     store = SqliteStore(tmp_path / "state")
     store.prune(KEEP, now=AT)
     assert found_by(store, Query(context="doc-9")) == ["third", "second", "first"]
-    store.close()
-
-
-@pytest.mark.parametrize("texts", Texts)
-def test_metadata_of_persons_are_found_where_texts_are_kept(tmp_path: Path, texts: Texts) -> None:
-    """Otherwise a search finds answers by what describes the deployment, and by ids of contexts."""
-    store = settled(tmp_path, texts)
-    kept = texts is Texts.ALL
-    assert (found_by(store, BY_USER), found_by(store, BY_RELEASE)) == (["r1"] * kept, ["r1"])
-    assert found_by(store, Query(context="doc-1")) == ["r1"]
-    store.close()
-
-
-def test_metadata_of_before_are_not_found_once_texts_are_no_longer_kept(tmp_path: Path) -> None:
-    """After a change of `store.texts`, retention deletes terms with the texts, and no row of them stays behind."""
-    store = settled(tmp_path)
-    assert counts(store) == (1, 5)
-    store.close()
-    store = SqliteStore(tmp_path, texts=Texts.NONE)
-    store.prune(KEEP, now=AT)
-    assert (found_by(store, BY_USER), found_by(store, BY_RELEASE), counts(store)) == ([], ["r1"], (1, 4))
-    store.prune(NONE_LEFT, now=AT + 9 * 86400)
-    assert counts(store) == (0, 0)
     store.close()
 
 
@@ -172,7 +132,9 @@ def test_with_encryption_the_database_holds_no_value(tmp_path: Path) -> None:
     old, new = b"k" * 32, b"n" * 32
     query = Query(context="doc-1", metadata=(("release", "v2"),))
     plain = terms_of({"contexts": ["doc-1"], "metadata": {"release": "v2"}}, None)
-    store = settled(tmp_path, cipher=TextCipher([old]))
+    store = SqliteStore(tmp_path, cipher=TextCipher([old]))
+    store.admit(an_admission(DRAW))
+    store.settle([a_verdict(DRAW)])
     assert found_by(store, query) == ["r1"]
     ((packed,),) = store.engine._reader.rows("SELECT terms FROM answer_index")
     assert not [term for term in plain if term.to_bytes(TERM_BYTES, "big", signed=True) in packed]
@@ -197,49 +159,22 @@ BY_WORD = Query(words=(("secretword",),))
 TEXT = a_draw("r1", question="Is SECRETWORD open?")
 
 
-def with_words(folder: Path, *, fails: bool = True, **settings: Any) -> SqliteStore:
+def with_words(folder: Path, **settings: Any) -> SqliteStore:
     """A store with one judged answer that has a word of its own."""
     store = SqliteStore(folder, **settings)
     store.admit(an_admission(TEXT))
-    store.settle([a_verdict(TEXT, an_evidence(a_claim((0, 0) if fails else (1, 0))))])
+    store.settle([a_verdict(TEXT, an_evidence((0, 0)))])
     return store
 
 
 def test_a_search_for_words_goes_through_the_index(store: SqliteStore) -> None:
     """The full-text index says which answers, these and their verdicts are looked up; a term is looked up before."""
     for query, first in ((BY_WORD, "SEARCH a USING INTEGER PRIMARY KEY"), (replace(BY_WORD, context="d"), "SEARCH t ")):
-        sql, parameters = SqliteQueries().full(query, asked_terms(query, None))
+        sql, parameters = SqliteQueries.full(query, asked_terms(query, None))
         plan = [row[-1] for row in store.engine.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
         assert plan[0].startswith(first)
         assert any("SCAN words VIRTUAL TABLE INDEX" in step for step in plan)
         assert not [step for step in plan if step.startswith("SCAN ") and "words" not in step]
-
-
-@pytest.mark.parametrize(
-    ("texts", "fails", "expected"),
-    [
-        (Texts.ALL, False, ["r1"]),
-        (Texts.FAILING, True, ["r1"]),
-        (Texts.FAILING, False, []),
-    ],
-)
-def test_only_texts_that_are_kept_are_found(tmp_path: Path, texts: Texts, *, fails: bool, expected: list[str]) -> None:
-    """`store.texts` decides: no byte of another word is written to the index."""
-    store = with_words(tmp_path, fails=fails, texts=texts)
-    assert found_by(store, BY_WORD) == expected
-    store.close()
-    assert (b"secretword" in readable(tmp_path)) is bool(expected)
-
-
-def test_a_later_judge_that_names_a_fault_makes_it_found(tmp_path: Path) -> None:
-    """Texts that are kept because of the last verdict are found as well."""
-    store = SqliteStore(tmp_path, texts=Texts.FAILING)
-    store.admit(an_admission(TEXT, judges=("embedded", "other")))
-    store.settle([a_verdict(TEXT)])
-    assert found_by(store, BY_WORD) == []
-    store.settle([a_verdict(TEXT, an_evidence((0, 0)), a_reading("other"))])
-    assert found_by(store, BY_WORD) == ["r1", "r1"]
-    store.close()
 
 
 @pytest.mark.parametrize(
@@ -279,31 +214,6 @@ def test_without_fts5_everything_else_works(tmp_path: Path, monkeypatch: pytest.
         store.find(BY_WORD)
     assert found_by(store, Query()) == ["r1"]
     store.close()
-
-
-def test_no_byte_of_a_forgotten_word_is_left(tmp_path: Path) -> None:
-    """Neither in the index of words, whose deletions are only noted until it is written again, nor in free space."""
-    others = [a_draw(f"o{number}", question=f"Is another{number} open?") for number in range(30)]
-    store = with_words(tmp_path)
-    store.admit(an_admission(*others))
-    store.settle([a_verdict(draw) for draw in others])
-    store.forget(Erasure(ids=frozenset({"r1"})))
-    assert (found_by(store, BY_WORD), found_by(store, Query(words=(("another3",),)))) == ([], ["o3"])
-    store.close()
-    assert b"secretword" not in readable(tmp_path).lower()
-
-
-def test_words_of_before_go_when_texts_are_no_longer_kept(tmp_path: Path) -> None:
-    """After `store.texts` has become `failing`, retention deletes the words of good answers only."""
-    with_words(tmp_path, fails=False).close()
-    store = SqliteStore(tmp_path, texts=Texts.FAILING)
-    bad = a_draw("bad", question="Is OTHERWORD open?")
-    store.admit(an_admission(bad))
-    store.settle([a_verdict(bad, an_evidence((0, 0)))])
-    store.prune(KEEP, now=AT)
-    assert (found_by(store, BY_WORD), found_by(store, Query(words=(("otherword",),)))) == ([], ["bad"])
-    store.close()
-    assert b"secretword" not in readable(tmp_path).lower()
 
 
 def test_words_of_a_damaged_text_go_with_all_and_the_rest_come_back(tmp_path: Path) -> None:

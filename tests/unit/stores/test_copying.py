@@ -72,7 +72,7 @@ def test_a_copied_state_is_the_same(tmp_path: Path, worker: Callable[..., Postgr
     assert "is locked by process" in copied(tmp_path / "state", config)[1]
     store.close()
     code, text = copied(tmp_path / "state", config)
-    assert (code, "13 rows of samples" in text) == (0, True)
+    assert (code, "13 rows of samples" in text) == (0, True), text
     sqlite, target = SqliteStore(tmp_path / "state"), worker()
     try:
         for part in (stored, ends, stored):

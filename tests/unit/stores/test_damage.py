@@ -12,8 +12,9 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
-from ragwatch.ports import Part, Query, StoredRun
+from ragwatch.ports import AnswerQuery, Part, Query, StoredRun
 from ragwatch.stores.limits import MAX_RUNS_BYTES
+from ragwatch.stores.rows import pack
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -100,10 +101,8 @@ def test_counts_are_read_past_a_damaged_name(filled: SqliteStore) -> None:
     filled.engine._writer.execute("UPDATE verdicts SET judge = CAST(X'ff' AS TEXT) WHERE key = ?", (KEYS[1],))
     assert [row.judge for row in filled.window(0, 0.0, 10)] == [JUDGE, "\ufffd", JUDGE]
     filled.engine._writer.execute("INSERT INTO tallies VALUES (CAST(X'ff' AS TEXT), '[]', 1.0, NULL)")
-    other = ReadConnection(filled.engine._path)
-    assert len(other.at_once("SELECT name FROM tallies")[0]) == len(filled.tallies())
     assert filled.tallies()[Tally.UNKNOWN_COUNTERS, ("\ufffd",)] == 1
-    other.close()
+    assert filled.tallies_and_pending()[0] == filled.tallies()
     walker = ReadConnection(filled.engine._path)
     with pytest.raises(StoreError, match="decode"):
         list(walker.walk("SELECT name FROM tallies"))
@@ -114,7 +113,18 @@ def test_counts_are_read_past_a_damaged_name(filled: SqliteStore) -> None:
 def test_other_errors_are_told(store: SqliteStore) -> None:
     """What is no damaged text stays an error of the store."""
     reader = ReadConnection(store.engine._path)
-    for ask in (reader.rows, lambda sql: list(reader.walk(sql)), reader.at_once):
+    for ask in (reader.rows, lambda sql: list(reader.walk(sql))):
         with pytest.raises(StoreError, match="no such table"):
             ask("SELECT x FROM nowhere")
     reader.close()
+
+
+def test_damaged_replies_and_traits_are_none(filled: SqliteStore) -> None:
+    """Pages show the verdict without them."""
+    for body in (b"\x01", pack({}), pack({"replies": None})):
+        filled.engine._writer.execute("INSERT OR REPLACE INTO replies VALUES (1, 'key', ?)", (body,))
+        assert filled.replies(1) == ()
+    filled.engine._writer.execute("UPDATE traits SET body = x'0102'")
+    assert [(row.scores is None, traits) for row, traits in filled.answers(AnswerQuery(0.0, AT + 9))] == [
+        (False, None)
+    ] * 3

@@ -41,25 +41,16 @@ torn line
     ],
 )
 def test_the_file_system_of_a_path(path: str, kind: str) -> None:
-    """The longest mount point above a path holds it; of two on one point, the later."""
+    """The longest mount point above a path holds it; of two on one point, the later. Without mounts none is known."""
     assert file_system(Path(path), MOUNTS) == kind
+    assert file_system(Path(path), "") is None
 
 
-def test_without_mounts_nothing_is_known() -> None:
-    """An empty table names no file system, which is not the same as a local one; nothing is refused on it."""
-    assert file_system(Path("/x"), "") is None
-
-
-@pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "fuse.glusterfs", "ceph", "lustre"])
-def test_networked(kind: str) -> None:
-    """File systems whose locks and shared memory do not hold across machines."""
-    assert NETWORKED.fullmatch(kind)
-
-
-@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "zfs", "tmpfs", "overlay", "fuseblk", "fuse.bindfs"])
-def test_local(kind: str) -> None:
-    """Disks of this machine, also behind a layer."""
-    assert not NETWORKED.fullmatch(kind)
+def test_networked() -> None:
+    """File systems whose locks do not hold across machines; not disks of this one, also behind a layer."""
+    networked = ("nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "fuse.glusterfs", "ceph", "lustre")
+    local = ("ext4", "xfs", "btrfs", "zfs", "tmpfs", "overlay", "fuseblk", "fuse.bindfs")
+    assert [kind for kind in (*networked, *local) if NETWORKED.fullmatch(kind)] == list(networked)
 
 
 def test_a_state_on_a_network_is_refused(tmp_path: Path) -> None:
@@ -100,11 +91,6 @@ def test_a_disk_that_cannot_be_asked_is_told(tmp_path: Path) -> None:
         state.rename(tmp_path / "elsewhere")
         with pytest.raises(StoreError, match="cannot read the free space"):
             store.admit(an_admission(a_draw("a")))
-
-
-def test_free_bytes_are_those_we_may_write(tmp_path: Path) -> None:
-    """More than nothing, and less than everything."""
-    assert 0 < free_bytes(tmp_path) < 1 << 60
 
 
 def test_advice_fits_the_error(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def fill(store: SqliteStore, mark: str, **parts: object) -> None:
     """Store a mark in every kind of row with texts, and in a pending draw."""
     draw, waiting = a_draw(f"r-{mark}", question=f"{mark} question?", **parts), a_draw(f"p-{mark}", answer=mark)
     store.admit(an_admission(draw, waiting))
-    store.settle([a_verdict(draw, an_evidence(a_claim((1, 0), text=f"{mark} claim")))])
+    store.settle([a_verdict(draw, an_evidence(a_claim((1, 0), text=f"{mark} claim"), replies=(f"{mark} reply",)))])
     store.add_labels([Label(draw.key, "ann", AT, {Quantity.FAITHFULNESS: 1.0}, note=f"{mark} note")])
     store.record_run(StoredRun("canary", "docs", AT, failing=False, body={"query": f"{mark} canary"}), Tallies())
     store.remember(f"state {mark.lower()}", {"text": f"{mark} state"})
@@ -61,6 +61,8 @@ def check(store: SqliteStore, mark: str) -> None:
     (whole,) = [row for row in store.find(Query()) if row.verdict.id == f"r-{mark}"]
     assert whole.sample is not None
     assert (whole.sample["question"], whole.verdict.claims[0].text) == (f"{mark} question?", f"{mark} claim")
+    (entry,) = [one for one in store.entries(Query()) if one.place["key"] == whole.verdict.key]
+    assert store.replies(entry.seq) == (f"{mark} reply",)
     (short,) = [row for row in store.summaries(Query()) if row.line["id"] == f"r-{mark}"]
     assert (short.sample or {})["question"] == f"{mark} question?"
     assert mark in {draw.sample.answer for draw in store.lease("embedded", 9, now=AT + len(mark), seconds=0.0)}

@@ -21,8 +21,7 @@ from ragwatch.ports import Assignment, Erasure, Feedback, FollowUp, Part, Query,
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.postgres.connections import Target, connect
-from ragwatch.stores.postgres.postgres_store import PostgresStore
-from ragwatch.stores.postgres.pruning import sizes
+from ragwatch.stores.postgres.postgres_store import PostgresStore, sizes
 from ragwatch.stores.settling import settle
 
 DAY = 86400.0

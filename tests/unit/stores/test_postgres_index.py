@@ -15,7 +15,7 @@ from ragwatch.core.sample import Context, Draw
 from ragwatch.errors import UnsearchableError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, Retention
-from ragwatch.stores import indexing
+from ragwatch.stores import store_base
 from ragwatch.stores.answer_terms import asked_terms
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.postgres.connections import Target, connect
@@ -73,12 +73,12 @@ def test_a_search_goes_through_the_index(target: Target, worker: Callable[..., P
         by_term = Query(context="doc-1", metadata=(("release", "v2"),), stage="none")
         by_words = Query(words=(("cats", "purr"),))
         for query, index in ((by_term, "answer_index_terms"), (by_words, "answer_index_words")):
-            text, parameters = PostgresQueries().full(query, asked_terms(query, None))
+            text, parameters = PostgresQueries.full(query, asked_terms(query, None))
             plan = connection.execute(in_dialect(f"EXPLAIN (FORMAT JSON) {text}"), parameters).fetchall()[0][0]
             assert index in str(plan), plan
             assert not {"answer_index", "verdicts_0", "samples_0"} & set(read_whole(plan[0]["Plan"]))
         for query in (Query(disputed=True), Query(quantity=Quantity.FAITHFULNESS, worst=True)):
-            text, parameters = PostgresQueries().full(query)
+            text, parameters = PostgresQueries.full(query)
             plan = connection.execute(in_dialect(f"EXPLAIN (FORMAT JSON) {text}"), parameters).fetchall()[0][0]
             assert "samples_0" not in set(read_whole(plan[0]["Plan"])), "texts are read of what is returned"
     for _ in range(8):  # a statement that is run more often is prepared, and its plan then serves all parameters
@@ -112,7 +112,7 @@ def test_answers_of_the_version_before_are_added_after_the_start(
     target: Target, worker: Callable[..., PostgresStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is not in the index is added by its traits, a few at a time; a second time there is nothing to do."""
-    monkeypatch.setattr(indexing, "MAX_ROWS_PER_STEP", 2)
+    monkeypatch.setattr(store_base, "MAX_ROWS_PER_STEP", 2)
     store, draws = worker(), [answer(f"r{number}", f"doc-{number}", AT + number) for number in range(5)]
     store.admit(an_admission(*draws))
     store.settle([a_verdict(draw) for draw in draws])

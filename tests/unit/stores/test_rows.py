@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.kit import a_draw, a_sample, a_verdict, an_evidence, an_unjudged
+from support.kit import a_sample, a_verdict, an_evidence
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, RelevantContext, Role, Turn
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.formats import build
-from ragwatch.stores.rows import pack, sample_of, score_row, tallies_of, tally_rows, unpack, verdict_row
+from ragwatch.stores.rows import pack, sample_of, tallies_of, tally_rows, unpack, verdict_row
 
 texts = st.text(st.characters(exclude_categories=()))
 values = st.recursive(
@@ -71,22 +71,6 @@ def test_samples_of_earlier_versions_come_back() -> None:
 def test_failing_means_a_faulty_stage(evidence: Evidence, failing: int) -> None:
     """A judged row outlives others when its stage names a fault; an unknown stage does not."""
     assert verdict_row(a_verdict(evidence=evidence))["failing"] == failing
-
-
-def test_unjudged_row() -> None:
-    """An unjudged draw fails, has a reason and no scores."""
-    row = verdict_row(an_unjudged(a_draw(metadata={"trace_id": "t"}), "refused"))
-    columns = {name: row[name] for name in ("failing", "reason", "scores", "stage", "fault", "outcome", "trace_id")}
-    assert columns == {
-        "failing": 1,
-        "reason": "refused",
-        "scores": None,
-        "stage": None,
-        "fault": None,
-        "outcome": "unjudged",
-        "trace_id": "t",
-    }
-    assert score_row((1, "k", 2.0, "r", "j", "v", 1.0, None, "refused", None, None)).scores is None
 
 
 def test_counters_come_back_by_the_names_of_their_labels() -> None:

@@ -16,7 +16,7 @@ HOSTILE = "'; DROP TABLE verdicts; --"
 @pytest.mark.parametrize("field", ["key", "route", "judge", "stage", "outcome"])
 def test_x24_text_from_outside_is_a_parameter(field: str) -> None:
     """Nothing that a person can type becomes SQL."""
-    for queries in (SqliteQueries(), PostgresQueries()):
+    for queries in (SqliteQueries, PostgresQueries):
         sql, parameters = queries.full(Query(**{field: HOSTILE}))
         assert HOSTILE not in sql
         assert parameters == {field: HOSTILE, "limit": 50}
@@ -34,5 +34,5 @@ def test_x24_hostile_values_find_nothing_and_change_nothing(store: SqliteStore) 
 
 def test_bounds_need_a_quantity() -> None:
     """A bound without the quantity it bounds narrows nothing."""
-    full = SqliteQueries().full
+    full = SqliteQueries.full
     assert full(Query(below=0.5)).sql == full(Query(above=0.5)).sql == full(Query()).sql

@@ -175,17 +175,6 @@ def test_the_log_stays_short(store: SqliteStore, tmp_path: Path) -> None:
     assert store.engine._writer.execute("PRAGMA journal_size_limit").fetchone() == (schema.WAL_BYTES,)
 
 
-def test_a_damaged_text_is_told(store: SqliteStore) -> None:
-    """A stored text that is not what was written is told by its draw, without a text: not a crash and not a guess."""
-    store.admit(an_admission(a_draw("a"), a_draw("b")))
-    store.engine._writer.execute("UPDATE samples SET body = X'00ff' WHERE key = ?", (a_draw("a").key,))
-    damaged, sound = store.lease("embedded", 2, now=AT, seconds=1)
-    assert "a stored text is damaged" in str(damaged.damage)
-    assert (damaged.key, damaged.sample.answer, damaged.sample.contexts) == (a_draw("a").key, "", ())
-    assert sound == a_draw("b")
-    assert store.damaged() == 1
-
-
 def test_a_lease_ends_when_texts_are_large_together(store: SqliteStore) -> None:
     """However many draws a judge asks for, it is given a few megabytes at a time, and all of them in the end."""
     store.admit(an_admission(*(a_draw(name, answer="x" * (MAX_LEASED_CHARS // 2)) for name in "abcdefg")))

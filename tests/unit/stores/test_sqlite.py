@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import stat
 import threading
 from collections import Counter
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
+from support.patience import DEADLINE
 
 from ragwatch.core.sample import Draw
 from ragwatch.core.tally import Tally
@@ -21,11 +21,11 @@ from ragwatch.core.trends import TrendKind
 from ragwatch.daemon.state_secret import state_secret
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
-from ragwatch.ports import Query, RecordedEvent, Retention, TrendQuery
+from ragwatch.ports import AnswerQuery, Query, RecordedEvent, Retention, TrendQuery
 from ragwatch.stores.answer_terms import asked_terms
 from ragwatch.stores.lock import worker_name
+from ragwatch.stores.queries import answers_statement
 from ragwatch.stores.settling import SETTLED
-from ragwatch.stores.sqlite import schema
 from ragwatch.stores.sqlite.disk import TEMPORARY
 from ragwatch.stores.sqlite.opening import MARKER
 from ragwatch.stores.sqlite.sqlite_queries import SqliteQueries
@@ -145,73 +145,6 @@ def test_full_disk_while_recording_and_forgetting(store: SqliteStore) -> None:
     assert len(store.events(0.0)) == 1
 
 
-def test_a_file_that_is_no_database_is_refused_with_advice(tmp_path: Path) -> None:
-    """We never start over on top of something we cannot read; the lock is free again afterwards."""
-    (tmp_path / "ragwatch.db").write_bytes(b"this is not a database, but it is longer than a header is\n" * 20)
-    for _ in range(2):
-        with pytest.raises(StoreError, match=r"cannot open .*not a database; restore a copy of it, or move ragwatch"):
-            SqliteStore(tmp_path)
-
-
-def test_a_database_damaged_in_the_middle_is_told(tmp_path: Path) -> None:
-    """A broken page is found at the start, and refused with advice: never a wrong figure, never from zero."""
-    store = SqliteStore(tmp_path)
-    store.admit(an_admission(*(big(f"b{index}") for index in range(40))))
-    store.close()
-    path = tmp_path / "ragwatch.db"
-    body = bytearray(path.read_bytes())
-    body[schema.PAGE_BYTES : 5 * schema.PAGE_BYTES] = b"\xff" * (4 * schema.PAGE_BYTES)
-    path.write_bytes(body)
-
-    for _ in range(2):
-        with pytest.raises(StoreError, match=r"is damaged: .*; restore a copy of it, or move ragwatch\.\* away"):
-            SqliteStore(tmp_path)
-    assert path.read_bytes() == bytes(body)
-
-
-def test_a_newer_database_is_refused(tmp_path: Path) -> None:
-    """The advice is to run the newer version; the file is left alone and unlocked."""
-    SqliteStore(tmp_path).close()
-    with closing(sqlite3.connect(tmp_path / "ragwatch.db")) as connection:
-        connection.execute("PRAGMA user_version=99")
-    for _ in range(2):
-        with pytest.raises(StoreError, match="schema 99"):
-            SqliteStore(tmp_path)
-
-
-@pytest.mark.costly
-def test_size_takes_the_oldest_successes_first(store: SqliteStore) -> None:
-    """Above its size the store lets good verdicts go before faulty ones, and the file shrinks on the disk."""
-    good, bad = an_evidence((1, 0)), an_evidence((0, 0))
-    for index in range(60):
-        for name, evidence in ((f"good{index}", good), (f"bad{index}", bad)):
-            draw = big(name, at=AT + index)
-            store.admit(an_admission(draw))
-            store.settle([a_verdict(draw, evidence)])
-    waiting = big("waiting", at=AT - 1000)
-    store.admit(an_admission(waiting))
-    before = store.engine.size()
-    gone = store.prune(Retention(1e6, 1e6, before - 1), now=AT)
-    assert (gone, len(store.find(Query(limit=1000)))) == (120, 0)  # one sweep takes up to 500, successes first
-    assert store.engine.size() < before / 3
-    assert store.lease(JUDGE, 1, now=AT, seconds=1) == [waiting]
-
-
-@pytest.mark.costly
-def test_successes_go_before_failures(store: SqliteStore) -> None:
-    """When one sweep is enough, every failure is still there."""
-    for index in range(520):
-        draw = a_draw(f"good{index}", at=AT + index)
-        store.admit(an_admission(draw))
-        store.settle([a_verdict(draw)])
-    bad = a_draw("bad", at=AT - 5000)
-    store.admit(an_admission(bad))
-    store.settle([a_verdict(bad, an_evidence((0, 0)))])
-    assert store.prune(Retention(1e6, 1e6, store.engine.size() - 1), now=AT) == 500
-    left = [stored.verdict.id for stored in store.find(Query(limit=1000))]
-    assert left == [*(f"good{index}" for index in range(519, 499, -1)), "bad"]
-
-
 def test_a_size_that_cannot_be_reached_ends(store: SqliteStore) -> None:
     """What waits for a judge is never taken: pruning ends when no verdict is left."""
     store.admit(an_admission(big("a"), big("b")))
@@ -263,31 +196,25 @@ def test_a_closed_store_refuses(tmp_path: Path) -> None:
         store.engine.checkpoint()
 
 
-class Closing:
-    """A connection that notes, when it is closed, whether somebody has the turn to use it."""
-
-    def __init__(self, connection: sqlite3.Connection, turn: threading.Lock, noted: list[bool]) -> None:
-        self._connection, self._turn, self._noted = connection, turn, noted
-
-    def close(self) -> None:
-        """Close it."""
-        self._noted.append(self._turn.locked())
-        self._connection.close()
-
-
-def test_closing_waits_for_what_is_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads outlive the loops that began them: each connection is closed in a turn of its own, never under a use."""
-    store, noted = SqliteStore(tmp_path / "state"), list[bool]()
-    for reader in (store.engine._reader, store.engine.pages):
-        monkeypatch.setattr(reader, "_connection", Closing(reader._connection, reader._turn, noted))
-    monkeypatch.setattr(store.engine, "_writer", Closing(store.engine._writer, store.engine._writing, noted))
-    store.close()
-    assert noted == [True, True, True]
+def test_closing_waits_for_what_is_under_way(tmp_path: Path) -> None:
+    """Threads outlive the loops that began them: connections are closed once nothing uses them any more."""
+    with closing(SqliteStore(tmp_path / "state")) as store:
+        store.admit(an_admission(a_draw("a"), a_draw("b")))
+    for of_pages in (False, True):
+        store = SqliteStore(tmp_path / "state")
+        walk = (store.engine.pages if of_pages else store.engine).walk("SELECT key FROM samples")
+        next(walk)
+        ending = threading.Thread(target=store.close)
+        ending.start()
+        ending.join(0.1)
+        assert ending.is_alive()
+        assert len(list(walk)) == 1
+        ending.join(DEADLINE)
 
 
 def plan_of(store: SqliteStore, query: Query) -> list[str]:
     """Steps of a search."""
-    sql, parameters = SqliteQueries().full(query, asked_terms(query, None))
+    sql, parameters = SqliteQueries.full(query, asked_terms(query, None))
     return [str(row[-1]) for row in store.engine.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
 
 
@@ -340,3 +267,11 @@ def test_trends_are_read_by_index(store: SqliteStore) -> None:
         assert (
             f"SEARCH {table} USING PRIMARY KEY (span=? AND kind=? AND place=? AND start>? AND start<?)" in plan[0][-1]
         )
+
+
+def test_answers_are_read_by_index(store: SqliteStore) -> None:
+    """Time, route and cursor scan no table."""
+    sql, parameters = answers_statement(AnswerQuery(0.0, AT, "search", "embedded", (AT, 7)))
+    plan = [row[-1] for row in store.engine.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+    assert any("verdicts_at" in step for step in plan)
+    assert not [step for step in plan if step.startswith(("SCAN v", "SCAN t ")) or "TEMP" in step]

@@ -18,7 +18,7 @@ from support.snapshots import AT, JUDGE, KEY, ROUTES, small
 from ragwatch.board import Board
 from ragwatch.core.verdict_line import parse_verdict_line
 from ragwatch.errors import ConfigError, StoreError
-from ragwatch.exporter import Exporter
+from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.ports import PackedVerdict, Query, StoredVerdict
 from ragwatch.stores.rows import pack
 from ragwatch.stores.texts import PackedText
@@ -75,7 +75,7 @@ def app(shelf: Shelf | None = None, **parts: Any) -> Starlette:
     """The application over the small Snapshot."""
     board = Board()
     board.publish(small())
-    render = Exporter(board, Telemetry(), sources=["app"], routes=ROUTES, judges=[JUDGE]).render
+    render = Exporter(board, Telemetry(), AllowedLabels(sources=["app"], routes=ROUTES, judges=[JUDGE])).render
     return application(small(), **{"store": shelf, "render": render, "scope": lambda: SCOPE, **parts})
 
 

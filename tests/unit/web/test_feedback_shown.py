@@ -66,7 +66,7 @@ async def test_on_the_sample_page(store: SqliteStore) -> None:
 
 def test_as_series() -> None:
     """Each figure is exported under its route and window, or its judge and quantity."""
-    allowed = AllowedLabels.of(sources=["app"], routes=["search"], judges=[JUDGE])
+    allowed = AllowedLabels(sources=["app"], routes=["search"], judges=[JUDGE])
     values = {sample.name: sample.value for metric in of_snapshot(SNAPSHOT, allowed) for sample in metric.samples}
     assert values["ragwatch_user_score_ratio"] == 0.8
     assert values["ragwatch_user_score_response_ratio"] == 0.25
