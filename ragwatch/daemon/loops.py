@@ -14,10 +14,10 @@ from functools import partial
 from anyio import CapacityLimiter, to_thread
 
 from ragwatch.daemon.runtime import Runtime
-from ragwatch.daemon.shared import Clock, SharedState
+from ragwatch.daemon.shared import SharedState
 from ragwatch.errors import RagwatchError, StoreError
 from ragwatch.pipeline.leadership import RENEW_SECONDS, Leadership, Step
-from ragwatch.ports import Store
+from ragwatch.ports import Clock, Store
 from ragwatch.ports.capabilities import ReceivesRequests
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import BusyError
@@ -174,8 +174,6 @@ class StoreCheck:
     """A loop that fails while the store does not answer, in a thread of its own: the others may all be waiting.
 
     Args:
-        store: The store.
-        clock: Returns seconds since the epoch.
         seconds: After so many without an answer a step fails.
     """
 

@@ -21,7 +21,7 @@ from ragwatch.core.snapshot import Gauge, Gauges, Lag
 from ragwatch.daemon.changes import RECENT_SECONDS, last_events
 from ragwatch.daemon.figures import digest_loop, export_loops, label_rules, labelling
 from ragwatch.daemon.process import free_disk_bytes
-from ragwatch.daemon.shared import Clock, SharedState
+from ragwatch.daemon.shared import SharedState
 from ragwatch.daemon.stored_places import place_of, resume_source
 from ragwatch.daemon.suites import canary_loop
 from ragwatch.daemon.watchers import Watchers, build_watchers
@@ -39,7 +39,7 @@ from ragwatch.pipeline.reading import JudgeSelfTests
 from ragwatch.pipeline.retention import RetentionLoop
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl, SamplingLoop, StoredBudgetAccount
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.ports import Judge, JudgeContext, Retention, Source, Store
+from ragwatch.ports import Clock, Judge, JudgeContext, Retention, Source, Store
 from ragwatch.ports.capabilities import HasFallback, HasName, ReceivesRequests, log_reader, uses_batches
 from ragwatch.ports.receiving import Handler
 
@@ -75,7 +75,6 @@ class Runtime:
 
         Raises:
             ConfigError: A source cannot continue from its stored place.
-            StoreError: The store cannot be read.
         """
         places = [place_of(intake.source, store) for intake in self.intakes]
         if leads:
@@ -88,11 +87,7 @@ class Runtime:
             resume_source(intake.source, place, self.config)
 
     def resume_led(self) -> None:
-        """Load the state of what only the leader does.
-
-        Raises:
-            StoreError: It cannot be read.
-        """
+        """Load the state of what only the leader does."""
         self.canaries.resume()
         self.watchers.resume()
         self.retention.resume()

@@ -26,11 +26,7 @@ class StoredPlace:
 
 
 def place_of(source: Source, store: Store) -> StoredPlace:
-    """Read where a source continues.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+    """Read where a source continues."""
     parts = tuple(store.parts(source.name)) if isinstance(source, HoldsParts) else ()
     return StoredPlace(store.cursors(source.name), parts)
 
@@ -78,7 +74,6 @@ def check_places(config: Config, store: Store, running: Config | None = None) ->
 
     Raises:
         ConfigError: One cannot.
-        StoreError: The store cannot be read.
     """
     for source in config.sources:
         tried: Source = sources.KINDS[source.kind].build(source.options)

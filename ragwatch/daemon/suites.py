@@ -9,10 +9,10 @@ from ragwatch import probes
 from ragwatch.config import Config
 from ragwatch.config.canaries import SuiteConfig, SuitePlace
 from ragwatch.core.canary.mark import CanaryMarks
-from ragwatch.daemon.shared import Clock, SharedState
+from ragwatch.daemon.shared import SharedState
 from ragwatch.daemon.watchers import holder
 from ragwatch.pipeline.canaries import AnswerJudging, CanaryLoop, CanarySuite
-from ragwatch.ports import Judge
+from ragwatch.ports import Clock, Judge
 from ragwatch.probes.similarity import similarity
 
 

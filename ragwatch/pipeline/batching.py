@@ -22,7 +22,7 @@ from ragwatch.errors import JudgeError, StoreError
 from ragwatch.pipeline.judging import MAX_DOUBLINGS, MAX_PAUSE_SECONDS, MIN_PAUSE_SECONDS, JudgingLoop, JudgingRules
 from ragwatch.pipeline.leadership import Step
 from ragwatch.pipeline.reading import JudgeSelfTests
-from ragwatch.ports import OpenBatch, Store
+from ragwatch.ports import Clock, OpenBatch, Store
 from ragwatch.ports.judging import BatchJudge, Collected
 from ragwatch.telemetry import Telemetry
 
@@ -71,7 +71,7 @@ class BatchJudgingLoop(JudgingLoop):
         *,
         store: Store,
         telemetry: Telemetry,
-        clock: Callable[[], float],
+        clock: Clock,
         self_tests: JudgeSelfTests | None = None,
     ) -> None:
         super().__init__(judge, rules, store=store, telemetry=telemetry, clock=clock, self_tests=self_tests)
@@ -289,7 +289,7 @@ class LeftBatchesLoop(BatchJudgingLoop):
         *,
         store: Store,
         telemetry: Telemetry,
-        clock: Callable[[], float],
+        clock: Clock,
         self_tests: JudgeSelfTests | None = None,
         led: Callable[[Step], Step] = lambda step: step,
     ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +21,7 @@ from ragwatch.core.sample import Sample
 from ragwatch.core.scores import score_all
 from ragwatch.core.snapshot import Gauges
 from ragwatch.errors import JudgeError, RagwatchError
-from ragwatch.ports import Judge, Oracle, Probe, RecordedEvent, Store, StoredRun
+from ragwatch.ports import Clock, Judge, Oracle, Probe, RecordedEvent, Store, StoredRun
 from ragwatch.telemetry import Telemetry
 
 
@@ -29,15 +29,11 @@ class AnswerJudging:
     """Judges the answers of a suite.
 
     Args:
-        judge: The judge.
         oracle: Whether to make oracle runs, with probes that support them.
-        clock: Seconds since the epoch.
         timeout_seconds: A reading that takes longer is cancelled.
     """
 
-    def __init__(
-        self, judge: Judge, *, oracle: bool, clock: Callable[[], float], timeout_seconds: float = 60.0
-    ) -> None:
+    def __init__(self, judge: Judge, *, oracle: bool, clock: Clock, timeout_seconds: float = 60.0) -> None:
         self._judge = judge
         self._slots = asyncio.Semaphore(judge.concurrency)  # without it, a judge in threads would block the store
         self._timeout = timeout_seconds
@@ -112,7 +108,7 @@ class CanarySuite:
     tau: float = TAU
     answers: AnswerJudging | None = None
 
-    async def ask(self, clock: Callable[[], float]) -> SuiteReport:
+    async def ask(self, clock: Clock) -> SuiteReport:
         """Run all canaries once, concurrently as far as the probe allows, and judge the answers if that is configured.
 
         A failure has a reason and no score. Where no query could be sent, no oracle run is made either.
@@ -140,9 +136,7 @@ class CanaryLoop:
 
     Args:
         suites: What to run.
-        store: Keeps the runs.
         holder: Name of this process in a fleet.
-        clock: Seconds since the epoch.
         claim_seconds: How long the right to run a suite holds; it is renewed during a run.
 
     Attributes:
@@ -156,7 +150,7 @@ class CanaryLoop:
         store: Store,
         telemetry: Telemetry,
         holder: str,
-        clock: Callable[[], float],
+        clock: Clock,
         claim_seconds: float = CLAIM_SECONDS,
     ) -> None:
         self._claim_seconds = claim_seconds
@@ -197,9 +191,6 @@ class CanaryLoop:
             name: The suite.
             again: A retry after the service could not be reached: if it still cannot, the run is not stored again.
             store: Keeps the run; by default the store of this loop.
-
-        Raises:
-            StoreError: The run could not be written.
         """
         lock = self._locks[name]
         if lock.locked() or self._closed.is_set():
@@ -302,11 +293,7 @@ class CanaryLoop:
         return result
 
     def last_run(self, name: str) -> float | None:
-        """Time of the last run of a suite, in any process of the fleet; None before the first.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Time of the last run of a suite, in any process of the fleet; None before the first."""
         runs = self._store.runs(KIND, name, 1)
         return runs[0].at if runs else None
 

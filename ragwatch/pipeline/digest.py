@@ -19,7 +19,7 @@ from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.sampling_control import SamplingControl
 from ragwatch.pipeline.shared_snapshot import SharedSnapshot
 from ragwatch.pipeline.windows import MINUTE, SegmentWindows, SlidingWindows
-from ragwatch.ports import Judge, Peak, Store, TrendStore
+from ragwatch.ports import Clock, Judge, Peak, Store, TrendStore
 from ragwatch.telemetry import Telemetry
 
 ROWS = 5000
@@ -60,7 +60,6 @@ class DigestLoop:
         labels: Corrects estimates with labels by people; None for no correction.
         feedback: Figures of the feedback of users; None for none.
         segments: Adds up scores by segment; None for none.
-        clock: Seconds since the epoch.
         patience: Seconds after which a pending draw counts as unjudged.
         shared: The figures of the leader, where several workers share a store; None where there is one process.
     """
@@ -75,7 +74,7 @@ class DigestLoop:
         board: Board,
         telemetry: Telemetry,
         judges: Sequence[Judge],
-        clock: Callable[[], float],
+        clock: Clock,
         labels: LabelCorrection | None = None,
         feedback: FeedbackWindows | None = None,
         segments: SegmentWindows | None = None,

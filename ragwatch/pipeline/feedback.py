@@ -88,7 +88,6 @@ class FeedbackWindows:
         spans: Length of each window in seconds, by its name.
         versions: Version of each judge in force, the default judge first.
         confidence: Two-sided level of the intervals.
-        store: Holds feedback and verdicts.
     """
 
     def __init__(
@@ -121,11 +120,7 @@ class FeedbackWindows:
                 weights[row.route] = weights.get(row.route, 0.0) + 1.0 / row.probability
 
     def summary(self, now: float) -> UserScores:
-        """Read what is new, and return all figures.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Read what is new, and return all figures."""
         self._catch_up(now)
         rows = [row for name, span in self._spans.items() for row in self._rows(name, now, span)]
         last: dict[str, float] = {}

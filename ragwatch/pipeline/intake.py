@@ -26,7 +26,18 @@ from ragwatch.pipeline.feedback import FeedbackRules
 from ragwatch.pipeline.placing import MARK_ADVICE, NamedVersions, names_canary, placing
 from ragwatch.pipeline.unreadable_files import UnreadableFiles
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.ports import Admission, Assignment, Batch, BatchReport, Feedback, Rejection, Source, Store, VersionValue
+from ragwatch.ports import (
+    Admission,
+    Assignment,
+    Batch,
+    BatchReport,
+    Clock,
+    Feedback,
+    Rejection,
+    Source,
+    Store,
+    VersionValue,
+)
 from ragwatch.ports.capabilities import RecognisesResent
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.telemetry import Telemetry
@@ -88,7 +99,6 @@ class IntakeLoop:
     """The loop that reads one source.
 
     Args:
-        source: Delivers records.
         read: The format: converts a record, and the id that follows from its position, to a Sample.
         clock: Seconds since the epoch; used for records without a time.
         parse: Converts a line to a record.
@@ -111,7 +121,7 @@ class IntakeLoop:
         *,
         store: Store,
         telemetry: Telemetry,
-        clock: Callable[[], float],
+        clock: Clock,
         parse: Parse = parse,
         expand: Expand | None = None,
         rescue: Rescue | None = None,

@@ -17,7 +17,7 @@ from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import Judged, Reading, Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import RagwatchError
 from ragwatch.pipeline.reading import Deferred, DrawReader, JudgeSelfTests
-from ragwatch.ports import Assignment, FollowUp, Judge, Store
+from ragwatch.ports import Assignment, Clock, FollowUp, Judge, Store
 from ragwatch.telemetry import Telemetry
 
 MAX_SETTLED_AT_ONCE = 500
@@ -119,7 +119,7 @@ class JudgingLoop:
         *,
         store: Store,
         telemetry: Telemetry,
-        clock: Callable[[], float],
+        clock: Clock,
         self_tests: JudgeSelfTests | None = None,
     ) -> None:
         self.judge = judge

@@ -29,8 +29,6 @@ class Leadership:
     """Tells whether this worker leads. A store that one process has for itself is always led by it.
 
     Args:
-        store: The store.
-        telemetry: Logs and exports who leads.
         seconds: Length of a term that is not renewed.
         timer: Seconds of a clock that nobody sets.
 

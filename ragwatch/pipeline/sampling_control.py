@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragwatch.core.budget import Cost, SpendingCap, SpendingForecast, fits, remaining
@@ -19,7 +19,7 @@ from ragwatch.core.sampling import shedding_factor
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
-from ragwatch.ports import Accounts, Store
+from ragwatch.ports import Accounts, Clock, Store
 
 SHED_AT = 8  # parts of the longest queue: one eighth of it halves the factor of a judge, two eighths quarter it
 
@@ -84,11 +84,7 @@ class SamplingControl:
         self._remaining = dict(budgets)
 
     def update(self, tallies: Tallies, pending: Mapping[str, int], now: float) -> None:
-        """Set the factors from the queues and the accounts.
-
-        Raises:
-            StoreError: The accounts cannot be read.
-        """
+        """Set the factors from the queues and the accounts."""
         for name, plan in self._plans.items():
             waiting = pending.get(name, 0)
             factor = 1.0 if plan.waits else shedding_factor(waiting, self._shed_above)
@@ -116,11 +112,9 @@ class SamplingLoop:
 
     Args:
         control: What it sets.
-        store: Holds the counts and the queues.
-        clock: Seconds since the epoch.
     """
 
-    def __init__(self, control: SamplingControl, *, store: Store, clock: Callable[[], float]) -> None:
+    def __init__(self, control: SamplingControl, *, store: Store, clock: Clock) -> None:
         self._control = control
         self._store = store
         self._clock = clock
@@ -130,20 +124,12 @@ class SamplingLoop:
         self._control.inherit(old._control, judges)
 
     async def step(self) -> bool:
-        """Set the factors once. Always False: no more work is waiting.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Set the factors once. Always False: no more work is waiting."""
         await asyncio.to_thread(self.update)
         return False
 
     def update(self) -> None:
-        """Set the factors from what the store holds now.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Set the factors from what the store holds now."""
         tallies, pending = self._store.tallies_and_pending()
         self._control.update(tallies, pending, self._clock())
 
@@ -158,10 +144,9 @@ class StoredBudgetAccount:
         judge: Name of the judge.
         caps: What it may spend; none for no limit. Spending is stored in either case.
         accounts: Store reservations and payments.
-        clock: Seconds since the epoch.
     """
 
-    def __init__(self, judge: str, caps: Sequence[SpendingCap], accounts: Accounts, clock: Callable[[], float]) -> None:
+    def __init__(self, judge: str, caps: Sequence[SpendingCap], accounts: Accounts, clock: Clock) -> None:
         self._judge = judge
         self._caps = tuple(caps)
         self._accounts = accounts
@@ -172,16 +157,11 @@ class StoredBudgetAccount:
 
         Raises:
             JudgeError: `over_budget`: it would exceed a cap at present, or (permanent) at any time.
-            StoreError: It could not be written.
         """
         return await asyncio.to_thread(self._reserve, worst)
 
     async def settle(self, reservation: int, actual: Cost) -> None:
-        """Replace a reservation by the actual cost. One that is never settled counts in full.
-
-        Raises:
-            StoreError: It could not be written.
-        """
+        """Replace a reservation by the actual cost. One that is never settled counts in full."""
         await asyncio.to_thread(self._accounts.pay, reservation, actual)
 
     def _reserve(self, worst: Cost) -> int:
@@ -217,10 +197,9 @@ class InMemoryBudget(StoredBudgetAccount):
 
     Args:
         caps: What may be spent; none for no limit.
-        clock: Seconds since the epoch.
     """
 
-    def __init__(self, caps: Sequence[SpendingCap] = (), clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, caps: Sequence[SpendingCap] = (), clock: Clock = time.time) -> None:
         self._memory = _MemoryAccounts()
         super().__init__("", caps, self._memory, clock)
 

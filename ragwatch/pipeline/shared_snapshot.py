@@ -51,11 +51,7 @@ class SharedSnapshot:
         self._store.remember(STATE, {"snapshot": to_record(shared)})
 
     def latest(self) -> Snapshot | None:
-        """Return the figures of the leader; None if there are none, or only those of another version.
-
-        Raises:
-            StoreError: They cannot be read.
-        """
+        """Return the figures of the leader; None if there are none, or only those of another version."""
         state = self._store.recall(STATE)
         if state is None:
             return None

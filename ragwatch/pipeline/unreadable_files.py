@@ -11,11 +11,7 @@ SETTLE_SECONDS = 60.0
 
 
 class UnreadableFiles:
-    """Logs which files of one source cannot be read, once for each change.
-
-    Args:
-        source: Its name.
-    """
+    """Logs which files of one source cannot be read, once for each change."""
 
     def __init__(self, source: str, telemetry: Telemetry) -> None:
         self._source = source

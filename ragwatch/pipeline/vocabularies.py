@@ -36,7 +36,6 @@ class Vocabularies:
     Args:
         questions: Number of questions after which a vocabulary is complete.
         routes: All values of the label `route`.
-        store: Keeps them.
 
     Attributes:
         meters: Those that are complete, by route.
@@ -51,11 +50,7 @@ class Vocabularies:
         self.meters: dict[str, NoveltyMeter] = {}
 
     def resume(self) -> None:
-        """Continue with what an earlier process, or another worker, has stored.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Continue with what an earlier process, or another worker, has stored."""
         for route in self._routes:
             with self._lock:
                 self._load(route, self._store.recall(f"{KIND}/{route}"))

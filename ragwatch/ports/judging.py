@@ -152,7 +152,6 @@ class JudgeContext:
     Attributes:
         telemetry: Counts calls, tokens, cost and failures of the judge.
         budget: Account in which cost is reserved.
-        clock: Seconds since the epoch.
         quantities: Quantities to be scored; evidence for others may be left out.
         criteria: The configured criteria, of which `quantities` names those to be read. Evidence has an entry for each.
         redact: Replaces PII and secrets in what a model replied.

@@ -12,6 +12,9 @@ from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.stages import Stage
 
+Clock = Callable[[], float]
+"""Returns seconds since the epoch."""
+
 
 @dataclass(frozen=True, slots=True)
 class Assignment:

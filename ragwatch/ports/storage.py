@@ -150,7 +150,8 @@ class FeedbackStore(Protocol):
 class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, RejudgeStore, Protocol):
     """Durable storage. Thread-safe; every method may block on disk I/O.
 
-    Every writing method is one transaction, and raises `StoreError` without having written anything if it fails.
+    Every writing method is one transaction, and raises `StoreError` without having written anything if it fails. So do
+    reading ones where the store cannot be read, and all code that uses a store, which does not document it again.
     """
 
     def cursors(self, source: str) -> dict[str, str]:

@@ -158,8 +158,6 @@ class SegmentQuery:
     Attributes:
         key: Key of the segment, or `core.segments.STEP`: the retrieval step that returned a context.
         quantity: Name of the score; of retrieval steps a `core.segments.StepMeasure`.
-        route: The route.
-        judge: The judge.
         version: Version of the judge.
         since: The oldest time of an answer, in seconds since the epoch.
         until: Answers are older than this.

@@ -60,7 +60,6 @@ class TextView:
         digits: Number of digits in the text.
 
     Args:
-        text: The text.
         typed: Whether `text` is as typed; else it is as written.
     """
 
@@ -277,7 +276,6 @@ class RuleGroup:
     """Tries several rules, of two values that overlap the one of the earlier rule.
 
     Args:
-        rules: The rules.
         admits: Returns whether a text may have a value of one of them.
     """
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import NamedTuple, TypedDict
@@ -26,7 +26,7 @@ from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import Judged, Verdict
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.reading import Deferred, DrawReader
-from ragwatch.ports import Judge, NoteStore, StoredRun
+from ragwatch.ports import Clock, Judge, NoteStore, StoredRun
 from ragwatch.telemetry import Telemetry
 
 SOURCE = "rereading"
@@ -141,9 +141,7 @@ class AnchorLoop:
     Args:
         anchors: The set.
         judge: Its own instance or that of the judging loop; must stay open.
-        store: Keeps the readings.
         holder: Name of this process in a fleet.
-        clock: Seconds since the epoch.
     """
 
     def __init__(
@@ -155,7 +153,7 @@ class AnchorLoop:
         store: NoteStore,
         telemetry: Telemetry,
         holder: str,
-        clock: Callable[[], float],
+        clock: Clock,
     ) -> None:
         self.rules = rules
         self.judge = judge
@@ -177,11 +175,7 @@ class AnchorLoop:
         return self.judge.name
 
     def resume(self) -> None:
-        """Continue with the readings of earlier processes, if they are of the same set.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Continue with the readings of earlier processes, if they are of the same set."""
         self._first, self._last, self._flips = None, None, None
         state = self._store.recall(f"{KIND} {self.name}")
         if state is not None and state["fingerprint"] == self._fingerprint:
@@ -210,11 +204,7 @@ class AnchorLoop:
         }
 
     async def step(self) -> bool:
-        """Read the set if it is due. False if it is not, the judge is not available, or another process reads it.
-
-        Raises:
-            StoreError: The reading could not be written.
-        """
+        """Read the set if it is due. False if it is not, the judge is not available, or another process reads it."""
         async with self._lock:
             if not self.due() or not await asyncio.to_thread(self._claim):
                 return False
@@ -226,11 +216,7 @@ class AnchorLoop:
             return True
 
     async def renew(self) -> bool:
-        """Compare with the last reading from now on. False before the first reading.
-
-        Raises:
-            StoreError: It could not be written.
-        """
+        """Compare with the last reading from now on. False before the first reading."""
         async with self._lock:
             if self._last is None:
                 return False

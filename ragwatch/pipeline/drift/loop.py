@@ -23,7 +23,7 @@ from ragwatch.core.estimate import Estimate
 from ragwatch.core.snapshot import Gauge, Gauges, Snapshot
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream, SignalStream
-from ragwatch.ports import NoteStore, SavedState
+from ragwatch.ports import Clock, NoteStore, SavedState
 from ragwatch.telemetry import Telemetry
 
 MIN_EFFECTIVE = 30.0
@@ -42,7 +42,6 @@ class StandingAlerts:
     """Tells whether a route has a standing alert: degraded canaries, or an estimate significantly beyond its threshold.
 
     Args:
-        board: Holds the latest figures.
         judge: The judge whose estimates count.
         thresholds: Returns the thresholds of a route.
     """
@@ -93,8 +92,6 @@ class DriftLoop(ABC, Generic[_S]):
     """A loop over drift streams, one for each (quantity or signal, route).
 
     Args:
-        store: Keeps state, alarms and events.
-        clock: Seconds since the epoch.
         standing: Why no reference may be learnt on a route at present; by default one always may.
 
     Attributes:
@@ -106,7 +103,7 @@ class DriftLoop(ABC, Generic[_S]):
     pause_gauge: ClassVar[Gauge]
 
     def __init__(
-        self, *, store: NoteStore, telemetry: Telemetry, clock: Callable[[], float], standing: Standing | None = None
+        self, *, store: NoteStore, telemetry: Telemetry, clock: Clock, standing: Standing | None = None
     ) -> None:
         self._store = store
         self._telemetry = telemetry
@@ -120,11 +117,7 @@ class DriftLoop(ABC, Generic[_S]):
         self._gauges: Gauges = {}
 
     def resume(self) -> None:
-        """Continue where an earlier process, or another worker, stopped.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Continue where an earlier process, or another worker, stopped."""
         self._reset()
         self._load(self._store.recall(self.kind))
         self._render()

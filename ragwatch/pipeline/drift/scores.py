@@ -36,7 +36,7 @@ from ragwatch.pipeline.drift.loop import (
 )
 from ragwatch.pipeline.drift.rules import MAX_SEGMENT_DETECTORS, DriftRules, SegmentCell
 from ragwatch.pipeline.drift.streams import ScoreStream
-from ragwatch.ports import RecordedEvent, SavedState, ScoreRow, Store, StoredRun
+from ragwatch.ports import Clock, RecordedEvent, SavedState, ScoreRow, Store, StoredRun
 from ragwatch.telemetry import Telemetry
 
 KIND = "drift"
@@ -65,9 +65,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
 
     Args:
         rules: What to watch; a reload makes another ScoreDriftLoop.
-        store: Holds the scores, and keeps state.
         judge_moved: Whether the judge itself has drifted, according to anchors.
-        clock: Seconds since the epoch.
         standing: Why no reference may be learnt on a route at present.
     """
 
@@ -82,7 +80,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
         store: Store,
         telemetry: Telemetry,
         judge_moved: Callable[[], bool],
-        clock: Callable[[], float],
+        clock: Clock,
         standing: Standing | None = None,
     ) -> None:
         super().__init__(store=store, telemetry=telemetry, clock=clock, standing=standing)

@@ -6,7 +6,6 @@ import asyncio
 import gzip
 import math
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
@@ -16,6 +15,7 @@ from ragwatch import __version__
 from ragwatch.errors import ConfigError
 from ragwatch.outgoing.client import async_client
 from ragwatch.pipeline.export.evaluation import ExportTarget, Signal
+from ragwatch.ports import Clock
 
 if TYPE_CHECKING:
     from httpx import AsyncClient, Response
@@ -65,13 +65,12 @@ class OtlpClient:
 
     Args:
         target: The endpoint.
-        clock: Seconds since the epoch.
 
     Raises:
         ConfigError: `ca_file` cannot be read.
     """
 
-    def __init__(self, target: ExportTarget, clock: Callable[[], float]) -> None:
+    def __init__(self, target: ExportTarget, clock: Clock) -> None:
         self._target = target
         self._clock = clock
         self._client = _client(target)

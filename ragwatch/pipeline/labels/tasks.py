@@ -25,7 +25,7 @@ from ragwatch.core.labels.selection import (
 from ragwatch.core.sampling import SamplingHash, key_of
 from ragwatch.pipeline.labels.task_state import TaskState
 from ragwatch.pipeline.labels.verdicts import DAY, AnswerVerdicts, LabelRules, answer_verdicts
-from ragwatch.ports import ScoreRow, Store
+from ragwatch.ports import Clock, ScoreRow, Store
 
 STATE = "labelling"
 ROWS = 5000
@@ -43,8 +43,6 @@ class LabelTasks:
 
     Args:
         rules: Which judges are in force, and how samples are selected for labelling.
-        store: Holds verdicts and labels.
-        clock: Seconds since the epoch.
         uniform: Returns a random number between 0 and 1, for the selection.
         refuse: Raises `ConfigError` if the store does not keep the texts that people need.
         sampling: Selects candidates from many, and the samples that a second person labels.
@@ -55,7 +53,7 @@ class LabelTasks:
         rules: LabelRules,
         *,
         store: Store,
-        clock: Callable[[], float],
+        clock: Clock,
         uniform: Callable[[], float],
         refuse: Callable[[], None] = lambda: None,
         sampling: SamplingHash | None = None,
@@ -75,7 +73,6 @@ class LabelTasks:
 
         Raises:
             ConfigError: The store does not keep texts; labels of failing answers alone would bend estimates.
-            StoreError: The store cannot be used.
         """
         self._refuse()
         with self._lock:
@@ -97,22 +94,14 @@ class LabelTasks:
             return tasks
 
     def queue(self, annotator: str) -> LabelQueue:
-        """The samples that were given to a person and await a label, see `label_queue`. Changes nothing.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """The samples that were given to a person and await a label, see `label_queue`. Changes nothing."""
         with self._lock:
             now = self._clock()
             state = TaskState.of(self._store.recall(STATE), self._sampling)
             return label_queue(state, annotator, self._labels(state, now), now - DAY)
 
     def task(self, key: str) -> LabelTask | None:
-        """A sample with its texts and claims; None if no judge in force has judged it, or its text is deleted.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """A sample with its texts and claims; None if no judge in force has judged it, or its text is deleted."""
         verdicts = answer_verdicts(self._store, self._rules.judges, key)
         if verdicts is None or verdicts.sample is None:
             return None
@@ -151,7 +140,6 @@ class LabelTasks:
 
         Raises:
             ValueError: A record is not a label; nothing was stored.
-            StoreError: The store cannot be used.
         """
         now = self._clock()
         labels = [_label(record, now) for record in records]
@@ -172,11 +160,7 @@ class LabelTasks:
             return {"new": new, "replaced": stored - new, "unmatched": unmatched}
 
     def revoke(self, key: str, annotator: str | None = None) -> int:
-        """Take labels on a sample back, of one annotator or of all. They are kept. Returns how many.
-
-        Raises:
-            StoreError: The store cannot be used.
-        """
+        """Take labels on a sample back, of one annotator or of all. They are kept. Returns how many."""
         with self._lock:
             now = self._clock()
             revoked = [
@@ -193,21 +177,13 @@ class LabelTasks:
         return self._rules.per_hour
 
     def labels(self, after: tuple[float, str, str] | None = None) -> Iterator[dict[str, object]]:
-        """All labels, oldest first, as JSON values; only those after (at, key, annotator), if given.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """All labels, oldest first, as JSON values; only those after (at, key, annotator), if given."""
         while page := self._store.labels_after(after, PAGE):
             yield from (label.to_record() for label in page)
             after = (page[-1].at, page[-1].key, page[-1].annotator)
 
     def pruned_until(self) -> float | None:
-        """Instant up to which retention has deleted some answers and kept others; None where it has deleted none.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Instant up to which retention has deleted some answers and kept others; None where it has deleted none."""
         instant = self._store.pruned_until()
         return instant if math.isfinite(instant) else None
 

@@ -101,9 +101,6 @@ def answer_verdicts(store: Store, judges: Mapping[str, str], key: str, *, texts:
         judges: Version in force of each judge, by name.
         key: Its identity in the store.
         texts: False leaves the sample unread.
-
-    Raises:
-        StoreError: The store cannot be read.
     """
     stored = [
         row
