@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ragwatch.board import Board
-from ragwatch.pipeline.leadership import Leadership
+from ragwatch.pipeline.leadership import Leadership, Step
 from ragwatch.ports import Clock, Store
 from ragwatch.telemetry import Telemetry
 
@@ -31,3 +31,7 @@ class SharedState:
     def led(self) -> Store:
         """The store for what only the leader writes."""
         return self.store if self.leadership is None else self.leadership.store
+
+    def in_leader(self, step: Step) -> Step:
+        """Return a step that runs in the leader only."""
+        return step if self.leadership is None else self.leadership.led(step)

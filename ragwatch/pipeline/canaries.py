@@ -43,14 +43,14 @@ class AnswerJudging:
     async def judge(self, suite: str, reports: Sequence[CanaryReport], probe: Probe) -> tuple[JudgedAnswer, ...]:
         """Judge the answers in these reports, and those of an oracle run."""
         reports = [report for report in reports if not report.canary.negative]
-        tasks = [self._judge_retrieved(suite, report) for report in reports if report.failure is None]
+        answered = [report for report in reports if report.failure is None]
+        samples = [sample_of(report.canary, report.retrieved, suite=suite, at=report.at) for report in answered]
+        why = "no answer, or a context without its text"
+        pairs = zip(answered, samples, strict=True)
+        tasks = [self._judged(report.canary, RETRIEVED, sample, why) for report, sample in pairs]
         if self._oracle and isinstance(probe, Oracle):
             tasks += [self._judge_oracle(suite, report.canary, probe) for report in reports]
         return tuple(await asyncio.gather(*tasks))
-
-    async def _judge_retrieved(self, suite: str, report: CanaryReport) -> JudgedAnswer:
-        sample = sample_of(report.canary, report.retrieved, suite=suite, at=report.at)
-        return await self._judged(report.canary, RETRIEVED, sample, "no answer, or a context without its text")
 
     async def _judge_oracle(self, suite: str, canary: Canary, probe: Oracle) -> JudgedAnswer:
         texts = gold_texts(canary)

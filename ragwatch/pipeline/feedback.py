@@ -20,6 +20,7 @@ from ragwatch.core.sampling import key_of
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.formats.feedback import FeedbackReader, as_format_error
 from ragwatch.model.quantities import Quantity
+from ragwatch.pipeline.windows import IntervalCache
 from ragwatch.ports import Feedback, ScoreRow, Store
 
 
@@ -97,6 +98,7 @@ class FeedbackWindows:
         self._versions = dict(versions)
         self._default = next(iter(versions), "")
         self._confidence = confidence
+        self._intervals = IntervalCache(confidence)
         self._store = store
         self.clear()
 
@@ -107,7 +109,6 @@ class FeedbackWindows:
         self._rated: dict[int, _Rated] = {}
         self._hours: set[int] = set()  # with feedback
         self._changed: set[int] = set()  # hours to read again
-        self._intervals: dict[tuple[str, str], tuple[Addends, hajek.Interval]] = {}
         self._pairs_changed = False
         self._correlations: tuple[JudgeCorrelation, ...] = ()
 
@@ -180,14 +181,8 @@ class FeedbackWindows:
                 drawn[route] = drawn.get(route, 0.0) + weight
         for route, addends in sorted((route, Addends.total(sums)) for route, sums in parts.items()):
             unrated = max(0.0, drawn.get(route, 0.0) - addends.w)
-            estimate = hajek.from_interval(self._interval(name, route, addends), addends, unrated)
+            estimate = hajek.from_interval(self._intervals.of((name, route), addends), addends, unrated)
             yield UserScoreRow(route, name, estimate)
-
-    def _interval(self, name: str, route: str, addends: Addends) -> hajek.Interval:
-        cached = self._intervals.get((name, route))
-        if cached is None or cached[0] != addends:
-            cached = self._intervals[name, route] = (addends, hajek.interval(addends, self._confidence))
-        return cached[1]
 
     def _correlate(self) -> tuple[JudgeCorrelation, ...]:
         """Correlations over the longest window, of all routes together."""

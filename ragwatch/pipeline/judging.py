@@ -108,9 +108,8 @@ class _FinishedReading:
 class JudgingLoop:
     """The loop of one judge. Readings go on between steps, so that a slow one does not block others."""
 
-    sends_batches = False
     collects_batches = False
-    """Whether batches that are still open are collected, although none is sent."""
+    """Whether message batches that are open are collected."""
 
     def __init__(
         self,
@@ -176,7 +175,7 @@ class JudgingLoop:
 
     async def expire(self) -> bool:
         """Settle draws that have been pending for too long as unjudged. True when there were some."""
-        if not (self.sends_batches or self.collects_batches):  # those of a judge of another kind with this name
+        if not self.collects_batches:  # those of a judge of another kind with this name
             for batch in await asyncio.to_thread(self._store.batches, self.judge.name):
                 await asyncio.to_thread(self._store.close_batch, batch.id)
         before = self._waiting.before(self._clock())

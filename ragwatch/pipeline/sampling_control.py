@@ -40,17 +40,20 @@ class JudgePlan:
 
 
 class SamplingControl:
-    """The factors by which the probabilities of the judges are lowered.
+    """The loop that sets the factors by which the probabilities of the judges are lowered.
 
     Args:
         plans: By judge.
-        accounts: What each judge has spent.
+        store: Holds the counts, the queues, and what each judge has spent.
         max_pending: Length of the longest queue.
     """
 
-    def __init__(self, plans: Mapping[str, JudgePlan], accounts: Accounts, max_pending: int) -> None:
+    def __init__(
+        self, plans: Mapping[str, JudgePlan], store: Store, max_pending: int, clock: Clock = time.time
+    ) -> None:
         self._plans = dict(plans)
-        self._accounts = accounts
+        self._store = store
+        self._clock = clock
         self._shed_above = max(1, max_pending // SHED_AT)
         self._forecasts = {name: SpendingForecast() for name, plan in self._plans.items() if plan.caps}
         self._factors = dict.fromkeys(self._plans, 1.0)
@@ -83,6 +86,15 @@ class SamplingControl:
                 self._factors[name] = min(1.0, in_force[name] / plan.probability)
         self._remaining = dict(budgets)
 
+    async def step(self) -> bool:
+        """Set the factors once. Always False: no more work is waiting."""
+        await asyncio.to_thread(self.resume)
+        return False
+
+    def resume(self) -> None:
+        """Set the factors from what the store holds now."""
+        self.update(*self._store.tallies_and_pending(), self._clock())
+
     def update(self, tallies: Tallies, pending: Mapping[str, int], now: float) -> None:
         """Set the factors from the queues and the accounts."""
         for name, plan in self._plans.items():
@@ -94,44 +106,17 @@ class SamplingControl:
 
     def _affordable(self, name: str, plan: JudgePlan, tallies: Tallies, waiting: int, now: float) -> float:
         forecast = self._forecasts[name]
-        spent = [self._accounts.spent(name, now - cap.seconds) for cap in plan.caps]
+        spent = [self._store.spent(name, now - cap.seconds) for cap in plan.caps]
         self._remaining[name] = remaining(plan.caps, spent)
         forecast.update(
             now,
             assigned=tallies[Tally.ASSIGNED, (name,)],
             settled=tallies[Tally.REJUDGED, (name,)]
             + sum(count for (tally, at), count in tallies.items() if tally is Tally.JUDGED and at[1] == name),
-            spent=Cost() if forecast.since is None else self._accounts.spent(name, forecast.since),
+            spent=Cost() if forecast.since is None else self._store.spent(name, forecast.since),
             factor=self._factors[name],
         )
         return forecast.factor(plan.caps, spent, waiting)
-
-
-class SamplingLoop:
-    """The loop that keeps a SamplingControl up to date.
-
-    Args:
-        control: What it sets.
-    """
-
-    def __init__(self, control: SamplingControl, *, store: Store, clock: Clock) -> None:
-        self._control = control
-        self._store = store
-        self._clock = clock
-
-    def inherit(self, old: SamplingLoop, judges: Collection[str]) -> None:
-        """See `SamplingControl.inherit`."""
-        self._control.inherit(old._control, judges)
-
-    async def step(self) -> bool:
-        """Set the factors once. Always False: no more work is waiting."""
-        await asyncio.to_thread(self.update)
-        return False
-
-    def update(self) -> None:
-        """Set the factors from what the store holds now."""
-        tallies, pending = self._store.tallies_and_pending()
-        self._control.update(tallies, pending, self._clock())
 
 
 HALVINGS = 7  # the waiting time in a message is precise to 1/128 of the span of a cap

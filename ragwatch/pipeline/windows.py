@@ -10,7 +10,7 @@ window ends at a quarter of an hour. Their memory grows with the number of confi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -29,6 +29,25 @@ HOUR = 60  # minutes
 NO_PENDING: Mapping[tuple[str, str, int], float] = MappingProxyType({})
 Cohort = tuple[str, str]  # route, judge
 Series = tuple[Quantity, str, str]  # quantity, route, judge
+
+
+class IntervalCache:
+    """Intervals of sums, by what they are about; computed again when the sums have changed.
+
+    Args:
+        confidence: Two-sided level.
+    """
+
+    def __init__(self, confidence: float) -> None:
+        self._confidence = confidence
+        self._known: dict[Hashable, tuple[Addends, hajek.Interval]] = {}
+
+    def of(self, place: Hashable, addends: Addends) -> hajek.Interval:
+        """The interval of the sums of a place."""
+        known = self._known.get(place)
+        if known is None or known[0] != addends:
+            known = self._known[place] = (addends, hajek.interval(addends, self._confidence))
+        return known[1]
 
 
 @dataclass(slots=True)
@@ -75,11 +94,10 @@ class SlidingWindows:
     def __init__(self, spans: Mapping[str, float], versions: Mapping[str, str], confidence: float) -> None:
         self._spans = dict(spans)
         self._versions = dict(versions)
-        self._confidence = confidence
         self._minutes: dict[int, _Minute] = {}
         self._hours: dict[int, _Minute] = {}
         self._totals: dict[str, tuple[range, _Minute]] = {}
-        self._intervals: dict[tuple[str, Series], tuple[Addends, hajek.Interval]] = {}
+        self._intervals = IntervalCache(confidence)
         self.last_sample: dict[tuple[str, str, str], float] = {}
         self.exemplars: dict[tuple[str, str, str, str], Exemplar] = {}
 
@@ -169,7 +187,7 @@ class SlidingWindows:
             for series, addends in total.scores.items():
                 quantity, route, judge = series
                 missed = unjudged.get((route, judge), 0.0)
-                estimate = hajek.from_interval(self._interval(name, series, addends), addends, missed)
+                estimate = hajek.from_interval(self._intervals.of((name, series), addends), addends, missed)
                 best, unmeasured = (sums.get(series, 0.0) / addends.w for sums in (total.best, total.unmeasured))
                 row = EstimateRow(quantity, route, judge, name, estimate, best=best, unmeasured=unmeasured)
                 estimates.append(row)
@@ -192,12 +210,6 @@ class SlidingWindows:
                 cohort = (route, judge)
                 weights[cohort] = weights.get(cohort, 0.0) + weight
         return weights
-
-    def _interval(self, name: str, series: Series, addends: Addends) -> hajek.Interval:
-        cached = self._intervals.get((name, series))
-        if cached is None or cached[0] != addends:
-            cached = self._intervals[name, series] = (addends, hajek.interval(addends, self._confidence))
-        return cached[1]
 
     def _total(self, name: str, within: range) -> _Minute:
         """The sums of a window, series in order."""
@@ -251,16 +263,15 @@ class SegmentWindows:
         self._pairs = segments.pairs
         self._spans = dict(spans)
         self._versions = dict(versions)
-        self._confidence = confidence
+        self._intervals = IntervalCache(confidence)
         self._steps = {name: step_of(span) for name, span in spans.items()}
-        self.last_sample: dict[SegmentSeries, float] = {}
+        self.last_sample: dict[tuple[str, str, str, str, str], float] = {}
         self.clear()
 
     def clear(self) -> None:
         """Remove all sums."""
         self._sums: dict[float, dict[int, dict[SegmentSeries, Addends]]] = {step: {} for step in self._steps.values()}
         self._totals: dict[str, tuple[range, dict[SegmentSeries, Addends]]] = {}
-        self._intervals: dict[tuple[str, SegmentSeries], tuple[Addends, hajek.Interval]] = {}
 
     def add(self, rows: Iterable[ScoreRow]) -> None:
         """Add score rows."""
@@ -271,7 +282,9 @@ class SegmentWindows:
     def _add(self, row: ScoreRow) -> None:
         self._totals.clear()
         parts = [sums.setdefault(int(row.at // step), {}) for step, sums in self._sums.items()]
-        places = [(key, self._allowed(key, value)) for key, value in row.segments.items() if key in self._keys]
+        # A value that was removed from the configuration since the answer was judged is `other`.
+        values = ((key, value) for key, value in row.segments.items() if key in self._keys)
+        places = [(key, value if (key, value) in self._pairs else OTHER) for key, value in values]
         for quantity, score in (row.scores or {}).items():
             if score is None:
                 continue
@@ -280,11 +293,8 @@ class SegmentWindows:
                 series = (quantity, key, value, row.route, row.judge)
                 for part in parts:
                     part[series] = part[series] + one if series in part else one
-                self.last_sample[series] = max(row.at, self.last_sample.get(series, row.at))
-
-    def _allowed(self, key: str, value: str) -> str:
-        """The value, or `other` if it was removed from the configuration since the answer was judged."""
-        return value if (key, value) in self._pairs else OTHER
+                named = (str(quantity), key, value, row.route, row.judge)
+                self.last_sample[named] = max(row.at, self.last_sample.get(named, row.at))
 
     def forget(self, now: float) -> None:
         """Drop sums that no window reaches, and limit times after now, which come from a clock that was ahead."""
@@ -299,7 +309,7 @@ class SegmentWindows:
     def summary(self, now: float) -> tuple[SegmentRow, ...]:
         """Estimates of every series and window that has scores, series in order."""
         return tuple(
-            SegmentRow(*series, name, hajek.from_interval(self._interval(name, series, addends), addends, 0.0))
+            SegmentRow(*series, name, hajek.from_interval(self._intervals.of((name, series), addends), addends, 0.0))
             for name in self._spans
             for series, addends in self._total(name, now).items()
         )
@@ -318,10 +328,4 @@ class SegmentWindows:
                     parts.setdefault(series, []).append(addends)
             totals = {series: Addends.total(parts[series]) for series in sorted(parts)}
             cached = self._totals[name] = (within, totals)
-        return cached[1]
-
-    def _interval(self, name: str, series: SegmentSeries, addends: Addends) -> hajek.Interval:
-        cached = self._intervals.get((name, series))
-        if cached is None or cached[0] != addends:
-            cached = self._intervals[name, series] = (addends, hajek.interval(addends, self._confidence))
         return cached[1]

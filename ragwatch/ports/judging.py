@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ragwatch.core.budget import Cost
 from ragwatch.core.criteria import Criterion
@@ -64,6 +64,7 @@ class Collected:
     usage: Usage | None
 
 
+@runtime_checkable
 class BatchJudge(Judge, Protocol):
     """A judge that can also read many samples in one message batch, within a day and at a lower price."""
 

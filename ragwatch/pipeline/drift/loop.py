@@ -108,7 +108,7 @@ class DriftLoop(ABC, Generic[_S]):
         self._store = store
         self._telemetry = telemetry
         self._clock = clock
-        self._standing = standing or _nothing
+        self._standing = standing or (lambda _: None)
         self._pauses: dict[Cell, PauseReason] = {}
         self._paused_routes: frozenset[str] = frozenset()
         self._lock = asyncio.Lock()
@@ -258,10 +258,6 @@ class DriftLoop(ABC, Generic[_S]):
     @abstractmethod
     def _figures(self) -> Figures:
         """Gauges of all streams."""
-
-
-def _nothing(_: str) -> None:
-    return None
 
 
 def name_of(cell: Cell) -> str:

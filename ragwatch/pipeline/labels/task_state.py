@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
+from operator import attrgetter
 from typing import NotRequired, TypedDict
 
 from ragwatch.core.labels.label import Label
@@ -76,7 +77,7 @@ class TaskPool:
     def of(self, annotator: str) -> Iterator[LabelPosition]:
         """The samples of an annotator by rising rank."""
         groups = (group.places for index, group in enumerate(self.groups) if self.owners.get(index) == annotator)
-        return heapq.merge(*groups, key=_rank)
+        return heapq.merge(*groups, key=attrgetter("rank"))
 
     def probabilities(self, shown: Collection[str], without: str | None = None) -> dict[str, float]:
         """The joint probability of each sample that was shown, as if one annotator had labelled nothing."""
@@ -160,7 +161,7 @@ class TaskState:
         return self._open(annotator, labels)
 
     def _open(self, annotator: str, labels: Labels) -> list[str]:
-        places = heapq.merge(*(entry.of(annotator) for entry in self.pools), key=_rank)
+        places = heapq.merge(*(entry.of(annotator) for entry in self.pools), key=attrgetter("rank"))
         done = self._labelled(labels) | self.gone
         return [place.key for place in places if place.key not in done]
 
@@ -192,7 +193,3 @@ class TaskState:
         for entry in self.pools:
             probabilities_by_key |= entry.probabilities(shown, without)
         return probabilities_by_key
-
-
-def _rank(place: LabelPosition) -> float:
-    return place.rank

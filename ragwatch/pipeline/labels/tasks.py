@@ -151,7 +151,7 @@ class LabelTasks:
             before = self._labels(state, now)
             after = {(label.key, label.annotator): label for of_key in before.values() for label in of_key.values()}
             after |= {(label.key, label.annotator): self._successor(label) for label in labels}
-            updated = self._weighted(state, after.values())
+            updated = state.weighted(_by_key(after.values()))
             changed = [label for label in updated if before.get(label.key, {}).get(label.annotator) != label]
             new = self._store.add_labels(changed)
             judged = {key: self._verdicts(key) is not None for key in {label.key for label in labels}}
@@ -195,21 +195,9 @@ class LabelTasks:
                 return replace(label, probability=known).after(old)
         return label
 
-    @staticmethod
-    def _weighted(state: TaskState, labels: Iterable[Label]) -> list[Label]:
-        """The labels with the probabilities that follow from how many of their pool are labelled by now."""
-        by_key: dict[str, dict[str, Label]] = {}
-        for label in labels:
-            by_key.setdefault(label.key, {})[label.annotator] = label
-        return list(state.weighted(by_key))
-
     def _labels(self, state: TaskState, now: float) -> dict[str, dict[str, Label]]:
         """Labels that may belong to a pool, by sample and annotator."""
-        since = min([now - self._rules.fresh, *(entry.made for entry in state.pools)])
-        labels: dict[str, dict[str, Label]] = {}
-        for label in self._store.labels(since):
-            labels.setdefault(label.key, {})[label.annotator] = label
-        return labels
+        return _by_key(self._store.labels(min([now - self._rules.fresh, *(entry.made for entry in state.pools)])))
 
     def _refreshed(self, annotator: str, now: float) -> TaskState:
         """The state, with a new pool if one is due and there is traffic for it."""
@@ -296,6 +284,14 @@ def label_queue(
         "twice": sum(len(state.given.get(key, ())) > 1 for key in (*recent, *is_open)),
         "last": max(recent, key=lambda key: (recent[key], key), default=None),
     }
+
+
+def _by_key(labels: Iterable[Label]) -> dict[str, dict[str, Label]]:
+    """Labels by sample and annotator."""
+    by_key: dict[str, dict[str, Label]] = {}
+    for label in labels:
+        by_key.setdefault(label.key, {})[label.annotator] = label
+    return by_key
 
 
 def _chars(task: LabelTask) -> int:

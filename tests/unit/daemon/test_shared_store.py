@@ -152,7 +152,7 @@ async def test_sampling_is_that_of_the_leader(workers: tuple[Server, Worker, Wor
     """A judge that is behind in the leader's eyes gets fewer draws from all workers."""
     _, one, two = workers
     one.store.admit(an_admission(*(a_draw(f"r{number}") for number in range(2000)), judges=("second",)))
-    two.runtime.sampling.update()
+    two.runtime.sampling.resume()
     assert await one.loop("sampling") is False
     first = await one.shown()
     second = await two.shown()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from support.digests import a_digest
 from support.kit import (
     AT,
     JUDGE,
     Clock,
-    ScriptedJudge,
     a_draw,
     a_reading,
     a_verdict,
@@ -19,30 +19,14 @@ from support.kit import (
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Lag
 from ragwatch.pipeline import digest as module
-from ragwatch.pipeline.digest import DigestInputs, DigestLoop
-from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
-from ragwatch.pipeline.windows import SlidingWindows
+from ragwatch.pipeline.digest import DigestInputs
 from ragwatch.ports import Retention, Store
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import EventCount, Telemetry
+from ragwatch.telemetry import EventCount
 
-
-def a_digest(store: Store, board: Board, clock: Clock) -> DigestLoop:
-    """The digest of one scripted judge over one hour."""
-    return DigestLoop(
-        SlidingWindows({"1h": 3600.0}, {JUDGE: "scripted-1"}, 0.95),
-        DigestInputs(
-            lags=lambda: {"app": Lag(7, 1.5)},
-            probabilities=lambda: {"search": 0.1},
-            problems=lambda: ("source app: gone",),
-        ),
-        shares=SamplingControl({JUDGE: JudgePlan(1.0, waits=True)}, store, 1000),
-        store=store,
-        board=board,
-        telemetry=Telemetry(),
-        judges=[ScriptedJudge()],
-        clock=clock,
-    )
+INPUTS = DigestInputs(
+    lags=lambda: {"app": Lag(7, 1.5)}, probabilities=lambda: {"search": 0.1}, problems=lambda: ("source app: gone",)
+)
 
 
 def settle(store: Store, *names: str, version: str = "scripted-1") -> None:
@@ -55,7 +39,7 @@ def settle(store: Store, *names: str, version: str = "scripted-1") -> None:
 async def test_of_nothing(store: SqliteStore) -> None:
     """Before the first verdict a Snapshot hangs that says nothing of quality, and no zero."""
     board = Board()
-    assert await a_digest(store, board, Clock()).step() is False
+    assert await a_digest(store, board, inputs=INPUTS).step() is False
     snapshot = board.latest()
     assert snapshot is not None
     assert (snapshot.at, snapshot.estimates, snapshot.coverage, snapshot.last_sample, snapshot.exemplars) == (
