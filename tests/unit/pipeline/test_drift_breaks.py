@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from support.kit import AT, JUDGE, Clock
-from support.watched import MINUTE, settle
+from support.kit import AT
+from support.watched import CELL, MINUTE, a_drift, settle
 
 from ragwatch.core.snapshot import Gauge
-from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
-CELL = ("faithfulness", "search")
-RULES = DriftRules(JUDGE, "scripted-1", (Quantity.FAITHFULNESS,), ("search",), reference=300)
 HEALTHY = [index % 20 != 0 for index in range(600)]
 BROKEN = [index % 10 < 4 for index in range(200)]
-
-
-def a_drift(store: SqliteStore) -> ScoreDriftLoop:
-    """A process that continues."""
-    loop = ScoreDriftLoop(RULES, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6))
-    loop.resume()
-    return loop
 
 
 def figures(drift: ScoreDriftLoop) -> dict[Gauge, float]:

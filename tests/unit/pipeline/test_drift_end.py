@@ -9,26 +9,23 @@ from dataclasses import replace
 from statistics import fmean
 
 import pytest
-from support.kit import AT, JUDGE, Clock
-from support.watched import MINUTE, faithful, settle
+from support.kit import AT
+from support.watched import CELL, MINUTE, a_drift, faithful, settle
+from support.watched import RULES as QUICK
 
 from ragwatch.core.drift.detect import Score
 from ragwatch.core.drift.recovery import Mend
 from ragwatch.core.snapshot import Gauge
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
+from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.pipeline.drift.streams import ReferenceStream
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
 pytestmark = pytest.mark.uncounted
 
-RULES = DriftRules(JUDGE, "scripted-1", (Quantity.FAITHFULNESS,), ("search",), reference=2000)
+RULES = replace(QUICK, reference=2000)
 SECONDS = 3.6  # between answers: 1,000 an hour
 SEEDS = 8
-QUICK = replace(RULES, reference=300)
-CELL = ("faithfulness", "search")
 
 
 class Traffic:
@@ -149,21 +146,14 @@ def test_a_quantity_that_should_be_low_and_scores_that_stand_for_others() -> Non
     assert heavy.until(0.95, heavy.mend, 300, weight=10.0) < 100
 
 
-def a_loop(store: SqliteStore) -> ScoreDriftLoop:
-    """A process that has begun."""
-    loop = ScoreDriftLoop(QUICK, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6))
-    loop.resume()
-    return loop
-
-
 @pytest.mark.costly
 async def test_the_end_is_told_once_and_another_break_is_another_alarm(store: SqliteStore) -> None:
     """As an event and a run, with the time of the mend; the evidence restarts, against the same baseline."""
     settle(store, [*faithful(400, 60), *[True] * 20])
-    await a_loop(store).step()
-    assert a_loop(store).gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
+    await a_drift(store).step()
+    assert a_drift(store).gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
     settle(store, [True] * 60, 480)
-    loop = a_loop(store)
+    loop = a_drift(store)
     await loop.step()
     assert loop.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
     ended, alarm = store.runs(KIND, "faithfulness/search", 9)
@@ -172,7 +162,7 @@ async def test_the_end_is_told_once_and_another_break_is_another_alarm(store: Sq
     (event,) = store.events(0.0)
     assert event.detail.startswith("faithfulness/search: back since ")
     assert event.detail.endswith(f" UTC, {ended.body['answers']} answers at {ended.body['mean']:.2f}")
-    await a_loop(store).step()
+    await a_drift(store).step()
     assert len(store.events(0.0)) == 1
     settle(store, faithful(0, 60), 540)
     await loop.step()
@@ -183,7 +173,7 @@ async def test_the_end_is_told_once_and_another_break_is_another_alarm(store: Sq
 async def test_an_alarm_that_ends_before_anyone_looked_is_recorded(store: SqliteStore) -> None:
     """A process that was away reads break and mend in one step: one alarm, one end."""
     settle(store, [*faithful(400, 60), *[True] * 80])
-    loop = a_loop(store)
+    loop = a_drift(store)
     await loop.step()
     assert loop.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
     assert [run.failing for run in store.runs(KIND, "faithfulness/search", 9)] == [False, True]

@@ -14,16 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.draws import draws
-from support.kit import AT, JUDGE, Clock
+from support.kit import JUDGE
 from support.mortal import Fate, KilledError, MortalConnection
-from support.watched import faithful, settle
+from support.watched import a_drift, faithful, settle
 
 from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
+from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
 pytestmark = pytest.mark.uncounted
 
@@ -35,13 +34,6 @@ RULES = DriftRules(
 INSTANTS = pytest.mark.parametrize(
     "instants", [range(0, 20, 3), pytest.param(range(20), marks=pytest.mark.slow)], ids=["some", "all"]
 )
-
-
-def live(store: SqliteStore) -> ScoreDriftLoop:
-    """A process that has begun."""
-    loop = ScoreDriftLoop(RULES, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6))
-    loop.resume()
-    return loop
 
 
 def left_behind(store: SqliteStore) -> tuple[Any, ...]:
@@ -56,7 +48,18 @@ def left_behind(store: SqliteStore) -> tuple[Any, ...]:
         for run in store.runs(KIND, f"{quantity}/search", 10)
     ]
     alarms = {cell: value for cell, value in store.tallies().items() if cell[0] is Tally.DRIFT_ALARMS}
-    return runs, alarms, store.recall(KIND), live(store).gauges(), store.events(0.0)
+    return runs, alarms, store.recall(KIND), a_drift(store, RULES).gauges(), store.events(0.0)
+
+
+def after_a_kill(store: SqliteStore, folder: str, instants: int | None) -> SqliteStore:
+    """The store that the next process opens, after one that dies at so many writes of its step, or never."""
+    fate = Fate()
+    store.engine._writer = MortalConnection(store.engine._writer, fate)  # type: ignore[assignment]
+    fate.left = instants
+    with suppress(KilledError):
+        a_drift(store, RULES)._step()
+    store.close()
+    return SqliteStore(Path(folder))
 
 
 @cache
@@ -65,7 +68,7 @@ def uninterrupted() -> tuple[Any, ...]:
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder))
         settle(store, ANSWERS)
-        live(store)._step()
+        a_drift(store, RULES)._step()
         traces = left_behind(store)
         store.close()
     ends_and_alarms = [(f"{quantity}/search", failing) for quantity in RULES.quantities for failing in (False, True)]
@@ -83,52 +86,28 @@ def test_a_kill_changes_nothing(lives: Sequence[tuple[int, int | None]]) -> None
         for size, instants in (*lives, (len(ANSWERS), None)):
             settle(store, ANSWERS[done : done + size], done)
             done = min(done + size, len(ANSWERS))
-            fate = Fate()
-            store.engine._writer = MortalConnection(store.engine._writer, fate)  # type: ignore[assignment]
-            fate.left = instants
-            with suppress(KilledError):
-                live(store)._step()
-            store.close()
-            store = SqliteStore(Path(folder))
+            store = after_a_kill(store, folder, instants)
         assert left_behind(store) == uninterrupted()
         store.close()
 
 
 @pytest.mark.costly
 @INSTANTS
-def test_a_kill_between_alarm_and_record_is_made_up_for(instants: range) -> None:
-    """At each instant of the step that raises the alarm: one run, one count, after one more life."""
+@pytest.mark.parametrize("acknowledged", [False, True])
+def test_a_kill_between_alarm_and_record_is_made_up_for(instants: range, *, acknowledged: bool) -> None:
+    """At each instant of the step that raises the alarm: one run, one count, after one more life.
+
+    Who acknowledges as soon as a killed process is back loses no alarm either.
+    """
     for instant in instants:
         with tempfile.TemporaryDirectory() as folder:
-            store, fate = SqliteStore(Path(folder)), Fate()
-            settle(store, ANSWERS)
-            store.engine._writer = MortalConnection(store.engine._writer, fate)  # type: ignore[assignment]
-            fate.left = instant
-            with suppress(KilledError):
-                live(store)._step()
-            store.close()
             store = SqliteStore(Path(folder))
-            live(store)._step()
-            assert left_behind(store) == uninterrupted(), instant
-            store.close()
-
-
-@pytest.mark.costly
-@INSTANTS
-def test_acknowledged_before_it_was_recorded(instants: range) -> None:
-    """Who acknowledges as soon as a killed process is back loses no alarm: it is in the record, once."""
-    for instant in instants:
-        with tempfile.TemporaryDirectory() as folder:
-            store, fate = SqliteStore(Path(folder)), Fate()
             settle(store, ANSWERS)
-            store.engine._writer = MortalConnection(store.engine._writer, fate)  # type: ignore[assignment]
-            fate.left = instant
-            with suppress(KilledError):
-                live(store)._step()
-            store.close()
-            store = SqliteStore(Path(folder))
-            life = live(store)
-            life._settle(None, None, renew=False)
+            store = after_a_kill(store, folder, instant)
+            life = a_drift(store, RULES)
+            if acknowledged:
+                life._settle(None, None, renew=False)
             life._step()
-            assert left_behind(store)[:2] == uninterrupted()[:2], instant
+            parts = 2 if acknowledged else None  # of what is left behind: runs and counts
+            assert left_behind(store)[:parts] == uninterrupted()[:parts], instant
             store.close()

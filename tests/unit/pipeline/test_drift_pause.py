@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from structlog.testing import LogCapture
 from support.kit import AT, JUDGE, Clock, an_admission
-from support.watched import faithful, settle
+from support.watched import CELL, RULES, a_drift, faithful, settle
 
 from ragwatch.board import Board
 from ragwatch.core.estimate import Estimate
@@ -17,14 +17,10 @@ from ragwatch.core.tally import Tallies, Tally, observe
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.loop import PauseReason, StandingAlerts
-from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.pipeline.drift.scores import ScoreDriftLoop
 from ragwatch.pipeline.drift.traffic import TrafficDriftLoop, TrafficRules
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
-RULES = DriftRules(JUDGE, "scripted-1", (Quantity.FAITHFULNESS,), ("search",), reference=300)
-CELL = ("faithfulness", "search")
 LIMITS = {Quantity.FAITHFULNESS: 0.85, Quantity.TOP_RANKED_IGNORED: 0.3}
 
 
@@ -39,27 +35,13 @@ class Alert:
         return self.reason
 
 
-def a_drift(store: SqliteStore, alert: Alert, telemetry: Telemetry, rules: DriftRules = RULES) -> ScoreDriftLoop:
-    """A process that continues."""
-    loop = ScoreDriftLoop(
-        rules,
-        store=store,
-        telemetry=telemetry,
-        judge_moved=lambda: False,
-        clock=Clock(AT + 1e6),
-        standing=alert,
-    )
-    loop.resume()
-    return loop
-
-
 @pytest.mark.uncounted
 async def test_what_is_bad_does_not_become_the_baseline(
     store: SqliteStore, telemetry: Telemetry, log: LogCapture
 ) -> None:
     """Answers of the time of the alert are not learnt from; afterwards learning goes on where it stopped."""
     alert = Alert()
-    drift = a_drift(store, alert, telemetry)
+    drift = a_drift(store, telemetry=telemetry, standing=alert)
     settle(store, faithful(90))
     await drift.step()
     alert.reason = PauseReason.CANARIES
@@ -83,7 +65,7 @@ async def test_what_is_bad_does_not_become_the_baseline(
 async def test_a_small_reference_does_not_grow_during_an_alert(store: SqliteStore, telemetry: Telemetry) -> None:
     """The baseline of 150 answers watches: what is a little worse raises no alarm, and does not become the baseline."""
     alert = Alert()
-    drift = a_drift(store, alert, telemetry)
+    drift = a_drift(store, telemetry=telemetry, standing=alert)
     settle(store, faithful(120))
     await drift.step()
     before = drift.gauges()[Gauge.DRIFT_BASELINE, CELL]
@@ -101,7 +83,7 @@ async def test_a_small_reference_does_not_grow_during_an_alert(store: SqliteStor
 async def test_a_baseline_that_is_there_watches_during_an_alert(store: SqliteStore, telemetry: Telemetry) -> None:
     """Only learning waits: a detector that has its baseline raises its alarm."""
     alert = Alert()
-    drift = a_drift(store, alert, telemetry)
+    drift = a_drift(store, telemetry=telemetry, standing=alert)
     settle(store, faithful(400))
     await drift.step()
     alert.reason = PauseReason.THRESHOLD
@@ -112,10 +94,10 @@ async def test_a_baseline_that_is_there_watches_during_an_alert(store: SqliteSto
 
 
 @pytest.mark.uncounted
-async def test_another_quantity_is_not_learnt_beside_a_drift_alarm(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_another_quantity_is_not_learnt_beside_a_drift_alarm(store: SqliteStore) -> None:
     """A baseline that is renewed while another quantity of the route has drifted waits until that is acknowledged."""
     rules = replace(RULES, quantities=(Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED))
-    drift = a_drift(store, Alert(), telemetry, rules)
+    drift = a_drift(store, rules)
     settle(store, faithful(400, 100))
     await drift.step()
     assert drift.paused("search") is PauseReason.DRIFT

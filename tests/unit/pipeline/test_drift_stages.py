@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
-from support.kit import AT, JUDGE, Clock, a_draw, a_reading, a_verdict, an_admission, an_evidence
-from support.watched import MINUTE
+from support.kit import AT, a_draw, a_reading, a_verdict, an_admission, an_evidence
+from support.watched import MINUTE, a_drift
+from support.watched import RULES as FAITHFUL
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.snapshot import Gauge
@@ -14,15 +16,13 @@ from ragwatch.core.stage import stage
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.stages import Stage
 from ragwatch.pipeline.drift.breaks import NEWEST_ANSWERS, RouteStages
-from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
+from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
 GOOD, UNSUPPORTED = an_evidence((1, 0)), an_evidence((0, 0))
 POOR = an_evidence((1, 0), needs=(True, False, False))  # a good answer to a part of the question: retrieval is at fault
 IGNORED = an_evidence((0, 1))
-WATCHED = (Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED)
+RULES = replace(FAITHFUL, quantities=(Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED))
 
 
 def answers(evidences: Sequence[Evidence], count: int) -> list[Evidence]:
@@ -37,14 +37,6 @@ def settle(store: SqliteStore, evidences: Sequence[Evidence], first: int = 0) ->
     store.settle([a_verdict(draw, each, a_reading()) for draw, each in zip(draws, evidences, strict=True)])
 
 
-def a_drift(store: SqliteStore) -> ScoreDriftLoop:
-    """A process that continues."""
-    rules = DriftRules(JUDGE, "scripted-1", WATCHED, ("search",), reference=300)
-    loop = ScoreDriftLoop(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6))
-    loop.resume()
-    return loop
-
-
 def test_the_examples_are_what_they_are_called() -> None:
     """The stages that the other tests rely on."""
     stages = [stage(each) for each in (GOOD, UNSUPPORTED, POOR, IGNORED)]
@@ -54,9 +46,9 @@ def test_the_examples_are_what_they_are_called() -> None:
 async def test_the_stage_that_rose_is_named_not_the_most_frequent_one(store: SqliteStore) -> None:
     """A quarter fails in retrieval every day; since the break a fifth fails in generation, and that is told."""
     settle(store, answers([GOOD, GOOD, GOOD, POOR], 400))
-    await a_drift(store).step()
+    await a_drift(store, RULES).step()
     settle(store, answers([GOOD, GOOD, UNSUPPORTED, POOR, POOR], NEWEST_ANSWERS), 400)
-    again = a_drift(store)  # the counts outlive a process
+    again = a_drift(store, RULES)  # the counts outlive a process
     await again.step()
     run = store.runs(KIND, "faithfulness/search", 1)[0]
     assert run.body["changed_stage"] == {
@@ -73,7 +65,7 @@ async def test_the_stage_that_rose_is_named_not_the_most_frequent_one(store: Sql
 async def test_an_earlier_fault_that_is_over_is_not_named(store: SqliteStore) -> None:
     """Retrieval was broken an hour ago and is mended; the alarm of the inventions names generation."""
     settle(store, answers([GOOD], 400))
-    drift = a_drift(store)
+    drift = a_drift(store, RULES)
     await drift.step()
     settle(store, answers([POOR], 100), 400)
     settle(store, answers([GOOD], 60), 500)
@@ -88,7 +80,7 @@ async def test_an_earlier_fault_that_is_over_is_not_named(store: SqliteStore) ->
 async def test_a_good_answer_beside_an_unused_top_context_is_alignment(store: SqliteStore) -> None:
     """Where the alarm is about the top context, the answers that it is about have a stage."""
     settle(store, answers([GOOD] * 9 + [IGNORED], 400))
-    drift = a_drift(store)
+    drift = a_drift(store, RULES)
     await drift.step()
     settle(store, answers([GOOD, IGNORED], 200), 400)
     await drift.step()
@@ -102,7 +94,7 @@ async def test_a_good_answer_beside_an_unused_top_context_is_alignment(store: Sq
 async def test_a_renewed_baseline_has_its_own_stages(store: SqliteStore) -> None:
     """What failed while the earlier reference was learnt does not count for the next one."""
     settle(store, answers([GOOD, POOR], 400))
-    drift = a_drift(store)
+    drift = a_drift(store, RULES)
     await drift.step()
     await drift.acknowledge(renew=True)
     assert not any(gauge is Gauge.STAGE_BASELINE for gauge, _ in drift.gauges())

@@ -5,29 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from support.kit import AT, JUDGE, Clock
-from support.watched import MINUTE, faithful, settle
+from support.kit import AT
+from support.watched import CELL, MINUTE, RULES, a_drift, faithful, settle
 
 from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
-from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
+from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
-RULES = DriftRules(JUDGE, "scripted-1", (Quantity.FAITHFULNESS,), ("search",), reference=300)
-CELL = ("faithfulness", "search")
 DAY = 86400.0
 MIDNIGHT = AT - AT % DAY + DAY
 BAND = {Gauge.BAND_MEAN, Gauge.BAND_LOW, Gauge.BAND_HIGH, Gauge.BAND_SCORES, Gauge.BAND_SINCE}
-
-
-def a_drift(store: SqliteStore, rules: DriftRules = RULES, *, now: float = AT + 1e6) -> ScoreDriftLoop:
-    """A drift that has continued what the store remembers, at some instant."""
-    loop = ScoreDriftLoop(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(now))
-    loop.resume()
-    return loop
 
 
 async def test_the_band_is_the_day_s_and_survives(store: SqliteStore) -> None:
