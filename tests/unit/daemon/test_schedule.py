@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.canaries import a_canary, a_failure, a_reply
+from support.canaries import a_canary, a_canary_loop, a_failure, a_reply
 from support.kit import Clock
 from support.patience import DEADLINE
 
@@ -24,7 +24,7 @@ from ragwatch.daemon import schedule
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.schedule import JobSchedule, next_delay, retention_trigger, trigger_of
 from ragwatch.daemon.shared import SharedState
-from ragwatch.pipeline.canaries import CanaryLoop, CanarySuite
+from ragwatch.pipeline.canaries import CanarySuite
 from ragwatch.pipeline.leadership import Leadership
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -129,8 +129,7 @@ class Stage:
         log = {"kind": "tail", "name": "app", "path": str(self.folder / "app.jsonl")}
         made = build(parse({"sources": [log], "canaries": [suite]}, folder=self.folder), self.shared, tuple)
         scripted = CanarySuite("docs", (a_canary("d1"),), (1,), service)
-        parts: dict[str, Any] = {"store": self.shared.store, "telemetry": self.shared.telemetry}
-        return replace(made, canaries=CanaryLoop([scripted], holder="me", clock=self.shared.clock, **parts))
+        return replace(made, canaries=a_canary_loop(self.shared.store, scripted, clock=self.shared.clock))
 
     async def ended(self) -> None:
         """Wait until all jobs have ended."""

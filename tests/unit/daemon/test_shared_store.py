@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.canaries import a_canary, a_reply
+from support.canaries import a_canary, a_canary_loop, a_reply
 from support.elections import Server, WorkerStore
 from support.kit import AT, Clock, a_draw, a_reading, a_verdict, an_admission
 
@@ -25,7 +25,7 @@ from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.schedule import JobSchedule
 from ragwatch.daemon.shared import SharedState
 from ragwatch.errors import ConfigError
-from ragwatch.pipeline.canaries import CanaryLoop, CanarySuite
+from ragwatch.pipeline.canaries import CanarySuite
 from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.pipeline.leadership import Leadership
 from ragwatch.stores.lock import worker_name
@@ -85,8 +85,7 @@ class Worker:
         }
         made = build(parse(config, folder=folder), self.shared, lambda: ("mine",))
         scripted: Any = CanarySuite("docs", (a_canary("d1"),), (1,), self.service)
-        parts: dict[str, Any] = {"store": self.store, "telemetry": self.telemetry}
-        return replace(made, canaries=CanaryLoop([scripted], holder="me", clock=self.shared.clock, **parts))
+        return replace(made, canaries=a_canary_loop(self.shared.store, scripted, clock=self.shared.clock))
 
     async def begin(self) -> None:
         """A term begins."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from support.canaries import a_canary, a_failure, a_reply
+from support.canaries import a_canary, a_canary_loop, a_failure, a_reply
 from support.kit import AT, Clock, ScriptedJudge, a_judge_context
 from support.patience import DEADLINE
 
@@ -22,7 +22,6 @@ from ragwatch.judges.lexical import judge as lexical
 from ragwatch.pipeline.canaries import AnswerJudging, CanaryLoop, CanarySuite, change_of
 from ragwatch.ports import Judge
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
 GOLD = "Refunds are paid within five days to the card that was used."
 CANARIES = (
@@ -71,10 +70,10 @@ def embedded() -> Judge:
     return lexical.build(lexical.Options(), name="embedded", context=a_judge_context())
 
 
-async def run(service: Service, judge: Judge, store: SqliteStore, telemetry: Telemetry) -> CanaryLoop:
+async def run(service: Service, judge: Judge, store: SqliteStore) -> CanaryLoop:
     """One run of the suite."""
     suite = CanarySuite("docs", CANARIES, (5,), service, answers=AnswerJudging(judge, oracle=True, clock=Clock()))
-    canaries = CanaryLoop([suite], store=store, telemetry=telemetry, holder="me", clock=Clock())
+    canaries = a_canary_loop(store, suite)
     await canaries.run("docs")
     return canaries
 
@@ -91,14 +90,14 @@ def stored(store: SqliteStore) -> tuple[JudgedAnswer, ...]:
     return run.answers
 
 
-async def test_a_run_with_wrong_answers_is_no_success_and_an_event(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_a_run_with_wrong_answers_is_no_success_and_an_event(store: SqliteStore) -> None:
     """All canaries retrieve what they expect; the answer is wrong with the right contexts, and then is right again."""
     service = Service()
     service.replies["When are refunds paid?"] = replace(a_reply("d1"), answer="Refunds are paid within five days.")
     suite = CanarySuite(
         "docs", CANARIES[:1], (5,), service, answers=AnswerJudging(embedded(), oracle=True, clock=Clock())
     )
-    canaries = CanaryLoop([suite], store=store, telemetry=telemetry, holder="me", clock=Clock())
+    canaries = a_canary_loop(store, suite)
     service.answer = "Refunds are paid within nine weeks by cheque."
     wrong = await canaries.run("docs")
     assert wrong is not None
@@ -111,18 +110,18 @@ async def test_a_run_with_wrong_answers_is_no_success_and_an_event(store: Sqlite
     assert change_of(wrong, body_of(right)) == "docs: 0 of 1 canaries degraded, 0 failed, 1 answered wrong"
 
 
-async def test_the_oracle_run_tells_retriever_from_generator(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_the_oracle_run_tells_retriever_from_generator(store: SqliteStore) -> None:
     """An answer that no retrieved passage supports is supported by the right one: the generator is not to blame."""
     service = Service()
-    means = answers(await run(service, embedded(), store, telemetry))
+    means = answers(await run(service, embedded(), store))
     assert means["docs", "faithfulness", "retrieved"] == 0.0
     assert means["docs", "faithfulness", "gold"] == 1.0
     assert service.given == [(GOLD,)]
 
 
-async def test_what_was_not_judged_is_kept_with_its_reason(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_what_was_not_judged_is_kept_with_its_reason(store: SqliteStore) -> None:
     """Empty answers, contexts known by id alone, and a judge that fails: no score, and why."""
-    canaries = await run(Service(), RefusingJudge(), store, telemetry)
+    canaries = await run(Service(), RefusingJudge(), store)
     assert answers(canaries) == {}
     kept = {(answer.canary, answer.contexts): answer for answer in stored(store)}
     assert set(kept) == {(name, contexts) for name in ("refunds", "by id alone") for contexts in ("retrieved", "gold")}
@@ -133,16 +132,14 @@ async def test_what_was_not_judged_is_kept_with_its_reason(store: SqliteStore, t
     assert kept["by id alone", "gold"].why == "an expected context has an id and no text"
 
 
-async def test_a_failed_call_has_no_answer(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_a_failed_call_has_no_answer(store: SqliteStore) -> None:
     """Nothing is judged where nothing came back, and a restart shows what was."""
     service = Service()
     service.replies |= {"When are refunds paid?": a_failure("timeout")}
-    canaries = await run(service, embedded(), store, telemetry)
+    canaries = await run(service, embedded(), store)
     means = answers(canaries)
     assert {labels[2] for labels in means} == {"gold"}
-    again = CanaryLoop(
-        list(canaries.suites.values()), store=store, telemetry=telemetry, holder="me", clock=Clock(AT + 9)
-    )
+    again = a_canary_loop(store, *canaries.suites.values(), clock=Clock(AT + 9))
     again.resume()
     assert answers(again) == means
 
@@ -174,12 +171,12 @@ class SlowJudge(ScriptedJudge):
             self.at_once -= 1
 
 
-async def test_a_judge_is_given_as_many_as_it_reads_at_a_time(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_a_judge_is_given_as_many_as_it_reads_at_a_time(store: SqliteStore) -> None:
     """More would fill the threads that the store works in; one that never ends does not hold the suite up for ever."""
     judge, service = SlowJudge("canary/docs/refunds"), Service()
     limited = AnswerJudging(judge, oracle=True, clock=Clock(), timeout_seconds=0.05)
     suite = CanarySuite("docs", CANARIES[:1], (5,), service, answers=limited)
-    canaries = CanaryLoop([suite], store=store, telemetry=telemetry, holder="me", clock=Clock())
+    canaries = a_canary_loop(store, suite)
     assert await asyncio.wait_for(canaries.run("docs"), DEADLINE) is not None
     kept = {answer.contexts: answer for answer in stored(store)}
     assert (kept["retrieved"].scores, kept["retrieved"].why) == (None, "timeout: not read within 0.05 s")

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from structlog.testing import LogCapture
 from support.batched import Life, Provider
+from support.judgings import a_judging
 from support.kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, a_verdict, an_admission
 
 from ragwatch.core.tally import Tally
 from ragwatch.pipeline.drift.bridge import VersionBridge
-from ragwatch.pipeline.judging import MAX_CHARS, JudgingLoop, JudgingRules, give_up
+from ragwatch.pipeline.judging import MAX_CHARS, give_up
 from ragwatch.pipeline.labels.tasks import MAX_CHARS as MAX_TASK_CHARS
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
@@ -37,7 +38,7 @@ async def test_a_damaged_draw_is_unjudged_and_the_next_is_read(
     store.admit(an_admission(a_draw("a"), a_draw("b")))
     harm(store, "a")
     judge = ScriptedJudge()
-    loop = JudgingLoop(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
+    loop = a_judging(store, judge, telemetry=telemetry)
     while await loop.step():
         pass
     assert outcomes(store) == {a_draw("a").key: "damaged", a_draw("b").key: None}
@@ -47,29 +48,29 @@ async def test_a_damaged_draw_is_unjudged_and_the_next_is_read(
     assert a_draw("a").key in told["why"]
 
 
-async def test_damaged_draws_expire_and_are_given_up(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_damaged_draws_expire_and_are_given_up(store: SqliteStore) -> None:
     """What waits too long, or for a judge that is gone, goes, whether its text can be read or not."""
     store.admit(an_admission(a_draw("a"), a_draw("b"), judges=(JUDGE, "gone")))
     harm(store, "a")
-    loop = JudgingLoop(ScriptedJudge(), JudgingRules(), store=store, telemetry=telemetry, clock=Clock(AT + 1e6))
+    loop = a_judging(store, clock=Clock(AT + 1e6))
     assert await loop.expire()
     assert give_up(store, [JUDGE], now=AT) == 2
     assert store.pending() == {}
 
 
-async def test_all_that_is_large_and_late_expires_in_one_step(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_all_that_is_large_and_late_expires_in_one_step(store: SqliteStore) -> None:
     """A lease of large texts is a few at a time; expiring goes on until none is left."""
     store.admit(an_admission(*(a_draw(name, answer="x" * (5 << 20)) for name in "abcde")))
-    loop = JudgingLoop(ScriptedJudge(), JudgingRules(), store=store, telemetry=telemetry, clock=Clock(AT + 1e6))
+    loop = a_judging(store, clock=Clock(AT + 1e6))
     assert await loop.expire()
     assert (store.pending(), await loop.expire()) == ({}, False)
 
 
 @pytest.mark.costly
-async def test_long_answers_are_taken_up_a_few_at_a_time(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_long_answers_are_taken_up_a_few_at_a_time(store: SqliteStore) -> None:
     """However many draws a batch may hold, the texts that are held at a time are limited; all are read in the end."""
     store.admit(an_admission(*(a_draw(name, answer="x" * (MAX_CHARS // 2)) for name in "abcdefgh")))
-    loop = JudgingLoop(ScriptedJudge(), JudgingRules(batch=32), store=store, telemetry=telemetry, clock=Clock())
+    loop = a_judging(store, batch=32)
     most = 0
     while await loop.step():
         most = max(most, sum(loop._chars.values()))

@@ -11,30 +11,25 @@ from pathlib import Path
 from sys import float_info
 
 import pytest
+from support.intakes import ALL, an_intake, take_all
 from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_line
 
-from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import PartOutcome, Tally
 from ragwatch.errors import ReceivedMeanwhileError, SourceError, StoreError
-from ragwatch.formats import canonical
-from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
+from ragwatch.pipeline.intake import IntakeLoop
 from ragwatch.ports import Admission, Batch, BatchReport, Part, Store
 from ragwatch.ports.capabilities import log_reader
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.sources.join.options import Options
 from ragwatch.sources.join.source import JoinSource
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
-
-RULES = IntakeRules(SamplingPlan(1.0), {JUDGE: 1.0}, None, 1000)
 
 
 @pytest.fixture
-def intake(store: SqliteStore, telemetry: Telemetry) -> IntakeLoop:
+def intake(store: SqliteStore) -> IntakeLoop:
     """Two batches, the first of which is admitted."""
-    source = ListSource([a_batch(a_line("a"), cursor="1"), a_batch(a_line("b"), cursor="2")])
-    return IntakeLoop(source, canonical.read, RULES, store=store, telemetry=telemetry, clock=Clock(AT))
+    return an_intake(store, a_batch(a_line("a"), cursor="1"), a_batch(a_line("b"), cursor="2"))
 
 
 async def test_a_log_that_cannot_be_read_falls_behind(intake: IntakeLoop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,12 +62,11 @@ async def test_a_store_that_cannot_be_written_falls_behind(intake: IntakeLoop, m
     assert intake.lag == Lag(2, None)
 
 
-async def test_secrets_of_what_is_not_stored_are_not_counted(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_secrets_of_what_is_not_stored_are_not_counted(store: SqliteStore) -> None:
     """An id that comes twice is one draw, in one batch and in the next: its secrets are those of the first."""
     once, again = a_line("a", answer="ann@example.org"), a_line("a", answer="ann@example.org, bob@example.org")
-    rules = IntakeRules(SamplingPlan(1.0), {JUDGE: 1.0}, Redactor(), 1000)
-    source = ListSource([a_batch(once, again), a_batch(again, a_line("b", answer="eve@example.org"), cursor="2")])
-    intake = IntakeLoop(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT))
+    batches = a_batch(once, again), a_batch(again, a_line("b", answer="eve@example.org"), cursor="2")
+    intake = an_intake(store, *batches, redactor=Redactor())
     assert [await intake.step(), await intake.step()] == [True, True]
     assert store.tallies()[Tally.REDACTED, ("EMAIL",)] == 2
 
@@ -87,9 +81,7 @@ async def test_scores_that_stand_for_none_stop_no_source(store: SqliteStore, sen
         )
         for cursor, value in enumerate((sentinel, -sentinel, 0.5))
     ]
-    rules = IntakeRules(SamplingPlan(1.0, known_routes=frozenset({"search"})), {JUDGE: 1.0}, None, 1000)
-    source, parts = ListSource(batches), {"store": store, "telemetry": Telemetry(), "clock": Clock()}
-    intake = IntakeLoop(source, canonical.read, rules, **parts)  # type: ignore[arg-type]
+    intake = an_intake(store, *batches)
     for _ in batches:
         assert await intake.step() is True
     counts = {labels: value for (tally, labels), value in store.tallies().items() if tally is Tally.TOP_SCORE}
@@ -102,14 +94,12 @@ class ReceivingSource(ListSource):
     recognises_resent = True
 
 
-def intake_of(batches: Sequence[Batch], store: SqliteStore, telemetry: Telemetry, plan: float = 1.0) -> IntakeLoop:
+def intake_of(batches: Sequence[Batch], store: SqliteStore, plan: float = 1.0) -> IntakeLoop:
     """The intake of these batches."""
-    rules = IntakeRules(SamplingPlan(plan, known_routes=frozenset({"search"})), {JUDGE: 1.0}, None, 1000)
-    source = ReceivingSource(batches)
-    return IntakeLoop(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT))
+    return an_intake(store, source=ReceivingSource(batches), plan=replace(ALL, probability=plan))
 
 
-async def test_what_is_sent_again_counts_once(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_what_is_sent_again_counts_once(store: SqliteStore) -> None:
     """A record with a known id is neither seen nor drawn again: within a batch, in a later one, drawn or not."""
     reports = [BatchReport(), BatchReport()]
     batches = [
@@ -117,9 +107,8 @@ async def test_what_is_sent_again_counts_once(store: SqliteStore, telemetry: Tel
         a_batch(a_line("b"), b"{", a_line("c"), report=reports[1]),
     ]
     for plan in (1.0, 1e-9):
-        intake = intake_of(batches, store, telemetry, plan)
-        while await intake.step():
-            pass
+        intake = intake_of(batches, store, plan)
+        await take_all(intake)
     tallies = store.tallies()
     assert (tallies[Tally.SEEN, ("app",)], tallies[Tally.RESENT, ("app",)]) == (5, 2 + 5)
     assert (tallies[Tally.DRAWN, ("search",)], store.pending()) == (3, {JUDGE: 3})
@@ -143,11 +132,11 @@ class FullStore(SqliteStore):
         return super().admit(admission)  # type: ignore[arg-type]
 
 
-async def test_a_batch_that_was_not_stored_is_read_afresh(tmp_path: Path, telemetry: Telemetry) -> None:
+async def test_a_batch_that_was_not_stored_is_read_afresh(tmp_path: Path) -> None:
     """After a failure nothing is known: the records are seen once, and the report tells of the attempt that held."""
     report = BatchReport()
     store = FullStore(tmp_path / "state")
-    intake = intake_of([a_batch(a_line("a"), b"{", report=report)], store, telemetry)
+    intake = intake_of([a_batch(a_line("a"), b"{", report=report)], store)
     with pytest.raises(StoreError):
         await intake.step()
     assert await intake.step()
@@ -169,17 +158,17 @@ class OvertakenStore(SqliteStore):
         return super().admit(admission)
 
 
-async def test_what_another_worker_receives_meanwhile_counts_as_resent(tmp_path: Path, telemetry: Telemetry) -> None:
+async def test_what_another_worker_receives_meanwhile_counts_as_resent(tmp_path: Path) -> None:
     """The batch is admitted again with what is known then; where that happens twice, the step fails and is repeated."""
     report = BatchReport()
     store = OvertakenStore(tmp_path / "state")
-    intake = intake_of([a_batch(a_line("a"), a_line("b"), report=report)], store, telemetry)
+    intake = intake_of([a_batch(a_line("a"), a_line("b"), report=report)], store)
     assert await intake.step()
     tallies = store.tallies()
     assert [tallies[tally, ("app",)] for tally in (Tally.SEEN, Tally.RESENT)] == [1, 1]
     assert (store.pending(), report.resent) == ({JUDGE: 1}, [2])
     store.times = 2
-    again = intake_of([a_batch(a_line("c"))], store, telemetry)
+    again = intake_of([a_batch(a_line("c"))], store)
     with pytest.raises(ReceivedMeanwhileError):
         await again.step()
     assert await again.step()
@@ -187,14 +176,12 @@ async def test_what_another_worker_receives_meanwhile_counts_as_resent(tmp_path:
     store.close()
 
 
-async def test_parts_and_counters_of_a_source_are_stored_with_its_batch(
-    store: SqliteStore, telemetry: Telemetry
-) -> None:
+async def test_parts_and_counters_of_a_source_are_stored_with_its_batch(store: SqliteStore) -> None:
     """A batch without lines holds parts; the one that completes them releases them; its own counters are added."""
     part = Part("t1", "a", b"span", AT)
     own = Counter({(Tally.RESETS, ("app", "late")): 2})
     batches = [a_batch(hold=[part], tallies=own), a_batch(a_line("t1"), release=["t1"], tallies=own)]
-    intake = intake_of(batches, store, telemetry)
+    intake = intake_of(batches, store)
     assert await intake.step()
     assert (list(store.parts("app")), store.tallies()) == ([part], own)
     assert await intake.step()
@@ -202,16 +189,16 @@ async def test_parts_and_counters_of_a_source_are_stored_with_its_batch(
     assert store.tallies()[Tally.RESETS, ("app", "late")] == 4
 
 
-def started(store: Store, options: Options, telemetry: Telemetry) -> IntakeLoop:
+def started(store: Store, options: Options) -> IntakeLoop:
     """The intake after a start."""
     source = JoinSource(options, Clock(AT))
     source.resume(store.cursors("app"))
     source.restore(store.parts("app"))
     reader = log_reader(options)
-    return IntakeLoop(source, reader.read, RULES, store=store, telemetry=telemetry, clock=Clock(AT), parse=reader.parse)
+    return an_intake(store, source=source, read=reader.read, parse=reader.parse)
 
 
-async def test_a_request_is_one_sample_across_a_restart(tmp_path: Path, telemetry: Telemetry) -> None:
+async def test_a_request_is_one_sample_across_a_restart(tmp_path: Path) -> None:
     """Its retrieval before the restart, its answer behind it; all of it again is counted as sent again."""
     log = tmp_path / "app.jsonl"
     inner = {"kind": "tail", "name": "log", "path": str(log), "scan_seconds": 0}
@@ -222,9 +209,8 @@ async def test_a_request_is_one_sample_across_a_restart(tmp_path: Path, telemetr
         with log.open("a") as file:
             file.writelines(f"{line}\n" for line in lines)
         with closing(SqliteStore(tmp_path / "state")) as store:
-            intake = started(store, options, telemetry)
-            while await intake.step():
-                pass
+            intake = started(store, options)
+            await take_all(intake)
             intake.source.close()
     store = SqliteStore(tmp_path / "state")
     (draw,) = store.lease(JUDGE, 10, now=AT, seconds=0)
@@ -237,7 +223,7 @@ async def test_a_request_is_one_sample_across_a_restart(tmp_path: Path, telemetr
     assert outcomes[PartOutcome.REPEATED] == 1
 
 
-async def test_a_part_with_an_empty_column_for_feedback_is_a_part(tmp_path: Path, telemetry: Telemetry) -> None:
+async def test_a_part_with_an_empty_column_for_feedback_is_a_part(tmp_path: Path) -> None:
     """One table of answers and feedback has the column in every row."""
     log = tmp_path / "app.jsonl"
     rows = [{"rid": "r1", "question": "Where?", "contexts": []}, {"rid": "r1", "answer": "Here.", "feedback_for": None}]
@@ -245,9 +231,8 @@ async def test_a_part_with_an_empty_column_for_feedback_is_a_part(tmp_path: Path
     inner = {"kind": "tail", "name": "log", "path": str(log), "scan_seconds": 0}
     options = Options.model_validate({"name": "app", "of": [inner], "by": "rid", "start": "beginning"})
     with closing(SqliteStore(tmp_path / "state")) as store:
-        intake = started(store, options, telemetry)
-        while await intake.step():
-            pass
+        intake = started(store, options)
+        await take_all(intake)
         intake.source.close()
         (draw,) = store.lease(JUDGE, 10, now=AT, seconds=0)
     assert (draw.sample.question, draw.sample.answer) == ("Where?", "Here.")

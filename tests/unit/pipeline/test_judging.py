@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from structlog.testing import LogCapture
-from support.kit import AT, JUDGE, Clock, ScriptedJudge, a_claim, a_draw, an_admission, an_evidence
+from support.judgings import a_judging
+from support.kit import AT, JUDGE, ScriptedJudge, a_claim, a_draw, an_admission, an_evidence
 
 from ragwatch.core.evidence import ShapeError
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import Unjudged, UnjudgedReason
 from ragwatch.errors import JudgeError, StoreError
-from ragwatch.pipeline.judging import JudgingLoop, JudgingRules, give_up
+from ragwatch.pipeline.judging import give_up
 from ragwatch.pipeline.reading import DrawReader
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -37,10 +38,8 @@ FAILURES: dict[str, tuple[Any, str]] = {
 }
 
 
-def judging(judge: ScriptedJudge, store: SqliteStore, telemetry: Telemetry, **rules: Any) -> JudgingLoop:
-    """The loop of a judge that is given up at once when it does not answer."""
-    rules = {"timeout_seconds": 0.01} | rules
-    return JudgingLoop(judge, JudgingRules(**rules), store=store, telemetry=telemetry, clock=Clock())
+QUICK = {"timeout_seconds": 0.01}
+"""A judge that does not answer is given up at once."""
 
 
 def outcomes(store: SqliteStore) -> dict[str, str | None]:
@@ -48,18 +47,18 @@ def outcomes(store: SqliteStore) -> dict[str, str | None]:
     return {row.verdict.id: row.verdict.reason for row in store.find(Query(limit=1000))}
 
 
-async def test_nothing_pending(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_nothing_pending(store: SqliteStore) -> None:
     """An idle step settles nothing and asks nobody."""
     judge = ScriptedJudge()
-    assert await judging(judge, store, telemetry).step() is False
+    assert await a_judging(store, judge, **QUICK).step() is False
     assert judge.asked == []
 
 
-async def test_every_failure_has_its_reason_and_stops_nobody(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_every_failure_has_its_reason_and_stops_nobody(store: SqliteStore) -> None:
     """Each kind of failure is counted by its reason, in one step, beside the good ones."""
     store.admit(an_admission(a_draw("good"), *(a_draw(name) for name in FAILURES), a_draw("late")))
     judge = ScriptedJudge({name: outcome for name, (outcome, _) in FAILURES.items()})
-    assert await judging(judge, store, telemetry).step() is True
+    assert await a_judging(store, judge, **QUICK).step() is True
     assert outcomes(store) == {"good": None, "late": None} | {name: reason for name, (_, reason) in FAILURES.items()}
     assert store.pending() == {}
     tallies = store.tallies()
@@ -68,7 +67,7 @@ async def test_every_failure_has_its_reason_and_stops_nobody(store: SqliteStore,
     assert tallies[Tally.DRAWN, ("search",)] == 2 + unjudged
 
 
-async def test_settled_in_the_order_of_the_log(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_settled_in_the_order_of_the_log(store: SqliteStore) -> None:
     """Whoever is read first at the same time: detectors meet scores in one order, so that a kill moves no alarm."""
     names = [f"r{index}" for index in range(12)]
     read = {name: asyncio.Event() for name in names}
@@ -87,14 +86,14 @@ async def test_settled_in_the_order_of_the_log(store: SqliteStore, telemetry: Te
     draws = [a_draw(name) for name in names]
     store.admit(an_admission(*draws))
     script = {**{name: after(name) for name in names}, names[-1]: last}
-    await judging(ScriptedJudge(script, concurrency=12), store, telemetry, timeout_seconds=10.0, batch=12).step()
+    await a_judging(store, ScriptedJudge(script, concurrency=12), timeout_seconds=10.0, batch=12).step()
     assert [row.key for row in store.window(0, 0.0, 100)] == [draw.key for draw in draws]
 
 
-async def test_no_failure_becomes_a_number(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_no_failure_becomes_a_number(store: SqliteStore) -> None:
     """A draw that was not judged has no score at all, and adds to none."""
     store.admit(an_admission(*(a_draw(name) for name in FAILURES)))
-    await judging(ScriptedJudge({name: outcome for name, (outcome, _) in FAILURES.items()}), store, telemetry).step()
+    await a_judging(store, ScriptedJudge({name: outcome for name, (outcome, _) in FAILURES.items()}), **QUICK).step()
     assert {row.scores for row in store.window(0, 0.0, 100) if row.scores is None} == {None}
     assert [name for name, _ in store.tallies() if name in (Tally.N, Tally.W, Tally.SCORE)] == []
 
@@ -104,25 +103,25 @@ async def test_an_empty_answer_asks_nobody(store: SqliteStore, telemetry: Teleme
     """There is nothing to read: it is counted, and no call is made or paid."""
     store.admit(an_admission(a_draw("a", answer=answer)))
     judge = ScriptedJudge()
-    await judging(judge, store, telemetry).step()
+    await a_judging(store, judge, telemetry=telemetry).step()
     assert (outcomes(store), judge.asked, telemetry.counts()) == ({"a": "empty_answer"}, [], {})
 
 
-async def test_batches_and_settling_once(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_batches_and_settling_once(store: SqliteStore) -> None:
     """Steps take a batch each, oldest first, until nothing is left; every draw is read once."""
     store.admit(an_admission(*(a_draw(f"r{index}") for index in range(5))))
     judge = ScriptedJudge()
-    loop = judging(judge, store, telemetry, batch=2)
+    loop = a_judging(store, judge, batch=2, **QUICK)
     assert [await loop.step() for _ in range(4)] == [True, True, True, False]
     assert judge.asked == [f"r{index}" for index in range(5)]
     assert store.tallies()[Tally.JUDGED, ("search", JUDGE)] == 5
 
 
-async def test_a_store_that_cannot_write_keeps_the_draws(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_a_store_that_cannot_write_keeps_the_draws(store: SqliteStore) -> None:
     """Verdicts that were not written are written by the next step; the judge is not asked, and paid, again."""
     store.admit(an_admission(a_draw("a")))
     judge = ScriptedJudge()
-    loop = JudgingLoop(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
+    loop = a_judging(store, judge)
     noise = "".join(chr(0x4E00 + index * 7919 % 20000) for index in range(200_000))
     judge.script["a"] = an_evidence(a_claim(text=noise))
     store.engine._writer.execute("PRAGMA max_page_count=1")
@@ -169,7 +168,7 @@ async def test_a_bug_is_told_with_its_traceback(telemetry: Telemetry, log: LogCa
     assert isinstance(log.entries[0]["exc_info"], ZeroDivisionError)
 
 
-async def test_cancelling_is_not_a_verdict(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_cancelling_is_not_a_verdict(store: SqliteStore) -> None:
     """A step that is cancelled leaves its draws pending for the next start."""
     store.admit(an_admission(a_draw("a")))
     asked = asyncio.Event()
@@ -178,7 +177,7 @@ async def test_cancelling_is_not_a_verdict(store: SqliteStore, telemetry: Teleme
         asked.set()
         await never()
 
-    loop = judging(ScriptedJudge({"a": publish}), store, telemetry, timeout_seconds=60.0)
+    loop = a_judging(store, ScriptedJudge({"a": publish}), timeout_seconds=60.0)
     step = asyncio.create_task(loop.step())
     await asked.wait()
     step.cancel()

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from support.judgings import a_judging
 from support.kit import AT, JUDGE, Clock, ScriptedJudge, a_draw, an_admission
 
 from ragwatch.core.sampling import key_of
 from ragwatch.errors import JudgeError, StoreError
-from ragwatch.pipeline.judging import JudgingLoop, JudgingRules, give_up
+from ragwatch.pipeline.judging import give_up
 from ragwatch.pipeline.reading import JudgeSelfTests
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
 
 async def settled() -> None:
@@ -23,13 +23,13 @@ async def settled() -> None:
 
 
 @pytest.mark.costly
-async def test_no_draw_is_read_twice_at_a_time(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_no_draw_is_read_twice_at_a_time(store: SqliteStore) -> None:
     """32 draws of a judge with one place wait up to 32 minutes for it; the lease is five."""
     gate = asyncio.Event()
     judge = ScriptedJudge(dict.fromkeys("ab", gate.wait), concurrency=2)
     store.admit(an_admission(a_draw("a"), a_draw("b")))
     clock = Clock()
-    loop = JudgingLoop(judge, JudgingRules(batch=32), store=store, telemetry=telemetry, clock=clock)
+    loop = a_judging(store, judge, batch=32, clock=clock)
     await loop.step()
     clock.now += 301.0
     await loop.step()
@@ -38,22 +38,22 @@ async def test_no_draw_is_read_twice_at_a_time(store: SqliteStore, telemetry: Te
     assert judge.asked == ["a", "b"]
 
 
-async def test_a_store_that_cannot_write_costs_no_sample(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_a_store_that_cannot_write_costs_no_sample(store: SqliteStore) -> None:
     """A full disk refuses the reservation: the draw was not read, nothing lies in it, it stays pending."""
     judge = ScriptedJudge({"a": StoreError("state: 3 MiB are free on the disk")})
     store.admit(an_admission(a_draw("a")))
-    loop = JudgingLoop(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
+    loop = a_judging(store, judge)
     await loop.step()
     assert store.find(Query(limit=10)) == []
     assert store.pending() == {JUDGE: 1}
 
 
-async def test_what_is_expired_is_forgotten(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_what_is_expired_is_forgotten(store: SqliteStore) -> None:
     """Every outage that outlasts max_age leaves an entry for each draw, until a reload."""
     judge = ScriptedJudge({"a": JudgeError("unavailable", "down", permanent=False)})
     store.admit(an_admission(a_draw("a")))
     clock = Clock()
-    loop = JudgingLoop(judge, JudgingRules(max_age_seconds=60.0), store=store, telemetry=telemetry, clock=clock)
+    loop = a_judging(store, judge, max_age_seconds=60.0, clock=clock)
     await loop.step()
     clock.now += 1000.0
     assert await loop.expire() is True
@@ -61,12 +61,12 @@ async def test_what_is_expired_is_forgotten(store: SqliteStore, telemetry: Telem
     assert key_of("app", "a") not in loop._deferrals
 
 
-async def test_finishing_begins_nothing(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_finishing_begins_nothing(store: SqliteStore) -> None:
     """When asked to end, what is under way ends; what waits for its place stays pending."""
     gate = asyncio.Event()
     judge = ScriptedJudge({"a": gate.wait}, concurrency=1)
     store.admit(an_admission(*(a_draw(name) for name in "abcd")))
-    loop = JudgingLoop(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
+    loop = a_judging(store, judge)
     await loop.step()
     assert judge.asked == ["a"]
     ending = asyncio.create_task(loop.finish())
@@ -77,12 +77,12 @@ async def test_finishing_begins_nothing(store: SqliteStore, telemetry: Telemetry
     assert store.pending() == {JUDGE: 3}
 
 
-async def test_what_goes_back_at_the_end_waits_for_nobody(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_what_goes_back_at_the_end_waits_for_nobody(store: SqliteStore) -> None:
     """Rooms that a reload brings read it at once, or give it up where its judge is gone: nothing was wrong with it."""
     gate = asyncio.Event()
     judge = ScriptedJudge({"a": gate.wait}, concurrency=1)
     store.admit(an_admission(*(a_draw(name) for name in "abcd")))
-    loop = JudgingLoop(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
+    loop = a_judging(store, judge)
     await loop.step()
     gate.set()
     await loop.finish()
@@ -90,19 +90,19 @@ async def test_what_goes_back_at_the_end_waits_for_nobody(store: SqliteStore, te
     assert store.pending() == {}
 
 
-async def test_draws_in_a_batch_are_not_pending_for_ever(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_draws_in_a_batch_are_not_pending_for_ever(store: SqliteStore) -> None:
     """A judge that takes no batches has the name of one with a batch out: its draws are read, or expire."""
     store.admit(an_admission(a_draw("a")))
     store.prepare_batch(JUDGE, {key_of("app", "a"): 1}, "seed", now=AT)
     clock = Clock(AT + 10 * 86400.0)
-    loop = JudgingLoop(ScriptedJudge(), JudgingRules(), store=store, telemetry=telemetry, clock=clock)
+    loop = a_judging(store, clock=clock)
     await loop.step()
     await loop.expire()
     await loop.close()
     assert store.pending() == {}
 
 
-async def test_a_trial_never_costs_the_verdict(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_a_trial_never_costs_the_verdict(store: SqliteStore) -> None:
     """The answer was read and paid; reading it once more, to test the judge, must not hold up or lose that."""
     asked: list[str] = []
 
@@ -113,22 +113,18 @@ async def test_a_trial_never_costs_the_verdict(store: SqliteStore, telemetry: Te
 
     store.admit(an_admission(a_draw("a")))
     judge = ScriptedJudge({"a": first_at_once_then_never})
-    loop = JudgingLoop(
-        judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock(), self_tests=JudgeSelfTests(repeat=1.0)
-    )
+    loop = a_judging(store, judge, self_tests=JudgeSelfTests(repeat=1.0))
     await loop.step()
     await loop.close()
     assert len(asked) == 2
     assert [row.verdict.outcome for row in store.find(Query(limit=1))] == ["judged"]
 
 
-async def test_what_could_not_be_written_outlives_a_reload(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_what_could_not_be_written_outlives_a_reload(store: SqliteStore) -> None:
     """A reading may have cost money: the loop that takes the place of a closed one writes it, and asks nobody again."""
     first, second = ScriptedJudge({}), ScriptedJudge({})
     store.admit(an_admission(a_draw("a")))
-    old, new = (
-        JudgingLoop(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock()) for judge in (first, second)
-    )
+    old, new = (a_judging(store, judge) for judge in (first, second))
     store.engine._writer.execute("PRAGMA query_only=ON")
     with pytest.raises(StoreError):
         await old.step()

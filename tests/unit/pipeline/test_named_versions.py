@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import orjson
-import pytest
-from support.kit import AT, JUDGE, Clock, a_batch, a_sample
+from support.intakes import an_intake
+from support.kit import AT, Clock, a_batch, a_sample
 
 from ragwatch.core.sampling import SamplingPlan
-from ragwatch.core.snapshot import Lag
-from ragwatch.formats.canonical import read
-from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.placing import MAX_CHARS, MAX_NEW, NamedVersions
-from ragwatch.ports import RecordedEvent, Store, VersionValue
+from ragwatch.ports import RecordedEvent, VersionValue
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
 
 def values(versions: NamedVersions, *metadata: dict[str, Any]) -> list[tuple[str, str]]:
@@ -69,35 +62,7 @@ def test_much_that_is_known_is_forgotten() -> None:
     assert values(versions, {"release": "v1"}, {"release": "5"}) == [("release", "5")]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    """An empty store."""
-    with closing(SqliteStore(tmp_path / "state")) as opened:
-        yield opened
-
-
-class Lines:
-    """A source of batches of lines."""
-
-    name = "app"
-
-    def __init__(self, *batches: Any) -> None:
-        self.batches = list(batches)
-
-    def read(self) -> Any:
-        """The next batch."""
-        return self.batches[0] if self.batches else None
-
-    def commit(self, _: Any) -> None:
-        """The batch is stored."""
-        self.batches.pop(0)
-
-    def lag(self) -> Any:
-        """Nothing is known."""
-        return Lag(None, None)
-
-
-async def test_the_first_answer_with_another_version_becomes_an_event(store: Store) -> None:
+async def test_the_first_answer_with_another_version_becomes_an_event(store: SqliteStore) -> None:
     """Of all answers, drawn or not; over restarts once; with its time."""
 
     def line(name: str, release: str, at: float) -> bytes:
@@ -105,8 +70,7 @@ async def test_the_first_answer_with_another_version_becomes_an_event(store: Sto
 
     records = [line(f"r{index}", "v1" if index < 3 else "v2", AT + index) for index in range(6)]
     for start in (0, 2, 4, 4):
-        rules = IntakeRules(SamplingPlan(1e-6), {JUDGE: 1.0}, None, 1000, versions=NamedVersions(("release",)))
-        source: Any = Lines(a_batch(*records[start : start + 2], cursor=str(start)))
-        loop = IntakeLoop(source, read, rules, store=store, telemetry=Telemetry(), clock=Clock(AT + 99))
-        assert await loop.step()
+        batch, versions = a_batch(*records[start : start + 2], cursor=str(start)), NamedVersions(("release",))
+        plan = SamplingPlan(1e-6)
+        assert await an_intake(store, batch, plan=plan, versions=versions, clock=Clock(AT + 99)).step()
     assert store.events(0.0) == [RecordedEvent(AT + 3, "version", "release: v2")]

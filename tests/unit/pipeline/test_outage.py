@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
+from support.judgings import a_judging
 from support.kit import JUDGE, Clock, ScriptedJudge, a_draw, an_admission, an_evidence
 
 from ragwatch.core.tally import Tally
 from ragwatch.errors import JudgeError
-from ragwatch.pipeline.judging import MAX_PAUSE_SECONDS, JudgingLoop, JudgingRules
+from ragwatch.pipeline.judging import MAX_PAUSE_SECONDS
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
 DOWN = JudgeError("unavailable", "529", permanent=False)
 
 
-def judging(judge: ScriptedJudge, store: SqliteStore, telemetry: Telemetry, clock: Callable[[], float]) -> JudgingLoop:
-    """The loop of a judge."""
-    return JudgingLoop(judge, JudgingRules(max_age_seconds=3600), store=store, telemetry=telemetry, clock=clock)
-
-
-async def test_an_outage_settles_nothing(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_an_outage_settles_nothing(store: SqliteStore) -> None:
     """Draws stay pending, each is asked about once until its pause is over, and is judged when the judge is back."""
     store.admit(an_admission(*(a_draw(f"r{index}") for index in range(10))))
     judge, clock = ScriptedJudge({f"r{index}": DOWN for index in range(10)}), Clock()
-    loop = judging(judge, store, telemetry, clock)
+    loop = a_judging(store, judge, clock=clock, max_age_seconds=3600)
     assert [await loop.step() for _ in range(3)] == [True, False, False]
     assert (len(judge.asked), store.pending()) == (10, {JUDGE: 10})
     judge.script.clear()
@@ -38,11 +32,11 @@ async def test_an_outage_settles_nothing(store: SqliteStore, telemetry: Telemetr
 
 
 @pytest.mark.costly
-async def test_pauses_grow_to_a_limit(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_pauses_grow_to_a_limit(store: SqliteStore) -> None:
     """A long outage is asked about ever more rarely: in 10 hours, some 60 times a draw and not 7,000."""
     store.admit(an_admission(a_draw("a")))
     judge, clock = ScriptedJudge({"a": DOWN}), Clock()
-    loop = judging(judge, store, telemetry, clock)
+    loop = a_judging(store, judge, clock=clock, max_age_seconds=3600)
     times: list[float] = []
     for _ in range(7200):
         if await loop.step():
@@ -54,21 +48,21 @@ async def test_pauses_grow_to_a_limit(store: SqliteStore, telemetry: Telemetry) 
     assert len(times) < 80
 
 
-async def test_a_tired_judge_is_given_nothing(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_a_tired_judge_is_given_nothing(store: SqliteStore) -> None:
     """While a judge wants to be left alone, draws stay where they are, and no call is made."""
     store.admit(an_admission(a_draw("a")))
     judge = ScriptedJudge()
     judge.tired = 30.0
-    loop = judging(judge, store, telemetry, Clock())
+    loop = a_judging(store, judge, max_age_seconds=3600)
     assert await loop.step() is False
     assert (judge.asked, store.pending()) == ([], {JUDGE: 1})
 
 
-async def test_what_waited_too_long_expires_and_is_counted(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_what_waited_too_long_expires_and_is_counted(store: SqliteStore) -> None:
     """After `max_age` a draw is settled as unjudged: it widens the worst case instead of vanishing."""
     store.admit(an_admission(a_draw("old")))
     clock = Clock()
-    loop = judging(ScriptedJudge({"old": DOWN}), store, telemetry, clock)
+    loop = a_judging(store, ScriptedJudge({"old": DOWN}), clock=clock, max_age_seconds=3600)
     await loop.step()
     assert await loop.expire() is False
     expired = []
@@ -80,7 +74,7 @@ async def test_what_waited_too_long_expires_and_is_counted(store: SqliteStore, t
     assert [row.verdict.reason for row in store.find(Query())] == ["expired"]
 
 
-async def test_a_slow_reading_holds_nobody_up(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_a_slow_reading_holds_nobody_up(store: SqliteStore) -> None:
     """What was read is settled while another reading still goes on, and that one is settled at the end."""
     gate = asyncio.Event()
 
@@ -89,7 +83,7 @@ async def test_a_slow_reading_holds_nobody_up(store: SqliteStore, telemetry: Tel
         return an_evidence((1, 0))
 
     store.admit(an_admission(a_draw("slow"), a_draw("quick")))
-    loop = judging(ScriptedJudge({"slow": slow}), store, telemetry, Clock())
+    loop = a_judging(store, ScriptedJudge({"slow": slow}), max_age_seconds=3600)
     assert await loop.step() is True
     assert store.tallies()[Tally.JUDGED, ("search", JUDGE)] == 1
     gate.set()
@@ -98,10 +92,10 @@ async def test_a_slow_reading_holds_nobody_up(store: SqliteStore, telemetry: Tel
 
 
 @pytest.mark.parametrize("back", [True, False])
-async def test_a_clock_that_leaps_expires_nothing(store: SqliteStore, telemetry: Telemetry, *, back: bool) -> None:
+async def test_a_clock_that_leaps_expires_nothing(store: SqliteStore, *, back: bool) -> None:
     """A day ahead, for a moment or for good: who waited for a minute waits on, and no longer than `max_age` in all."""
     clock = Clock()
-    loop = judging(ScriptedJudge(), store, telemetry, clock)
+    loop = a_judging(store, clock=clock, max_age_seconds=3600)
     store.admit(an_admission(a_draw()))
     assert await loop.expire() is False
     clock.now += 60.0 + 86400.0
@@ -118,10 +112,10 @@ async def test_a_clock_that_leaps_expires_nothing(store: SqliteStore, telemetry:
     assert expired.count(True) == 1
 
 
-async def test_behind_a_leap_of_the_clock_others_wait_as_long(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_behind_a_leap_of_the_clock_others_wait_as_long(store: SqliteStore) -> None:
     """What is drawn after it waits for `max_age`, neither longer nor shorter."""
     clock = Clock()
-    loop = judging(ScriptedJudge(), store, telemetry, clock)
+    loop = a_judging(store, clock=clock, max_age_seconds=3600)
     await loop.expire()
     clock.now += 86400.0
     await loop.expire()

@@ -8,18 +8,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.kit import JUDGE, Clock, ScriptedJudge, a_draw, an_admission
+from support.judgings import a_judging
+from support.kit import JUDGE, a_draw, an_admission
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.segments import Segments
 from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.judging import JudgingLoop, JudgingRules
 from ragwatch.pipeline.windows import SegmentWindows
 from ragwatch.ports import ScoreRow
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
 NOW = 1_700_000_040.0
 F = Quantity.FAITHFULNESS
@@ -98,12 +97,11 @@ def test_times_are_limited(windows: SegmentWindows) -> None:
     assert windows.summary(NOW + 500) == ()
 
 
-async def test_the_judging_loop_finds_segments_in_metadata(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_the_judging_loop_finds_segments_in_metadata(store: SqliteStore) -> None:
     """A settled draw brings the segments of its metadata, read when it is judged."""
     draws = [a_draw("a", metadata={"release": "v2"}), a_draw("b", metadata={"release": "v9"}), a_draw("c")]
     store.admit(an_admission(*draws))
-    rules = JudgingRules(segments=Segments({"release": ("v1", "v2")}))
-    loop = JudgingLoop(ScriptedJudge(), rules, store=store, telemetry=telemetry, clock=Clock())
+    loop = a_judging(store, segments=Segments({"release": ("v1", "v2")}))
     while await loop.step():
         pass
     found = {row.key: row.segments for row in store.window(0, 0.0, 9)}

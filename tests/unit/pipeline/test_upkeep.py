@@ -12,19 +12,17 @@ from typing import Any
 
 import pytest
 from structlog.testing import LogCapture
-from support.kit import AT, JUDGE, Clock, ListSource, a_draw, a_verdict, an_admission
+from support.intakes import an_intake
+from support.kit import AT, Clock, ListSource, a_draw, a_verdict, an_admission
 from support.snapshots import estimate, large, small
 
 from ragwatch.core.estimators.correlation import Correlation
 from ragwatch.core.feedback import JudgeCorrelation, UserScoreRow, UserScores
 from ragwatch.core.labels.annotators import AnnotatorShares, WithoutAnnotator
-from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import EstimateRow, Gauge, Lag, SegmentRow, Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
-from ragwatch.formats import canonical
 from ragwatch.model.quantities import Quantity, quantity_of
-from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.retention import RetentionLoop
 from ragwatch.pipeline.shared_snapshot import STATE, SharedSnapshot, snapshot_of, to_record
 from ragwatch.pipeline.unreadable_files import SETTLE_SECONDS, UnreadableFiles
@@ -117,8 +115,7 @@ async def test_intake_tells_while_others_are_read(store: SqliteStore, telemetry:
     """Nothing fails, so that no step says so: the lag does, and the log."""
     source = ListSource([])
     source.lag = lambda: Lag(0, 0.0, DENIED)  # type: ignore[method-assign]
-    rules = IntakeRules(SamplingPlan(1.0), {JUDGE: 1.0}, None, 1000)
-    intake = IntakeLoop(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT))
+    intake = an_intake(store, source=source, telemetry=telemetry)
     assert [await intake.step(), await intake.step()] == [False, False]
     assert told(log) == [("files cannot be read", DENIED)]
 
