@@ -13,7 +13,6 @@ import jsonschema
 import pytest
 import yaml
 
-from ragwatch import __version__
 from tools.chart import values_schema
 
 CHART = Path(__file__).parents[2] / "deploy" / "helm" / "ragwatch"
@@ -53,9 +52,3 @@ def test_what_is_wrong_is_refused_by_its_place(values: dict[str, Any], place: st
     if "config" in values:
         values = {"config": {**VALUES["config"], **values["config"]}}
     assert refused(values) == [place]
-
-
-def test_the_chart_is_of_this_version() -> None:
-    """It deploys the image of the release that it lies beside."""
-    chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
-    assert chart["appVersion"] == __version__

@@ -11,7 +11,6 @@ import yaml
 from support.oncall_cases import PLAN
 from support.programs import tool
 
-from ragwatch.config import parse
 from ragwatch.exporter.catalogue import CATALOGUE, MetricType
 from ragwatch.model.signals import Signal
 from ragwatch.rules import alerts, prometheus
@@ -127,13 +126,6 @@ def test_what_is_inhibited_exists() -> None:
     named = {word for word in said if word.startswith("Ragwatch") and word.isalpha()}
     assert named
     assert named <= set(NAMES)
-
-
-def test_the_sidecar_s_configuration_is_valid() -> None:
-    """What stands in the ConfigMap is a configuration of this version."""
-    documents = list(yaml.safe_load_all((DEPLOY / "kubernetes" / "config.yaml").read_text()))
-    config = parse(yaml.safe_load(documents[0]["data"]["ragwatch.yaml"]), folder=ROOT)
-    assert config.settings.routes == ("search", "support")
 
 
 def test_the_sidecar_holds_nothing_up_and_may_nothing() -> None:

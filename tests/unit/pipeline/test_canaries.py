@@ -164,19 +164,6 @@ async def test_nothing_could_be_asked(store: SqliteStore) -> None:
     assert loop.gauges() == {(Gauge.CANARY_LAST_RUN, ("docs",)): AT}
 
 
-async def test_a_restart_hides_nothing(store: SqliteStore) -> None:
-    """The last run is shown until the next one, also the time of the last success behind a failed run."""
-    probe, clock = ScriptedProbe(GOOD), Clock()
-    loop = canaries(probe, store, clock)
-    await loop.run("docs")
-    probe.replies |= {"q1": a_failure("status")}
-    clock.now += 600
-    await loop.run("docs")
-    again = canaries(probe, store, clock)
-    again.resume()
-    assert again.gauges() == loop.gauges()
-
-
 async def test_runs_never_overlap(store: SqliteStore) -> None:
     """While a suite runs, it is not begun again: neither here nor by another process of the fleet."""
     probe, clock = ScriptedProbe(GOOD), Clock()

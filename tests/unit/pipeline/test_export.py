@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -23,22 +22,7 @@ from ragwatch.pipeline.export.loop import try_endpoint
 from ragwatch.sources.otlp.handler import PATH
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.source import OtlpSource
-from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import EventCount, Telemetry
-
-
-@pytest.fixture
-def backend() -> Iterator[OtlpBackend]:
-    """A backend that accepts everything."""
-    found = OtlpBackend()
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def exporting(backend: OtlpBackend, store: SqliteStore, telemetry: Telemetry) -> Exporting:
-    """Export to `backend`."""
-    return Exporting(backend, store, telemetry)
+from ragwatch.telemetry import EventCount
 
 
 async def test_an_event_for_each_score(exporting: Exporting, backend: OtlpBackend) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -27,20 +26,6 @@ from ragwatch.pipeline.export.loop import MAX_PAUSE_SECONDS
 from ragwatch.ports import Retention
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import EventCount, GaugeLevel, Telemetry
-
-
-@pytest.fixture
-def backend() -> Iterator[OtlpBackend]:
-    """A backend that accepts everything."""
-    found = OtlpBackend()
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def exporting(backend: OtlpBackend, store: SqliteStore, telemetry: Telemetry) -> Exporting:
-    """Export to `backend`."""
-    return Exporting(backend, store, telemetry)
 
 
 async def test_each_verdict_once(exporting: Exporting, backend: OtlpBackend) -> None:

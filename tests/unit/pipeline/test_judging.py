@@ -55,7 +55,7 @@ async def test_nothing_pending(store: SqliteStore) -> None:
 
 
 async def test_every_failure_has_its_reason_and_stops_nobody(store: SqliteStore) -> None:
-    """Each kind of failure is counted by its reason, in one step, beside the good ones."""
+    """Each kind of failure is counted by its reason, in one step, beside the good ones, and has no score at all."""
     store.admit(an_admission(a_draw("good"), *(a_draw(name) for name in FAILURES), a_draw("late")))
     judge = ScriptedJudge({name: outcome for name, (outcome, _) in FAILURES.items()})
     assert await a_judging(store, judge, **QUICK).step() is True
@@ -65,6 +65,10 @@ async def test_every_failure_has_its_reason_and_stops_nobody(store: SqliteStore)
     assert tallies[Tally.JUDGED, ("search", JUDGE)] == 2
     unjudged = sum(value for (tally, _), value in tallies.items() if tally is Tally.UNJUDGED)
     assert tallies[Tally.DRAWN, ("search",)] == 2 + unjudged
+    assert [row.key for row in store.window(0, 0.0, 100) if row.scores is not None] == [
+        a_draw("good").key,
+        a_draw("late").key,
+    ]
 
 
 async def test_settled_in_the_order_of_the_log(store: SqliteStore) -> None:
@@ -88,14 +92,6 @@ async def test_settled_in_the_order_of_the_log(store: SqliteStore) -> None:
     script = {**{name: after(name) for name in names}, names[-1]: last}
     await a_judging(store, ScriptedJudge(script, concurrency=12), timeout_seconds=10.0, batch=12).step()
     assert [row.key for row in store.window(0, 0.0, 100)] == [draw.key for draw in draws]
-
-
-async def test_no_failure_becomes_a_number(store: SqliteStore) -> None:
-    """A draw that was not judged has no score at all, and adds to none."""
-    store.admit(an_admission(*(a_draw(name) for name in FAILURES)))
-    await a_judging(store, ScriptedJudge({name: outcome for name, (outcome, _) in FAILURES.items()}), **QUICK).step()
-    assert {row.scores for row in store.window(0, 0.0, 100) if row.scores is None} == {None}
-    assert [name for name, _ in store.tallies() if name in (Tally.N, Tally.W, Tally.SCORE)] == []
 
 
 @pytest.mark.parametrize("answer", ["", "  \n\t"])

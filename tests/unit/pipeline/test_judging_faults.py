@@ -90,18 +90,6 @@ async def test_what_goes_back_at_the_end_waits_for_nobody(store: SqliteStore) ->
     assert store.pending() == {}
 
 
-async def test_draws_in_a_batch_are_not_pending_for_ever(store: SqliteStore) -> None:
-    """A judge that takes no batches has the name of one with a batch out: its draws are read, or expire."""
-    store.admit(an_admission(a_draw("a")))
-    store.prepare_batch(JUDGE, {key_of("app", "a"): 1}, "seed", now=AT)
-    clock = Clock(AT + 10 * 86400.0)
-    loop = a_judging(store, clock=clock)
-    await loop.step()
-    await loop.expire()
-    await loop.close()
-    assert store.pending() == {}
-
-
 async def test_a_trial_never_costs_the_verdict(store: SqliteStore) -> None:
     """The answer was read and paid; reading it once more, to test the judge, must not hold up or lose that."""
     asked: list[str] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
 from support.labelled import ALONE, NOW, World
 
 from ragwatch.core.labels.label import Label
@@ -84,25 +83,9 @@ def test_a_task_has_no_verdict_and_is_none_without_its_text(store: SqliteStore) 
     labelling = asked(store)
     task = labelling.task(key)
     assert task is not None
+    assert set(task) == {"key", "route", "at", "sample", "claims"}
+    assert {"question", "contexts", "answer"} <= set(task["sample"])
     assert {name for claim in task["claims"] for name in claim} == {"text", "start", "end"}
     assert labelling.task("f" * 32) is None
     store.forget(Erasure(ids=frozenset({key})))
     assert labelling.task(key) is None
-
-
-@pytest.mark.parametrize(
-    ("changed", "reason"),
-    [
-        ({"key": None}, "key: is missing or no text"),
-        ({"key": ""}, "key: is missing or no text"),
-        ({"annotator": ...}, "annotator: is missing; add it"),
-        ({"scores": [1]}, "a field has a value of the wrong type"),
-        ({"at": None}, "a field has a value of the wrong type"),
-    ],
-)
-def test_what_is_no_label_is_refused_in_words(store: SqliteStore, changed: dict[str, object], reason: str) -> None:
-    """Nothing is stored, and a key of null is not the name None."""
-    record = {name: value for name, value in {**said("k"), **changed}.items() if value is not ...}
-    with pytest.raises(ValueError, match=f"^{reason}"):
-        asked(store).put([said("other"), record])
-    assert store.labels(0.0) == []

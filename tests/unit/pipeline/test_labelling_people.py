@@ -46,14 +46,6 @@ def test_everything_labelled_is_a_certainty(store: SqliteStore) -> None:
     assert world.labelling().tasks("ann", 5) == []
 
 
-def test_a_task_shows_the_answer_and_not_the_verdict(store: SqliteStore) -> None:
-    """People see question, contexts, answer and claims; nothing that a judge thinks of them."""
-    (task,) = World(store, Random(3), requests=30).labelling().tasks("ann", 1)
-    assert set(task) == {"key", "route", "at", "sample", "claims"}
-    assert {"question", "contexts", "answer"} <= set(task["sample"])
-    assert {name for claim in task["claims"] for name in claim} == {"text", "start", "end"}
-
-
 @pytest.mark.costly
 def test_a_second_person_is_given_a_share_again(store: SqliteStore) -> None:
     """A known part of what one person has labelled comes to another one first, and to nobody a third time."""
@@ -142,23 +134,28 @@ A_LABEL = {"key": "k", "annotator": "a", "at": 1, "scores": {"faithfulness": 1.0
 
 
 @pytest.mark.parametrize(
-    "record",
+    ("record", "reason"),
     [
-        {},
-        A_LABEL | {"scores": {"faithfulness": 2.0}},
-        [],
-        A_LABEL | {"at": "nan"},
-        A_LABEL | {"at": "inf"},
-        A_LABEL | {"probability": 5e-324},
-        A_LABEL | {"note": "\ud83d"},
-        A_LABEL | {"annotator": "\ud83d"},
+        ({}, "key: is missing or no text"),
+        ([], "is no label; write an object"),
+        (A_LABEL | {"key": None}, "key: is missing or no text"),
+        (A_LABEL | {"key": ""}, "key: is missing or no text"),
+        ({"key": "k", "at": 1, "scores": {}}, "annotator: is missing; add it"),
+        (A_LABEL | {"scores": [1]}, "a field has a value of the wrong type"),
+        (A_LABEL | {"at": None}, "a field has a value of the wrong type"),
+        (A_LABEL | {"scores": {"faithfulness": 2.0}}, ".*must be"),
+        (A_LABEL | {"at": "nan"}, ".*must be"),
+        (A_LABEL | {"at": "inf"}, ".*must be"),
+        (A_LABEL | {"probability": 5e-324}, ".*must be"),
+        (A_LABEL | {"note": "\ud83d"}, ".*half of a surrogate"),
+        (A_LABEL | {"annotator": "\ud83d"}, ".*half of a surrogate"),
     ],
 )
-def test_what_is_no_label_is_refused(store: SqliteStore, record: object) -> None:
-    """One bad record, and nothing is kept."""
+def test_what_is_no_label_is_refused_in_words(store: SqliteStore, record: object, reason: str) -> None:
+    """One bad record, and nothing is kept; a key of null is not the name None."""
     world = World(store, Random(10), requests=10)
     good = world.word(next(iter(world.said)))
-    with pytest.raises(ValueError, match=r"label|must be|half of a surrogate|key: is missing"):
+    with pytest.raises(ValueError, match=f"^{reason}"):
         world.labelling().put([good, record])  # type: ignore[list-item]
     assert store.labels(0.0) == []
 

@@ -6,7 +6,6 @@ import json
 import math
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -27,7 +26,6 @@ from ragwatch.pipeline.retention import RetentionLoop
 from ragwatch.pipeline.shared_snapshot import STATE, SharedSnapshot, snapshot_of, to_record
 from ragwatch.pipeline.unreadable_files import SETTLE_SECONDS, UnreadableFiles
 from ragwatch.ports import Query, Retention
-from ragwatch.sources.tail.source import Options, TailSource
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -118,24 +116,6 @@ async def test_intake_tells_while_others_are_read(store: SqliteStore, telemetry:
     intake = an_intake(store, source=source, telemetry=telemetry)
     assert [await intake.step(), await intake.step()] == [False, False]
     assert told(log) == [("files cannot be read", DENIED)]
-
-
-def test_the_tail_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its lag names the file that cannot be opened beside one that can."""
-    for name in ("good.jsonl", "shut.jsonl"):
-        (tmp_path / name).write_bytes(b"{}\n")
-    source = TailSource(Options(name="app", path=str(tmp_path / "*.jsonl"), start="beginning"))
-    opened = source._files.opener.open
-
-    def shut(path: str, ino: int | None = None) -> Any:
-        if path.endswith("shut.jsonl"):
-            raise PermissionError(13, "Permission denied")
-        return opened(path, ino)
-
-    monkeypatch.setattr(source._files.opener, "open", shut)
-    assert source.read() is not None
-    assert source.lag().unreadable == {str(tmp_path / "shut.jsonl"): "Permission denied"}
-    source.close()
 
 
 def full() -> Snapshot:

@@ -157,19 +157,3 @@ def test_what_is_kept_changes_no_figure() -> None:
         assert often.summary(now, waiting) == often.summary(now, waiting)
     assert len(often._minutes) < 200
     assert len(often._hours) <= 25
-
-
-def test_nothing_was_answered_later_than_now(windows: SlidingWindows) -> None:
-    """Answers of a clock that was ahead are as new as the look that met them: who falls silent then grows old."""
-    windows.add([a_row(0.95, key="ahead", at=NOW + 9e6), a_row(0.05, key="right", at=NOW - 1.0)])
-    windows.limit_times(NOW)
-    series = ("faithfulness", "search", JUDGE)
-    assert windows.last_sample == {series: NOW}
-    assert windows.exemplars[*series, "1.0"] == Exemplar("ahead", "t", 0.95, NOW)
-    assert windows.exemplars[*series, "0.1"].at == NOW - 1.0
-    windows.limit_times(NOW + 3600.0)
-    assert windows.last_sample == {series: NOW}
-    windows.add([a_row(0.96, key="later", at=NOW + 60.0)])
-    windows.limit_times(NOW + 3600.0)
-    assert windows.last_sample == {series: NOW + 60.0}
-    assert windows.exemplars[*series, "1.0"].key == "later"
