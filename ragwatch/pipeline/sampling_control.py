@@ -9,7 +9,6 @@ Budget accounts reserve the worst-case cost of a call before it, so that no cap 
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -177,56 +176,27 @@ class StoredBudgetAccount:
         return high
 
 
-class InMemoryBudget(StoredBudgetAccount):
-    """The budget of a judge without a store, as in `ragwatch judge`: it ends with the process.
+class InMemoryBudget:
+    """The budget of a judge without a store and without limits, as in `ragwatch judge`: it ends with the process."""
 
-    Args:
-        caps: What may be spent; none for no limit.
-    """
+    def __init__(self) -> None:
+        self._costs: list[Cost] = []
+        self._settled: set[int] = set()
 
-    def __init__(self, caps: Sequence[SpendingCap] = (), clock: Clock = time.time) -> None:
-        self._memory = _MemoryAccounts()
-        super().__init__("", caps, self._memory, clock)
+    async def reserve(self, worst: Cost) -> int:
+        """See `BudgetAccount`."""
+        self._costs.append(worst)
+        return len(self._costs) - 1
+
+    async def settle(self, reservation: int, actual: Cost) -> None:
+        """See `BudgetAccount`. Repeated calls for the same reservation have no effect."""
+        if reservation not in self._settled:
+            self._settled.add(reservation)
+            self._costs[reservation] = actual
 
     def spent(self) -> Cost:
         """Cost reserved or paid so far."""
-        return self._memory.spent("", float("-inf"))
-
-
-@dataclass(slots=True)
-class _Call:
-    """The cost reserved or paid for a call, and when the call began."""
-
-    at: float
-    cost: Cost
-    settled: bool = False
-
-
-class _MemoryAccounts:
-    """Accounts in memory."""
-
-    def __init__(self) -> None:
-        self._calls: list[_Call] = []
-        self._lock = threading.Lock()
-
-    def reserve(self, judge: str, worst: Cost, caps: Sequence[SpendingCap], *, now: float) -> int | None:
-        """Reserve the worst-case cost; None when it would exceed a cap."""
-        with self._lock:
-            if not all(fits(cap, self.spent(judge, now - cap.seconds), worst) for cap in caps):
-                return None
-            self._calls.append(_Call(now, worst))
-            return len(self._calls) - 1
-
-    def pay(self, reservation: int, actual: Cost) -> None:
-        """Replace a reservation by the actual cost, once."""
-        with self._lock:
-            call = self._calls[reservation]
-            if not call.settled:
-                call.cost, call.settled = actual, True
-
-    def spent(self, _judge: str, since: float) -> Cost:
-        """Cost of calls that began after an instant."""
-        return sum((call.cost for call in self._calls if call.at > since), Cost())
+        return sum(self._costs, Cost())
 
 
 def _amount(cost: Cost) -> str:

@@ -17,7 +17,7 @@ from typing import TypedDict
 
 from ragwatch.core.vocabulary import SLOTS, NoveltyMeter, Vocabulary, learn
 from ragwatch.ports import NoteStore
-from ragwatch.ports.capabilities import RevisesStates
+from ragwatch.ports.capabilities import SharedStore
 
 KIND = "vocabulary"
 
@@ -84,7 +84,7 @@ class Vocabularies:
 
     def _learn(self, route: str, texts: Sequence[str]) -> tuple[Vocabulary, bool]:
         """Return the vocabulary of a route after further questions, which is stored, and whether it is complete."""
-        if not isinstance(self._store, RevisesStates):
+        if not isinstance(self._store, SharedStore):
             vocabulary = learn(self._learning.get(route, Vocabulary()), texts)
             complete = vocabulary.questions >= self._questions
             self._save(route, vocabulary, learnt=complete)

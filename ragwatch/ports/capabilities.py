@@ -126,17 +126,12 @@ class SupportsPeek(Protocol):
 
 
 @runtime_checkable
-class SharesSecret(Protocol):
-    """A store that several workers share, and with it the secret of sampling and of canary marks."""
+class SharedStore(Protocol):
+    """A store that several workers share, of which one at a time leads: it does what must be done once for all."""
 
     def shared_secret(self, ours: bytes) -> bytes:
-        """Return the secret that all workers use: the first one that was given."""
+        """Return the secret of sampling and canary marks that all workers use: the first one that was given."""
         ...
-
-
-@runtime_checkable
-class ElectsLeader(Protocol):
-    """A store that several workers share, of which one at a time leads: it does what must be done once for all."""
 
     def lead(self, seconds: float, *, force: bool = False) -> int | None:
         """Become the leader for `seconds`, or stay it. Returns the number of this term; None while another leads.
@@ -158,19 +153,9 @@ class ElectsLeader(Protocol):
         """
         ...
 
-
-@runtime_checkable
-class CountsByWorker(Protocol):
-    """A store that several workers share, and which knows what each of them has counted."""
-
     def own_tallies(self) -> Tallies:
         """Return the part of the counters that this worker has counted. Those of all workers add up to `tallies`."""
         ...
-
-
-@runtime_checkable
-class RevisesStates(Protocol):
-    """A store that several workers share, and in which all of them may change one saved state."""
 
     def revise(self, name: str, change: Callable[[SavedState | None], Mapping[str, object] | None]) -> SavedState:
         """Replace the state saved under a name by what `change` makes of it, in one transaction; None leaves it.

@@ -114,13 +114,13 @@ async def test_a_clock_that_was_ahead_hides_no_silence(store: SqliteStore) -> No
         exemplars = {one.at for labels, one in snapshot.exemplars.items() if labels[0] == "faithfulness"}
         shown.append((snapshot.last_sample["faithfulness", "search", JUDGE], exemplars))
     assert shown == [(AT + 365 * 86400.0, {AT + 365 * 86400.0}), (AT, {AT}), (AT, {AT})]
-    later = a_draw("later", at=AT + 60.0)
+    later = a_draw("later", at=AT + 7100.0)
     store.admit(an_admission(later))
     store.settle([a_verdict(later, reading=a_reading(version="scripted-1"))])
     await digest.step()
     snapshot = board.latest()
     assert snapshot is not None
-    assert snapshot.last_sample["faithfulness", "search", JUDGE] == AT + 60.0
+    assert snapshot.last_sample["faithfulness", "search", JUDGE] == AT + 7100.0
 
 
 async def test_more_rows_than_one_read_takes(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ class Worker:
         store: Any = SharedStore(server, name)
         self.server, self.name, self.stopped_for = server, name, 0.0
         self.telemetry = telemetry or Telemetry()
-        self.leadership = Leadership(store, telemetry=self.telemetry, seconds=15.0, timer=lambda: server.now)
+        self.leadership = Leadership(store, telemetry=self.telemetry, timer=lambda: server.now)
         self.leadership.begin = self.begin
         self.begun = 0
         self.fails = False
