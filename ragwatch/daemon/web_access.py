@@ -173,7 +173,7 @@ def access_of(web: WebOptions, file: WebFile) -> Access:
         unlisted=frozenset({Right.METRICS}) if web.users else EVERYTHING,
         anonymous=opened,
         headers=file.http_server_config.headers,
-        rate=_rate(file),
+        rate=RateLimit(limit.interval, limit.burst) if (limit := file.rate_limit).interval else None,
     )
     if access.has_credentials:
         return access
@@ -186,11 +186,6 @@ def _digest(token: str) -> bytes:
     if token.startswith(_HASH):
         return bytes.fromhex(token.removeprefix(_HASH))
     return hashlib.sha256(token.encode()).digest()
-
-
-def _rate(file: WebFile) -> RateLimit | None:
-    limit = file.rate_limit
-    return RateLimit(limit.interval, limit.burst) if limit.interval else None
 
 
 def _check_open(web: WebOptions, access: Access) -> None:

@@ -106,8 +106,17 @@ class DigestLoop:
         if shared is None:
             snapshot, news = self._computed(self._clock())
         elif not shared.leads and (latest := shared.latest()) is not None:
-            snapshot, news = self._with_own(latest, shared), False
             self._shares.adopt(latest.shares, latest.budgets)
+            news = False
+            snapshot = replace(
+                latest,
+                probabilities=self._inputs.probabilities(),
+                lags=self._inputs.lags(),
+                gauges={**latest.gauges, **self._inputs.own_gauges()},
+                problems=self._inputs.problems(),
+                exported=shared.own_tallies(),
+                leads=False,
+            )
         else:  # also before the first leader has stored figures, or while that one is of another version
             snapshot, news = self._computed(self._clock())
             snapshot = replace(snapshot, exported=shared.own_tallies(), leads=shared.leads)
@@ -118,18 +127,6 @@ class DigestLoop:
             with suppress(NotLeadingError):  # the next leader stores its figures
                 shared.save(snapshot)
         return news
-
-    def _with_own(self, latest: Snapshot, shared: SharedSnapshot) -> Snapshot:
-        """The figures of the leader, with those that belong to this worker."""
-        return replace(
-            latest,
-            probabilities=self._inputs.probabilities(),
-            lags=self._inputs.lags(),
-            gauges={**latest.gauges, **self._inputs.own_gauges()},
-            problems=self._inputs.problems(),
-            exported=shared.own_tallies(),
-            leads=False,
-        )
 
     def _computed(self, now: float) -> tuple[Snapshot, bool]:
         """The figures of this instant, and whether there were new verdicts."""

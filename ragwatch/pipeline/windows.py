@@ -132,14 +132,11 @@ class SlidingWindows:
                     minute.best[series] = minute.best.get(series, 0.0) + weight
                 if row.language is not None:
                     minute.unmeasured[series] = minute.unmeasured.get(series, 0.0) + weight
-                self._remember(row, quantity, score)
-
-    def _remember(self, row: ScoreRow, quantity: Quantity, score: float) -> None:
-        series = (str(quantity), row.route, row.judge)
-        self.last_sample[series] = max(row.at, self.last_sample.get(series, row.at))
-        bucket = (*series, bucket_label(Tally.SCORE, score))
-        if bucket not in self.exemplars or row.at >= self.exemplars[bucket].at:
-            self.exemplars[bucket] = Exemplar(row.key, row.trace_id, score, row.at)
+                named = (str(quantity), *cohort)
+                self.last_sample[named] = max(row.at, self.last_sample.get(named, row.at))
+                bucket = (*named, bucket_label(Tally.SCORE, score))
+                if bucket not in self.exemplars or row.at >= self.exemplars[bucket].at:
+                    self.exemplars[bucket] = Exemplar(row.key, row.trace_id, score, row.at)
 
     def limit_times(self, now: float) -> None:
         """Replace times after now, which come from a clock that was ahead, by now.

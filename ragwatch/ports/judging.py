@@ -35,7 +35,6 @@ class Judge(Protocol):
 
     def ready_in(self) -> float:
         """Return the seconds until it accepts calls; 0 when it does now. Until then draws stay pending."""
-        ...
 
     async def read(self, sample: Sample) -> tuple[Evidence, Usage]:
         """Read the sample.
@@ -44,11 +43,9 @@ class Judge(Protocol):
             JudgeError: The sample could not be read. If permanent, the reason is counted and the draw is settled as
                 unjudged; otherwise (an outage, an exhausted budget) the draw returns to the queue.
         """
-        ...
 
     async def close(self) -> None:
         """Close the clients."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,6 @@ class BatchJudge(Judge, Protocol):
 
         It also identifies the judge's version and quantities, so that replies to a different request are rejected.
         """
-        ...
 
     async def reserve(self, sample: Sample, seed: str) -> int | Evidence:
         """Reserve the worst-case cost of reading a sample in a batch.
@@ -83,7 +79,6 @@ class BatchJudge(Judge, Protocol):
         Raises:
             JudgeError: The sample cannot be read (permanent), or the budget is exhausted at present.
         """
-        ...
 
     async def submit(self, samples: Mapping[str, Sample], seed: str) -> str | None:
         """Submit samples, by our ids. Returns the provider's id of the batch; None if its acceptance is unknown.
@@ -91,7 +86,6 @@ class BatchJudge(Judge, Protocol):
         Raises:
             JudgeError: The provider did not accept the batch, and nothing was paid.
         """
-        ...
 
     async def ended(self, batch: str) -> bool:
         """Return whether every sample of a batch has a result.
@@ -99,7 +93,6 @@ class BatchJudge(Judge, Protocol):
         Raises:
             JudgeError: The status is not available at present.
         """
-        ...
 
     def results(self, batch: str, samples: Mapping[str, Sample], seed: str) -> AsyncIterator[tuple[str, Collected]]:
         """Yield the results of these samples by our ids, in no particular order; results of other samples are skipped.
@@ -107,11 +100,9 @@ class BatchJudge(Judge, Protocol):
         Raises:
             JudgeError: The results cannot be read (to the end) at present.
         """
-        ...
 
     def reads_again(self, sample: Sample, evidence: Evidence) -> bool:
         """Whether a suspected prompt injection makes a second reading necessary, without it and not in a batch."""
-        ...
 
     async def confirm(self, sample: Sample, evidence: Evidence) -> Usage:
         """Read a sample a second time, with calls that are paid by themselves. Returns their usage.
@@ -119,7 +110,6 @@ class BatchJudge(Judge, Protocol):
         Raises:
             JudgeError: The readings differ (permanent), or the sample cannot be read a second time at present.
         """
-        ...
 
     async def find(self, ids: Collection[str], since: float) -> str | None:
         """Return the provider's id of the batch with these ids, accepted since an instant; None if there is none.
@@ -127,7 +117,6 @@ class BatchJudge(Judge, Protocol):
         Raises:
             JudgeError: The list of batches is not available at present.
         """
-        ...
 
 
 class BudgetAccount(Protocol):
@@ -139,11 +128,9 @@ class BudgetAccount(Protocol):
         Raises:
             JudgeError: `over_budget`, not permanent: the spending caps do not allow it at present.
         """
-        ...
 
     async def settle(self, reservation: int, actual: Cost) -> None:
         """Replace a reservation by the actual cost. A reservation that is never settled counts in full."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

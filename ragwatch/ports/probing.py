@@ -24,11 +24,9 @@ class Probe(Protocol):
 
         Does not raise: any error is returned as `Retrieved.failure`, so that one canary cannot affect another.
         """
-        ...
 
     async def close(self) -> None:
         """Close connections."""
-        ...
 
 
 @runtime_checkable
@@ -37,4 +35,3 @@ class Oracle(Probe, Protocol):
 
     async def ask_with(self, query: str, contexts: Sequence[str]) -> Retrieved:
         """Return the service's answer to a query from these contexts, without retrieval. Does not raise."""
-        ...

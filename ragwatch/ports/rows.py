@@ -251,15 +251,12 @@ class StoredText(Protocol):
 
     def size(self) -> int:
         """Return the length of the JSON in bytes. Decompresses all of it; raises `StoreError` if it is damaged."""
-        ...
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the JSON in chunks. Raises `StoreError` if it is damaged."""
-        ...
 
     def beginning(self, max_bytes: int) -> tuple[Any, bool]:
         """Return the fields in the first `max_bytes`, and whether these are all. Raises `StoreError` if damaged."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

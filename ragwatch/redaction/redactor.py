@@ -14,7 +14,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
-from ragwatch.core.sample import Context, RelevantContext, Sample
+from ragwatch.core.sample import Sample
 from ragwatch.redaction.credentials import is_secret_name
 from ragwatch.redaction.person_ids import NAMES_OF_NUMBERS
 from ragwatch.redaction.rule import AsWritten, Detector, NamedRule, SensitiveKind, Taken, TextView
@@ -174,13 +174,21 @@ class Redactor:
         redacted = sample._replace(
             id=self._redact_id(sample.id, counts),
             question=self._redact_optional(sample.question, counts),
-            contexts=tuple(self._redact_context(context, counts) for context in sample.contexts),
+            contexts=tuple(
+                context._replace(
+                    id=None if context.id is None else self._redact_id(context.id, counts),
+                    text=self._redact_text(context.text, counts),
+                )
+                for context in sample.contexts
+            ),
             answer=self._redact_text(sample.answer, counts),
             route=self._redact_text(sample.route, counts),
             reference=self._redact_optional(sample.reference, counts),
             metadata=self._redact_metadata(sample.metadata, counts, _MAX_DEPTH),
             history=tuple(turn._replace(text=self._redact_text(turn.text, counts)) for turn in sample.history),
-            relevant=None if sample.relevant is None else self._redact_relevant(sample.relevant, counts),
+            relevant=None
+            if sample.relevant is None
+            else tuple(one._replace(text=self._redact_optional(one.text, counts)) for one in sample.relevant),
         )
         return redacted, counts
 
@@ -213,17 +221,8 @@ class Redactor:
     def _redact_optional(self, text: str | None, counts: Counter[SensitiveKind]) -> str | None:
         return None if text is None else self._redact_text(text, counts)
 
-    def _redact_context(self, context: Context, counts: Counter[SensitiveKind]) -> Context:
-        id_ = None if context.id is None else self._redact_id(context.id, counts)
-        return context._replace(text=self._redact_text(context.text, counts), id=id_)
-
     def _redact_id(self, value: str, counts: Counter[SensitiveKind]) -> str:
         return self._redact_text(value, counts) if self._ids else value
-
-    def _redact_relevant(
-        self, relevant: tuple[RelevantContext, ...], counts: Counter[SensitiveKind]
-    ) -> tuple[RelevantContext, ...]:
-        return tuple(one._replace(text=self._redact_optional(one.text, counts)) for one in relevant)
 
     def _redact_metadata(
         self,

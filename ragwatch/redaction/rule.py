@@ -113,7 +113,6 @@ class Detector(Protocol):
 
     def taken(self, view: TextView) -> list[Taken]:
         """All values in the text, in order, without overlaps."""
-        ...
 
 
 @cache

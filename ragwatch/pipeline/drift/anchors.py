@@ -23,7 +23,7 @@ from ragwatch.core.offset import offset
 from ragwatch.core.sample import OTHER, Draw, Sample
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import Tallies
-from ragwatch.core.verdict import Judged, Verdict
+from ragwatch.core.verdict import Unjudged
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.reading import Deferred, DrawReader
 from ragwatch.ports import Clock, Judge, NoteStore, StoredRun
@@ -63,17 +63,12 @@ class SampleSetReading:
         draws = [Draw(key, sample, SOURCE, OTHER, 1.0, at=at) for key, sample in missing]
         for draw, outcome in zip(draws, await asyncio.gather(*map(self._reader.read, draws)), strict=True):
             if not isinstance(outcome, Deferred):
-                self._read[draw.key] = _result(outcome)
+                scores, reason = ({}, str(outcome.reason)) if isinstance(outcome, Unjudged) else (outcome.scores, None)
+                self._read[draw.key] = AnchorReading(scores, reason)
         if len(self._read) < len(samples):
             return None
         done, self._read = self._read, {}
         return done
-
-
-def _result(verdict: Verdict) -> AnchorReading:
-    return (
-        AnchorReading(verdict.scores, None) if isinstance(verdict, Judged) else AnchorReading({}, str(verdict.reason))
-    )
 
 
 KIND = "anchor"

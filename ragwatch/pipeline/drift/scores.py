@@ -127,8 +127,13 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
             with suppress(KeyError, TypeError):  # likewise
                 self._breaks.load({name_of(cell): cell for cell in self._streams}, state["breaks"])
             self._look_back()
-        else:
-            self._judge_changed(state)
+            return
+        before, now = f"{state['judge']} {state['version']}", f"{self.rules.judge} {self.rules.version}"
+        detail = f"answers are read by {now}, not by {before}: scores are not comparable; baselines are learnt again"
+        self._telemetry.announced("judge", detail)
+        with suppress(StoreError):  # where nothing can be written, the next process announces it again
+            self._store.record(RecordedEvent(self._clock(), "judge", detail))
+            self._save()
 
     def _resume_segment(self, name: str) -> None:
         """Start the detector of a segment that is stored under a name, if it is still configured."""
@@ -174,14 +179,6 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
     def _is_watched(self, row: ScoreRow) -> bool:
         return row.judge == self.rules.judge and row.version == self.rules.version and row.scores is not None
 
-    def _judge_changed(self, state: DriftState) -> None:
-        before, now = f"{state['judge']} {state['version']}", f"{self.rules.judge} {self.rules.version}"
-        detail = f"answers are read by {now}, not by {before}: scores are not comparable; baselines are learnt again"
-        self._telemetry.announced("judge", detail)
-        with suppress(StoreError):  # where nothing can be written, the next process announces it again
-            self._store.record(RecordedEvent(self._clock(), "judge", detail))
-            self._save()
-
     def _state(self) -> DriftState:
         return {
             "seq": self._seq,
@@ -197,7 +194,12 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
 
     def _observe(self, now: float) -> bool:
         busy = False
-        self._limit_times(now)
+        # Replace times after now, of a clock that was ahead: detectors would gain no run length until then.
+        for stream in self._streams.values():
+            stream.limit_time(now)
+        for cell, band in self._bands.items():
+            if band.since is not None and band.since > now:
+                self._bands[cell] = self.rules.band(cell[1])
         while rows := self._store.window(self._seq, _ANY_AGE, ROWS):
             for row in rows:
                 self._take(row, min(row.at, now))
@@ -206,14 +208,6 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
             self._save()
             busy = True
         return busy
-
-    def _limit_times(self, now: float) -> None:
-        """Replace times after now, of a clock that was ahead: detectors would gain no run length until then."""
-        for stream in self._streams.values():
-            stream.limit_time(now)
-        for cell, band in self._bands.items():
-            if band.since is not None and band.since > now:
-                self._bands[cell] = self.rules.band(cell[1])
 
     def _take(self, row: ScoreRow, at: float) -> None:
         if not self._is_watched(row):

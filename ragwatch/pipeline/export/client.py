@@ -89,7 +89,8 @@ class OtlpClient:
         except TimeoutError:
             return Reply(Failure.TIMEOUT, why=f"no reply within {self._target.timeout_seconds:g} s")
         except (httpx.HTTPError, OSError) as error:
-            return Reply(Failure.CONNECTION, why=f"{type(error).__name__}: {_line(str(error))}")
+            why = " ".join(str(error).split())[:MAX_MESSAGE_CHARS]
+            return Reply(Failure.CONNECTION, why=f"{type(error).__name__}: {why}")
 
     async def close(self) -> None:
         """Close connections."""
@@ -131,10 +132,6 @@ async def _read(response: Response) -> bytes:
         if len(content) > MAX_REPLY_BYTES:
             return b""
     return bytes(content)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())[:MAX_MESSAGE_CHARS]
 
 
 def _client(target: ExportTarget) -> AsyncClient:

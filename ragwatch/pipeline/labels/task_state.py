@@ -85,6 +85,7 @@ class TaskPool:
         return joint_probabilities(self.groups, shown, counted)
 
 
+@dataclass(slots=True)
 class TaskState:
     """Stored state: the pools, and the last score row that was read.
 
@@ -95,11 +96,10 @@ class TaskState:
         given: To whom each sample was given, by sample; the first is the owner of its group.
     """
 
-    def __init__(self, until: int, pools: list[TaskPool], gone: set[str], given: dict[str, list[str]]) -> None:
-        self.until = until
-        self.pools = pools
-        self.gone = gone
-        self.given = given
+    until: int
+    pools: list[TaskPool]
+    gone: set[str]
+    given: dict[str, list[str]]
 
     @classmethod
     def of(cls, record: TaskRecord | None, sampling: SamplingHash) -> TaskState:
