@@ -14,6 +14,7 @@ from ragwatch.config import parse
 from ragwatch.config.web import WebOptions
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import ConfigError
+from ragwatch.web import Access
 from tools.kit import kit
 
 KIT = kit()
@@ -81,6 +82,18 @@ def _of_mapping(value: Mapping[str, Any], schema: Mapping[str, Any], place: str)
         *strange,
         *(each for key, one in inner.items() for each in faults(value[key], one, f"{place}.{key}")),
     ]
+
+
+def access_of(web: WebOptions, file: Path, text: str) -> Access:
+    """The rights of a web file, which starts with hashes in place of its placeholders only and asks everybody."""
+    here = web.model_copy(update={"config_file": file})
+    file.write_text(text)
+    with pytest.raises(ConfigError, match="is not a bcrypt hash"):
+        read_rules(here)
+    file.write_text(text.replace("PUT A BCRYPT HASH HERE", "$2y$10$" + "a" * 53))
+    access = read_rules(here).access
+    assert access.anonymous == frozenset()
+    return access
 
 
 def document(file: str, kind: str) -> Any:
@@ -164,15 +177,7 @@ def test_who_asks_needs_a_password(tmp_path: Path) -> None:
     (mount,) = [each for each in template["initContainers"][0]["volumeMounts"] if each["name"] == volume["name"]]
     name = volume["secret"]["secretName"]
     assert web.config_file == Path(mount["mountPath"]) / "web.yml"
-    file = tmp_path / "web.yml"
-    here = web.model_copy(update={"config_file": file})
-    text = secrets[name]["web.yml"]
-    file.write_text(text)
-    with pytest.raises(ConfigError, match="is not a bcrypt hash"):
-        read_rules(here)
-    file.write_text(text.replace("PUT A BCRYPT HASH HERE", "$2y$10$" + "a" * 53))
-    access = read_rules(here).access
-    assert access.anonymous == frozenset()
+    access = access_of(web, tmp_path / "web.yml", secrets[name]["web.yml"])
     (endpoint,) = document("podmonitor.yaml", "PodMonitor")["spec"]["podMetricsEndpoints"]
     for part, reference in endpoint["basicAuth"].items():
         assert part in secrets[reference["name"]]
@@ -187,11 +192,7 @@ def test_the_web_file_of_the_service_starts_with_hashes_only(tmp_path: Path) -> 
     assert "LoadCredential=web.yml:/etc/ragwatch/web.yml" in unit
     assert 'config_file: "${CREDENTIALS_DIRECTORY}/web.yml"' in unit
     web = WebOptions(listen="0.0.0.0:10477", config_file=tmp_path / "web.yml", users={"prometheus": ("metrics",)})
-    (tmp_path / "web.yml").write_text(text)
-    with pytest.raises(ConfigError, match="is not a bcrypt hash"):
-        read_rules(web)
-    (tmp_path / "web.yml").write_text(text.replace("PUT A BCRYPT HASH HERE", "$2y$10$" + "a" * 53))
-    assert read_rules(web).access.rights_of(["prometheus"]) == {"metrics"}
+    assert access_of(web, tmp_path / "web.yml", text).rights_of(["prometheus"]) == {"metrics"}
 
 
 def test_the_secured_stack_agrees(tmp_path: Path) -> None:
@@ -202,10 +203,7 @@ def test_the_secured_stack_agrees(tmp_path: Path) -> None:
     assert {str(web.config_file), job["basic_auth"]["password_file"]} == {
         f"/run/secrets/{name}" for name in stack["secrets"]
     }
-    text = (FOLDER.parent / "systemd" / "web.yml").read_text()
-    (tmp_path / "web.yml").write_text(text.replace("PUT A BCRYPT HASH HERE", "$2y$10$" + "a" * 53))
-    access = read_rules(web.model_copy(update={"config_file": tmp_path / "web.yml"})).access
-    assert access.anonymous == frozenset()
+    access = access_of(web, tmp_path / "web.yml", (FOLDER.parent / "systemd" / "web.yml").read_text())
     assert access.rights_of([job["basic_auth"]["username"]]) == {"metrics"}
     assert job["static_configs"] == [{"targets": [f"{stack['services']['ragwatch']['hostname']}:10477"]}]
 

@@ -52,3 +52,10 @@ def a_canary_loop(
     """The loop of some suites."""
     clock = clock or Clock()
     return CanaryLoop(suites, store=store, telemetry=telemetry or Telemetry(), holder=holder, clock=clock, **parts)
+
+
+def a_suite_of(**place: Any) -> dict[str, Any]:
+    """A suite as in the configuration, whose probe nobody answers."""
+    probe = {"kind": "http", "url": "http://127.0.0.1:9/", "body": {"q": "{{ query }}"}, "contexts": "hits"}
+    items = [{"query": "q", "expected": ["d1"]}]
+    return {"suite": "docs", "schedule": "1d", "items": items, "probe": probe, **place}

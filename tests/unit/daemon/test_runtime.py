@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.kit import AT, JUDGE, Clock, a_draw, an_admission
@@ -32,6 +33,11 @@ ANSWERED, DRAWN = 3, 40
 def sources(tmp_path: Path) -> list[dict[str, str]]:
     """One log."""
     return [{"kind": "tail", "name": "app", "path": str(tmp_path / "app.jsonl"), "start": "beginning"}]
+
+
+def asks(address: str) -> dict[str, Any]:
+    """A judge that asks a model at an address."""
+    return {"name": "mine", "kind": "openai", "model": "m", "base_url": address, "allow_unknown_price": True}
 
 
 def test_every_queue_is_bounded(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> None:
@@ -129,8 +135,7 @@ async def test_once_counts_what_could_not_be_judged(tmp_path: Path, flaky: str) 
     sample = {"question": "What do cats do?", "contexts": ["Cats purr."], "answer": "Cats purr.", "route": "search"}
     lines = [json.dumps(sample | {"id": f"r{index}", "at": 1_700_000_000}) for index in range(DRAWN)]
     (tmp_path / "app.jsonl").write_text("\n".join(lines) + "\n")
-    judge = {"name": "mine", "kind": "openai", "model": "m", "base_url": flaky, "allow_unknown_price": True}
-    judge |= {"quantities": ["answer_relevancy"], "concurrency": 1, "deadline_seconds": 1}
+    judge = asks(flaky) | {"quantities": ["answer_relevancy"], "concurrency": 1, "deadline_seconds": 1}
     settings = {
         "state": str(tmp_path / "state"),
         "sources": sources(tmp_path),
@@ -147,30 +152,13 @@ async def test_once_counts_what_could_not_be_judged(tmp_path: Path, flaky: str) 
 
 def test_a_wrong_url_is_a_wrong_configuration(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> None:
     """Options that a kind rejects when it is built are a ConfigError, so that a reload fails cleanly."""
-    judge = {
-        "name": "mine",
-        "kind": "openai",
-        "model": "m",
-        "base_url": "http://gateway:8000:v1",
-        "allow_unknown_price": True,
-    }
+    config = parse({"sources": sources(tmp_path), "judges": [asks("http://gateway:8000:v1")]}, folder=tmp_path)
     with pytest.raises(ConfigError):
-        build(
-            parse({"sources": sources(tmp_path), "judges": [judge]}, folder=tmp_path),
-            SharedState(store, Board(), telemetry, Clock()),
-            lambda: (),
-        )
+        build(config, SharedState(store, Board(), telemetry, Clock()), tuple)
 
 
 def test_a_judge_may_wait_no_longer_than_judging_does(tmp_path: Path) -> None:
     """With judging.timeout 10s every wait of a judge (25 s + 30 s) ends as Unjudged(timeout), for good, and paid."""
-    judge = {
-        "name": "mine",
-        "kind": "openai",
-        "model": "m",
-        "base_url": "http://127.0.0.1:9/v1",
-        "allow_unknown_price": True,
-    }
-    settings = {"sources": sources(tmp_path), "judges": [judge], "judging": {"timeout": "10s"}}
+    settings = {"sources": sources(tmp_path), "judges": [asks("http://127.0.0.1:9/v1")], "judging": {"timeout": "10s"}}
     with pytest.raises(ConfigError):
         parse(settings, folder=tmp_path)

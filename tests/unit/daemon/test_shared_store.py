@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.canaries import a_canary, a_canary_loop, a_reply
+from support.canaries import a_canary, a_canary_loop, a_reply, a_suite_of
 from support.elections import Server, WorkerStore
 from support.kit import AT, Clock, a_draw, a_reading, a_verdict, an_admission
 
@@ -68,20 +68,13 @@ class Worker:
         self.runtime.resume(shared, leads=False)
 
     def _built(self, folder: Path) -> Runtime:
-        suite = {"suite": "docs", "schedule": "1m", "items": [{"query": "q", "expected": ["d1"]}], "at_start": False}
-        suite["probe"] = {
-            "kind": "http",
-            "url": "http://127.0.0.1:9/",
-            "body": {"q": "{{ query }}"},
-            "contexts": "hits",
-        }
         config = {
             "sources": [{"kind": "tail", "name": "app", "path": str(folder / "app.jsonl")}],
             "judges": [
                 {"name": JUDGE, "kind": "lexical"},
                 {"name": "second", "kind": "lexical", "probability": 0.5, "budget": {"usd_per_day": 1.0}},
             ],
-            "canaries": [suite],
+            "canaries": [a_suite_of(schedule="1m", at_start=False)],
         }
         made = build(parse(config, folder=folder), self.shared, lambda: ("mine",))
         scripted: Any = CanarySuite("docs", (a_canary("d1"),), (1,), self.service)

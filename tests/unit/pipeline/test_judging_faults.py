@@ -62,7 +62,10 @@ async def test_what_is_expired_is_forgotten(store: SqliteStore) -> None:
 
 
 async def test_finishing_begins_nothing(store: SqliteStore) -> None:
-    """When asked to end, what is under way ends; what waits for its place stays pending."""
+    """When asked to end, what is under way ends; what waits for its place stays pending.
+
+    A loop that a reload brings reads it at once, or gives it up where its judge is gone: nothing was wrong with it.
+    """
     gate = asyncio.Event()
     judge = ScriptedJudge({"a": gate.wait}, concurrency=1)
     store.admit(an_admission(*(a_draw(name) for name in "abcd")))
@@ -75,17 +78,6 @@ async def test_finishing_begins_nothing(store: SqliteStore) -> None:
     await ending
     assert judge.asked == ["a"]
     assert store.pending() == {JUDGE: 3}
-
-
-async def test_what_goes_back_at_the_end_waits_for_nobody(store: SqliteStore) -> None:
-    """Rooms that a reload brings read it at once, or give it up where its judge is gone: nothing was wrong with it."""
-    gate = asyncio.Event()
-    judge = ScriptedJudge({"a": gate.wait}, concurrency=1)
-    store.admit(an_admission(*(a_draw(name) for name in "abcd")))
-    loop = a_judging(store, judge)
-    await loop.step()
-    gate.set()
-    await loop.finish()
     assert give_up(store, [], now=AT) == 3
     assert store.pending() == {}
 
