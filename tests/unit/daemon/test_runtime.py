@@ -12,16 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import LogCapture
+from support.exporting import traced
 from support.kit import AT, JUDGE, Clock, a_draw, an_admission
+from support.otlp_backend import OtlpBackend, plain
 from support.patience import DEADLINE
 
 from ragwatch.board import Board
 from ragwatch.config import parse
 from ragwatch.core.sampling import key_of
 from ragwatch.daemon.once import OneShotRun
-from ragwatch.daemon.runtime import _shares, build
+from ragwatch.daemon.runtime import Runtime, _shares, build
 from ragwatch.daemon.shared import SharedState
-from ragwatch.errors import ConfigError
+from ragwatch.errors import ConfigError, StoreError
+from ragwatch.pipeline.drift.scores import KIND
+from ragwatch.pipeline.drift.traffic import KIND as TRAFFIC
 from ragwatch.ports.capabilities import ReceivesRequests
 from ragwatch.ports.receiving import IncomingRequest
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -162,3 +167,66 @@ def test_a_judge_may_wait_no_longer_than_judging_does(tmp_path: Path) -> None:
     settings = {"sources": sources(tmp_path), "judges": [asks("http://127.0.0.1:9/v1")], "judging": {"timeout": "10s"}}
     with pytest.raises(ConfigError):
         parse(settings, folder=tmp_path)
+
+
+def exporting(folder: Path, store: SqliteStore, telemetry: Telemetry, **otlp: Any) -> Runtime:
+    """The runtime of a configuration with this export."""
+    raw = {
+        "routes": ["search"],
+        "sources": [{"kind": "push", "name": "app"}],
+        "judges": [{"name": "embedded", "kind": "lexical", "quantities": ["faithfulness"]}],
+        "thresholds": {"faithfulness": 0.5, "routes": {"search": {"faithfulness": None}}},
+        **({"export": {"otlp": otlp}} if otlp else {}),
+    }
+    return build(parse(raw, folder=folder), SharedState(store, Board(), telemetry, Clock(AT + 60)), lambda: ())
+
+
+async def test_one_loop_for_each_form(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> None:
+    """Events come with what the judge judges, and with the thresholds of the route; without the section nothing is."""
+    backend = OtlpBackend()
+    built = exporting(tmp_path, store, telemetry, endpoint=backend.url)
+    verdict = traced()
+    store.admit(an_admission(verdict.draw))
+    store.settle([verdict])
+    for export in built.exports:
+        await export.step()
+    await built.close()
+    (event,) = backend.logs()
+    backend.close()
+    assert [export.signal for export in built.exports] == ["logs", "spans"]
+    assert plain(event.attributes)["gen_ai.evaluation.name"] == "faithfulness"
+    assert "gen_ai.evaluation.score.label" not in plain(event.attributes)
+    plainly = exporting(tmp_path, store, telemetry)
+    await plainly.close()
+    assert plainly.exports == ()
+
+
+def detecting(folder: Path, store: SqliteStore, telemetry: Telemetry, support: float) -> Runtime:
+    """Build a runtime, as a reload does."""
+    data = {
+        "sources": [{"kind": "tail", "name": "app", "path": str(folder / "app.jsonl")}],
+        "judges": [{"name": "embedded", "kind": "lexical", "support": support}],
+    }
+    return build(parse(data, folder=folder), SharedState(store, Board(), telemetry, Clock(AT)), tuple)
+
+
+@pytest.mark.parametrize("lived", [False, True])
+async def test_a_full_disk_does_not_stop_drift_detection(
+    tmp_path: Path, store: SqliteStore, telemetry: Telemetry, log: LogCapture, *, lived: bool
+) -> None:
+    """On a full disk a start, or a reload with another judge, succeeds; changes are stored when space is free."""
+    if lived:
+        first = detecting(tmp_path, store, telemetry, 0.5)
+        first.resume(store)
+        first.watchers.drift._save()
+    store.engine._writer.execute("PRAGMA query_only = ON")
+    with pytest.raises(StoreError):
+        store.remember("anything", {})
+    second = detecting(tmp_path, store, telemetry, 0.9)
+    second.resume(store)
+    assert [entry["kind"] for entry in log.entries if entry["event"] == "event"] == ["judge"] * lived
+    store.engine._writer.execute("PRAGMA query_only = OFF")
+    again = detecting(tmp_path, store, telemetry, 0.9)
+    again.resume(store)
+    assert (store.recall(TRAFFIC) is not None, len(store.events(0.0))) == (True, int(lived))
+    assert (store.recall(KIND) or {}).get("version") == (again.watchers.drift.rules.version if lived else None)

@@ -1,4 +1,4 @@
-"""Intake beside its usual way: lag, secrets, odd scores, records that come again, parts that are joined."""
+"""Intake beside its usual way: lag, odd records, records that come again, parts, canaries, named versions."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from sys import float_info
+from typing import Any
 
+import orjson
 import pytest
 from support.intakes import ALL, an_intake, take_all
-from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_line
+from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_line, a_sample
 
+from ragwatch.core.canary.mark import CanaryMarks
+from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import PartOutcome, Tally
 from ragwatch.errors import ReceivedMeanwhileError, SourceError, StoreError
 from ragwatch.pipeline.intake import IntakeLoop
-from ragwatch.ports import Admission, Batch, BatchReport, Part, Store
+from ragwatch.pipeline.placing import MAX_CHARS, MAX_NEW, NamedVersions
+from ragwatch.ports import Admission, Batch, BatchReport, Part, RecordedEvent, Store, VersionValue
 from ragwatch.ports.capabilities import log_reader
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.sources.join.options import Options
@@ -236,3 +241,111 @@ async def test_a_part_with_an_empty_column_for_feedback_is_a_part(tmp_path: Path
         intake.source.close()
         (draw,) = store.lease(JUDGE, 10, now=AT, seconds=0)
     assert (draw.sample.question, draw.sample.answer) == ("Where?", "Here.")
+
+
+MARKS = CanaryMarks(b"secret")
+MARK = MARKS.mark("refunds", AT)
+
+
+def drawn(store: SqliteStore) -> list[str]:
+    """Ids of what is drawn."""
+    return sorted(draw.sample.id for draw in store.lease(JUDGE, 9, now=AT, seconds=0))
+
+
+async def test_answers_to_our_own_canaries_are_no_traffic(store: SqliteStore) -> None:
+    """They are seen and counted as what they are, and enter neither the draw nor any signal."""
+    lines = (a_line("a"), a_line("b", metadata={"canary": MARK}), a_line("c", metadata={"tier": "gold"}))
+    await an_intake(store, a_batch(*lines), marks=MARKS).step()
+    assert drawn(store) == ["a", "c"]
+    tallies = store.tallies()
+    assert (tallies[Tally.SEEN, ("app",)], tallies[Tally.OF_CANARIES, ("app",)]) == (3, 1)
+    assert tallies[Tally.ANSWER_CHARS, ("search", "50.0")] == 2
+    assert tallies[Tally.INVALID_MARKS, ("app",)] == 0
+
+
+@pytest.mark.parametrize("mark", [True, "refunds", MARK[:-1], CanaryMarks(b"guess").mark("refunds", AT), {"x": 1}])
+async def test_x26_nobody_else_can_hide_an_answer(store: SqliteStore, mark: object) -> None:
+    """A mark without our secret is counted, and its answer drawn and measured as every other."""
+    await an_intake(store, a_batch(a_line("a"), a_line("b", metadata={"canary": mark})), marks=MARKS).step()
+    assert drawn(store) == ["a", "b"]
+    tallies = store.tallies()
+    assert (tallies[Tally.OF_CANARIES, ("app",)], tallies[Tally.INVALID_MARKS, ("app",)]) == (0, 1)
+
+
+async def test_marks_may_be_trusted(store: SqliteStore) -> None:
+    """`sampling.trust_canary_mark`, for services that cannot log the header: whatever the record says counts."""
+    lines = (a_line("a"), a_line("b", metadata={"canary": True}))
+    await an_intake(store, a_batch(*lines), marks=None).step()
+    assert drawn(store) == ["a"]
+    assert store.tallies()[Tally.OF_CANARIES, ("app",)] == 1
+
+
+@pytest.mark.parametrize("nobody", [None, "", " ", "-", "None", "null", "False", "0", False, 0, [], {}])
+async def test_what_names_no_canary_is_traffic(store: SqliteStore, nobody: object) -> None:
+    """A service that logs the header of every request logs nothing, in some spelling, for those of its users."""
+    lines = (a_line("a", metadata={"canary": nobody}), a_line("b", metadata={"canary": MARK}))
+    await an_intake(store, a_batch(*lines), marks=MARKS).step()
+    assert drawn(store) == ["a"]
+    tallies = store.tallies()
+    assert (tallies[Tally.OF_CANARIES, ("app",)], tallies[Tally.INVALID_MARKS, ("app",)]) == (1, 0)
+
+
+def new_values(versions: NamedVersions, *metadata: dict[str, Any]) -> list[tuple[str, str]]:
+    """New values of records with this metadata."""
+    new: list[VersionValue] = []
+    for one in metadata:
+        versions.read(a_sample(metadata=one), AT, new)
+    return [(one.field, one.value) for one in new]
+
+
+def test_texts_and_integers_are_versions_and_nothing_else() -> None:
+    """Lists, booleans, numbers with a fraction and empty texts are none; long values are cut."""
+    versions = NamedVersions(("release", "model"))
+    metadata = [{"release": value} for value in ("v1", 2, True, None, "", 1.5, ["v3"], {"a": 1}, "x" * 500)]
+    assert new_values(versions, *metadata, {"model": "v1", "other": "v9"}) == [
+        ("release", "v1"),
+        ("release", "2"),
+        ("release", "x" * MAX_CHARS),
+        ("model", "v1"),
+    ]
+
+
+def test_a_value_is_new_until_it_is_stored() -> None:
+    """Within a batch it counts once; a batch that could not be stored is read again."""
+    versions = NamedVersions(("release",))
+    assert new_values(versions, {"release": "v1"}, {"release": "v1"}) == [("release", "v1")]
+    assert new_values(versions, {"release": "v1"}) == [("release", "v1")]
+    versions.note([VersionValue("release", "v1", AT)])
+    assert new_values(versions, {"release": "v1"}, {"release": "v2"}) == [("release", "v2")]
+
+
+def test_values_are_redacted_and_limited() -> None:
+    """A key with a person in it names nobody; one with another value in each record fills no batch."""
+    versions = NamedVersions(("release",), Redactor())
+    ((_, value),) = new_values(versions, {"release": "built by ada@example.com"})
+    assert "ada" not in value
+    versions.note([VersionValue("release", value, AT)])
+    assert new_values(versions, {"release": "built by ada@example.com"}) == []
+    assert len(new_values(NamedVersions(("release",)), *({"release": str(index)} for index in range(999)))) == MAX_NEW
+
+
+def test_much_that_is_known_is_forgotten() -> None:
+    """Memory is bounded: the store knows the rest."""
+    versions = NamedVersions(("release",))
+    versions.note(VersionValue("release", str(index), AT) for index in range(20_000))
+    versions.note([VersionValue("release", "v1", AT)])
+    assert new_values(versions, {"release": "v1"}, {"release": "5"}) == [("release", "5")]
+
+
+async def test_the_first_answer_with_another_version_becomes_an_event(store: SqliteStore) -> None:
+    """Of all answers, drawn or not; over restarts once; with its time."""
+
+    def line(name: str, release: str, at: float) -> bytes:
+        return orjson.dumps(a_sample(name, metadata={"release": release}, at=at).to_record())
+
+    records = [line(f"r{index}", "v1" if index < 3 else "v2", AT + index) for index in range(6)]
+    for start in (0, 2, 4, 4):
+        batch, versions = a_batch(*records[start : start + 2], cursor=str(start)), NamedVersions(("release",))
+        plan = SamplingPlan(1e-6)
+        assert await an_intake(store, batch, plan=plan, versions=versions, clock=Clock(AT + 99)).step()
+    assert store.events(0.0) == [RecordedEvent(AT + 3, "version", "release: v2")]
