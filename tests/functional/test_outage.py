@@ -21,8 +21,8 @@ from functional.asking import (
 )
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
 from support.callers import HandClock
-from support.digests import a_digest
 from support.kit import AT, a_draw, an_admission
+from support.loops import a_digest
 from support.patience import DEADLINE, SCALE
 
 from ragwatch.board import Board

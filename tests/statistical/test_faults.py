@@ -13,7 +13,6 @@ from random import Random
 from statistics import fmean, stdev
 
 import pytest
-from support.digests import a_digest
 from support.kit import (
     AT,
     JUDGE,
@@ -25,6 +24,7 @@ from support.kit import (
     an_evidence,
     an_unjudged,
 )
+from support.loops import a_digest
 
 from ragwatch.board import Board
 from ragwatch.core.estimate import Estimate

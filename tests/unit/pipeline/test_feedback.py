@@ -8,7 +8,6 @@ from typing import Any
 
 import orjson
 import pytest
-from support.intakes import ALL, an_intake, take_all
 from support.kit import (
     AT,
     JUDGE,
@@ -21,6 +20,7 @@ from support.kit import (
     an_evidence,
     an_unjudged,
 )
+from support.loops import ALL, an_intake, take_all
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek

@@ -16,8 +16,8 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import LogCapture
-from support.intakes import ALL, an_intake
 from support.kit import AT, JUDGE, Clock, a_batch, a_draw, a_line, a_sample, a_verdict, an_admission
+from support.loops import ALL, an_intake
 
 from ragwatch import formats
 from ragwatch.core.sample import RejectReason

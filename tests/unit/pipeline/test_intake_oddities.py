@@ -13,8 +13,8 @@ from typing import Any
 
 import orjson
 import pytest
-from support.intakes import ALL, an_intake, take_all
 from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_line, a_sample
+from support.loops import ALL, an_intake, take_all
 
 from ragwatch.core.canary.mark import CanaryMarks
 from ragwatch.core.sampling import SamplingPlan

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from structlog.testing import LogCapture
-from support.judgings import a_judging
 from support.kit import AT, JUDGE, Clock, ScriptedJudge, a_claim, a_draw, an_admission, an_evidence
+from support.loops import a_judging
 
-from ragwatch.core.evidence import ShapeError
+from ragwatch.core.evidence import Evidence, ShapeError
+from ragwatch.core.sample import Sample
 from ragwatch.core.sampling import key_of
 from ragwatch.core.tally import Tally
-from ragwatch.core.verdict import Unjudged, UnjudgedReason
+from ragwatch.core.verdict import Judged, Unjudged, UnjudgedReason, Usage
 from ragwatch.errors import JudgeError, StoreError
 from ragwatch.pipeline.judging import give_up
 from ragwatch.pipeline.reading import DrawReader, JudgeSelfTests
@@ -283,3 +284,41 @@ async def test_what_could_not_be_written_outlives_a_reload(store: SqliteStore) -
     await new.step()
     assert (first.asked, second.asked) == (["a"], [])
     assert (store.pending(), len(store.find(Query(limit=10)))) == ({}, 1)
+
+
+class LengthJudge(ScriptedJudge):
+    """A judge that accepts every answer of more than some characters, and fails beyond a second number."""
+
+    def __init__(self, accepts: int, fails: int = 1_000_000) -> None:
+        super().__init__()
+        self.accepts, self.fails = accepts, fails
+
+    async def read(self, sample: Sample) -> tuple[Evidence, Usage]:
+        """Supported if it is long."""
+        if len(sample.answer) > self.fails:
+            raise ValueError("too long")
+        return an_evidence((int(len(sample.answer) > self.accepts), 0)), Usage(1, 1, 0.0)
+
+
+async def counted(judge: LengthJudge) -> dict[Tally, float]:
+    """The tallies of the known-bad test of one answer."""
+    reader = DrawReader(judge, timeout_seconds=5.0, telemetry=Telemetry())
+    verdict = await reader.read(a_draw())
+    assert isinstance(verdict, Judged)
+    tallies = await JudgeSelfTests(known_bad=1.0).run(verdict, reader)
+    return {tally: count for (tally, _), count in tallies.items()}
+
+
+async def test_a_padded_answer_that_scores_higher_is_counted() -> None:
+    """A judge that accepts long answers prefers padding; one that accepts all, or none, does not."""
+    found = await counted(LengthJudge(150))
+    assert (found[Tally.PADDED], found[Tally.PADDING_PREFERRED], found[Tally.FOOLED]) == (1, 1, 0)
+    for length in (0, 1_000_000):
+        found = await counted(LengthJudge(length))
+        assert (found[Tally.PADDED], found[Tally.PADDING_PREFERRED]) == (1, 0)
+
+
+async def test_a_failed_reading_counts_nothing() -> None:
+    """If only the padded answer fails, the known-bad answer still counts."""
+    assert set(await counted(LengthJudge(0, fails=150))) == {Tally.KNOWN_BAD, Tally.FOOLED}
+    assert await counted(LengthJudge(0, fails=12)) == {}

@@ -8,9 +8,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from support.digests import a_digest
 from support.kit import JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.labelled import ALONE, BOTH, LLM, NOW, World
+from support.loops import a_digest
 
 from ragwatch.board import Board
 from ragwatch.core.estimate import Addends, Estimate

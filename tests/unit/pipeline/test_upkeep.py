@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from structlog.testing import LogCapture
-from support.intakes import an_intake
 from support.kit import AT, Clock, ListSource, a_draw, a_verdict, an_admission
+from support.loops import an_intake
 from support.snapshots import estimate, large, small
 
 from ragwatch.core.estimators.correlation import Correlation

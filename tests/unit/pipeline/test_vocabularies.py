@@ -11,8 +11,8 @@ from zlib import compress
 
 import pytest
 from support.elections import Server, WorkerStore
-from support.intakes import ALL, an_intake
 from support.kit import a_batch, a_line
+from support.loops import ALL, an_intake
 from support.mortal import Fate, KilledError, MortalConnection
 
 from ragwatch.core.tally import Tallies, Tally

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.judgings import a_judging
 from support.kit import JUDGE, a_draw, an_admission
+from support.loops import a_judging
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
