@@ -178,12 +178,6 @@ def build(
 ) -> Runtime:
     """Build and connect the components of a configuration. Reads nothing yet: see `Runtime.resume`.
 
-    Args:
-        config: The configuration.
-        shared: Store, board, telemetry and clock.
-        problems: Returns why the daemon is not ready.
-        patience: See `DigestLoop`.
-
     Raises:
         ConfigError: A kind cannot be built with these options.
     """

@@ -32,13 +32,7 @@ def place_of(source: Source, store: Store) -> StoredPlace:
 
 
 def resume_source(source: Source, place: StoredPlace, config: Config, *, running: Config | None = None) -> None:
-    """Let a source continue from its stored place.
-
-    Args:
-        source: The source.
-        place: Where.
-        config: Its configuration.
-        running: The configuration that stored the place; None if that is not known.
+    """Let a source continue from its place, which the configuration that runs has stored, if that is known.
 
     Raises:
         ConfigError: It cannot, because the place is one of another kind of source, or is damaged.
@@ -66,11 +60,6 @@ def check_places(config: Config, store: Store, running: Config | None = None) ->
     """Check that each source of a configuration can continue from what is stored under its name.
 
     A source of its own is tried, and closed again: the one that is to run resumes once, from where it will be then.
-
-    Args:
-        config: The configuration.
-        store: Holds the places.
-        running: The configuration in force; None if there is none.
 
     Raises:
         ConfigError: One cannot.

@@ -21,11 +21,7 @@ def suite_of(
 ) -> CanarySuite:
     """Build a canary suite with its probe, and optionally the judging of its answers.
 
-    Args:
-        suite: The configuration.
-        secret: Secret of the state, with which requests are marked; None for an unmarked run.
-        answers: Judges answers.
-        clock: Seconds since the epoch.
+    Requests are marked with the secret of the state; without one they are not.
 
     Raises:
         ConfigError: The probe cannot be built with these options.
@@ -48,14 +44,7 @@ def suite_of(
 def answers_of(
     config: Config, suite: SuitePlace, judge_of: Callable[[str], Judge], *, clock: Clock = time
 ) -> AnswerJudging | None:
-    """Build the judging of a suite's answers; None if the suite has no `judge`.
-
-    Args:
-        config: The configuration.
-        suite: The suite.
-        judge_of: Returns the judge with a configured name.
-        clock: Seconds since the epoch.
-    """
+    """Build the judging of a suite's answers; None if the suite has no `judge`."""
     if suite.judge is None:
         return None
     timeout = config.settings.judging.timeout

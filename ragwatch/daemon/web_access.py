@@ -110,11 +110,7 @@ class WebRules:
 
 
 def read_rules(web: WebOptions, listeners: Sequence[GrpcListener] = ()) -> WebRules:
-    """Read the files of a section `web`, and check that no address is open by oversight.
-
-    Args:
-        web: The section.
-        listeners: Addresses on which sources receive calls over gRPC.
+    """Read the files of a section `web`, and check that no address is open by oversight, also of sources over gRPC.
 
     Raises:
         ConfigError: A file is wrong, or others than this machine could read texts without anybody having said so.

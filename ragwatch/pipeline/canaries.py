@@ -313,9 +313,7 @@ class CanaryLoop:
 def change_of(result: SuiteReport, before: Mapping[str, Any] | None) -> str | None:
     """What a run says about canaries that the one before did not: that some are degraded, failed or wrong, or none.
 
-    Args:
-        result: The run.
-        before: Stored body of the run before; None for none, which is no change.
+    Without a stored body of the run before there is no change.
     """
     line = (before or {}).get("line")
     if not isinstance(line, Mapping):

@@ -37,13 +37,7 @@ class FeedbackRules:
     sources: tuple[str, ...] = ()
 
     def of_record(self, record: Mapping[str, object], source: str, now: float, tallies: Tallies) -> Feedback:
-        """Return the feedback in a record of its own.
-
-        Args:
-            record: A record with `feedback_for`.
-            source: Name of the source that delivered it.
-            now: Seconds since the epoch, for a record without a time.
-            tallies: Counts feedback that cannot be read.
+        """Return the feedback in a record of its own, given now if it has no time. What cannot be read is counted.
 
         Raises:
             FormatError: The record is not valid feedback.

@@ -19,12 +19,7 @@ class UnreadableFiles:
         self._reported: dict[str, tuple[str, float]] = {}  # by file: reason, time of the last failure
 
     def update(self, failing: Mapping[str, str], now: float) -> None:
-        """Log changes: files that fail, that fail for another reason, or that are readable again.
-
-        Args:
-            failing: Reason by name of the file, at this moment.
-            now: Seconds since the epoch.
-        """
+        """Log changes: files (by name: why) that fail, that fail for another reason, or that are readable again."""
         if not failing and not self._reported:
             return
         new = {name: why for name, why in failing.items() if self._reported.get(name, ("", 0.0))[0] != why}

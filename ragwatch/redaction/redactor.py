@@ -250,14 +250,9 @@ class Redactor:
     def _redact_value(
         self, value: object, counts: Counter[SensitiveKind], depth: int, *, secret: bool, path: str
     ) -> object:
-        """Redacts the texts in a value; None replaces what is nested too deeply.
+        """Redacts the texts in a JSON value; None replaces what is nested more deeply than `depth`.
 
-        Args:
-            value: A JSON value.
-            counts: Counts of replaced values, which are added to.
-            depth: How many more levels of nesting are allowed.
-            secret: Whether a key above the value is the name of a secret.
-            path: The keys above the value; the end of them if they are long.
+        A value is a `secret` if a key above it is the name of one; `path` is the end of these keys.
         """
         if isinstance(value, str):
             return self._redact_credential(value, counts) if secret else self._redact_introduced(value, counts, path)
@@ -299,8 +294,7 @@ class Redactor:
 def introduction(path: str) -> str:
     """Returns the words that introduce a number of a telephone or of a person; empty if the key names neither.
 
-    Args:
-        path: The last `MAX_PATH_CHARS` characters of the keys that lead to the value.
+    Of the keys that lead to the value, the last `MAX_PATH_CHARS` characters are looked at.
 
     >>> [introduction(path) for path in ("homePhone", "user.phone_number_2", "customer_ssn", "phone_model", "call_id")]
     ['phone', 'phone', 'ssn', '', '']

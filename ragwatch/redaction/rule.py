@@ -349,11 +349,7 @@ def contains_any(text: str, hints: tuple[str, ...]) -> bool:
 def as_typed(text: str, encoded: bytes) -> str:
     r"""Returns the text, as long as it was, with spaces and hyphens as on a keyboard, and so the dashes in numbers.
 
-    Language models write both.
-
-    Args:
-        text: The text.
-        encoded: The text in UTF-8: whether it has bytes of such characters is seen in a tenth of the time.
+    Language models write both. Whether it has any is seen in the UTF-8, in a tenth of the time.
 
     >>> text = "415\u2011555\u20132671\u2014the\u202fdesk"
     >>> ascii(as_typed(text, text.encode()))

@@ -147,13 +147,7 @@ class TaskState:
         return any(len(entry.owners) < len(entry.groups) for entry in self.pools)
 
     def open_samples(self, annotator: str, labels: Labels, wanted: int) -> list[str]:
-        """Samples that are this annotator's to label, in this order; claims groups of all pools until there are enough.
-
-        Args:
-            annotator: Name of the person.
-            labels: Labels so far.
-            wanted: Number of samples from which on no more are claimed.
-        """
+        """Samples that are an annotator's to label, in order; groups of pools are claimed until there are enough."""
         for _ in takewhile(lambda _: len(self._open(annotator, labels)) < wanted, count()):
             claimed = [entry.claim(annotator) for entry in self.pools]
             if not any(claimed):

@@ -258,11 +258,7 @@ def label_queue(
 ) -> LabelQueue:
     """Return what was given to a person. A label that was taken back is to be given again.
 
-    Args:
-        state: What was given to whom.
-        annotator: Name of the person.
-        labels: Labels by sample and annotator.
-        since: Instant from which labels count as done, in seconds since the epoch.
+    Labels since an instant count as done.
     """
     own = {key: of_key[annotator] for key, of_key in labels.items() if annotator in of_key}
     own = {key: label for key, label in own.items() if label.revoked is None}

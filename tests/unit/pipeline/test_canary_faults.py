@@ -234,14 +234,14 @@ def embedded() -> Judge:
 async def run(service: Service, judge: Judge, store: SqliteStore) -> CanaryLoop:
     """One run of the suite."""
     suite = CanarySuite("docs", ANSWERED, (5,), service, answers=AnswerJudging(judge, oracle=True, clock=Clock()))
-    loop_of = a_canary_loop(store, suite)
-    await loop_of.run("docs")
-    return loop_of
+    loop = a_canary_loop(store, suite)
+    await loop.run("docs")
+    return loop
 
 
-def answers(loop_of: CanaryLoop) -> Mapping[tuple[str, ...], float]:
+def answers(loop: CanaryLoop) -> Mapping[tuple[str, ...], float]:
     """Gauges of answers by (suite, quantity, contexts)."""
-    return {labels: value for (gauge, labels), value in loop_of.gauges().items() if gauge is Gauge.CANARY_ANSWER}
+    return {labels: value for (gauge, labels), value in loop.gauges().items() if gauge is Gauge.CANARY_ANSWER}
 
 
 def stored(store: SqliteStore) -> tuple[JudgedAnswer, ...]:
@@ -258,17 +258,17 @@ async def test_a_run_with_wrong_answers_is_no_success_and_an_event(store: Sqlite
     suite = CanarySuite(
         "docs", ANSWERED[:1], (5,), service, answers=AnswerJudging(embedded(), oracle=True, clock=Clock())
     )
-    loop_of = a_canary_loop(store, suite)
+    loop = a_canary_loop(store, suite)
     service.answer = "Refunds are paid within nine weeks by cheque."
-    wrong = await loop_of.run("docs")
+    wrong = await loop.run("docs")
     assert wrong is not None
     assert (wrong.success, len(wrong.degraded)) == (False, 0)
     service.answer = Service.answer
-    right = await loop_of.run("docs")
+    right = await loop.run("docs")
     assert right is not None
     assert right.success
     assert [event.detail for event in store.events(0.0)] == ["docs: no canary is degraded or failed any more"]
-    assert change_of(wrong, body_of(right)) == "docs: 0 of 1 loop_of degraded, 0 failed, 1 answered wrong"
+    assert change_of(wrong, body_of(right)) == "docs: 0 of 1 canaries degraded, 0 failed, 1 answered wrong"
 
 
 async def test_the_oracle_run_tells_retriever_from_generator(store: SqliteStore) -> None:
@@ -282,8 +282,8 @@ async def test_the_oracle_run_tells_retriever_from_generator(store: SqliteStore)
 
 async def test_what_was_not_judged_is_kept_with_its_reason(store: SqliteStore) -> None:
     """Empty answers, contexts known by id alone, and a judge that fails: no score, and why."""
-    loop_of = await run(Service(), RefusingJudge(), store)
-    assert answers(loop_of) == {}
+    loop = await run(Service(), RefusingJudge(), store)
+    assert answers(loop) == {}
     kept = {(answer.canary, answer.contexts): answer for answer in stored(store)}
     assert set(kept) == {(name, contexts) for name in ("refunds", "by id alone") for contexts in ("retrieved", "gold")}
     assert all(answer.scores is None for answer in kept.values())
@@ -297,10 +297,10 @@ async def test_a_failed_call_has_no_answer(store: SqliteStore) -> None:
     """Nothing is judged where nothing came back, and a restart shows what was."""
     service = Service()
     service.replies |= {"When are refunds paid?": a_failure("timeout")}
-    loop_of = await run(service, embedded(), store)
-    means = answers(loop_of)
+    loop = await run(service, embedded(), store)
+    means = answers(loop)
     assert {labels[2] for labels in means} == {"gold"}
-    again = a_canary_loop(store, *loop_of.suites.values(), clock=Clock(AT + 9))
+    again = a_canary_loop(store, *loop.suites.values(), clock=Clock(AT + 9))
     again.resume()
     assert answers(again) == means
 
@@ -337,8 +337,8 @@ async def test_a_judge_is_given_as_many_as_it_reads_at_a_time(store: SqliteStore
     judge, service = SlowJudge("canary/docs/refunds"), Service()
     limited = AnswerJudging(judge, oracle=True, clock=Clock(), timeout_seconds=0.05)
     suite = CanarySuite("docs", ANSWERED[:1], (5,), service, answers=limited)
-    loop_of = a_canary_loop(store, suite)
-    assert await asyncio.wait_for(loop_of.run("docs"), DEADLINE) is not None
+    loop = a_canary_loop(store, suite)
+    assert await asyncio.wait_for(loop.run("docs"), DEADLINE) is not None
     kept = {answer.contexts: answer for answer in stored(store)}
     assert (kept["retrieved"].scores, kept["retrieved"].why) == (None, "timeout: not read within 0.05 s")
     assert kept["gold"].scores is not None
