@@ -40,10 +40,7 @@ class GrpcListeners:
     """The servers of all these addresses.
 
     Args:
-        listeners: Addresses and limits.
         receivers: Returns the handlers of the active sources, by path and name of the source.
-        access: Who may do what, and certificates.
-        telemetry: Logs the addresses, and counts refusals.
 
     Raises:
         ConfigError: The extra is not installed.
@@ -227,9 +224,6 @@ class WebAccess:
     """Holds the rules in force. Looks at the files at most once per `CHECK_SECONDS`; a wrong file changes nothing.
 
     Args:
-        web: The section `web`.
-        telemetry: Logs and counts refusals, and files that were read again.
-        clock: Returns seconds.
         listeners: Addresses on which sources receive calls over gRPC.
 
     Raises:

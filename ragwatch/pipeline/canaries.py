@@ -92,9 +92,7 @@ class CanarySuite:
 
     Attributes:
         name: The label `suite`.
-        canaries: The canaries.
         ks: Cutoffs of recall and similar figures; the largest one is the number of passages to retrieve.
-        probe: Sends the queries.
         similar: Compares texts, where canaries expect contexts by text.
         tau: Similarity from which two texts are the same context.
         answers: Judges the answers of the service; None where only the retriever is tested.

@@ -54,11 +54,6 @@ class DigestLoop:
 
     Args:
         windows: Made for the judges in force; a reload makes another DigestLoop.
-        inputs: Values of other components.
-        shares: Which share of the draws each judge reads, and its budget.
-        labels: Corrects estimates with labels by people.
-        feedback: Figures of the feedback of users.
-        segments: Adds up scores by segment.
         patience: Seconds after which a pending draw counts as unjudged.
         shared: The figures of the leader, where several workers share a store; None where there is one process.
     """

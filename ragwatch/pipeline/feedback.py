@@ -20,7 +20,6 @@ from ragwatch.core.sampling import key_of
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.formats.feedback import FeedbackReader, as_format_error
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.windows import IntervalCache
 from ragwatch.ports import Feedback, ScoreRow, Store
 
 
@@ -80,9 +79,7 @@ class FeedbackWindows:
     """Adds up feedback by minute, and minutes by window, as `SlidingWindows` does with the scores of judges.
 
     Args:
-        spans: Length of each window in seconds, by its name.
         versions: Version of each judge in force, the default judge first.
-        confidence: Two-sided level of the intervals.
     """
 
     def __init__(
@@ -92,7 +89,7 @@ class FeedbackWindows:
         self._versions = dict(versions)
         self._default = next(iter(versions), "")
         self._confidence = confidence
-        self._intervals = IntervalCache(confidence)
+        self._intervals = hajek.IntervalCache(confidence)
         self._store = store
         self.clear()
 

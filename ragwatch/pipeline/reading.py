@@ -26,7 +26,6 @@ class Deferred:
     """A draw that cannot be read at present, because of an outage or the budget. It stays pending.
 
     Attributes:
-        draw: The draw.
         reason: Why: a reason of `UnjudgedReason`, or text.
         message: What happened, for a person; empty when `reason` says it.
     """

@@ -88,7 +88,6 @@ class Rejudging:
     """Reads stored answers with one judge, and stores each verdict as soon as there is one.
 
     Args:
-        judge: Reads within its budget.
         timeout_seconds: A reading that takes longer is cancelled.
     """
 

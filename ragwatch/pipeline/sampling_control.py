@@ -125,9 +125,7 @@ class StoredBudgetAccount:
     """The budget of one judge, on accounts that survive a kill.
 
     Args:
-        judge: Name of the judge.
         caps: What it may spend; none for no limit. Spending is stored in either case.
-        accounts: Store reservations and payments.
     """
 
     def __init__(self, judge: str, caps: Sequence[SpendingCap], accounts: Accounts, clock: Clock) -> None:

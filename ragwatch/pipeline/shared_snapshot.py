@@ -27,7 +27,6 @@ class SharedSnapshot:
 
     Args:
         store: The store of this worker; writes are refused unless it leads.
-        leads: Whether this worker leads.
         own_tallies: What this worker has counted.
     """
 

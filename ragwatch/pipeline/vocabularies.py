@@ -35,7 +35,6 @@ class Vocabularies:
 
     Args:
         questions: Number of questions after which a vocabulary is complete.
-        routes: All values of the label `route`.
 
     Attributes:
         meters: Those that are complete, by route.

@@ -10,7 +10,7 @@ window ends at a quarter of an hour. Their memory grows with the number of confi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -29,25 +29,6 @@ HOUR = 60  # minutes
 NO_PENDING: Mapping[tuple[str, str, int], float] = MappingProxyType({})
 Cohort = tuple[str, str]  # route, judge
 Series = tuple[Quantity, str, str]  # quantity, route, judge
-
-
-class IntervalCache:
-    """Intervals of sums, by what they are about; computed again when the sums have changed.
-
-    Args:
-        confidence: Two-sided level.
-    """
-
-    def __init__(self, confidence: float) -> None:
-        self._confidence = confidence
-        self._known: dict[Hashable, tuple[Addends, hajek.Interval]] = {}
-
-    def of(self, place: Hashable, addends: Addends) -> hajek.Interval:
-        """The interval of the sums of a place."""
-        known = self._known.get(place)
-        if known is None or known[0] != addends:
-            known = self._known[place] = (addends, hajek.interval(addends, self._confidence))
-        return known[1]
 
 
 @dataclass(slots=True)
@@ -97,7 +78,7 @@ class SlidingWindows:
         self._minutes: dict[int, _Minute] = {}
         self._hours: dict[int, _Minute] = {}
         self._totals: dict[str, tuple[range, _Minute]] = {}
-        self._intervals = IntervalCache(confidence)
+        self._intervals = hajek.IntervalCache(confidence)
         self.last_sample: dict[tuple[str, str, str], float] = {}
         self.exemplars: dict[tuple[str, str, str, str], Exemplar] = {}
 
@@ -244,14 +225,7 @@ SegmentSeries = tuple[Quantity, str, str, str, str]  # quantity, segment, value,
 
 
 class SegmentWindows:
-    """Adds up score rows by segment; see `SlidingWindows`, which does the same for routes.
-
-    Args:
-        segments: The configured segments.
-        spans: Length of each window in seconds, by its name.
-        versions: Version of each judge in force: rows of another version never enter a mean.
-        confidence: Two-sided level of the intervals.
-    """
+    """Adds up score rows by segment; see `SlidingWindows`, which does the same for routes."""
 
     def __init__(
         self, segments: Segments, spans: Mapping[str, float], versions: Mapping[str, str], confidence: float
@@ -260,7 +234,7 @@ class SegmentWindows:
         self._pairs = segments.pairs
         self._spans = dict(spans)
         self._versions = dict(versions)
-        self._intervals = IntervalCache(confidence)
+        self._intervals = hajek.IntervalCache(confidence)
         self._steps = {name: step_of(span) for name, span in spans.items()}
         self.last_sample: dict[tuple[str, str, str, str, str], float] = {}
         self.clear()

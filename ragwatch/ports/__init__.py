@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from ragwatch.ports.judging import BudgetAccount as BudgetAccount
 from ragwatch.ports.judging import Judge as Judge
 from ragwatch.ports.judging import JudgeContext as JudgeContext
-from ragwatch.ports.probing import Oracle as Oracle
-from ragwatch.ports.probing import Probe as Probe
+from ragwatch.ports.judging import Oracle as Oracle
+from ragwatch.ports.judging import Probe as Probe
 from ragwatch.ports.rejudging import RejudgeCandidate as RejudgeCandidate
 from ragwatch.ports.rejudging import RejudgeQuery as RejudgeQuery
 from ragwatch.ports.rejudging import RejudgeReader as RejudgeReader

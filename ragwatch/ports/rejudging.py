@@ -15,7 +15,6 @@ class RejudgeQuery:
     """Which stored answers a judge may read again.
 
     Attributes:
-        judge: The judge that is to read.
         of: The judge whose answers these are: those that it was assigned and has settled.
         since: The oldest time of an answer, in seconds since the epoch.
         until: Answers are older than this.

@@ -112,7 +112,6 @@ class Admission:
     """Everything that one intake step writes in one transaction.
 
     Attributes:
-        source: Name of the source.
         stream: Stream of the cursor.
         cursor: Resumes after the last record of this batch.
         draws: Sampled draws, each with the judges it is assigned to.
@@ -318,8 +317,6 @@ class Erased:
         keys: Keys of the answers.
         texts: Texts of the answers, to search for copies outside of the store.
         pending: Draws that no judge has read; they become unjudged.
-        verdicts: Verdicts.
-        labels: Labels.
         feedback: Answers with feedback of a user, which is erased.
         others: Further rows that contained a text: runs, states and events.
         batched: Draws that are in a message batch at a provider.

@@ -24,7 +24,6 @@ class Rejection:
         file: Display name of the file or stream.
         line: 1-based line number, 0 if unknown.
         field: Path of the invalid field, empty if the whole record is invalid.
-        detail: Error message.
     """
 
     reason: RejectReason
@@ -153,7 +152,6 @@ class SegmentQuery:
     Attributes:
         key: Key of the segment, or `core.segments.STEP`: the retrieval step that returned a context.
         quantity: Name of the score; of retrieval steps a `core.segments.StepMeasure`.
-        version: Version of the judge.
         since: The oldest time of an answer, in seconds since the epoch.
         until: Answers are older than this.
         steps: Number of steps of equal length between the two.

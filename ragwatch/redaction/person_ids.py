@@ -62,7 +62,6 @@ class PersonIdRule(NamedRule):
 
     Attributes:
         shapes: Names of its shapes; a number after `plain` is the number of its digits.
-        check: Checks digits and letters without formatting.
         words: Words that stand near such a number, in lower case.
         bare: Shapes that need no word near them.
     """

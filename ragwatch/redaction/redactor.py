@@ -92,8 +92,6 @@ class Finding(NamedTuple):
     """A value that redaction takes from a text.
 
     Attributes:
-        rule: Name of the rule.
-        kind: Kind of the value.
         start: Place of its first character in the text.
         end: Place behind its last character.
     """

@@ -93,7 +93,6 @@ class NamedRule:
 
     Attributes:
         name: Name of the rule, as `ragwatch redact` shows it.
-        kind: Kind of the values.
         about: What the rule takes, for its row in docs/redaction.md.
         normalize: Removes formatting, so that two spellings of a value get the same token.
     """

@@ -99,7 +99,6 @@ class AnchorRules:
 
     Attributes:
         every: Seconds between two readings.
-        quantity: The quantity that is compared.
         at_least: Score from which on the verdict is yes; for quantities that should be low, no.
         risk: Probability of a false alarm at each reading: `every` / time between false alarms.
         timeout_seconds: A reading of one anchor that takes longer is cancelled.
@@ -134,7 +133,6 @@ class AnchorLoop:
     """The loop that reads one set of anchors with one judge.
 
     Args:
-        anchors: The set.
         judge: Its own instance or that of the judging loop; must stay open.
         holder: Name of this process in a fleet.
     """

@@ -42,7 +42,6 @@ class StandingAlerts:
     """Tells whether a route has a standing alert: degraded canaries, or an estimate significantly beyond its threshold.
 
     Args:
-        judge: The judge whose estimates count.
         thresholds: Returns the thresholds of a route.
     """
 

@@ -44,8 +44,6 @@ class DriftRules:
     Attributes:
         judge: The judge whose scores are watched; those of others are skipped.
         version: Its version in force: scores of another version are not comparable.
-        quantities: The quantities.
-        routes: The routes, as label values.
         detector: Kind of detector against a reference.
         false_alarm_days: All detectors together raise one false alarm in so many days, or fewer.
         threshold: Evidence from which on there is an alarm, for kinds without that guarantee; None to compute it from

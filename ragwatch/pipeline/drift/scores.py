@@ -66,7 +66,6 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
     Args:
         rules: What to watch; a reload makes another ScoreDriftLoop.
         judge_moved: Whether the judge itself has drifted, according to anchors.
-        standing: Why no reference may be learnt on a route at present.
     """
 
     kind = KIND

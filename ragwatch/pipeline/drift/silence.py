@@ -28,7 +28,6 @@ class SilenceLoop:
     """The loop that watches the gaps between the answers of each route.
 
     Args:
-        routes: The routes, as label values.
         false_alarm_days: All routes together raise one false alarm in so many days, or fewer.
         store: Keeps state; a change of an alarm is stored at once, what is learnt every `SAVE_SECONDS`.
     """

@@ -63,9 +63,6 @@ class Reply:
 class OtlpClient:
     """Sends protobuf over HTTP to one endpoint. Redirects are not followed, because the headers hold secrets.
 
-    Args:
-        target: The endpoint.
-
     Raises:
         ConfigError: `ca_file` cannot be read.
     """

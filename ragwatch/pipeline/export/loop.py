@@ -80,7 +80,6 @@ class ExportLoop:
 
     Args:
         signal: Form in which they are sent.
-        client: Sends a request.
         store: Holds the verdicts, and the place of the last one sent.
         timer: Seconds of a clock that nobody sets.
     """

@@ -45,7 +45,6 @@ class TaskPool:
 
     Attributes:
         made: When it was made, in seconds since the epoch.
-        pool: The samples.
         groups: Random groups of them.
         owners: Annotator by index of the group; the others are free.
     """
