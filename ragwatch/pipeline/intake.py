@@ -26,18 +26,7 @@ from ragwatch.pipeline.feedback import FeedbackRules
 from ragwatch.pipeline.placing import MARK_ADVICE, NamedVersions, names_canary, placing
 from ragwatch.pipeline.unreadable_files import UnreadableFiles
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.ports import (
-    Admission,
-    Assignment,
-    Batch,
-    BatchReport,
-    Clock,
-    Feedback,
-    Rejection,
-    Source,
-    Store,
-    VersionValue,
-)
+from ragwatch.ports import Admission, Assignment, Batch, BatchReport, Feedback, Rejection, Source, Store, VersionValue
 from ragwatch.ports.capabilities import RecognisesResent
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.telemetry import Telemetry
@@ -121,7 +110,7 @@ class IntakeLoop:
         *,
         store: Store,
         telemetry: Telemetry,
-        clock: Clock,
+        clock: Callable[[], float],
         parse: Parse = parse,
         expand: Expand | None = None,
         rescue: Rescue | None = None,
