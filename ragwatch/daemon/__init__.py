@@ -21,14 +21,14 @@ from ragwatch.daemon.loops import ReloadQueue, StopSignal, repeat, retry, runtim
 from ragwatch.daemon.process import limit_malloc_arenas, log_library_warnings, raise_file_limit, settle
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.schedule import JobSchedule
-from ragwatch.daemon.shared import Clock, SharedState
+from ragwatch.daemon.shared import SharedState
 from ragwatch.daemon.state_secret import state_secret
 from ragwatch.daemon.stored_places import check_places
 from ragwatch.daemon.web_access import GrpcListeners, WebAccess
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.interrupts import EXIT_CODE_OF_SECOND_SIGNAL, TERMINATION, in_loop
 from ragwatch.pipeline.leadership import Leadership
-from ragwatch.ports import Erased, Erasure, RecordedEvent
+from ragwatch.ports import Clock, Erased, Erasure, RecordedEvent
 from ragwatch.ports.receiving import Handler
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import RequestPolicy, Server, allowed_hosts, build_app
@@ -40,10 +40,7 @@ class Daemon:
     """A ragwatch process: loops, HTTP server, scheduled jobs.
 
     Args:
-        config: The configuration.
         path: File of the configuration, for reloads; None if it cannot be reloaded.
-        telemetry: Logs and counts events.
-        clock: Returns seconds since the epoch.
 
     Raises:
         StoreError: The state directory cannot be used.
@@ -332,7 +329,6 @@ class Daemon:
 
         Raises:
             ConfigError: ragwatch is stopping.
-            StoreError: The store cannot be read or written.
         """
         redactor = self._runtime.config.settings.redaction.redactor()
         wanted = erasure if redactor is None else erasure.redacted(redactor.redact)

@@ -29,13 +29,7 @@ from ragwatch.web import Action, PageScope, ParameterError, RebuiltPrompts, Reju
 def rejudge_with(
     in_force: Callable[[], AbstractAsyncContextManager[Runtime]], store: Store, telemetry: Telemetry
 ) -> Rejudge:
-    """Build the handler. It reads with the budget and the circuit breaker of the judge in force.
-
-    Args:
-        in_force: Context manager that holds the active runtime.
-        store: Holds the answers.
-        telemetry: Counts what fails.
-    """
+    """Build the handler. It reads with the budget and the circuit breaker of the judge in force."""
 
     async def rejudge(fields: RejudgeFields) -> Mapping[str, object]:
         async with in_force() as runtime:
@@ -56,13 +50,7 @@ def rejudge_with(
 
 
 def rebuilt_prompts(judges: Iterable[Judge], name: str, record: SampleRecord) -> RebuiltPrompts | None:
-    """Return the version in force and the first prompts of a judge; None if it asks no model or is not configured.
-
-    Args:
-        judges: The judges in force.
-        name: Name of the judge.
-        record: The stored sample.
-    """
+    """Return the version in force and the first prompts of a judge; None if it asks no model or is not configured."""
     for judge in judges:
         if judge.name == name and isinstance(judge, ShowsPrompts):
             prompts, error = _prompts(judge, sample_of(record))

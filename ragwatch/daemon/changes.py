@@ -60,27 +60,14 @@ ONE_CHANGE_SECONDS = 300.0  # within which workers load the same configuration
 
 
 def record_reload(shared: SharedState, before: Config, after: Config, worker: str | None = None) -> None:
-    """Store that another configuration is in force; one that says the same is no change.
-
-    Args:
-        shared: Store and clock.
-        before: The configuration until now.
-        after: The one that is in force.
-        worker: Name of this process among those that share the store; None for its own.
-    """
+    """Store that another configuration is in force, by default in this worker; one that says the same is no change."""
     sections = changed_sections(before, after)
     if sections:
         _record(shared, EventKind.RELOAD, f"configuration changed: {', '.join(sections)}", worker)
 
 
 def record_judges(shared: SharedState, versions: Mapping[str, str], watched: str) -> None:
-    """Store which judges have another version than before.
-
-    Args:
-        shared: Store and clock.
-        versions: Version by judge.
-        watched: The judge of drift detection, which announces its own versions.
-    """
+    """Store which judges have another version than before; the one that drift detection watches does that itself."""
     with suppress(StoreError):  # where nothing can be written, the next start does it
         before = shared.store.recall(JUDGES) or {}
         if before == versions:

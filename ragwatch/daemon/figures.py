@@ -21,7 +21,7 @@ from ragwatch.pipeline.sampling_control import SamplingControl
 from ragwatch.pipeline.shared_snapshot import SharedSnapshot
 from ragwatch.pipeline.windows import SegmentWindows, SlidingWindows
 from ragwatch.ports import Judge
-from ragwatch.ports.capabilities import CountsByWorker
+from ragwatch.ports.capabilities import SharedStore
 
 if TYPE_CHECKING:
     from ragwatch.config.export import OtlpExportOptions
@@ -91,7 +91,7 @@ def digest_loop(
 
 def _shared_snapshot(shared: SharedState) -> SharedSnapshot | None:
     leadership, store = shared.leadership, shared.store
-    if leadership is None or not isinstance(store, CountsByWorker):
+    if leadership is None or not isinstance(store, SharedStore):
         return None
     return SharedSnapshot(leadership.store, lambda: leadership.leads, store.own_tallies)
 

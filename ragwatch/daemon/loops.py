@@ -14,10 +14,10 @@ from functools import partial
 from anyio import CapacityLimiter, to_thread
 
 from ragwatch.daemon.runtime import Runtime
-from ragwatch.daemon.shared import Clock, SharedState
+from ragwatch.daemon.shared import SharedState
 from ragwatch.errors import RagwatchError, StoreError
-from ragwatch.pipeline.leadership import RENEW_SECONDS, Leadership, Step
-from ragwatch.ports import Store
+from ragwatch.pipeline.leadership import RENEW_SECONDS, Leadership
+from ragwatch.ports import Clock, Store
 from ragwatch.ports.capabilities import ReceivesRequests
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import BusyError
@@ -174,8 +174,6 @@ class StoreCheck:
     """A loop that fails while the store does not answer, in a thread of its own: the others may all be waiting.
 
     Args:
-        store: The store.
-        clock: Returns seconds since the epoch.
         seconds: After so many without an answer a step fails.
     """
 
@@ -226,8 +224,7 @@ def _every_worker(runtime: Runtime, leadership: Leadership | None) -> Iterator[L
             notify=tuple(admitted.values()),
         )
     for judging in runtime.judgings:
-        step = _led(leadership, judging.step) if judging.sends_batches else judging.step
-        yield Loop(f"judge {judging.judge.name}", step, QUEUE_SECONDS, wake=admitted[judging.judge.name])
+        yield Loop(f"judge {judging.judge.name}", judging.step, QUEUE_SECONDS, wake=admitted[judging.judge.name])
     yield Loop("digest", runtime.digest.step, runtime.config.settings.estimates.every, eager=False)
     if leadership is not None and leadership.is_shared:
         yield Loop("leader", leadership.step, RENEW_SECONDS, eager=False)
@@ -235,7 +232,7 @@ def _every_worker(runtime: Runtime, leadership: Leadership | None) -> Iterator[L
 
 
 def _leader(runtime: Runtime, shared: SharedState) -> Iterator[Loop]:
-    led, every = partial(_led, shared.leadership), runtime.config.settings.estimates.every
+    led, every = shared.in_leader, runtime.config.settings.estimates.every
     give_up = partial(runtime.give_up, shared.store, shared.clock)
     for export in runtime.exports:
         yield Loop(f"export {export.signal}", led(export.step), QUEUE_SECONDS)
@@ -244,7 +241,3 @@ def _leader(runtime: Runtime, shared: SharedState) -> Iterator[Loop]:
     yield Loop("draws too old", led(runtime.expire), MAINTENANCE_SECONDS, eager=False)
     yield Loop("drift", led(runtime.watchers.detect), every, eager=False)
     yield Loop("judge drift", led(runtime.watchers.test_judge), MAINTENANCE_SECONDS, eager=False)
-
-
-def _led(leadership: Leadership | None, step: Step) -> Step:
-    return step if leadership is None else leadership.led(step)

@@ -26,7 +26,6 @@ class SourceProgress:
     """Records read from one source.
 
     Attributes:
-        source: Name of the source.
         seen: Number of records, including rejected ones, of all runs with this state directory.
         rejected: Number of rejected records, by reason.
         skipped: Number of lines that are in no record, by reason.

@@ -16,30 +16,30 @@ from ragwatch.config.validation import KindConfig
 from ragwatch.core.canary.definition import CanaryMarks
 from ragwatch.core.sample import OTHER
 from ragwatch.core.sampling import FollowRule, SamplingHash, SamplingPlan
-from ragwatch.core.snapshot import Gauge, Gauges, Lag
+from ragwatch.core.snapshot import Gauge
 from ragwatch.daemon.changes import RECENT_SECONDS, last_events
 from ragwatch.daemon.figures import digest_loop, export_loops, label_rules, labelling
 from ragwatch.daemon.process import free_disk_bytes
-from ragwatch.daemon.shared import Clock, SharedState
+from ragwatch.daemon.shared import SharedState
 from ragwatch.daemon.stored_places import place_of, resume_source
 from ragwatch.daemon.suites import canary_loop
 from ragwatch.daemon.watchers import Watchers, build_watchers
 from ragwatch.exporter import AllowedLabels, Exporter
-from ragwatch.pipeline.batching import MAX_BATCH_SECONDS, BatchJudgingLoop, CollectsBatches, LeftBatchesLoop
+from ragwatch.pipeline.batching import MAX_BATCH_SECONDS, BatchJudgingLoop, LeftBatchesLoop
 from ragwatch.pipeline.canaries import CanaryLoop
 from ragwatch.pipeline.digest import OVERDUE_SECONDS, DigestInputs, DigestLoop
 from ragwatch.pipeline.feedback import FeedbackRules
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.judging import Follower, JudgingLoop, JudgingRules, give_up
 from ragwatch.pipeline.labels.tasks import LabelTasks
-from ragwatch.pipeline.leadership import Leadership
 from ragwatch.pipeline.placing import NamedVersions
 from ragwatch.pipeline.reading import JudgeSelfTests
 from ragwatch.pipeline.retention import RetentionLoop
-from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl, SamplingLoop, StoredBudgetAccount
+from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl, StoredBudgetAccount
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.ports import Judge, JudgeContext, Retention, Source, Store
+from ragwatch.ports import Clock, Judge, JudgeContext, Retention, Source, Store
 from ragwatch.ports.capabilities import HasFallback, HasName, ReceivesRequests, log_reader, uses_batches
+from ragwatch.ports.judging import BatchJudge
 from ragwatch.ports.receiving import Handler
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Runtime:
     retention: RetentionLoop
     labelling: LabelTasks
     exporter: Exporter
-    sampling: SamplingLoop
+    sampling: SamplingControl
     exports: tuple[ExportLoop, ...]
 
     @property
@@ -74,7 +74,6 @@ class Runtime:
 
         Raises:
             ConfigError: A source cannot continue from its stored place.
-            StoreError: The store cannot be read.
         """
         places = [place_of(intake.source, store) for intake in self.intakes]
         if leads:
@@ -82,16 +81,12 @@ class Runtime:
         else:
             self.canaries.resume()
             self.watchers.resume_vocabularies()
-        self.sampling.update()
+        self.sampling.resume()
         for intake, place in zip(self.intakes, places, strict=True):
             resume_source(intake.source, place, self.config)
 
     def resume_led(self) -> None:
-        """Load the state of what only the leader does.
-
-        Raises:
-            StoreError: It cannot be read.
-        """
+        """Load the state of what only the leader does."""
         self.canaries.resume()
         self.watchers.resume()
         self.retention.resume()
@@ -182,12 +177,6 @@ def build(
 ) -> Runtime:
     """Build and connect the components of a configuration. Reads nothing yet: see `Runtime.resume`.
 
-    Args:
-        config: The configuration.
-        shared: Store, board, telemetry and clock.
-        problems: Returns why the daemon is not ready.
-        patience: See `DigestLoop`.
-
     Raises:
         ConfigError: A kind cannot be built with these options.
     """
@@ -199,7 +188,7 @@ def build(
     rules = partial(_intake_rules, config, plan, shares, secret=shared.secret)  # each intake has its own redactor
     intakes = tuple(_intake(source, rules(watchers.vocabularies), shared) for source in config.sources)
     inputs = DigestInputs(
-        lags=lambda: _lags(intakes),
+        lags=lambda: {intake.source.name: intake.lag for intake in intakes if intake.lag is not None},
         probabilities=lambda: _probabilities(plan, intakes),
         problems=problems,
         gauges=lambda: {
@@ -207,7 +196,10 @@ def build(
             **watchers.gauges(),
             **last_events(shared.store.last_events(shared.clock() - RECENT_SECONDS)),
         },
-        own_gauges=lambda: {**free_disk_bytes(config.settings.state), **_damaged(shared)},
+        own_gauges=lambda: {
+            **free_disk_bytes(config.settings.state),
+            (Gauge.STATE_DAMAGED, ()): float(shared.store.damaged()),
+        },
     )
     labels = label_rules(config, built_judges)
     pairs = zip(built_judges, config.judges, strict=True)
@@ -223,7 +215,7 @@ def build(
         retention=_retention(config, shared),
         labelling=labelling(labels, config, shared),
         exporter=_exporter(config, intakes, built_judges, shared),
-        sampling=SamplingLoop(shares, store=shared.store, clock=shared.clock),
+        sampling=shares,
         exports=export_loops(config, shared),
     )
 
@@ -262,7 +254,7 @@ def _shares(config: Config, shared: SharedState) -> SamplingControl:
     plans = {
         judge.name: JudgePlan(judge.probability, judge.budget.caps, waits=judge.name == default) for judge in options
     }
-    return SamplingControl(plans, shared.store, config.settings.judging.max_pending)
+    return SamplingControl(plans, shared.store, config.settings.judging.max_pending, shared.clock)
 
 
 def _intake_rules(
@@ -323,17 +315,11 @@ def _judging(
         sampling=SamplingHash(shared.secret),
         segments=config.settings.segment_rules,
     )
+    loop: Callable[..., JudgingLoop] = JudgingLoop
+    if isinstance(judge, BatchJudge):  # some batches may be left from when it was `relaxed`
+        loop = partial(BatchJudgingLoop if batched else LeftBatchesLoop, led=shared.in_leader)
     self_tests = JudgeSelfTests(judge_config.place.repeat, judge_config.place.known_bad)
-    loop = _judging_kind(judge, batched=batched, leadership=shared.leadership)
     return loop(judge, rules, store=shared.store, telemetry=shared.telemetry, clock=shared.clock, self_tests=self_tests)
-
-
-def _judging_kind(judge: Judge, *, batched: bool, leadership: Leadership | None) -> Callable[..., JudgingLoop]:
-    if batched:
-        return BatchJudgingLoop
-    if isinstance(judge, CollectsBatches):  # some may be left from when it was `relaxed`
-        return LeftBatchesLoop if leadership is None else partial(LeftBatchesLoop, led=leadership.led)
-    return JudgingLoop
 
 
 def _follower(options: JudgeOptions, shares: SamplingControl) -> Follower:
@@ -353,14 +339,6 @@ def _exporter(
         criteria=config.settings.criterion_rules,
     )
     return Exporter(shared.board, shared.telemetry, labels)
-
-
-def _damaged(shared: SharedState) -> Gauges:
-    return {(Gauge.STATE_DAMAGED, ()): float(shared.store.damaged())}
-
-
-def _lags(intakes: tuple[IntakeLoop, ...]) -> dict[str, Lag]:
-    return {intake.source.name: intake.lag for intake in intakes if intake.lag is not None}
 
 
 def _probabilities(plan: SamplingPlan, intakes: tuple[IntakeLoop, ...]) -> dict[str, float]:

@@ -12,7 +12,7 @@ workers have the same times, and a leader that begins makes up for the last run 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -62,10 +62,16 @@ class JobSchedule:
 
     def start(self, runtime: Runtime) -> None:
         """Start the jobs of a runtime in place of all others, and run new or changed suites with `at_start`."""
-        self._remember_reached()
+        if self._runtime is not None:  # suites that have reached the service need not run again
+            reached = self._runtime.canaries.reached
+            old = self._runtime.config.canaries
+            self._reached |= {suite.place.suite: suite for suite in old if suite.place.suite in reached}
         self._runtime = runtime
-        suites = (f"canaries {suite.place.suite}" for suite in runtime.config.canaries)
-        self._remove_others({"memory", "keeping", *suites})
+        names = {"memory", "keeping", *(f"canaries {suite.place.suite}" for suite in runtime.config.canaries)}
+        for job in self._scheduler.get_jobs():  # also the retries of runs at the start
+            if job.id not in names:
+                self._schedules.pop(job.id, None)
+                job.remove()
         self._put("memory", lambda: asyncio.to_thread(trim_heap), IntervalTrigger(seconds=TRIM_HEAP_SECONDS))
         self._put("keeping", self._leadership.led(runtime.retention.step), retention_trigger(datetime.now(UTC)))
         for suite in runtime.config.canaries:
@@ -97,14 +103,6 @@ class JobSchedule:
         await runtime.canaries.run(options.suite, store=self._leadership.store)
         return True
 
-    def _remember_reached(self) -> None:
-        """Remember the suites that have reached the service, which need not run again after a reload."""
-        if self._runtime is not None:
-            reached = self._runtime.canaries.reached
-            self._reached |= {
-                suite.place.suite: suite for suite in self._runtime.config.canaries if suite.place.suite in reached
-            }
-
     async def _run_at_start(self, runtime: Runtime, suite: str, delay: float | None = None) -> bool:
         """Run a suite, and schedule a retry if the service does not accept connections yet."""
         if delay is None or suite not in runtime.canaries.reached:  # else a scheduled run has reached it meanwhile
@@ -128,13 +126,6 @@ class JobSchedule:
     def shutdown(self) -> None:
         """Stop the scheduler."""
         self._scheduler.shutdown(wait=False)
-
-    def _remove_others(self, names: Collection[str]) -> None:
-        """Remove all jobs but these, and with them the retries of runs at the start."""
-        for job in self._scheduler.get_jobs():
-            if job.id not in names:
-                self._schedules.pop(job.id, None)
-                job.remove()
 
     def _put(
         self, name: str, step: Callable[[], Awaitable[object]], trigger: BaseTrigger, schedule: object = None

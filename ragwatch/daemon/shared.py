@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ragwatch.board import Board
-from ragwatch.pipeline.leadership import Leadership
-from ragwatch.ports import Store
+from ragwatch.pipeline.leadership import Leadership, Step
+from ragwatch.ports import Clock, Store
 from ragwatch.telemetry import Telemetry
-
-Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +16,6 @@ class SharedState:
 
     Attributes:
         store: Open, with the lock of its directory.
-        board: Holds the latest snapshot.
-        telemetry: Logs and counts events.
-        clock: Returns seconds since the epoch.
         secret: Secret of the state: the key of sampling and of canary marks.
         leadership: Whether this worker leads; None where one process has the store for itself.
     """
@@ -37,3 +31,7 @@ class SharedState:
     def led(self) -> Store:
         """The store for what only the leader writes."""
         return self.store if self.leadership is None else self.leadership.store
+
+    def in_leader(self, step: Step) -> Step:
+        """Return a step that runs in the leader only."""
+        return step if self.leadership is None else self.leadership.led(step)

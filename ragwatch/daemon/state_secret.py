@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ragwatch.errors import StoreError
-from ragwatch.ports.capabilities import SharesSecret
+from ragwatch.ports.capabilities import SharedStore
 
 NAME = "ragwatch.secret"
 _BYTES = 32
@@ -30,7 +30,7 @@ def state_secret(state: Path, store: object = None) -> bytes:
     """
     stored = stored_secret(state)
     secret = stored or secrets.token_bytes(_BYTES)
-    if isinstance(store, SharesSecret):
+    if isinstance(store, SharedStore):
         secret = store.shared_secret(secret)
     if secret != stored:
         write_secret(state, secret)

@@ -26,23 +26,13 @@ class StoredPlace:
 
 
 def place_of(source: Source, store: Store) -> StoredPlace:
-    """Read where a source continues.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+    """Read where a source continues."""
     parts = tuple(store.parts(source.name)) if isinstance(source, HoldsParts) else ()
     return StoredPlace(store.cursors(source.name), parts)
 
 
 def resume_source(source: Source, place: StoredPlace, config: Config, *, running: Config | None = None) -> None:
-    """Let a source continue from its stored place.
-
-    Args:
-        source: The source.
-        place: Where.
-        config: Its configuration.
-        running: The configuration that stored the place; None if that is not known.
+    """Let a source continue from its place, which the configuration that runs has stored, if that is known.
 
     Raises:
         ConfigError: It cannot, because the place is one of another kind of source, or is damaged.
@@ -71,14 +61,8 @@ def check_places(config: Config, store: Store, running: Config | None = None) ->
 
     A source of its own is tried, and closed again: the one that is to run resumes once, from where it will be then.
 
-    Args:
-        config: The configuration.
-        store: Holds the places.
-        running: The configuration in force; None if there is none.
-
     Raises:
         ConfigError: One cannot.
-        StoreError: The store cannot be read.
     """
     for source in config.sources:
         tried: Source = sources.KINDS[source.kind].build(source.options)

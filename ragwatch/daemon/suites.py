@@ -9,10 +9,10 @@ from ragwatch import probes
 from ragwatch.config import Config
 from ragwatch.config.canaries import SuiteConfig, SuitePlace
 from ragwatch.core.canary.definition import CanaryMarks
-from ragwatch.daemon.shared import Clock, SharedState
+from ragwatch.daemon.shared import SharedState
 from ragwatch.daemon.watchers import holder
 from ragwatch.pipeline.canaries import AnswerJudging, CanaryLoop, CanarySuite
-from ragwatch.ports import Judge
+from ragwatch.ports import Clock, Judge
 from ragwatch.probes.similarity import similarity
 
 
@@ -21,11 +21,7 @@ def suite_of(
 ) -> CanarySuite:
     """Build a canary suite with its probe, and optionally the judging of its answers.
 
-    Args:
-        suite: The configuration.
-        secret: Secret of the state, with which requests are marked; None for an unmarked run.
-        answers: Judges answers.
-        clock: Seconds since the epoch.
+    Requests are marked with the secret of the state; without one they are not.
 
     Raises:
         ConfigError: The probe cannot be built with these options.
@@ -48,14 +44,7 @@ def suite_of(
 def answers_of(
     config: Config, suite: SuitePlace, judge_of: Callable[[str], Judge], *, clock: Clock = time
 ) -> AnswerJudging | None:
-    """Build the judging of a suite's answers; None if the suite has no `judge`.
-
-    Args:
-        config: The configuration.
-        suite: The suite.
-        judge_of: Returns the judge with a configured name.
-        clock: Seconds since the epoch.
-    """
+    """Build the judging of a suite's answers; None if the suite has no `judge`."""
     if suite.judge is None:
         return None
     timeout = config.settings.judging.timeout

@@ -40,10 +40,7 @@ class GrpcListeners:
     """The servers of all these addresses.
 
     Args:
-        listeners: Addresses and limits.
         receivers: Returns the handlers of the active sources, by path and name of the source.
-        access: Who may do what, and certificates.
-        telemetry: Logs the addresses, and counts refusals.
 
     Raises:
         ConfigError: The extra is not installed.
@@ -110,11 +107,7 @@ class WebRules:
 
 
 def read_rules(web: WebOptions, listeners: Sequence[GrpcListener] = ()) -> WebRules:
-    """Read the files of a section `web`, and check that no address is open by oversight.
-
-    Args:
-        web: The section.
-        listeners: Addresses on which sources receive calls over gRPC.
+    """Read the files of a section `web`, and check that no address is open by oversight, also of sources over gRPC.
 
     Raises:
         ConfigError: A file is wrong, or others than this machine could read texts without anybody having said so.
@@ -173,7 +166,7 @@ def access_of(web: WebOptions, file: WebFile) -> Access:
         unlisted=frozenset({Right.METRICS}) if web.users else EVERYTHING,
         anonymous=opened,
         headers=file.http_server_config.headers,
-        rate=_rate(file),
+        rate=RateLimit(limit.interval, limit.burst) if (limit := file.rate_limit).interval else None,
     )
     if access.has_credentials:
         return access
@@ -186,11 +179,6 @@ def _digest(token: str) -> bytes:
     if token.startswith(_HASH):
         return bytes.fromhex(token.removeprefix(_HASH))
     return hashlib.sha256(token.encode()).digest()
-
-
-def _rate(file: WebFile) -> RateLimit | None:
-    limit = file.rate_limit
-    return RateLimit(limit.interval, limit.burst) if limit.interval else None
 
 
 def _check_open(web: WebOptions, access: Access) -> None:
@@ -236,9 +224,6 @@ class WebAccess:
     """Holds the rules in force. Looks at the files at most once per `CHECK_SECONDS`; a wrong file changes nothing.
 
     Args:
-        web: The section `web`.
-        telemetry: Logs and counts refusals, and files that were read again.
-        clock: Returns seconds.
         listeners: Addresses on which sources receive calls over gRPC.
 
     Raises:

@@ -11,7 +11,6 @@ import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from ragwatch.core.budget import Cost
 from ragwatch.core.evidence import Evidence, ShapeError
@@ -22,15 +21,9 @@ from ragwatch.errors import JudgeError, StoreError
 from ragwatch.pipeline.judging import MAX_DOUBLINGS, MAX_PAUSE_SECONDS, MIN_PAUSE_SECONDS, JudgingLoop, JudgingRules
 from ragwatch.pipeline.leadership import Step
 from ragwatch.pipeline.reading import JudgeSelfTests
-from ragwatch.ports import OpenBatch, Store
+from ragwatch.ports import Clock, OpenBatch, Store
 from ragwatch.ports.judging import BatchJudge, Collected
 from ragwatch.telemetry import Telemetry
-
-
-@runtime_checkable
-class CollectsBatches(BatchJudge, Protocol):
-    """A judge that can collect message batches, whether or not it sends any."""
-
 
 MAX_BATCH_DRAWS = 500
 MAX_OPEN_BATCHES = 16  # sent and not collected; while there are so many, the next batch grows
@@ -60,9 +53,15 @@ class _Suspected:
 
 
 class BatchJudgingLoop(JudgingLoop):
-    """The loop of one judge that is called with message batches. Its self-tests, which are few, are single calls."""
+    """The loop of one judge that is called with message batches. Its self-tests, which are few, are single calls.
 
-    sends_batches = True
+    Args:
+        led: Makes a step one that runs in the leader only: of several workers one sends and collects batches.
+    """
+
+    collects_batches = True
+    _refusals = 0
+    _send_after = 0.0
 
     def __init__(
         self,
@@ -71,18 +70,21 @@ class BatchJudgingLoop(JudgingLoop):
         *,
         store: Store,
         telemetry: Telemetry,
-        clock: Callable[[], float],
+        clock: Clock,
         self_tests: JudgeSelfTests | None = None,
+        led: Callable[[Step], Step] = lambda step: step,
     ) -> None:
         super().__init__(judge, rules, store=store, telemetry=telemetry, clock=clock, self_tests=self_tests)
         self._batches = judge
         self._next_poll: dict[int, float] = {}  # by batch
         self._telemetry = telemetry
-        self._refusals = 0
-        self._send_after = 0.0
+        self._step_batches = led(self._collect_and_send)
 
     async def step(self) -> bool:
         """Collect the batches that have ended, and send one when enough draws are pending. False if nothing changed."""
+        return await self._step_batches()
+
+    async def _collect_and_send(self) -> bool:
         await self._settle()
         batches = await asyncio.to_thread(self._store.batches, self.judge.name)
         self._next_poll = {batch.id: self._next_poll.get(batch.id, 0.0) for batch in batches}
@@ -273,31 +275,11 @@ class BatchJudgingLoop(JudgingLoop):
 
 
 class LeftBatchesLoop(BatchJudgingLoop):
-    """The loop of one judge that reads pending draws one by one, and collects the batches that are still open.
+    """The loop of one judge that reads pending draws one by one, and collects the batches that are still open."""
 
-    Args:
-        led: Makes a step one that runs in the leader only: of several workers one collects a batch.
-    """
-
-    sends_batches = False
-    collects_batches = True
-
-    def __init__(
-        self,
-        judge: BatchJudge,
-        rules: JudgingRules,
-        *,
-        store: Store,
-        telemetry: Telemetry,
-        clock: Callable[[], float],
-        self_tests: JudgeSelfTests | None = None,
-        led: Callable[[Step], Step] = lambda step: step,
-    ) -> None:
-        super().__init__(judge, rules, store=store, telemetry=telemetry, clock=clock, self_tests=self_tests)
-        self._send_after = math.inf
-        self._collect_batches = led(super().step)
+    _send_after = math.inf
 
     async def step(self) -> bool:
         """Collect the batches that have ended, then do what any loop does. False when nothing changed or is pending."""
-        collected = await self._collect_batches()
+        collected = await self._step_batches()
         return await JudgingLoop.step(self) or collected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +19,7 @@ from ragwatch.core.sample import Sample
 from ragwatch.core.scores import score_all
 from ragwatch.core.snapshot import Gauges
 from ragwatch.errors import JudgeError, RagwatchError
-from ragwatch.ports import Judge, Oracle, Probe, RecordedEvent, Store, StoredRun
+from ragwatch.ports import Clock, Judge, Oracle, Probe, RecordedEvent, Store, StoredRun
 from ragwatch.telemetry import Telemetry
 
 
@@ -27,15 +27,11 @@ class AnswerJudging:
     """Judges the answers of a suite.
 
     Args:
-        judge: The judge.
         oracle: Whether to make oracle runs, with probes that support them.
-        clock: Seconds since the epoch.
         timeout_seconds: A reading that takes longer is cancelled.
     """
 
-    def __init__(
-        self, judge: Judge, *, oracle: bool, clock: Callable[[], float], timeout_seconds: float = 60.0
-    ) -> None:
+    def __init__(self, judge: Judge, *, oracle: bool, clock: Clock, timeout_seconds: float = 60.0) -> None:
         self._judge = judge
         self._slots = asyncio.Semaphore(judge.concurrency)  # without it, a judge in threads would block the store
         self._timeout = timeout_seconds
@@ -45,14 +41,14 @@ class AnswerJudging:
     async def judge(self, suite: str, reports: Sequence[CanaryReport], probe: Probe) -> tuple[JudgedAnswer, ...]:
         """Judge the answers in these reports, and those of an oracle run."""
         reports = [report for report in reports if not report.canary.negative]
-        tasks = [self._judge_retrieved(suite, report) for report in reports if report.failure is None]
+        answered = [report for report in reports if report.failure is None]
+        samples = [sample_of(report.canary, report.retrieved, suite=suite, at=report.at) for report in answered]
+        why = "no answer, or a context without its text"
+        pairs = zip(answered, samples, strict=True)
+        tasks = [self._judged(report.canary, RETRIEVED, sample, why) for report, sample in pairs]
         if self._oracle and isinstance(probe, Oracle):
             tasks += [self._judge_oracle(suite, report.canary, probe) for report in reports]
         return tuple(await asyncio.gather(*tasks))
-
-    async def _judge_retrieved(self, suite: str, report: CanaryReport) -> JudgedAnswer:
-        sample = sample_of(report.canary, report.retrieved, suite=suite, at=report.at)
-        return await self._judged(report.canary, RETRIEVED, sample, "no answer, or a context without its text")
 
     async def _judge_oracle(self, suite: str, canary: Canary, probe: Oracle) -> JudgedAnswer:
         texts = gold_texts(canary)
@@ -94,9 +90,7 @@ class CanarySuite:
 
     Attributes:
         name: The label `suite`.
-        canaries: The canaries.
         ks: Cutoffs of recall and similar figures; the largest one is the number of passages to retrieve.
-        probe: Sends the queries.
         similar: Compares texts, where canaries expect contexts by text.
         tau: Similarity from which two texts are the same context.
         answers: Judges the answers of the service; None where only the retriever is tested.
@@ -110,7 +104,7 @@ class CanarySuite:
     tau: float = TAU
     answers: AnswerJudging | None = None
 
-    async def ask(self, clock: Callable[[], float]) -> SuiteReport:
+    async def ask(self, clock: Clock) -> SuiteReport:
         """Run all canaries once, concurrently as far as the probe allows, and judge the answers if that is configured.
 
         A failure has a reason and no score. Where no query could be sent, no oracle run is made either.
@@ -138,9 +132,7 @@ class CanaryLoop:
 
     Args:
         suites: What to run.
-        store: Keeps the runs.
         holder: Name of this process in a fleet.
-        clock: Seconds since the epoch.
         claim_seconds: How long the right to run a suite holds; it is renewed during a run.
 
     Attributes:
@@ -154,7 +146,7 @@ class CanaryLoop:
         store: Store,
         telemetry: Telemetry,
         holder: str,
-        clock: Callable[[], float],
+        clock: Clock,
         claim_seconds: float = CLAIM_SECONDS,
     ) -> None:
         self._claim_seconds = claim_seconds
@@ -195,9 +187,6 @@ class CanaryLoop:
             name: The suite.
             again: A retry after the service could not be reached: if it still cannot, the run is not stored again.
             store: Keeps the run; by default the store of this loop.
-
-        Raises:
-            StoreError: The run could not be written.
         """
         lock = self._locks[name]
         if lock.locked() or self._closed.is_set():
@@ -300,11 +289,7 @@ class CanaryLoop:
         return result
 
     def last_run(self, name: str) -> float | None:
-        """Time of the last run of a suite, in any process of the fleet; None before the first.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Time of the last run of a suite, in any process of the fleet; None before the first."""
         runs = self._store.runs(KIND, name, 1)
         return runs[0].at if runs else None
 
@@ -324,9 +309,7 @@ class CanaryLoop:
 def change_of(result: SuiteReport, before: Mapping[str, Any] | None) -> str | None:
     """What a run says about canaries that the one before did not: that some are degraded, failed or wrong, or none.
 
-    Args:
-        result: The run.
-        before: Stored body of the run before; None for none, which is no change.
+    Without a stored body of the run before there is no change.
     """
     line = (before or {}).get("line")
     if not isinstance(line, Mapping):

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ragwatch.board import Board
-from ragwatch.core.feedback import UserScores
 from ragwatch.core.snapshot import Gauge, Gauges, Lag, Snapshot
 from ragwatch.core.tally import Tallies, violations
 from ragwatch.core.trends import SPANS, TrendKey, TrendKind, start_of
@@ -18,7 +17,7 @@ from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.sampling_control import SamplingControl
 from ragwatch.pipeline.shared_snapshot import SharedSnapshot
 from ragwatch.pipeline.windows import MINUTE, SegmentWindows, SlidingWindows
-from ragwatch.ports import Judge, Peak, Store, TrendStore
+from ragwatch.ports import Clock, Judge, Peak, Store, TrendStore
 from ragwatch.telemetry import Telemetry
 
 ROWS = 5000
@@ -54,12 +53,6 @@ class DigestLoop:
 
     Args:
         windows: Made for the judges in force; a reload makes another DigestLoop.
-        inputs: Values of other components.
-        shares: Which share of the draws each judge reads, and its budget.
-        labels: Corrects estimates with labels by people; None for no correction.
-        feedback: Figures of the feedback of users; None for none.
-        segments: Adds up scores by segment; None for none.
-        clock: Seconds since the epoch.
         patience: Seconds after which a pending draw counts as unjudged.
         shared: The figures of the leader, where several workers share a store; None where there is one process.
     """
@@ -74,10 +67,10 @@ class DigestLoop:
         board: Board,
         telemetry: Telemetry,
         judges: Sequence[Judge],
-        clock: Callable[[], float],
-        labels: LabelCorrection | None = None,
-        feedback: FeedbackWindows | None = None,
-        segments: SegmentWindows | None = None,
+        clock: Clock,
+        labels: LabelCorrection,
+        feedback: FeedbackWindows,
+        segments: SegmentWindows,
         patience: float = OVERDUE_SECONDS,
         shared: SharedSnapshot | None = None,
     ) -> None:
@@ -107,8 +100,17 @@ class DigestLoop:
         if shared is None:
             snapshot, news = self._computed(self._clock())
         elif not shared.leads and (latest := shared.latest()) is not None:
-            snapshot, news = self._with_own(latest, shared), False
             self._shares.adopt(latest.shares, latest.budgets)
+            news = False
+            snapshot = replace(
+                latest,
+                probabilities=self._inputs.probabilities(),
+                lags=self._inputs.lags(),
+                gauges={**latest.gauges, **self._inputs.own_gauges()},
+                problems=self._inputs.problems(),
+                exported=shared.own_tallies(),
+                leads=False,
+            )
         else:  # also before the first leader has stored figures, or while that one is of another version
             snapshot, news = self._computed(self._clock())
             snapshot = replace(snapshot, exported=shared.own_tallies(), leads=shared.leads)
@@ -120,54 +122,37 @@ class DigestLoop:
                 shared.save(snapshot)
         return news
 
-    def _with_own(self, latest: Snapshot, shared: SharedSnapshot) -> Snapshot:
-        """The figures of the leader, with those that belong to this worker."""
-        return replace(
-            latest,
-            probabilities=self._inputs.probabilities(),
-            lags=self._inputs.lags(),
-            gauges={**latest.gauges, **self._inputs.own_gauges()},
-            problems=self._inputs.problems(),
-            exported=shared.own_tallies(),
-            leads=False,
-        )
-
     def _computed(self, now: float) -> tuple[Snapshot, bool]:
         """The figures of this instant, and whether there were new verdicts."""
         news = self._catch_up(now)
         self._windows.limit_times(now)
         self._windows.forget(now)
-        if self._segments is not None:
-            self._segments.forget(now)
+        self._segments.forget(now)
         estimates, coverage = self._windows.summary(now, self._store.overdue(now - self._patience))
-        corrected, label_gauges = ((), {}) if self._labels is None else self._labels.correct(now, estimates)
+        corrected, label_gauges = self._labels.correct(now, estimates)
         tallies, pending = self._store.tallies_and_pending()
         snapshot = Snapshot(
             at=now,
             estimates=estimates,
             corrected=corrected,
-            segments=() if self._segments is None else self._segments.summary(now),
+            segments=self._segments.summary(now),
             coverage=coverage,
             stages=self._windows.stages(now),
             last_sample=dict(self._windows.last_sample),
-            segment_last={} if self._segments is None else self._segment_times(),
+            segment_last=dict(self._segments.last_sample),
             exemplars=dict(self._windows.exemplars),
             tallies=tallies,
             pending=pending,
             probabilities=self._inputs.probabilities(),
             shares=self._shares.in_force(),
             budgets=self._shares.budgets(),
-            user_scores=UserScores() if self._feedback is None else self._feedback.summary(now),
+            user_scores=self._feedback.summary(now),
             gauges={**self._inputs.gauges(), **label_gauges, **self._inputs.own_gauges()},
             lags=self._inputs.lags(),
             judges=self._judges,
             problems=(*self._inputs.problems(), *self._violations(tallies, pending)),
         )
         return snapshot, news
-
-    def _segment_times(self) -> dict[tuple[str, str, str, str, str], float]:
-        times = {} if self._segments is None else self._segments.last_sample
-        return {(str(quantity), *rest): at for (quantity, *rest), at in times.items()}  # type: ignore[misc]  # four texts
 
     def _violations(self, tallies: Tallies, pending: Mapping[str, int]) -> tuple[str, ...]:
         violated = violations(tallies, pending)
@@ -178,19 +163,13 @@ class DigestLoop:
     def _catch_up(self, now: float) -> bool:
         news = False
         if self._last_step - now > MINUTE:  # the clock was ahead, and left out rows that are not too old after all
-            self._windows.clear()
-            if self._feedback is not None:
-                self._feedback.clear()
-            if self._segments is not None:
-                self._segments.clear()
+            for windows in (self._windows, self._feedback, self._segments):
+                windows.clear()
             self._last_seq = 0
         self._last_step = now
         while rows := self._store.window(self._last_seq, now - self._windows.longest, ROWS):
-            self._windows.add(rows)
-            if self._feedback is not None:
-                self._feedback.add(rows)
-            if self._segments is not None:
-                self._segments.add(rows)
+            for windows in (self._windows, self._feedback, self._segments):
+                windows.add(rows)
             self._last_seq = rows[-1].seq
             news = True
         return news

@@ -35,13 +35,7 @@ class FeedbackRules:
     sources: tuple[str, ...] = ()
 
     def of_record(self, record: Mapping[str, object], source: str, now: float, tallies: Tallies) -> Feedback:
-        """Return the feedback in a record of its own.
-
-        Args:
-            record: A record with `feedback_for`.
-            source: Name of the source that delivered it.
-            now: Seconds since the epoch, for a record without a time.
-            tallies: Counts feedback that cannot be read.
+        """Return the feedback in a record of its own, given now if it has no time. What cannot be read is counted.
 
         Raises:
             FormatError: The record is not valid feedback.
@@ -84,10 +78,7 @@ class FeedbackWindows:
     """Adds up feedback by minute, and minutes by window, as `SlidingWindows` does with the scores of judges.
 
     Args:
-        spans: Length of each window in seconds, by its name.
         versions: Version of each judge in force, the default judge first.
-        confidence: Two-sided level of the intervals.
-        store: Holds feedback and verdicts.
     """
 
     def __init__(
@@ -97,6 +88,7 @@ class FeedbackWindows:
         self._versions = dict(versions)
         self._default = next(iter(versions), "")
         self._confidence = confidence
+        self._intervals = hajek.IntervalCache(confidence)
         self._store = store
         self.clear()
 
@@ -107,7 +99,6 @@ class FeedbackWindows:
         self._rated: dict[int, _Rated] = {}
         self._hours: set[int] = set()  # with feedback
         self._changed: set[int] = set()  # hours to read again
-        self._intervals: dict[tuple[str, str], tuple[Addends, hajek.Interval]] = {}
         self._pairs_changed = False
         self._correlations: tuple[JudgeCorrelation, ...] = ()
 
@@ -120,11 +111,7 @@ class FeedbackWindows:
                 weights[row.route] = weights.get(row.route, 0.0) + 1.0 / row.probability
 
     def summary(self, now: float) -> UserScores:
-        """Read what is new, and return all figures.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Read what is new, and return all figures."""
         self._catch_up(now)
         rows = [row for name, span in self._spans.items() for row in self._rows(name, now, span)]
         last: dict[str, float] = {}
@@ -184,14 +171,8 @@ class FeedbackWindows:
                 drawn[route] = drawn.get(route, 0.0) + weight
         for route, addends in sorted((route, Addends.total(sums)) for route, sums in parts.items()):
             unrated = max(0.0, drawn.get(route, 0.0) - addends.w)
-            estimate = hajek.from_interval(self._interval(name, route, addends), addends, unrated)
+            estimate = hajek.from_interval(self._intervals.of((name, route), addends), addends, unrated)
             yield UserScoreRow(route, name, estimate)
-
-    def _interval(self, name: str, route: str, addends: Addends) -> hajek.Interval:
-        cached = self._intervals.get((name, route))
-        if cached is None or cached[0] != addends:
-            cached = self._intervals[name, route] = (addends, hajek.interval(addends, self._confidence))
-        return cached[1]
 
     def _correlate(self) -> tuple[JudgeCorrelation, ...]:
         """Correlations over the longest window, of all routes together."""

@@ -88,7 +88,6 @@ class IntakeLoop:
     """The loop that reads one source.
 
     Args:
-        source: Delivers records.
         read: The format: converts a record, and the id that follows from its position, to a Sample.
         clock: Seconds since the epoch; used for records without a time.
         parse: Converts a line to a record.
@@ -154,7 +153,8 @@ class IntakeLoop:
                 self._telemetry.skipped(self.source.name, self.skipped)
 
     def _admit(self) -> bool:
-        pending = self._pending()
+        # Of the default judge: an outage of another one must not stop the sources.
+        pending = self._store.pending().get(next(iter(self.rules.judges)), 0)
         self.factor = shedding_factor(pending, self.rules.shed_above)
         if pending >= self.rules.max_pending:
             return False
@@ -179,10 +179,6 @@ class IntakeLoop:
         admission, questions = self._admission(batch)
         self._store.admit(admission)
         return admission, questions
-
-    def _pending(self) -> int:
-        """Pending draws of the default judge: an outage of another one must not stop the sources."""
-        return self._store.pending().get(next(iter(self.rules.judges)), 0)
 
     def _admission(self, batch: Batch) -> tuple[Admission, dict[str, list[str]]]:
         """What to write, and the questions to learn from once it is written."""

@@ -16,7 +16,7 @@ from ragwatch.core.tally import Tallies
 from ragwatch.core.verdict import Judged, Reading, Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import RagwatchError
 from ragwatch.pipeline.reading import Deferred, DrawReader, JudgeSelfTests
-from ragwatch.ports import Assignment, FollowUp, Judge, Store
+from ragwatch.ports import Assignment, Clock, FollowUp, Judge, Store
 from ragwatch.telemetry import Telemetry
 
 MAX_SETTLED_AT_ONCE = 500
@@ -107,9 +107,8 @@ class _FinishedReading:
 class JudgingLoop:
     """The loop of one judge. Readings go on between steps, so that a slow one does not block others."""
 
-    sends_batches = False
     collects_batches = False
-    """Whether batches that are still open are collected, although none is sent."""
+    """Whether message batches that are open are collected."""
 
     def __init__(
         self,
@@ -118,7 +117,7 @@ class JudgingLoop:
         *,
         store: Store,
         telemetry: Telemetry,
-        clock: Callable[[], float],
+        clock: Clock,
         self_tests: JudgeSelfTests | None = None,
     ) -> None:
         self.judge = judge
@@ -175,7 +174,7 @@ class JudgingLoop:
 
     async def expire(self) -> bool:
         """Settle draws that have been pending for too long as unjudged. True when there were some."""
-        if not (self.sends_batches or self.collects_batches):  # those of a judge of another kind with this name
+        if not self.collects_batches:  # those of a judge of another kind with this name
             for batch in await asyncio.to_thread(self._store.batches, self.judge.name):
                 await asyncio.to_thread(self._store.close_batch, batch.id)
         before = self._waiting.before(self._clock())

@@ -15,10 +15,10 @@ from time import monotonic
 
 from ragwatch.errors import NotLeadingError, StoreError
 from ragwatch.ports import Store
-from ragwatch.ports.capabilities import ElectsLeader
+from ragwatch.ports.capabilities import SharedStore
 from ragwatch.telemetry import Telemetry
 
-TERM_SECONDS = 15.0
+TERM_SECONDS = 15.0  # of a term that is not renewed
 RENEW_SECONDS = 4.0
 _MARGIN_SECONDS = 1.0  # this process takes its term for over so long before the server does
 
@@ -29,9 +29,6 @@ class Leadership:
     """Tells whether this worker leads. A store that one process has for itself is always led by it.
 
     Args:
-        store: The store.
-        telemetry: Logs and exports who leads.
-        seconds: Length of a term that is not renewed.
         timer: Seconds of a clock that nobody sets.
 
     Attributes:
@@ -44,12 +41,10 @@ class Leadership:
         store: Store,
         *,
         telemetry: Telemetry,
-        seconds: float = TERM_SECONDS,
         timer: Callable[[], float] = monotonic,
     ) -> None:
-        self._elections = store if isinstance(store, ElectsLeader) else None
+        self._elections = store if isinstance(store, SharedStore) else None
         self._telemetry = telemetry
-        self._seconds = seconds
         self._timer = timer
         self._term: int | None = None
         self._until = 0.0
@@ -125,19 +120,19 @@ class Leadership:
             with suppress(StoreError):  # the term ends by itself
                 await asyncio.to_thread(self._elections.resign, term)
 
-    async def _elect(self, elections: ElectsLeader, *, force: bool = False) -> None:
+    async def _elect(self, elections: SharedStore, *, force: bool = False) -> None:
         if not self.leads:
             self._end()
             if self._steps:  # of an earlier term: they must have failed before another one begins here
                 return
         asked = self._timer()
-        term = await asyncio.to_thread(elections.lead, self._seconds, force=force)
+        term = await asyncio.to_thread(elections.lead, TERM_SECONDS, force=force)
         if term is None or (term != self._term and self._steps):  # steps of an earlier term, as above
             self._end()
             return
         if term != self._term:
             await self._begin(term)
-        self._until = asked + self._seconds - _MARGIN_SECONDS
+        self._until = asked + TERM_SECONDS - _MARGIN_SECONDS
 
     async def _begin(self, term: int) -> None:
         self._end()

@@ -26,7 +26,6 @@ class Deferred:
     """A draw that cannot be read at present, because of an outage or the budget. It stays pending.
 
     Attributes:
-        draw: The draw.
         reason: Why: a reason of `UnjudgedReason`, or text.
         message: What happened, for a person; empty when `reason` says it.
     """
@@ -102,7 +101,9 @@ class DrawReader:
         except JudgeError as error:
             if not error.permanent:
                 return self._deferred(draw, error.reason, error)
-            reason, why = _reason(error), str(error)
+            # A reason that is not defined is a bug of the judge, and must not block the queue.
+            known = error.reason in set(UnjudgedReason)
+            reason, why = UnjudgedReason(error.reason) if known else UnjudgedReason.INTERNAL, str(error)
         except TimeoutError:
             reason, why = UnjudgedReason.TIMEOUT, f"no answer within {self._timeout:g} s"
         except ShapeError as error:
@@ -110,7 +111,8 @@ class DrawReader:
         except Exception as error:  # noqa: BLE001 - one sample must not block the queue; the bug is logged and counted
             self._telemetry.step_failed(f"judge {self.judge.name}", error)
             reason, why = UnjudgedReason.INTERNAL, type(error).__name__
-        return self._failed(draw, start, reason, why)
+        self._telemetry.draw_failed(self.judge.name, reason, why)
+        return Unjudged(draw, self._reading(start, Usage()), reason, why)
 
     def _deferred(self, draw: Draw, reason: str, error: Exception) -> Deferred:
         self._telemetry.draw_deferred(self.judge.name, reason, str(error))
@@ -119,15 +121,6 @@ class DrawReader:
     def _reading(self, start: float, usage: Usage) -> Reading:
         judge = self.judge
         return Reading(judge.name, judge.kind, judge.version, perf_counter() - start, usage)
-
-    def _failed(self, draw: Draw, start: float, reason: UnjudgedReason, why: str) -> Unjudged:
-        self._telemetry.draw_failed(self.judge.name, reason, why)
-        return Unjudged(draw, self._reading(start, Usage()), reason, why)
-
-
-def _reason(error: JudgeError) -> UnjudgedReason:
-    """The reason that a judge gave; one that is not defined is a bug of the judge, and must not block the queue."""
-    return UnjudgedReason(error.reason) if error.reason in set(UnjudgedReason) else UnjudgedReason.INTERNAL
 
 
 class JudgeSelfTests:

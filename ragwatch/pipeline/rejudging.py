@@ -88,8 +88,6 @@ class Rejudging:
     """Reads stored answers with one judge, and stores each verdict as soon as there is one.
 
     Args:
-        judge: Reads within its budget.
-        store: Holds the answers.
         timeout_seconds: A reading that takes longer is cancelled.
     """
 
@@ -104,9 +102,6 @@ class Rejudging:
         Args:
             request: The answers.
             outcome: Is added to and returned, also where this is cancelled; None for a new one.
-
-        Raises:
-            StoreError: The store cannot be read or written.
         """
         draws = await asyncio.to_thread(self._store.draws_of, request.of, request.keys)
         outcome = RejudgeOutcome() if outcome is None else outcome

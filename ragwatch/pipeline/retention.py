@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import TypedDict
 
-from ragwatch.ports import Retention, Store
+from ragwatch.ports import Clock, Retention, Store
 from ragwatch.telemetry import Telemetry
 
 STATE = "keeping"
@@ -23,7 +22,7 @@ class LastStep(TypedDict):
 class RetentionLoop:
     """The loop that prunes the store."""
 
-    def __init__(self, retention: Retention, *, store: Store, telemetry: Telemetry, clock: Callable[[], float]) -> None:
+    def __init__(self, retention: Retention, *, store: Store, telemetry: Telemetry, clock: Clock) -> None:
         self._retention = retention
         self._store = store
         self._telemetry = telemetry

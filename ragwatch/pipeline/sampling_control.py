@@ -9,9 +9,8 @@ Budget accounts reserve the worst-case cost of a call before it, so that no cap 
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragwatch.core.budget import Cost, SpendingCap, SpendingForecast, fits, remaining
@@ -19,7 +18,7 @@ from ragwatch.core.sampling import shedding_factor
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
-from ragwatch.ports import Accounts, Store
+from ragwatch.ports import Accounts, Clock, Store
 
 SHED_AT = 8  # parts of the longest queue: one eighth of it halves the factor of a judge, two eighths quarter it
 
@@ -40,17 +39,20 @@ class JudgePlan:
 
 
 class SamplingControl:
-    """The factors by which the probabilities of the judges are lowered.
+    """The loop that sets the factors by which the probabilities of the judges are lowered.
 
     Args:
         plans: By judge.
-        accounts: What each judge has spent.
+        store: Holds the counts, the queues, and what each judge has spent.
         max_pending: Length of the longest queue.
     """
 
-    def __init__(self, plans: Mapping[str, JudgePlan], accounts: Accounts, max_pending: int) -> None:
+    def __init__(
+        self, plans: Mapping[str, JudgePlan], store: Store, max_pending: int, clock: Clock = time.time
+    ) -> None:
         self._plans = dict(plans)
-        self._accounts = accounts
+        self._store = store
+        self._clock = clock
         self._shed_above = max(1, max_pending // SHED_AT)
         self._forecasts = {name: SpendingForecast() for name, plan in self._plans.items() if plan.caps}
         self._factors = dict.fromkeys(self._plans, 1.0)
@@ -83,12 +85,17 @@ class SamplingControl:
                 self._factors[name] = min(1.0, in_force[name] / plan.probability)
         self._remaining = dict(budgets)
 
-    def update(self, tallies: Tallies, pending: Mapping[str, int], now: float) -> None:
-        """Set the factors from the queues and the accounts.
+    async def step(self) -> bool:
+        """Set the factors once. Always False: no more work is waiting."""
+        await asyncio.to_thread(self.resume)
+        return False
 
-        Raises:
-            StoreError: The accounts cannot be read.
-        """
+    def resume(self) -> None:
+        """Set the factors from what the store holds now."""
+        self.update(*self._store.tallies_and_pending(), self._clock())
+
+    def update(self, tallies: Tallies, pending: Mapping[str, int], now: float) -> None:
+        """Set the factors from the queues and the accounts."""
         for name, plan in self._plans.items():
             waiting = pending.get(name, 0)
             factor = 1.0 if plan.waits else shedding_factor(waiting, self._shed_above)
@@ -98,54 +105,17 @@ class SamplingControl:
 
     def _affordable(self, name: str, plan: JudgePlan, tallies: Tallies, waiting: int, now: float) -> float:
         forecast = self._forecasts[name]
-        spent = [self._accounts.spent(name, now - cap.seconds) for cap in plan.caps]
+        spent = [self._store.spent(name, now - cap.seconds) for cap in plan.caps]
         self._remaining[name] = remaining(plan.caps, spent)
         forecast.update(
             now,
             assigned=tallies[Tally.ASSIGNED, (name,)],
             settled=tallies[Tally.REJUDGED, (name,)]
             + sum(count for (tally, at), count in tallies.items() if tally is Tally.JUDGED and at[1] == name),
-            spent=Cost() if forecast.since is None else self._accounts.spent(name, forecast.since),
+            spent=Cost() if forecast.since is None else self._store.spent(name, forecast.since),
             factor=self._factors[name],
         )
         return forecast.factor(plan.caps, spent, waiting)
-
-
-class SamplingLoop:
-    """The loop that keeps a SamplingControl up to date.
-
-    Args:
-        control: What it sets.
-        store: Holds the counts and the queues.
-        clock: Seconds since the epoch.
-    """
-
-    def __init__(self, control: SamplingControl, *, store: Store, clock: Callable[[], float]) -> None:
-        self._control = control
-        self._store = store
-        self._clock = clock
-
-    def inherit(self, old: SamplingLoop, judges: Collection[str]) -> None:
-        """See `SamplingControl.inherit`."""
-        self._control.inherit(old._control, judges)
-
-    async def step(self) -> bool:
-        """Set the factors once. Always False: no more work is waiting.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
-        await asyncio.to_thread(self.update)
-        return False
-
-    def update(self) -> None:
-        """Set the factors from what the store holds now.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
-        tallies, pending = self._store.tallies_and_pending()
-        self._control.update(tallies, pending, self._clock())
 
 
 HALVINGS = 7  # the waiting time in a message is precise to 1/128 of the span of a cap
@@ -155,13 +125,10 @@ class StoredBudgetAccount:
     """The budget of one judge, on accounts that survive a kill.
 
     Args:
-        judge: Name of the judge.
         caps: What it may spend; none for no limit. Spending is stored in either case.
-        accounts: Store reservations and payments.
-        clock: Seconds since the epoch.
     """
 
-    def __init__(self, judge: str, caps: Sequence[SpendingCap], accounts: Accounts, clock: Callable[[], float]) -> None:
+    def __init__(self, judge: str, caps: Sequence[SpendingCap], accounts: Accounts, clock: Clock) -> None:
         self._judge = judge
         self._caps = tuple(caps)
         self._accounts = accounts
@@ -172,16 +139,11 @@ class StoredBudgetAccount:
 
         Raises:
             JudgeError: `over_budget`: it would exceed a cap at present, or (permanent) at any time.
-            StoreError: It could not be written.
         """
         return await asyncio.to_thread(self._reserve, worst)
 
     async def settle(self, reservation: int, actual: Cost) -> None:
-        """Replace a reservation by the actual cost. One that is never settled counts in full.
-
-        Raises:
-            StoreError: It could not be written.
-        """
+        """Replace a reservation by the actual cost. One that is never settled counts in full."""
         await asyncio.to_thread(self._accounts.pay, reservation, actual)
 
     def _reserve(self, worst: Cost) -> int:
@@ -212,57 +174,27 @@ class StoredBudgetAccount:
         return high
 
 
-class InMemoryBudget(StoredBudgetAccount):
-    """The budget of a judge without a store, as in `ragwatch judge`: it ends with the process.
+class InMemoryBudget:
+    """The budget of a judge without a store and without limits, as in `ragwatch judge`: it ends with the process."""
 
-    Args:
-        caps: What may be spent; none for no limit.
-        clock: Seconds since the epoch.
-    """
+    def __init__(self) -> None:
+        self._costs: list[Cost] = []
+        self._settled: set[int] = set()
 
-    def __init__(self, caps: Sequence[SpendingCap] = (), clock: Callable[[], float] = time.time) -> None:
-        self._memory = _MemoryAccounts()
-        super().__init__("", caps, self._memory, clock)
+    async def reserve(self, worst: Cost) -> int:
+        """See `BudgetAccount`."""
+        self._costs.append(worst)
+        return len(self._costs) - 1
+
+    async def settle(self, reservation: int, actual: Cost) -> None:
+        """See `BudgetAccount`. Repeated calls for the same reservation have no effect."""
+        if reservation not in self._settled:
+            self._settled.add(reservation)
+            self._costs[reservation] = actual
 
     def spent(self) -> Cost:
         """Cost reserved or paid so far."""
-        return self._memory.spent("", float("-inf"))
-
-
-@dataclass(slots=True)
-class _Call:
-    """The cost reserved or paid for a call, and when the call began."""
-
-    at: float
-    cost: Cost
-    settled: bool = False
-
-
-class _MemoryAccounts:
-    """Accounts in memory."""
-
-    def __init__(self) -> None:
-        self._calls: list[_Call] = []
-        self._lock = threading.Lock()
-
-    def reserve(self, judge: str, worst: Cost, caps: Sequence[SpendingCap], *, now: float) -> int | None:
-        """Reserve the worst-case cost; None when it would exceed a cap."""
-        with self._lock:
-            if not all(fits(cap, self.spent(judge, now - cap.seconds), worst) for cap in caps):
-                return None
-            self._calls.append(_Call(now, worst))
-            return len(self._calls) - 1
-
-    def pay(self, reservation: int, actual: Cost) -> None:
-        """Replace a reservation by the actual cost, once."""
-        with self._lock:
-            call = self._calls[reservation]
-            if not call.settled:
-                call.cost, call.settled = actual, True
-
-    def spent(self, _judge: str, since: float) -> Cost:
-        """Cost of calls that began after an instant."""
-        return sum((call.cost for call in self._calls if call.at > since), Cost())
+        return sum(self._costs, Cost())
 
 
 def _amount(cost: Cost) -> str:

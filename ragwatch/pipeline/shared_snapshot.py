@@ -27,7 +27,6 @@ class SharedSnapshot:
 
     Args:
         store: The store of this worker; writes are refused unless it leads.
-        leads: Whether this worker leads.
         own_tallies: What this worker has counted.
     """
 
@@ -51,11 +50,7 @@ class SharedSnapshot:
         self._store.remember(STATE, {"snapshot": to_record(shared)})
 
     def latest(self) -> Snapshot | None:
-        """Return the figures of the leader; None if there are none, or only those of another version.
-
-        Raises:
-            StoreError: They cannot be read.
-        """
+        """Return the figures of the leader; None if there are none, or only those of another version."""
         state = self._store.recall(STATE)
         if state is None:
             return None

@@ -11,11 +11,7 @@ SETTLE_SECONDS = 60.0
 
 
 class UnreadableFiles:
-    """Logs which files of one source cannot be read, once for each change.
-
-    Args:
-        source: Its name.
-    """
+    """Logs which files of one source cannot be read, once for each change."""
 
     def __init__(self, source: str, telemetry: Telemetry) -> None:
         self._source = source
@@ -23,12 +19,7 @@ class UnreadableFiles:
         self._reported: dict[str, tuple[str, float]] = {}  # by file: reason, time of the last failure
 
     def update(self, failing: Mapping[str, str], now: float) -> None:
-        """Log changes: files that fail, that fail for another reason, or that are readable again.
-
-        Args:
-            failing: Reason by name of the file, at this moment.
-            now: Seconds since the epoch.
-        """
+        """Log changes: files (by name: why) that fail, that fail for another reason, or that are readable again."""
         if not failing and not self._reported:
             return
         new = {name: why for name, why in failing.items() if self._reported.get(name, ("", 0.0))[0] != why}

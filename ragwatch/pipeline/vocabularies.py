@@ -17,7 +17,7 @@ from typing import TypedDict
 
 from ragwatch.core.vocabulary import SLOTS, NoveltyMeter, Vocabulary, learn
 from ragwatch.ports import NoteStore
-from ragwatch.ports.capabilities import RevisesStates
+from ragwatch.ports.capabilities import SharedStore
 
 KIND = "vocabulary"
 
@@ -35,8 +35,6 @@ class Vocabularies:
 
     Args:
         questions: Number of questions after which a vocabulary is complete.
-        routes: All values of the label `route`.
-        store: Keeps them.
 
     Attributes:
         meters: Those that are complete, by route.
@@ -51,11 +49,7 @@ class Vocabularies:
         self.meters: dict[str, NoveltyMeter] = {}
 
     def resume(self) -> None:
-        """Continue with what an earlier process, or another worker, has stored.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Continue with what an earlier process, or another worker, has stored."""
         for route in self._routes:
             with self._lock:
                 self._load(route, self._store.recall(f"{KIND}/{route}"))
@@ -89,7 +83,7 @@ class Vocabularies:
 
     def _learn(self, route: str, texts: Sequence[str]) -> tuple[Vocabulary, bool]:
         """Return the vocabulary of a route after further questions, which is stored, and whether it is complete."""
-        if not isinstance(self._store, RevisesStates):
+        if not isinstance(self._store, SharedStore):
             vocabulary = learn(self._learning.get(route, Vocabulary()), texts)
             complete = vocabulary.questions >= self._questions
             self._save(route, vocabulary, learnt=complete)

@@ -75,11 +75,10 @@ class SlidingWindows:
     def __init__(self, spans: Mapping[str, float], versions: Mapping[str, str], confidence: float) -> None:
         self._spans = dict(spans)
         self._versions = dict(versions)
-        self._confidence = confidence
         self._minutes: dict[int, _Minute] = {}
         self._hours: dict[int, _Minute] = {}
         self._totals: dict[str, tuple[range, _Minute]] = {}
-        self._intervals: dict[tuple[str, Series], tuple[Addends, hajek.Interval]] = {}
+        self._intervals = hajek.IntervalCache(confidence)
         self.last_sample: dict[tuple[str, str, str], float] = {}
         self.exemplars: dict[tuple[str, str, str, str], Exemplar] = {}
 
@@ -114,14 +113,11 @@ class SlidingWindows:
                     minute.best[series] = minute.best.get(series, 0.0) + weight
                 if row.language is not None:
                     minute.unmeasured[series] = minute.unmeasured.get(series, 0.0) + weight
-                self._remember(row, quantity, score)
-
-    def _remember(self, row: ScoreRow, quantity: Quantity, score: float) -> None:
-        series = (str(quantity), row.route, row.judge)
-        self.last_sample[series] = max(row.at, self.last_sample.get(series, row.at))
-        bucket = (*series, bucket_label(Tally.SCORE, score))
-        if bucket not in self.exemplars or row.at >= self.exemplars[bucket].at:
-            self.exemplars[bucket] = Exemplar(row.key, row.trace_id, score, row.at)
+                named = (str(quantity), *cohort)
+                self.last_sample[named] = max(row.at, self.last_sample.get(named, row.at))
+                bucket = (*named, bucket_label(Tally.SCORE, score))
+                if bucket not in self.exemplars or row.at >= self.exemplars[bucket].at:
+                    self.exemplars[bucket] = Exemplar(row.key, row.trace_id, score, row.at)
 
     def limit_times(self, now: float) -> None:
         """Replace times after now, which come from a clock that was ahead, by now.
@@ -169,7 +165,7 @@ class SlidingWindows:
             for series, addends in total.scores.items():
                 quantity, route, judge = series
                 missed = unjudged.get((route, judge), 0.0)
-                estimate = hajek.from_interval(self._interval(name, series, addends), addends, missed)
+                estimate = hajek.from_interval(self._intervals.of((name, series), addends), addends, missed)
                 best, unmeasured = (sums.get(series, 0.0) / addends.w for sums in (total.best, total.unmeasured))
                 row = EstimateRow(quantity, route, judge, name, estimate, best=best, unmeasured=unmeasured)
                 estimates.append(row)
@@ -192,12 +188,6 @@ class SlidingWindows:
                 cohort = (route, judge)
                 weights[cohort] = weights.get(cohort, 0.0) + weight
         return weights
-
-    def _interval(self, name: str, series: Series, addends: Addends) -> hajek.Interval:
-        cached = self._intervals.get((name, series))
-        if cached is None or cached[0] != addends:
-            cached = self._intervals[name, series] = (addends, hajek.interval(addends, self._confidence))
-        return cached[1]
 
     def _total(self, name: str, within: range) -> _Minute:
         """The sums of a window, series in order."""
@@ -235,14 +225,7 @@ SegmentSeries = tuple[Quantity, str, str, str, str]  # quantity, segment, value,
 
 
 class SegmentWindows:
-    """Adds up score rows by segment; see `SlidingWindows`, which does the same for routes.
-
-    Args:
-        segments: The configured segments.
-        spans: Length of each window in seconds, by its name.
-        versions: Version of each judge in force: rows of another version never enter a mean.
-        confidence: Two-sided level of the intervals.
-    """
+    """Adds up score rows by segment; see `SlidingWindows`, which does the same for routes."""
 
     def __init__(
         self, segments: Segments, spans: Mapping[str, float], versions: Mapping[str, str], confidence: float
@@ -251,16 +234,15 @@ class SegmentWindows:
         self._pairs = segments.pairs
         self._spans = dict(spans)
         self._versions = dict(versions)
-        self._confidence = confidence
+        self._intervals = hajek.IntervalCache(confidence)
         self._steps = {name: step_of(span) for name, span in spans.items()}
-        self.last_sample: dict[SegmentSeries, float] = {}
+        self.last_sample: dict[tuple[str, str, str, str, str], float] = {}
         self.clear()
 
     def clear(self) -> None:
         """Remove all sums."""
         self._sums: dict[float, dict[int, dict[SegmentSeries, Addends]]] = {step: {} for step in self._steps.values()}
         self._totals: dict[str, tuple[range, dict[SegmentSeries, Addends]]] = {}
-        self._intervals: dict[tuple[str, SegmentSeries], tuple[Addends, hajek.Interval]] = {}
 
     def add(self, rows: Iterable[ScoreRow]) -> None:
         """Add score rows."""
@@ -271,7 +253,9 @@ class SegmentWindows:
     def _add(self, row: ScoreRow) -> None:
         self._totals.clear()
         parts = [sums.setdefault(int(row.at // step), {}) for step, sums in self._sums.items()]
-        places = [(key, self._allowed(key, value)) for key, value in row.segments.items() if key in self._keys]
+        # A value that was removed from the configuration since the answer was judged is `other`.
+        values = ((key, value) for key, value in row.segments.items() if key in self._keys)
+        places = [(key, value if (key, value) in self._pairs else OTHER) for key, value in values]
         for quantity, score in (row.scores or {}).items():
             if score is None:
                 continue
@@ -280,11 +264,8 @@ class SegmentWindows:
                 series = (quantity, key, value, row.route, row.judge)
                 for part in parts:
                     part[series] = part[series] + one if series in part else one
-                self.last_sample[series] = max(row.at, self.last_sample.get(series, row.at))
-
-    def _allowed(self, key: str, value: str) -> str:
-        """The value, or `other` if it was removed from the configuration since the answer was judged."""
-        return value if (key, value) in self._pairs else OTHER
+                named = (str(quantity), key, value, row.route, row.judge)
+                self.last_sample[named] = max(row.at, self.last_sample.get(named, row.at))
 
     def forget(self, now: float) -> None:
         """Drop sums that no window reaches, and limit times after now, which come from a clock that was ahead."""
@@ -299,7 +280,7 @@ class SegmentWindows:
     def summary(self, now: float) -> tuple[SegmentRow, ...]:
         """Estimates of every series and window that has scores, series in order."""
         return tuple(
-            SegmentRow(*series, name, hajek.from_interval(self._interval(name, series, addends), addends, 0.0))
+            SegmentRow(*series, name, hajek.from_interval(self._intervals.of((name, series), addends), addends, 0.0))
             for name in self._spans
             for series, addends in self._total(name, now).items()
         )
@@ -318,10 +299,4 @@ class SegmentWindows:
                     parts.setdefault(series, []).append(addends)
             totals = {series: Addends.total(parts[series]) for series in sorted(parts)}
             cached = self._totals[name] = (within, totals)
-        return cached[1]
-
-    def _interval(self, name: str, series: SegmentSeries, addends: Addends) -> hajek.Interval:
-        cached = self._intervals.get((name, series))
-        if cached is None or cached[0] != addends:
-            cached = self._intervals[name, series] = (addends, hajek.interval(addends, self._confidence))
         return cached[1]

@@ -10,42 +10,49 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from ragwatch.ports.judging import BudgetAccount, Judge, JudgeContext
-from ragwatch.ports.probing import Oracle, Probe
-from ragwatch.ports.rejudging import RejudgeCandidate, RejudgeQuery, RejudgeReader, RejudgeStore
-from ragwatch.ports.rows import (
-    Admission,
-    AnswerQuery,
-    Assignment,
-    Erased,
-    Erasure,
-    Feedback,
-    FollowUp,
-    OpenBatch,
-    PackedVerdict,
-    Part,
-    Query,
-    RecordedEvent,
-    Retention,
-    ScoreRow,
-    StoredRun,
-    StoredText,
-    StoredVerdict,
-    VersionValue,
-)
-from ragwatch.ports.storage import Accounts, Batches, NoteStore, SavedState, Store
-from ragwatch.ports.traffic import (
-    Batch,
-    BatchReport,
-    Peak,
-    Rejection,
-    SegmentQuery,
-    SegmentSums,
-    Source,
-    TrendQuery,
-    TrendStore,
-    TrendSums,
-)
+from ragwatch.ports.judging import BudgetAccount as BudgetAccount
+from ragwatch.ports.judging import Judge as Judge
+from ragwatch.ports.judging import JudgeContext as JudgeContext
+from ragwatch.ports.judging import Oracle as Oracle
+from ragwatch.ports.judging import Probe as Probe
+from ragwatch.ports.rejudging import RejudgeCandidate as RejudgeCandidate
+from ragwatch.ports.rejudging import RejudgeQuery as RejudgeQuery
+from ragwatch.ports.rejudging import RejudgeReader as RejudgeReader
+from ragwatch.ports.rejudging import RejudgeStore as RejudgeStore
+from ragwatch.ports.rows import Admission as Admission
+from ragwatch.ports.rows import AnswerQuery as AnswerQuery
+from ragwatch.ports.rows import Assignment as Assignment
+from ragwatch.ports.rows import Clock as Clock
+from ragwatch.ports.rows import Erased as Erased
+from ragwatch.ports.rows import Erasure as Erasure
+from ragwatch.ports.rows import Feedback as Feedback
+from ragwatch.ports.rows import FollowUp as FollowUp
+from ragwatch.ports.rows import OpenBatch as OpenBatch
+from ragwatch.ports.rows import PackedVerdict as PackedVerdict
+from ragwatch.ports.rows import Part as Part
+from ragwatch.ports.rows import Query as Query
+from ragwatch.ports.rows import RecordedEvent as RecordedEvent
+from ragwatch.ports.rows import Retention as Retention
+from ragwatch.ports.rows import ScoreRow as ScoreRow
+from ragwatch.ports.rows import StoredRun as StoredRun
+from ragwatch.ports.rows import StoredText as StoredText
+from ragwatch.ports.rows import StoredVerdict as StoredVerdict
+from ragwatch.ports.rows import VersionValue as VersionValue
+from ragwatch.ports.storage import Accounts as Accounts
+from ragwatch.ports.storage import Batches as Batches
+from ragwatch.ports.storage import NoteStore as NoteStore
+from ragwatch.ports.storage import SavedState as SavedState
+from ragwatch.ports.storage import Store as Store
+from ragwatch.ports.traffic import Batch as Batch
+from ragwatch.ports.traffic import BatchReport as BatchReport
+from ragwatch.ports.traffic import Peak as Peak
+from ragwatch.ports.traffic import Rejection as Rejection
+from ragwatch.ports.traffic import SegmentQuery as SegmentQuery
+from ragwatch.ports.traffic import SegmentSums as SegmentSums
+from ragwatch.ports.traffic import Source as Source
+from ragwatch.ports.traffic import TrendQuery as TrendQuery
+from ragwatch.ports.traffic import TrendStore as TrendStore
+from ragwatch.ports.traffic import TrendSums as TrendSums
 
 Built_co = TypeVar("Built_co", covariant=True)
 
@@ -56,56 +63,7 @@ class Kind(Protocol[Built_co]):
     @property
     def Options(self) -> type[BaseModel]:  # noqa: N802 - it is a class
         """Configuration model of the kind: frozen, forbids unknown keys, and is the only place of its defaults."""
-        ...
 
     @property
     def build(self) -> Callable[..., Built_co]:
         """Builds the object from its options and the arguments that the `__init__` of the package documents."""
-        ...
-
-
-__all__ = [
-    "Accounts",
-    "Admission",
-    "AnswerQuery",
-    "Assignment",
-    "Batch",
-    "BatchReport",
-    "Batches",
-    "BudgetAccount",
-    "Erased",
-    "Erasure",
-    "Feedback",
-    "FollowUp",
-    "Judge",
-    "JudgeContext",
-    "Kind",
-    "NoteStore",
-    "OpenBatch",
-    "Oracle",
-    "PackedVerdict",
-    "Part",
-    "Peak",
-    "Probe",
-    "Query",
-    "RecordedEvent",
-    "Rejection",
-    "RejudgeCandidate",
-    "RejudgeQuery",
-    "RejudgeReader",
-    "RejudgeStore",
-    "Retention",
-    "SavedState",
-    "ScoreRow",
-    "SegmentQuery",
-    "SegmentSums",
-    "Source",
-    "Store",
-    "StoredRun",
-    "StoredText",
-    "StoredVerdict",
-    "TrendQuery",
-    "TrendStore",
-    "TrendSums",
-    "VersionValue",
-]

@@ -23,7 +23,6 @@ class HasFallback(Protocol):
     @property
     def fallback(self) -> str | None:
         """Why the lexical judge reads instead; None if the model is loaded."""
-        ...
 
 
 @runtime_checkable
@@ -32,7 +31,6 @@ class SupportsProbe(Protocol):
 
     async def probe(self) -> str:
         """Call the API. Returns what it offers, as text for people."""
-        ...
 
 
 @runtime_checkable
@@ -41,7 +39,6 @@ class ReadsCriteria(Protocol):
 
     async def criteria_cost(self, sample: Sample) -> str:
         """Return what the criteria cost per answer, as text for people; empty if it reads none."""
-        ...
 
 
 @runtime_checkable
@@ -50,7 +47,6 @@ class EstimatesCost(Protocol):
 
     def highest_cost(self, sample: Sample) -> Cost:
         """Return an upper bound on the cost of the first calls for a sample, without retries and second readings."""
-        ...
 
 
 @runtime_checkable
@@ -63,7 +59,6 @@ class ShowsPrompts(Protocol):
         Raises:
             JudgeError: It does not read such a sample.
         """
-        ...
 
 
 @runtime_checkable
@@ -72,7 +67,6 @@ class HoldsParts(Protocol):
 
     def restore(self, parts: Iterable[Part]) -> None:
         """Take back the parts that were held and not released. Called once, after `Source.resume`."""
-        ...
 
 
 @runtime_checkable
@@ -81,7 +75,6 @@ class Finishes(Protocol):
 
     def finish(self) -> None:
         """Do not wait any longer for what is not written yet."""
-        ...
 
 
 @runtime_checkable
@@ -94,12 +87,10 @@ class ReceivesRequests(Protocol):
     @property
     def wake(self) -> asyncio.Event:
         """Set when a request has arrived, so that the source is read at once."""
-        ...
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
         """Handlers of POST requests and of calls over gRPC, by path."""
-        ...
 
 
 @runtime_checkable
@@ -109,7 +100,6 @@ class RecognisesResent(Protocol):
     @property
     def recognises_resent(self) -> bool:
         """Whether records with an id that was received before are counted as resent, and not read again."""
-        ...
 
 
 @runtime_checkable
@@ -122,21 +112,14 @@ class SupportsPeek(Protocol):
         Raises:
             SourceError: The source cannot be read.
         """
-        ...
 
 
 @runtime_checkable
-class SharesSecret(Protocol):
-    """A store that several workers share, and with it the secret of sampling and of canary marks."""
+class SharedStore(Protocol):
+    """A store that several workers share, of which one at a time leads: it does what must be done once for all."""
 
     def shared_secret(self, ours: bytes) -> bytes:
-        """Return the secret that all workers use: the first one that was given."""
-        ...
-
-
-@runtime_checkable
-class ElectsLeader(Protocol):
-    """A store that several workers share, of which one at a time leads: it does what must be done once for all."""
+        """Return the secret of sampling and canary marks that all workers use: the first one that was given."""
 
     def lead(self, seconds: float, *, force: bool = False) -> int | None:
         """Become the leader for `seconds`, or stay it. Returns the number of this term; None while another leads.
@@ -145,39 +128,24 @@ class ElectsLeader(Protocol):
             seconds: By the clock of the server.
             force: Whether to take the place of a leader whose time is not over.
         """
-        ...
 
     def resign(self, term: int) -> None:
         """End a term early, so that another worker can lead at once."""
-        ...
 
     def fenced(self, term: Callable[[], int | None]) -> Store:
         """Return this store with transactions that write only within the term that `term` returns.
 
         Other ones raise `NotLeadingError` and write nothing, also if this process was stopped for any time.
         """
-        ...
-
-
-@runtime_checkable
-class CountsByWorker(Protocol):
-    """A store that several workers share, and which knows what each of them has counted."""
 
     def own_tallies(self) -> Tallies:
         """Return the part of the counters that this worker has counted. Those of all workers add up to `tallies`."""
-        ...
-
-
-@runtime_checkable
-class RevisesStates(Protocol):
-    """A store that several workers share, and in which all of them may change one saved state."""
 
     def revise(self, name: str, change: Callable[[SavedState | None], Mapping[str, object] | None]) -> SavedState:
         """Replace the state saved under a name by what `change` makes of it, in one transaction; None leaves it.
 
         Returns the state that is saved now.
         """
-        ...
 
 
 @runtime_checkable
@@ -187,7 +155,6 @@ class KeepsTexts(Protocol):
     @property
     def texts(self) -> str:
         """Texts of which answers are kept: all, failing or none."""
-        ...
 
 
 @runtime_checkable
@@ -197,7 +164,6 @@ class HasName(Protocol):
     @property
     def name(self) -> str:
         """Name of the source: the label `source`."""
-        ...
 
 
 @runtime_checkable
@@ -207,12 +173,10 @@ class HasFormat(Protocol):
     @property
     def format(self) -> str:
         """Name of the format, or `auto`."""
-        ...
 
     @property
     def mapping(self) -> Mapping[str, str]:
         """Mapping of the format `custom`; else empty."""
-        ...
 
 
 @runtime_checkable
@@ -222,7 +186,6 @@ class HasRecordRules(Protocol):
     @property
     def rules(self) -> RecordRules:
         """How its records are read."""
-        ...
 
 
 def record_rules(options: object) -> RecordRules:
@@ -250,7 +213,6 @@ class HasLogFiles(HasName, HasFormat, Protocol):
     @property
     def patterns(self) -> tuple[str, ...]:
         """Paths and globs of the files."""
-        ...
 
 
 @runtime_checkable
@@ -260,7 +222,6 @@ class HasGrpcListener(HasName, Protocol):
     @property
     def grpc_listener(self) -> GrpcListener | None:
         """Where they are received; None if they are not."""
-        ...
 
 
 @runtime_checkable
@@ -270,7 +231,6 @@ class HasUrgency(Protocol):
     @property
     def urgency(self) -> str:
         """`relaxed` for message batches, else `normal`."""
-        ...
 
 
 @runtime_checkable
@@ -280,12 +240,10 @@ class HasDeadline(Protocol):
     @property
     def timeout_seconds(self) -> float:
         """Timeout of one call."""
-        ...
 
     @property
     def deadline_seconds(self) -> float:
         """Seconds after the first call of a sample from which no further call starts."""
-        ...
 
 
 def uses_batches(options: object) -> bool:

@@ -1,12 +1,16 @@
-"""Protocols of judges and of the budget account that they reserve their cost in."""
+"""Protocols of judges, of the budget account that they reserve their cost in, and of probes.
+
+Probes send canary queries to a retriever or to the whole service.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ragwatch.core.budget import Cost
+from ragwatch.core.canary.definition import Retrieved
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Sample
@@ -35,7 +39,6 @@ class Judge(Protocol):
 
     def ready_in(self) -> float:
         """Return the seconds until it accepts calls; 0 when it does now. Until then draws stay pending."""
-        ...
 
     async def read(self, sample: Sample) -> tuple[Evidence, Usage]:
         """Read the sample.
@@ -44,11 +47,9 @@ class Judge(Protocol):
             JudgeError: The sample could not be read. If permanent, the reason is counted and the draw is settled as
                 unjudged; otherwise (an outage, an exhausted budget) the draw returns to the queue.
         """
-        ...
 
     async def close(self) -> None:
         """Close the clients."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class Collected:
     usage: Usage | None
 
 
+@runtime_checkable
 class BatchJudge(Judge, Protocol):
     """A judge that can also read many samples in one message batch, within a day and at a lower price."""
 
@@ -72,7 +74,6 @@ class BatchJudge(Judge, Protocol):
 
         It also identifies the judge's version and quantities, so that replies to a different request are rejected.
         """
-        ...
 
     async def reserve(self, sample: Sample, seed: str) -> int | Evidence:
         """Reserve the worst-case cost of reading a sample in a batch.
@@ -82,7 +83,6 @@ class BatchJudge(Judge, Protocol):
         Raises:
             JudgeError: The sample cannot be read (permanent), or the budget is exhausted at present.
         """
-        ...
 
     async def submit(self, samples: Mapping[str, Sample], seed: str) -> str | None:
         """Submit samples, by our ids. Returns the provider's id of the batch; None if its acceptance is unknown.
@@ -90,7 +90,6 @@ class BatchJudge(Judge, Protocol):
         Raises:
             JudgeError: The provider did not accept the batch, and nothing was paid.
         """
-        ...
 
     async def ended(self, batch: str) -> bool:
         """Return whether every sample of a batch has a result.
@@ -98,7 +97,6 @@ class BatchJudge(Judge, Protocol):
         Raises:
             JudgeError: The status is not available at present.
         """
-        ...
 
     def results(self, batch: str, samples: Mapping[str, Sample], seed: str) -> AsyncIterator[tuple[str, Collected]]:
         """Yield the results of these samples by our ids, in no particular order; results of other samples are skipped.
@@ -106,11 +104,9 @@ class BatchJudge(Judge, Protocol):
         Raises:
             JudgeError: The results cannot be read (to the end) at present.
         """
-        ...
 
     def reads_again(self, sample: Sample, evidence: Evidence) -> bool:
         """Whether a suspected prompt injection makes a second reading necessary, without it and not in a batch."""
-        ...
 
     async def confirm(self, sample: Sample, evidence: Evidence) -> Usage:
         """Read a sample a second time, with calls that are paid by themselves. Returns their usage.
@@ -118,7 +114,6 @@ class BatchJudge(Judge, Protocol):
         Raises:
             JudgeError: The readings differ (permanent), or the sample cannot be read a second time at present.
         """
-        ...
 
     async def find(self, ids: Collection[str], since: float) -> str | None:
         """Return the provider's id of the batch with these ids, accepted since an instant; None if there is none.
@@ -126,7 +121,6 @@ class BatchJudge(Judge, Protocol):
         Raises:
             JudgeError: The list of batches is not available at present.
         """
-        ...
 
 
 class BudgetAccount(Protocol):
@@ -138,11 +132,9 @@ class BudgetAccount(Protocol):
         Raises:
             JudgeError: `over_budget`, not permanent: the spending caps do not allow it at present.
         """
-        ...
 
     async def settle(self, reservation: int, actual: Cost) -> None:
         """Replace a reservation by the actual cost. A reservation that is never settled counts in full."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +144,6 @@ class JudgeContext:
     Attributes:
         telemetry: Counts calls, tokens, cost and failures of the judge.
         budget: Account in which cost is reserved.
-        clock: Seconds since the epoch.
         quantities: Quantities to be scored; evidence for others may be left out.
         criteria: The configured criteria, of which `quantities` names those to be read. Evidence has an entry for each.
         redact: Replaces PII and secrets in what a model replied.
@@ -169,3 +160,32 @@ class JudgeContext:
     def criteria_to_read(self) -> tuple[Criterion, ...]:
         """Criteria that a judge which reads criteria has to read."""
         return tuple(criterion for criterion in self.criteria if criterion.quantity in self.quantities)
+
+
+class Probe(Protocol):
+    """Sends queries to a retriever. Results are compared and counted in `core.canary`.
+
+    Attributes:
+        name: Configured name, usually that of the suite.
+        concurrency: Maximum number of concurrent queries; further ones wait inside `ask`.
+    """
+
+    name: str
+    concurrency: int
+
+    async def ask(self, query: str, k: int) -> Retrieved:
+        """Send a query for the top k passages.
+
+        Does not raise: any error is returned as `Retrieved.failure`, so that one canary cannot affect another.
+        """
+
+    async def close(self) -> None:
+        """Close connections."""
+
+
+@runtime_checkable
+class Oracle(Probe, Protocol):
+    """A probe that can also send the contexts to answer from, to tell generator faults from retriever faults."""
+
+    async def ask_with(self, query: str, contexts: Sequence[str]) -> Retrieved:
+        """Return the service's answer to a query from these contexts, without retrieval. Does not raise."""

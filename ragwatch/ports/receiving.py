@@ -91,7 +91,6 @@ class GrpcListener:
     """An address on which calls over gRPC are received for one source.
 
     Attributes:
-        source: Name of the source.
         address: As `host:port`.
         max_message_bytes: Largest message, as sent.
         receiving: How many messages are received at once.

@@ -15,7 +15,6 @@ class RejudgeQuery:
     """Which stored answers a judge may read again.
 
     Attributes:
-        judge: The judge that is to read.
         of: The judge whose answers these are: those that it was assigned and has settled.
         since: The oldest time of an answer, in seconds since the epoch.
         until: Answers are older than this.
@@ -58,18 +57,15 @@ class RejudgeReader(Protocol):
 
         Left out are the same ones as in `Store.window`: what retention leaves of a time is no random sample of it.
         """
-        ...
 
     def first_reading(self, judge: str) -> float:
         """Return the time of the oldest answer that was assigned to a judge; infinity if there is none."""
-        ...
 
     def draws_of(self, judge: str, keys: Collection[str]) -> list[Draw]:
         """Return answers that a judge has settled, each with the probability with which it was assigned to it.
 
         Answers whose texts are deleted are left out.
         """
-        ...
 
 
 class RejudgeStore(RejudgeReader, Protocol):
@@ -88,4 +84,3 @@ class RejudgeStore(RejudgeReader, Protocol):
             verdicts: At most one for each draw and judge.
             charted_before: Scores of answers before this instant are added to the trends.
         """
-        ...

@@ -12,6 +12,9 @@ from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.stages import Stage
 
+Clock = Callable[[], float]
+"""Returns seconds since the epoch."""
+
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
@@ -109,7 +112,6 @@ class Admission:
     """Everything that one intake step writes in one transaction.
 
     Attributes:
-        source: Name of the source.
         stream: Stream of the cursor.
         cursor: Resumes after the last record of this batch.
         draws: Sampled draws, each with the judges it is assigned to.
@@ -248,15 +250,12 @@ class StoredText(Protocol):
 
     def size(self) -> int:
         """Return the length of the JSON in bytes. Decompresses all of it; raises `StoreError` if it is damaged."""
-        ...
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the JSON in chunks. Raises `StoreError` if it is damaged."""
-        ...
 
     def beginning(self, max_bytes: int) -> tuple[Any, bool]:
         """Return the fields in the first `max_bytes`, and whether these are all. Raises `StoreError` if damaged."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,8 +317,6 @@ class Erased:
         keys: Keys of the answers.
         texts: Texts of the answers, to search for copies outside of the store.
         pending: Draws that no judge has read; they become unjudged.
-        verdicts: Verdicts.
-        labels: Labels.
         feedback: Answers with feedback of a user, which is erased.
         others: Further rows that contained a text: runs, states and events.
         batched: Draws that are in a message batch at a provider.

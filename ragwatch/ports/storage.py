@@ -44,15 +44,12 @@ class Accounts(Protocol):
 
         A reservation that is never settled counts in full.
         """
-        ...
 
     def pay(self, reservation: int, actual: Cost) -> None:
         """Replace a reservation by the actual cost. Repeated calls for the same reservation have no effect."""
-        ...
 
     def spent(self, judge: str, since: float) -> Cost:
         """Return the sum of reservations and payments for calls started after an instant."""
-        ...
 
 
 class Batches(Protocol):
@@ -63,23 +60,18 @@ class Batches(Protocol):
 
         `lease` skips these draws. Draws that are settled or already in another batch are left out.
         """
-        ...
 
     def send_batch(self, batch: int, provider_id: str) -> None:
         """Record the provider's id of an accepted batch."""
-        ...
 
     def batches(self, judge: str) -> list[OpenBatch]:
         """Return the batches that are not closed, oldest first."""
-        ...
 
     def batched(self, batch: int) -> list[tuple[Draw, int]]:
         """Return the unsettled draws of a batch, each with its reservation."""
-        ...
 
     def close_batch(self, batch: int) -> int:
         """Delete a batch and return its unsettled draws to the queue. Returns their number."""
-        ...
 
 
 class NoteStore(Protocol):
@@ -87,45 +79,36 @@ class NoteStore(Protocol):
 
     def record_run(self, run: StoredRun, tallies: Tallies, sums: Mapping[BucketKey, Addends] | None = None) -> None:
         """Store a run and add its tallies and its figures to the trends, in one transaction."""
-        ...
 
     def runs(self, kind: str, name: str, limit: int, *, failing: bool | None = None) -> list[StoredRun]:
         """Return the runs of one kind and name, newest first; filtered by `failing` unless that is None."""
-        ...
 
     def add_labels(self, labels: Sequence[Label]) -> int:
         """Store labels. Returns how many are new.
 
         A label replaces an earlier one of the same annotator on the same sample.
         """
-        ...
 
     def labels(self, since: float) -> list[Label]:
         """Return the labels made since an instant, oldest first."""
-        ...
 
     def labels_of(self, key: str, limit: int) -> list[Label]:
         """Return the newest labels of one sample, oldest first."""
-        ...
 
     def labels_after(self, place: tuple[float, str, str] | None, limit: int) -> list[Label]:
         """Return a page of labels sorted by (at, key, annotator): those after `place`, or the first ones."""
-        ...
 
     def remember(self, name: str, state: Mapping[str, object]) -> None:
         """Save the state of a loop under a name, replacing the previous one, for use after a restart."""
-        ...
 
     def recall(self, name: str) -> SavedState | None:
         """Return the state saved under a name; None if there is none."""
-        ...
 
     def claim(self, name: str, holder: str, *, now: float, seconds: float) -> bool:
         """Acquire or renew an exclusive, expiring claim. Returns False while another holder has it.
 
         `seconds` of 0 or less releases it.
         """
-        ...
 
 
 class FeedbackStore(Protocol):
@@ -133,37 +116,32 @@ class FeedbackStore(Protocol):
 
     def feedback_after(self, seq: int, limit: int) -> list[tuple[int, float]]:
         """Return sequence number and time of the answer of feedback that was stored, replaced or erased after `seq`."""
-        ...
 
     def feedback_of(self, key: str) -> tuple[float, float] | None:
         """Return the score and the time of the feedback on one sample; None if there is none."""
-        ...
 
     def rated(self, since: float, until: float) -> list[tuple[ScoreRow, float]]:
         """Return score rows of the answers of a time that have feedback, each with the score by the user.
 
         The same verdicts are left out as in `Store.window`.
         """
-        ...
 
 
 class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, RejudgeStore, Protocol):
     """Durable storage. Thread-safe; every method may block on disk I/O.
 
-    Every writing method is one transaction, and raises `StoreError` without having written anything if it fails.
+    Every writing method is one transaction, and raises `StoreError` without having written anything if it fails. So do
+    reading ones where the store cannot be read, and all code that uses a store, which does not document it again.
     """
 
     def cursors(self, source: str) -> dict[str, str]:
         """Return the stored cursors of a source, by stream."""
-        ...
 
     def parts(self, source: str) -> Iterator[Part]:
         """Yield the parts of a source that are stored and not released, in the order of their arrival."""
-        ...
 
     def received(self, source: str, ids: Collection[str]) -> set[str]:
         """Return those of the ids that an admission of this source has stored as received, within about a day."""
-        ...
 
     def admit(self, admission: Admission) -> int:
         """Store draws, cursor, tallies, parts, received ids and feedback. Returns the number of new draws.
@@ -174,7 +152,6 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, RejudgeStor
             ReceivedMeanwhileError: Another worker has stored one of the ids as received, so that these counts are
                 wrong.
         """
-        ...
 
     def lease(self, judge: str, limit: int, *, now: float, seconds: float, before: float | None = None) -> list[Draw]:
         """Lease up to `limit` pending draws to a judge for `seconds`, oldest first.
@@ -182,11 +159,9 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, RejudgeStor
         The draws carry the probability of that judge's assignment. If `before` is given, only draws that have been
         pending since before that instant are returned.
         """
-        ...
 
     def postpone(self, judge: str, keys: Collection[str], until: float) -> None:
         """Set the instant from which leased draws are pending again, for draws that the judge could not read."""
-        ...
 
     def settle(
         self, verdicts: Sequence[Verdict], follow_ups: Sequence[FollowUp] = (), tallies: Tallies | None = None
@@ -200,26 +175,21 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, RejudgeStor
             follow_ups: Assignments to further judges that these verdicts cause; skipped if the verdict was not new.
             tallies: Further counters, added in the same transaction unless all verdicts were already settled.
         """
-        ...
 
     def overdue(self, before: float) -> dict[tuple[str, str, int], float]:
         """Return the weight (sum of 1 / probability) of draws pending since before an instant.
 
         By route, judge and minute of `at`.
         """
-        ...
 
     def record(self, event: RecordedEvent) -> None:
         """Store an event."""
-        ...
 
     def events(self, since: float) -> list[RecordedEvent]:
         """Return the events since an instant, oldest first."""
-        ...
 
     def last_events(self, since: float) -> dict[str, float]:
         """Return the time of the last event by kind, of the events since an instant."""
-        ...
 
     def window(self, after: int, since: float, limit: int) -> list[ScoreRow]:
         """Return score rows with a `seq` above `after`, of answers not older than `since`, in order of settlement.
@@ -229,40 +199,33 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, RejudgeStor
         Verdicts from a time of which retention has deleted some are left out, unless settled afterwards: those without
         a fault are deleted first, so the mean of the remaining ones is biased.
         """
-        ...
 
     def pruned_until(self) -> float:
         """Return the latest time of a verdict that retention has deleted; minus infinity if there is none.
 
         Up to then the remaining verdicts are not a random sample.
         """
-        ...
 
     def find(self, query: Query) -> list[StoredVerdict]:
         """Return matching verdicts with their full texts, newest first. Loads all at once: keep `limit` small.
 
         Damaged texts are left out and reported in `damage`.
         """
-        ...
 
     def summaries(self, query: Query) -> list[StoredVerdict]:
         """Return matching verdicts for lists: columns, and excerpts of id, question and answer of bounded length."""
-        ...
 
     def entries(self, query: Query) -> Iterator[PackedVerdict]:
         """Yield matching verdicts one by one with compressed texts. Verdicts deleted meanwhile are skipped."""
-        ...
 
     def examined_since(self, query: Query) -> float | None:
         """Return back to when a search for words with other filters looks at answers, in seconds since the epoch.
 
         None if it looks at all that have the words.
         """
-        ...
 
     def replies(self, seq: int) -> tuple[str, ...]:
         """Return what a model replied, as text, behind the verdict with a sequence number; nothing if not stored."""
-        ...
 
     def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Traits | None]]:
         """Return score rows of judged answers, newest first, each with its traits (see `core.causes.traits`).
@@ -270,18 +233,15 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, RejudgeStor
         Traits are None where none are stored: of answers before an upgrade, and of erased ones. Left out are the same
         times as in `window`; verdicts of readings again are there.
         """
-        ...
 
     def damaged(self) -> int:
         """Return the number of rows with damaged texts met since the start."""
-        ...
 
     def prune(self, retention: Retention, *, now: float) -> int:
         """Delete what exceeds the retention limits, verdicts with a fault last.
 
         Returns the number of deleted verdicts.
         """
-        ...
 
     def forget(self, erasure: Erasure, *, dry_run: bool = False, seconds: float = 0.0) -> Erased:
         """Delete the texts, ids and metadata of answers from all rows and from free space. Counters stay balanced.
@@ -291,20 +251,15 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, RejudgeStor
             dry_run: Only count.
             seconds: How long to wait for readers that keep free space from being overwritten.
         """
-        ...
 
     def tallies(self) -> Tallies:
         """Return all counters."""
-        ...
 
     def pending(self) -> dict[str, int]:
         """Return the number of unsettled draws by judge."""
-        ...
 
     def tallies_and_pending(self) -> tuple[Tallies, dict[str, int]]:
         """Return `tallies` and `pending` of one instant, as invariants between them require."""
-        ...
 
     def close(self) -> None:
         """Close the database and unlock the state directory."""
-        ...

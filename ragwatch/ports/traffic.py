@@ -24,7 +24,6 @@ class Rejection:
         file: Display name of the file or stream.
         line: 1-based line number, 0 if unknown.
         field: Path of the invalid field, empty if the whole record is invalid.
-        detail: Error message.
     """
 
     reason: RejectReason
@@ -89,7 +88,6 @@ class Source(Protocol):
 
     def resume(self, cursors: Mapping[str, str]) -> None:
         """Continue after the stored cursors, by stream. Called once, before the first read."""
-        ...
 
     def read(self) -> Batch | None:
         """Return the next records, None if there are none. Returns the same records until they are committed.
@@ -97,19 +95,15 @@ class Source(Protocol):
         Raises:
             SourceError: The source cannot be read at present.
         """
-        ...
 
     def commit(self, batch: Batch) -> None:
         """Advance past a batch that the store has admitted."""
-        ...
 
     def lag(self) -> Lag:
         """Return the age and size of the records that are not read yet."""
-        ...
 
     def close(self) -> None:
         """Close files and connections."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +152,6 @@ class SegmentQuery:
     Attributes:
         key: Key of the segment, or `core.segments.STEP`: the retrieval step that returned a context.
         quantity: Name of the score; of retrieval steps a `core.segments.StepMeasure`.
-        route: The route.
-        judge: The judge.
-        version: Version of the judge.
         since: The oldest time of an answer, in seconds since the epoch.
         until: Answers are older than this.
         steps: Number of steps of equal length between the two.
@@ -207,19 +198,15 @@ class TrendStore(Protocol):
 
     def trends(self, query: TrendQuery) -> list[TrendSums]:
         """Return the sums of all series of a place, by series and time. Buckets without a score are left out."""
-        ...
 
     def segments(self, query: SegmentQuery) -> list[SegmentSums]:
         """Return the sums of the newest judged answers by value of a segment and step of time.
 
         Answers without a value have None. Left out are the same verdicts as in `Store.window`.
         """
-        ...
 
     def add_peaks(self, peaks: Sequence[Peak]) -> None:
         """Store peaks; a stored one of the same bucket stays where it is higher. The newest threshold counts."""
-        ...
 
     def peaks(self, query: TrendQuery) -> list[Peak]:
         """Return the highest peaks of all series of a place, by series and time; `span` is the step of the query."""
-        ...

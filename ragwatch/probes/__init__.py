@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ragwatch.ports import Kind
-from ragwatch.ports.probing import Probe
+from ragwatch.ports import Kind, Probe
 from ragwatch.probes import http, rag
 
 KINDS: Mapping[str, Kind[Probe]] = MappingProxyType({"http": http, "rag": rag})

@@ -41,13 +41,9 @@ def _ipv4(match: re.Match[str]) -> Span | None:
         return None
     before = match.string[max(0, match.start() - 60) : match.start()]
     named = len(value) == 7 and _NAME_BEFORE.search(before) and not _OF_MACHINES.search(before)
-    numbered = named or _VERSION.search(before) or (_of_sections(value) and _is_section(match, before))
+    small = all(0 < int(part) <= _MAX_SECTION for part in value.split("."))  # as in the number of a section
+    numbered = named or _VERSION.search(before) or (small and _is_section(match, before))
     return None if numbered else match.span()
-
-
-def _of_sections(value: str) -> bool:
-    """Whether the parts are as small as those of the number of a section, and none is 0."""
-    return all(0 < int(part) <= _MAX_SECTION for part in value.split("."))
 
 
 def _is_section(match: re.Match[str], before: str) -> bool:

@@ -20,11 +20,7 @@ _SINGLE = (_constants.LITERAL, _constants.NOT_LITERAL, _constants.IN, _constants
 
 
 def check_linear_time(pattern: str, shortest: int = 3) -> re.Pattern[str]:
-    """Compiles a pattern.
-
-    Args:
-        pattern: Regular expression.
-        shortest: Characters that every match must have.
+    """Compiles a pattern, each match of which must have some characters at least.
 
     Raises:
         ValueError: It is not valid, or not known to be matched in linear time; the message says what to write instead.

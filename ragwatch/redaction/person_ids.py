@@ -62,7 +62,6 @@ class PersonIdRule(NamedRule):
 
     Attributes:
         shapes: Names of its shapes; a number after `plain` is the number of its digits.
-        check: Checks digits and letters without formatting.
         words: Words that stand near such a number, in lower case.
         bare: Shapes that need no word near them.
     """
@@ -111,11 +110,7 @@ _LETTERED_START = re.compile(r"[A-Z](?<![A-Za-z0-9_.-][A-Z])(?=[A-Z]{0,6}-? ?\d)
 
 
 class PersonIds:
-    """Finds candidates once for all countries, and asks the rules for their shape.
-
-    Args:
-        rules: The rules.
-    """
+    """Finds candidates once for all countries, and asks the rules for their shape."""
 
     def __init__(self, rules: tuple[PersonIdRule, ...]) -> None:
         self._by_shape: dict[str, list[PersonIdRule]] = {}
@@ -137,11 +132,7 @@ class PersonIds:
 
 
 class _Words:
-    """Which rules have one of their words in a text: each word is looked for once, and few of them at all.
-
-    Args:
-        rules: The rules.
-    """
+    """Which rules have one of their words in a text: each word is looked for once, and few of them at all."""
 
     def __init__(self, rules: tuple[PersonIdRule, ...]) -> None:
         self._rules: dict[str, set[str]] = {}

@@ -14,7 +14,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
-from ragwatch.core.sample import Context, RelevantContext, Sample
+from ragwatch.core.sample import Sample
 from ragwatch.redaction.credentials import is_secret_name
 from ragwatch.redaction.person_ids import NAMES_OF_NUMBERS
 from ragwatch.redaction.rule import AsWritten, Detector, NamedRule, SensitiveKind, Taken, TextView
@@ -92,8 +92,6 @@ class Finding(NamedTuple):
     """A value that redaction takes from a text.
 
     Attributes:
-        rule: Name of the rule.
-        kind: Kind of the value.
         start: Place of its first character in the text.
         end: Place behind its last character.
     """
@@ -174,13 +172,21 @@ class Redactor:
         redacted = sample._replace(
             id=self._redact_id(sample.id, counts),
             question=self._redact_optional(sample.question, counts),
-            contexts=tuple(self._redact_context(context, counts) for context in sample.contexts),
+            contexts=tuple(
+                context._replace(
+                    id=None if context.id is None else self._redact_id(context.id, counts),
+                    text=self._redact_text(context.text, counts),
+                )
+                for context in sample.contexts
+            ),
             answer=self._redact_text(sample.answer, counts),
             route=self._redact_text(sample.route, counts),
             reference=self._redact_optional(sample.reference, counts),
             metadata=self._redact_metadata(sample.metadata, counts, _MAX_DEPTH),
             history=tuple(turn._replace(text=self._redact_text(turn.text, counts)) for turn in sample.history),
-            relevant=None if sample.relevant is None else self._redact_relevant(sample.relevant, counts),
+            relevant=None
+            if sample.relevant is None
+            else tuple(one._replace(text=self._redact_optional(one.text, counts)) for one in sample.relevant),
         )
         return redacted, counts
 
@@ -213,17 +219,8 @@ class Redactor:
     def _redact_optional(self, text: str | None, counts: Counter[SensitiveKind]) -> str | None:
         return None if text is None else self._redact_text(text, counts)
 
-    def _redact_context(self, context: Context, counts: Counter[SensitiveKind]) -> Context:
-        id_ = None if context.id is None else self._redact_id(context.id, counts)
-        return context._replace(text=self._redact_text(context.text, counts), id=id_)
-
     def _redact_id(self, value: str, counts: Counter[SensitiveKind]) -> str:
         return self._redact_text(value, counts) if self._ids else value
-
-    def _redact_relevant(
-        self, relevant: tuple[RelevantContext, ...], counts: Counter[SensitiveKind]
-    ) -> tuple[RelevantContext, ...]:
-        return tuple(one._replace(text=self._redact_optional(one.text, counts)) for one in relevant)
 
     def _redact_metadata(
         self,
@@ -251,14 +248,9 @@ class Redactor:
     def _redact_value(
         self, value: object, counts: Counter[SensitiveKind], depth: int, *, secret: bool, path: str
     ) -> object:
-        """Redacts the texts in a value; None replaces what is nested too deeply.
+        """Redacts the texts in a JSON value; None replaces what is nested more deeply than `depth`.
 
-        Args:
-            value: A JSON value.
-            counts: Counts of replaced values, which are added to.
-            depth: How many more levels of nesting are allowed.
-            secret: Whether a key above the value is the name of a secret.
-            path: The keys above the value; the end of them if they are long.
+        A value is a `secret` if a key above it is the name of one; `path` is the end of these keys.
         """
         if isinstance(value, str):
             return self._redact_credential(value, counts) if secret else self._redact_introduced(value, counts, path)
@@ -300,8 +292,7 @@ class Redactor:
 def introduction(path: str) -> str:
     """Returns the words that introduce a number of a telephone or of a person; empty if the key names neither.
 
-    Args:
-        path: The last `MAX_PATH_CHARS` characters of the keys that lead to the value.
+    Of the keys that lead to the value, the last `MAX_PATH_CHARS` characters are looked at.
 
     >>> [introduction(path) for path in ("homePhone", "user.phone_number_2", "customer_ssn", "phone_model", "call_id")]
     ['phone', 'phone', 'ssn', '', '']

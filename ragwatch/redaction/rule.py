@@ -60,7 +60,6 @@ class TextView:
         digits: Number of digits in the text.
 
     Args:
-        text: The text.
         typed: Whether `text` is as typed; else it is as written.
     """
 
@@ -94,7 +93,6 @@ class NamedRule:
 
     Attributes:
         name: Name of the rule, as `ragwatch redact` shows it.
-        kind: Kind of the values.
         about: What the rule takes, for its row in docs/redaction.md.
         normalize: Removes formatting, so that two spellings of a value get the same token.
     """
@@ -114,7 +112,6 @@ class Detector(Protocol):
 
     def taken(self, view: TextView) -> list[Taken]:
         """All values in the text, in order, without overlaps."""
-        ...
 
 
 @cache
@@ -277,7 +274,6 @@ class RuleGroup:
     """Tries several rules, of two values that overlap the one of the earlier rule.
 
     Args:
-        rules: The rules.
         admits: Returns whether a text may have a value of one of them.
     """
 
@@ -352,11 +348,7 @@ def contains_any(text: str, hints: tuple[str, ...]) -> bool:
 def as_typed(text: str, encoded: bytes) -> str:
     r"""Returns the text, as long as it was, with spaces and hyphens as on a keyboard, and so the dashes in numbers.
 
-    Language models write both.
-
-    Args:
-        text: The text.
-        encoded: The text in UTF-8: whether it has bytes of such characters is seen in a tenth of the time.
+    Language models write both. Whether it has any is seen in the UTF-8, in a tenth of the time.
 
     >>> text = "415\u2011555\u20132671\u2014the\u202fdesk"
     >>> ascii(as_typed(text, text.encode()))

@@ -22,16 +22,15 @@ from functional.asking import (
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
 from support.callers import HandClock
 from support.kit import AT, a_draw, an_admission
+from support.loops import a_digest
 from support.patience import DEADLINE, SCALE
 
 from ragwatch.board import Board
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.judges import claude
-from ragwatch.pipeline.digest import DigestInputs, DigestLoop
 from ragwatch.pipeline.judging import JudgingLoop, JudgingRules
-from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl, StoredBudgetAccount
-from ragwatch.pipeline.windows import SlidingWindows
+from ragwatch.pipeline.sampling_control import StoredBudgetAccount
 from ragwatch.ports import JudgeContext
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -147,16 +146,7 @@ class Simulated:
         self.judge = claude.build(given, name="claude", context=context, clock=self.hand, rng=random.Random(3))
         rules = JudgingRules(max_age_seconds=3600.0)
         self.loop = JudgingLoop(self.judge, rules, store=store, telemetry=self.telemetry, clock=self.now)
-        self.digest = DigestLoop(
-            SlidingWindows({"1h": 3600.0}, {"claude": self.judge.version}, 0.95),
-            DigestInputs(lags=dict, probabilities=dict, problems=tuple),
-            shares=SamplingControl({"claude": JudgePlan(1.0)}, store, 10_000),
-            store=store,
-            board=self.board,
-            telemetry=self.telemetry,
-            judges=[self.judge],
-            clock=self.now,
-        )
+        self.digest = a_digest(store, self.board, self.now, judge=self.judge, telemetry=self.telemetry)
         self.admitted = 0
 
     def now(self) -> float:

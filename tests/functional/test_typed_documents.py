@@ -35,7 +35,7 @@ COMMANDS = frozenset(
 NETWORK, DAEMON, SERVER = "installs from a network", "starts a daemon", "needs a server or root"
 ELSEWHERE = "typed by tests/house/test_requirements_doc.py"
 NOT_TYPED = {
-    "make ": "a target of the Makefile, which CI and tests/house/test_manual.py know",
+    "make ": "a target of the Makefile, which CI and tests/house/test_reference.py know",
     "pip install": NETWORK,
     "pipx install": NETWORK,
     "python3 -m venv": "the next line installs from a network",

@@ -1,6 +1,6 @@
 """What users see of a fixed log: scrape, pages, verdict lines, help and exit codes, held against files.
 
-Rules and dashboards are held by `tests/house/test_oncall_files.py` and `test_dashboards.py`, keys by docs/reference.md.
+Rules and dashboards are held by `tests/house/test_oncall.py` and `test_dashboards.py`, keys by docs/reference.md.
 A change of the structure of the code changes none of these files. `UPDATE_GOLDENS=1` writes them anew; the diff is then
 what users will see. Times, durations, ports and versions are masked.
 """

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 import yaml
-from house.test_oncall_expressions import known, promql, records, selectors
+from house.test_oncall_expressions import check, known, promql, records, selectors
 from support.oncall_cases import PLAN
 from support.parsed import trees
 
@@ -29,16 +29,6 @@ TARGETS = [(name, panel, target) for name, panel in PANELS for target in panel["
 VARIABLES = ["datasource", "cluster", "namespace", "job", "instance", "route", "judge", "window", "pages"]
 LATER = {"route:ragwatch_quality:threshold": {*PLACE, "route", "judge", "quantity", "window"}}
 """Series that the panels also read, where the rules record them."""
-
-
-def check(expression: str) -> None:
-    """Series and labels of an expression exist."""
-    series = {**LATER, **known()}
-    for names, labels, _, _ in selectors(parsed(expression)):
-        assert names, expression
-        for name in names:
-            assert name in series, f"{name} is no series: {expression}"
-            assert labels <= series[name], f"{name} lacks {labels - series[name]}: {expression}"
 
 
 def test_the_linter_finds_no_fault() -> None:
@@ -85,7 +75,7 @@ def test_two_deployments_are_never_drawn_alike(name: str, panel: dict[str, Any])
     """Job, cluster and namespace restrict every series, are left by every grouping, and are in every legend."""
     assert re.fullmatch(r"[^a-z].*\.|[a-z]+:.*\.", panel["description"]), name
     for target in panel["targets"]:
-        check(target["expr"])
+        check(target["expr"], LATER)
         for _, labels, _, _ in selectors(parsed(target["expr"])):
             assert set(PLACE) <= labels, target["expr"]
         outermost = _outermost(parsed(target["expr"]))
@@ -207,13 +197,13 @@ def test_a_dashboard_is_well_made(name: str) -> None:
         assert variables[each]["current"]["value"] == ["$__all"]
     for each in variables.values():
         if each["type"] == "query":
-            check(each["query"]["query"].removeprefix("label_values(").rpartition(",")[0])
+            check(each["query"]["query"].removeprefix("label_values(").rpartition(",")[0], LATER)
     shown = {each["name"]: each["expr"] for each in board["annotations"]["list"] if "expr" in each}
     assert "ragwatch_last_event_timestamp_seconds" in shown["Deploys"]
     kinds = {kind for expression in shown.values() for kind in EventKind if re.search(rf'[|"]{kind}[|"]', expression)}
     assert kinds == {*EventKind} - {EventKind.RELOAD}, "loads of the configuration have a series of their own"
     for expression in shown.values():
-        check(expression)
+        check(expression, LATER)
         assert all(set(PLACE) <= labels for _, labels, _, _ in selectors(parsed(expression)))
     numbers = [panel["id"] for panel in board["panels"]]
     assert len(set(numbers)) == len(numbers)

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 import yaml
-from house.test_manifests import faults
+from house.test_manifests import access_of, faults
 
 from ragwatch.config import Config, parse
-from ragwatch.daemon.web_access import read_rules
 from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.rules.dashboards import sql_board
 from ragwatch.sources.brokers.nats import Options as NatsOptions
@@ -128,12 +127,7 @@ def test_pods_policies_and_configuration_agree(config: Config, tmp_path: Path) -
         one["metadata"]["name"]: one["stringData"]
         for one in yaml.safe_load_all((FLEET.parent / "secret.yaml").read_text())
     }
-    file = tmp_path / "web.yml"
-    file.write_text(
-        secrets[volume["secret"]["secretName"]]["web.yml"].replace("PUT A BCRYPT HASH HERE", "$2y$10$" + "a" * 53)
-    )
-    access = read_rules(settings.web.model_copy(update={"config_file": file})).access
-    assert access.anonymous == frozenset()
+    access = access_of(settings.web, tmp_path / "web.yml", secrets[volume["secret"]["secretName"]]["web.yml"])
     assert access.rights_of([secrets["ragwatch-scrape"]["username"]]) == {"metrics"}
     (broker,) = [one for one in documents() if one["kind"] == "Secret"]
     (password,) = [one["valueFrom"]["secretKeyRef"] for one in worker["env"] if "BROKER" in one["name"]]
@@ -190,11 +184,8 @@ def test_the_composed_fleet_agrees(tmp_path: Path) -> None:
     (source,) = config.sources
     assert isinstance(source.options, RedisOptions)
     assert {"redis", "postgres"} <= set(stack["services"])
-    web = (DEPLOY / "systemd" / "web.yml").read_text().replace("PUT A BCRYPT HASH HERE", "$2y$10$" + "a" * 53)
-    (tmp_path / "web.yml").write_text(web)
-    access = read_rules(config.settings.web.model_copy(update={"config_file": tmp_path / "web.yml"})).access
+    access = access_of(config.settings.web, tmp_path / "web.yml", (DEPLOY / "systemd" / "web.yml").read_text())
     (job,) = content["prometheus"]["scrape_configs"]
-    assert access.anonymous == frozenset()
     assert access.rights_of([job["basic_auth"]["username"]]) == {"metrics"}
     assert job["dns_sd_configs"][0] | {"refresh_interval": ""} == {
         "names": ["worker"],

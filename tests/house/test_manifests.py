@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,12 +10,14 @@ from typing import Any
 
 import pytest
 import yaml
+from support.programs import tool
 
 from ragwatch.config import parse
 from ragwatch.config.web import WebOptions
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import ConfigError
-from tools.kit import kit
+from ragwatch.web import Access
+from tools.kit import files, kit
 
 KIT = kit()
 FOLDER = Path(__file__).parents[2] / "deploy" / "kubernetes"
@@ -81,6 +84,18 @@ def _of_mapping(value: Mapping[str, Any], schema: Mapping[str, Any], place: str)
         *strange,
         *(each for key, one in inner.items() for each in faults(value[key], one, f"{place}.{key}")),
     ]
+
+
+def access_of(web: WebOptions, file: Path, text: str) -> Access:
+    """The rights of a web file, which starts with hashes in place of its placeholders only and asks everybody."""
+    here = web.model_copy(update={"config_file": file})
+    file.write_text(text)
+    with pytest.raises(ConfigError, match="is not a bcrypt hash"):
+        read_rules(here)
+    file.write_text(text.replace("PUT A BCRYPT HASH HERE", "$2y$10$" + "a" * 53))
+    access = read_rules(here).access
+    assert access.anonymous == frozenset()
+    return access
 
 
 def document(file: str, kind: str) -> Any:
@@ -164,15 +179,7 @@ def test_who_asks_needs_a_password(tmp_path: Path) -> None:
     (mount,) = [each for each in template["initContainers"][0]["volumeMounts"] if each["name"] == volume["name"]]
     name = volume["secret"]["secretName"]
     assert web.config_file == Path(mount["mountPath"]) / "web.yml"
-    file = tmp_path / "web.yml"
-    here = web.model_copy(update={"config_file": file})
-    text = secrets[name]["web.yml"]
-    file.write_text(text)
-    with pytest.raises(ConfigError, match="is not a bcrypt hash"):
-        read_rules(here)
-    file.write_text(text.replace("PUT A BCRYPT HASH HERE", "$2y$10$" + "a" * 53))
-    access = read_rules(here).access
-    assert access.anonymous == frozenset()
+    access = access_of(web, tmp_path / "web.yml", secrets[name]["web.yml"])
     (endpoint,) = document("podmonitor.yaml", "PodMonitor")["spec"]["podMetricsEndpoints"]
     for part, reference in endpoint["basicAuth"].items():
         assert part in secrets[reference["name"]]
@@ -187,11 +194,7 @@ def test_the_web_file_of_the_service_starts_with_hashes_only(tmp_path: Path) -> 
     assert "LoadCredential=web.yml:/etc/ragwatch/web.yml" in unit
     assert 'config_file: "${CREDENTIALS_DIRECTORY}/web.yml"' in unit
     web = WebOptions(listen="0.0.0.0:10477", config_file=tmp_path / "web.yml", users={"prometheus": ("metrics",)})
-    (tmp_path / "web.yml").write_text(text)
-    with pytest.raises(ConfigError, match="is not a bcrypt hash"):
-        read_rules(web)
-    (tmp_path / "web.yml").write_text(text.replace("PUT A BCRYPT HASH HERE", "$2y$10$" + "a" * 53))
-    assert read_rules(web).access.rights_of(["prometheus"]) == {"metrics"}
+    assert access_of(web, tmp_path / "web.yml", text).rights_of(["prometheus"]) == {"metrics"}
 
 
 def test_the_secured_stack_agrees(tmp_path: Path) -> None:
@@ -202,10 +205,7 @@ def test_the_secured_stack_agrees(tmp_path: Path) -> None:
     assert {str(web.config_file), job["basic_auth"]["password_file"]} == {
         f"/run/secrets/{name}" for name in stack["secrets"]
     }
-    text = (FOLDER.parent / "systemd" / "web.yml").read_text()
-    (tmp_path / "web.yml").write_text(text.replace("PUT A BCRYPT HASH HERE", "$2y$10$" + "a" * 53))
-    access = read_rules(web.model_copy(update={"config_file": tmp_path / "web.yml"})).access
-    assert access.anonymous == frozenset()
+    access = access_of(web, tmp_path / "web.yml", (FOLDER.parent / "systemd" / "web.yml").read_text())
     assert access.rights_of([job["basic_auth"]["username"]]) == {"metrics"}
     assert job["static_configs"] == [{"targets": [f"{stack['services']['ragwatch']['hostname']}:10477"]}]
 
@@ -214,3 +214,55 @@ def test_a_state_directory_has_one_writer() -> None:
     """The state is of the pod, not of a claim that the next pod of a rollout would share with this one."""
     volumes = yaml.safe_load((FOLDER / "sidecar.yaml").read_text())["spec"]["template"]["spec"]["volumes"]
     assert all("persistentVolumeClaim" not in each for each in volumes)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole kit."""
+    root = tmp_path_factory.mktemp("kit")
+    for name, text in kit().items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    return root
+
+
+def test_chart_operator_and_mixin_hold_the_rules_of_the_repository(folder: Path) -> None:
+    """They are those of deploy/prometheus, in the form that each takes."""
+    wanted = {
+        name.rpartition("/")[2]: yaml.safe_load(text)
+        for name, text in files().items()
+        if name.startswith("deploy/prometheus/")
+    }
+    groups = [group for file in wanted.values() for group in file["groups"]]
+    assert json.loads((folder / "jsonnet/rules.json").read_text()) == wanted
+    assert yaml.safe_load((folder / "helm/ragwatch/files/rules.yaml").read_text()) == {"groups": groups}
+    rule = yaml.safe_load((folder / "kubernetes/prometheusrule.yaml").read_text())
+    assert (rule["kind"], rule["spec"]) == ("PrometheusRule", {"groups": groups})
+
+
+def test_a_chart_without_its_rules_says_how_to_make_them() -> None:
+    """The chart of the repository lacks them: it must fail, not deploy a PrometheusRule without rules."""
+    template = kit()["helm/ragwatch/templates/prometheusrule.yaml"]
+    assert '{{- required "files/rules.yaml: ' in template
+
+
+def test_the_component_names_files_that_are_there(folder: Path) -> None:
+    """Kustomize would refuse the whole."""
+    component = yaml.safe_load((folder / "kubernetes/kustomization.yaml").read_text())
+    assert "prometheusrule.yaml" in component["resources"]
+    paths = [*component["resources"], *(patch["path"] for patch in component["patches"])]
+    assert [path for path in paths if not (folder / "kubernetes" / path).is_file()] == []
+
+
+def test_the_mixin_holds_rules_and_dashboards(folder: Path) -> None:
+    """Jsonnet renders it, with labels and a URL of one's own."""
+    mixin = folder / "jsonnet" / "mixin.libsonnet"
+    asked = (
+        f"local kit = (import '{mixin}') + {{_config+:: {{labels: {{team: 'x'}}, pages: 'https://own.example'}}}};"
+        "std.length(kit.prometheusRules.groups) > 5"
+        " && std.length(std.objectFields(kit.grafanaDashboards)) == 5"
+        " && kit.prometheusAlerts.groups[0].rules[0].labels.team == 'x'"
+        " && std.filter(function(v) v.name == 'pages', kit.grafanaDashboards['ragwatch-overview.json'].templating.list)"
+        "[0].options[0].value == 'https://own.example'"
+    )
+    assert tool("jsonnet", "-e", asked, package="jsonnet") == "true\n"

@@ -1,4 +1,7 @@
-"""The on-call kit as promtool and people read it. That every alert fires is played in tests/functional."""
+"""The on-call kit as promtool and people read it, and what lies in deploy/ as the tools read it that will use it.
+
+That every alert fires is played in tests/functional.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import pytest
+import yaml
 from support.oncall_cases import CASES, PLAN
 from support.oncall_links import filled
+from support.programs import tool
 from support.promtool import promtool
 
+from ragwatch.exporter.catalogue import CATALOGUE, MetricType
+from ragwatch.model.signals import Signal
 from ragwatch.rules import alerts, prometheus, yaml_text
 from ragwatch.web.samples import query_of
 from ragwatch.web.segments_page import SegmentRequest
@@ -65,3 +73,157 @@ def test_links_to_samples_ask_for_what_the_page_knows() -> None:
     assert len(asked) > 5
     for link in asked:
         query_of(parse_qsl(urlsplit(filled(link, FILLED)).query, strict_parsing=True), now=0.0)
+
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+ALERTMANAGER = DEPLOY / "alertmanager" / "alertmanager.yaml"
+NAMES = sorted({alert.name for alert in alerts(PLAN)})
+SECTIONS = ["Mitigation", "Diagnosis", "Meaning", "Confirm recovery"]
+PLACEHOLDER = re.compile(
+    r"(?<![$\w])(?:FILE|STATE|SUITE|ROUTE|QUANTITY|SIGNAL|JUDGE|NAME|PATH|LOG|INSTANCE|POD)\b(?!=)"
+)
+
+
+def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
+    """One page per alert, named like it, with the same sections in the same order, none of them empty."""
+    pages = sorted((DEPLOY / "runbooks").glob("*.md"))
+    assert [page.stem for page in pages] == NAMES
+    for page in pages:
+        title, *sections = re.split(r"(?m)^#+ ", page.read_text().removeprefix("# "))
+        assert title.strip() == page.stem
+        assert [section.partition("\n")[0] for section in sections] == SECTIONS, page.name
+        texts = dict(zip(SECTIONS, (section.partition("\n")[2].strip() for section in sections), strict=True))
+        assert all(texts.values()), page.name
+        assert re.match(r"1\. [A-Z]", texts["Diagnosis"]), f"{page.name}: number the steps of the diagnosis"
+
+
+def test_runbooks_share_no_block() -> None:
+    """What holds for all alerts stands in docs/alerts.md; whoever is paged reads only what is about this alert."""
+    read: dict[str, str] = {}
+    for page in sorted((DEPLOY / "runbooks").glob("*.md")):
+        for block in re.split(r"\n\s*\n|\n(?=- |\d+\. )", page.read_text()):
+            text = " ".join(block.split())
+            if len(text) > 80:
+                assert read.setdefault(text, page.name) == page.name, f"{page.name} repeats {read[text]}: {text}"
+
+
+def test_commands_of_runbooks_run_as_printed() -> None:
+    """No word in capitals has to be replaced; shell variables are set in the same block."""
+    for page in (DEPLOY / "runbooks").glob("*.md"):
+        code = re.findall(r"(?s)```sh\n(.*?)```|`([^`\n]+)`", page.read_text())
+        for block, span in code:
+            assert not PLACEHOLDER.search(block or span), f"{page.name}: {block or span}"
+            for name in re.findall(r"\$([A-Z]+)", block or span):
+                assert name == "USER" or f"{name}=" in block, f"{page.name}: {name} is not set"
+
+
+def test_alerts_md_tells_how_to_silence() -> None:
+    """Every silence needs an end."""
+    text = (ROOT / "docs" / "alerts.md").read_text()
+    assert "amtool silence add" in text
+    assert "--duration" in text
+    for name in NAMES:
+        assert f"(../deploy/runbooks/{name}.md)" in text
+
+
+def test_runbooks_speak_of_series_that_exist() -> None:
+    """Whoever is called at night copies queries from these pages."""
+    groups = [group for file in prometheus(PLAN).values() for group in file["groups"]]
+    rules: Any = [rule for group in groups for rule in group["rules"]]  # type: ignore[union-attr, index, call-overload]
+    histograms = {f"{row.name}_count" for row in CATALOGUE if row.kind is MetricType.HISTOGRAM and not row.signed}
+    known = histograms | {row.name for row in CATALOGUE} | {rule["record"] for rule in rules if "record" in rule}
+    spoken: set[str] = set()
+    for page in (DEPLOY / "runbooks").glob("*.md"):
+        named = re.findall(r"(?<![\w:])(?:\w+:)?ragwatch[_:][a-z_:]+(?:\d+[smhd])?(?![a-z_:/])", page.read_text())
+        assert set(named) <= known, page.name
+        spoken |= set(named)
+    assert len(spoken) > 30
+
+
+def test_rules_and_their_configuration_are_valid() -> None:
+    """Promtool reads the scrape configuration and the rules beside it."""
+    tool("promtool", "check", "config", DEPLOY / "prometheus" / "prometheus.yaml", package="prometheus")
+    rules = sorted((DEPLOY / "prometheus").glob("ragwatch-*.yaml"))
+    assert len(rules) == 2
+    tool("promtool", "check", "rules", "--lint=all", "--lint-fatal", *rules, package="prometheus")
+
+
+def test_alertmanager_reads_its_example() -> None:
+    """Amtool finds no fault."""
+    tool("amtool", "check-config", ALERTMANAGER, package="prometheus-alertmanager")
+
+
+RECEIVERS = {"critical": "oncall", "warning": "morning", "info": "nobody"}
+LABELLED = {f"{alert.name}-{alert.severity}": alert for alert in alerts(PLAN)}
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_alerts_find_their_receiver(name: str) -> None:
+    """Critical wakes somebody, a warning waits for the morning, info notifies nobody."""
+    alert = LABELLED[name]
+    labels = {"alertname": alert.name, "severity": str(alert.severity), "area": str(alert.area)}
+    labels |= dict.fromkeys(alert.labels, "x")
+    tool(
+        "amtool",
+        "config",
+        "routes",
+        "test",
+        f"--config.file={ALERTMANAGER}",
+        f"--verify.receivers={RECEIVERS[labels['severity']]}",
+        *(f"{label}={value}" for label, value in labels.items()),
+        package="prometheus-alertmanager",
+    )
+
+
+def test_what_is_inhibited_exists() -> None:
+    """Names in inhibition rules are names of alerts: a renamed alert would silently inhibit nothing."""
+    rules = yaml.safe_load(ALERTMANAGER.read_text())["inhibit_rules"]
+    text = " ".join(
+        matcher for rule in rules for side in ("source_matchers", "target_matchers") for matcher in rule[side]
+    )
+    said = {word for part in text.replace('"', " ").replace("|", " ").split() for word in [part.partition("=")[0]]}
+    named = {word for word in said if word.startswith("Ragwatch") and word.isalpha()}
+    assert named
+    assert named <= set(NAMES)
+
+
+def test_the_sidecar_holds_nothing_up_and_may_nothing() -> None:
+    """A native sidecar without readiness or startup probe, not root, on a read-only root."""
+    spec = yaml.safe_load((DEPLOY / "kubernetes" / "sidecar.yaml").read_text())["spec"]["template"]["spec"]
+    (sidecar,) = spec["initContainers"]
+    assert sidecar["restartPolicy"] == "Always"
+    assert not {"readinessProbe", "startupProbe"} & set(sidecar)
+    allowed = sidecar["securityContext"]
+    assert allowed["runAsNonRoot"]
+    assert allowed["readOnlyRootFilesystem"]
+    assert not allowed["allowPrivilegeEscalation"]
+    assert allowed["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_the_unit_is_hardened() -> None:
+    """Exposure as systemd measures it stays below 2 of 10."""
+    unit = DEPLOY / "systemd" / "ragwatch.service"
+    tool("systemd-analyze", "security", "--offline=true", "--threshold=20", unit, package="systemd")
+
+
+def test_dashboards_are_where_grafana_looks() -> None:
+    """Dashboards are where the provisioning file looks, in the composed container."""
+    provided = yaml.safe_load((ROOT / "grafana/provisioning/dashboards/ragwatch.yaml").read_text())
+    mounts = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["grafana"]["volumes"]
+    path = provided["providers"][0]["options"]["path"]
+    assert f"../grafana/dashboards:{path}:ro" in mounts
+    assert len(list((ROOT / "grafana/dashboards").glob("*.json"))) == 5
+
+
+def test_alertmanager_knows_the_signals_that_quality_repeats() -> None:
+    """A new signal whose answers score otherwise holds back the alerts on quality, as its row says."""
+    rules = yaml.safe_load(ALERTMANAGER.read_text(encoding="utf-8"))["inhibit_rules"]
+    (named,) = (
+        matcher.removeprefix('signal=~"').removesuffix('"').split("|")
+        for rule in rules
+        if rule["target_matchers"] == ['area="quality"']
+        for matcher in rule["source_matchers"]
+        if matcher.startswith("signal=~")
+    )
+    assert set(named) == {str(signal) for signal in Signal if signal.row.explains}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from ragwatch.rules import alerts, prometheus
 from tools.kit import files
 
 promql = pytest.importorskip("promql_parser")
+from tools.dashboard_linter import nodes, parsed  # noqa: E402 - it imports the parser
 
 ROOT = Path(__file__).parents[2]
 TARGET = {"job", "instance", "cluster", "namespace"}
@@ -60,22 +62,6 @@ def records() -> list[dict[str, Any]]:
     return [rule for group in groups for rule in group["rules"] if "record" in rule]
 
 
-def parsed(expression: str) -> Any:
-    """The tree of an expression."""
-    return promql.parse(expression)
-
-
-def nodes(tree: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """Every node with those above it."""
-    yield tree, above
-    for name in ("lhs", "rhs", "expr", "vector_selector", "param"):
-        inner = getattr(tree, name, None)
-        if inner is not None:
-            yield from nodes(inner, (*above, tree))
-    for inner in getattr(tree, "args", None) or ():
-        yield from nodes(inner, (*above, tree))
-
-
 def selectors(tree: Any) -> Iterator[tuple[list[str], set[str], Any, tuple[Any, ...]]]:
     """Names that each selector may find, and the labels it asks for."""
     for node, above in nodes(tree):
@@ -86,9 +72,9 @@ def selectors(tree: Any) -> Iterator[tuple[list[str], set[str], Any, tuple[Any, 
             yield names, set(matchers), node, above
 
 
-def check(expression: str) -> None:
-    """Series and labels of an expression exist, and it uses nothing that Prometheus 2.42 lacks."""
-    tree, series = parsed(expression), known()
+def check(expression: str, later: Mapping[str, set[str]] = MappingProxyType({})) -> None:
+    """Series (also `later` ones) and labels of an expression exist, and it uses nothing that Prometheus 2.42 lacks."""
+    tree, series = parsed(expression), {**later, **known()}
     used = set()
     for names, labels, _, _ in selectors(tree):
         assert names, expression

@@ -1,11 +1,26 @@
-"""docs/reference.md is what the program has: commands, configuration keys and series."""
+"""Pages that are written from the program say what it has: commands, keys, series, rules, metrics, figures."""
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ragwatch.commands import cli
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.stages import Stage
+from ragwatch.redaction.rules import RULES
 from tools.cookbook import table
+from tools.manual import manual
 from tools.parquet_columns import with_table
 from tools.readme import LOGS, PARQUET, REFERENCE, SETUP, logs_page
-from tools.reference import reference
+from tools.reference import commands_of, reference
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_reference_is_written_from_the_program() -> None:
@@ -39,3 +54,147 @@ def test_the_pages_of_logs_are_current() -> None:
     page, brief = LOGS.read_text(encoding="utf-8"), SETUP.read_text(encoding="utf-8")
     assert page == logs_page(page)
     assert table(brief=True) in brief
+
+
+TEXT = manual()
+
+
+def test_every_command_and_option_is_in_it() -> None:
+    """Each command has a section of its own, with a paragraph for each option under all of its names."""
+    sections = {section.partition("\n")[0]: section for section in TEXT.split('.SS "')[1:]}
+    missing = []
+    for path, command in commands_of(cli, ("ragwatch",)):
+        words = " ".join(path).replace("-", "\\-")
+        own = [section for usage, section in sections.items() if usage.startswith((f"{words} ", f'{words}"'))]
+        if len(own) != 1:
+            missing.append(words)
+            continue
+        names = [name.replace("-", "\\-") for option in command.params for name in option.opts if name.startswith("-")]
+        missing += [f"{words} {name}" for name in names if f".B {name}" not in own[0] and f", {name}" not in own[0]]
+    assert missing == []
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="needs groff")
+def test_the_formatter_warns_of_nothing() -> None:
+    """Every request and every escape is known to groff, and no line starts one by accident."""
+    warnings = [f"-w{kind}" for kind in ("char", "escape", "input", "mac", "missing", "scale", "syntax")]
+    words = ["groff", "-man", *warnings, "-Wbreak", "-Tutf8", "-z"]
+    done = subprocess.run(words, input=TEXT, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
+METRICS = ROOT / "docs" / "metrics.md"
+
+
+@pytest.mark.parametrize("stage", [stage for stage in Stage if stage is not Stage.NONE])
+def test_its_table_of_stages_is_that_of_the_program(stage: Stage) -> None:
+    """A metric stands in the row of the stage that the gate names when it fails, and in no other."""
+    rows = [line for line in METRICS.read_text(encoding="utf-8").splitlines() if line.startswith(f"| {stage} |")]
+    assert len(rows) == 1
+    told = {name.strip(" `") for name in rows[0].split("|")[2].split(",")}
+    assert told == {str(metric) for metric in (*Quantity, *ReferenceQuantity) if metric.row.stage is stage}
+
+
+def test_every_metric_of_answers_is_told() -> None:
+    """No metric is left out."""
+    text = METRICS.read_text(encoding="utf-8")
+    assert [metric for metric in (*Quantity, *ReferenceQuantity) if f"`{metric}`" not in text] == []
+
+
+REDACTION = ROOT / "docs" / "redaction.md"
+
+
+def test_table_lists_every_rule() -> None:
+    """One row a rule, in the order in which they are tried. A failure shows the rows to write."""
+    rows = [f"| `{rule.name}` | {rule.kind} | {rule.about} |" for rule in RULES]
+    text = REDACTION.read_text(encoding="utf-8")
+    written = [line for line in text.splitlines() if line.startswith("| `")]
+    assert written == rows
+
+
+BENCH = ROOT / "docs" / "bench_peers.md"
+PARTS = ("judges", "embedded", "tail", "drift", "scrape")
+TOOLS = {
+    "ragas": ("ragas", "ragas"),
+    "deepeval": ("deepeval", "deepeval"),
+    "TruLens": ("trulens", "trulens-core"),
+    "phoenix-evals": ("phoenix", "arize-phoenix-evals"),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_has_a_table_and_a_chart(part: str) -> None:
+    """Between its marks stands a table, and the page shows its chart."""
+    text = BENCH.read_text(encoding="utf-8")
+    table = re.search(rf"(?s)<!-- {part} -->\n(.*?)\n<!-- /{part} -->", text)
+    assert table is not None
+    assert table[1].startswith("| ")
+    assert f"(bench_peers_{part}.svg)" in text
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_versions_are_those_of_the_locks(tool: str) -> None:
+    """The version in the table is the one that `make bench-peers` installs."""
+    lock, package = TOOLS[tool]
+    pinned = re.search(rf"(?m)^{package}==(\S+)", (ROOT / "bench" / "peers" / f"{lock}.lock").read_text())
+    assert pinned is not None
+    assert f"| {tool} {pinned[1]} |" in BENCH.read_text(encoding="utf-8")
+
+
+CARD = (ROOT / "training" / "LOCAL.md").read_text(encoding="utf-8")
+EVERY_ROW = "| all rows: AttributionBench test / FEVER-symmetric test / WiCE test |"
+SETS = re.compile(r"(?m)^\| ([^|]+) \| (\.\d{3}) \| \.\d{3} \| (\.\d{3}) \| [^|]+ \| [^|]+ \|$")
+"""Rows of the card's table: set, AUROC of words, of the run before, of the newest run."""
+
+
+def text_of(name: str) -> str:
+    """A page on one line, so that a figure may stand at the end of a line."""
+    return " ".join((ROOT / name).read_text(encoding="utf-8").split())
+
+
+def of_card(row: str) -> list[list[str]]:
+    """Figures of a row of the card by column: words, the run before, the newest run; without their intervals."""
+    line = next(line for line in CARD.splitlines() if line.startswith(row))
+    return [re.findall(r"\.\d{3}", re.sub(r"\[.*?\]", "", column)) for column in line.split("|")[2:5]]
+
+
+def rounded(figure: str) -> str:
+    """Two digits of a share.
+
+    >>> rounded(".726")
+    '.73'
+    """
+    return f"{float(figure):.2f}".removeprefix("0")
+
+
+def test_agreement_with_people_is_that_of_the_card() -> None:
+    """docs/judges.md rounds the card's figures for whole sets."""
+    words, _, newest = of_card(EVERY_ROW)
+    for name, lexical, local in zip(("AttributionBench", "FEVER-symmetric", "WiCE"), words, newest, strict=True):
+        assert f"{rounded(local)} against {rounded(lexical)} ({name})" in text_of("docs/judges.md")
+    (lexical,), _, (local,) = of_card("| ExpertQA whole answers (claims taught) |")
+    assert f"{rounded(local)} against {rounded(lexical)}" in text_of("docs/judges.md")
+
+
+def test_the_bench_shows_the_card() -> None:
+    """Its table of agreement has every set of the card, and no other figure."""
+    rows = [f"| {name} | {words} | {now} |" for name, words, now in SETS.findall(CARD)]
+    table = re.search(
+        r"(?s)\| set \| ragwatch lexical, AUROC .*?(?=\n<!--)", (ROOT / "docs/bench_peers.md").read_text()
+    )
+    assert table is not None
+    assert len(rows) >= 8
+    assert table[0].splitlines()[2:] == rows
+
+
+@pytest.mark.parametrize("name", ["training/LOCAL.md", "docs/judges.md", "reader/README.md"])
+def test_the_model_is_as_large_as_pages_say(name: str) -> None:
+    """Megabytes of its graph, which the wheel of the model brings."""
+    graph = ROOT / "reader" / "ragwatch_reader" / "model" / "reader.onnx"
+    assert f"{graph.stat().st_size / 1e6:.1f} MB" in text_of(name)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/comparison.md", "docs/faq.md"])
+def test_overviews_repeat_no_agreement(name: str) -> None:
+    """They lead to the cards, whose figures change with each judge."""
+    assert not re.search(r"AUROC|\bF1 of \.", text_of(name))

@@ -17,7 +17,6 @@ from support.kit import (
     AT,
     JUDGE,
     Clock,
-    ScriptedJudge,
     a_draw,
     a_sample,
     a_verdict,
@@ -25,19 +24,18 @@ from support.kit import (
     an_evidence,
     an_unjudged,
 )
+from support.loops import a_digest
 
 from ragwatch.board import Board
 from ragwatch.core.estimate import Estimate
 from ragwatch.core.sample import Draw
 from ragwatch.core.sampling import SamplingPlan, is_drawn, key_of
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.digest import DigestInputs, DigestLoop
 from ragwatch.pipeline.placing import placing
 from ragwatch.pipeline.sampling_control import SHED_AT, JudgePlan, SamplingControl
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import ScoreRow
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
 pytestmark = pytest.mark.uncounted
 
@@ -240,18 +238,7 @@ async def test_the_snapshot_shows_it(tmp_path: Path, seed: int) -> None:
         )
     store.admit(an_admission(*draws))
     store.settle(verdicts)
-    windows = SlidingWindows({"1h": 3600.0}, {JUDGE: "scripted-1"}, 0.95)
-    around = DigestInputs(lags=dict, probabilities=dict, problems=tuple)
-    digest = DigestLoop(
-        windows,
-        around,
-        shares=SamplingControl({JUDGE: JudgePlan(1.0, waits=True)}, store, 1000),
-        store=store,
-        board=board,
-        telemetry=Telemetry(),
-        judges=[ScriptedJudge()],
-        clock=clock,
-    )
+    digest = a_digest(store, board, clock)
     assert await digest.step()
     snapshot = board.latest()
     store.close()

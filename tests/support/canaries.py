@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ragwatch.core.canary.definition import Canary, Direction, Expected, Failure, Grade, Hit, Retrieved
 from ragwatch.core.canary.report import CanaryReport, evaluate
-from support.kit import AT
+from ragwatch.pipeline.canaries import CanaryLoop, CanarySuite
+from ragwatch.ports import Store
+from ragwatch.telemetry import Telemetry
+from support.kit import AT, Clock
 
 
 def a_canary(*expected: Any, name: str = "refunds", **parts: Any) -> Canary:
@@ -35,3 +39,23 @@ def a_failure(reason: str = "timeout") -> Retrieved:
 def a_report(canary: Canary, retrieved: Retrieved, cutoff: int = 5, **parts: Any) -> CanaryReport:
     """What the reply means."""
     return evaluate(canary, retrieved, cutoff, at=AT, **parts)
+
+
+def a_canary_loop(
+    store: Store,
+    *suites: CanarySuite,
+    telemetry: Telemetry | None = None,
+    clock: Callable[[], float] | None = None,
+    holder: str = "me",
+    **parts: Any,
+) -> CanaryLoop:
+    """The loop of some suites."""
+    clock = clock or Clock()
+    return CanaryLoop(suites, store=store, telemetry=telemetry or Telemetry(), holder=holder, clock=clock, **parts)
+
+
+def a_suite_of(**place: Any) -> dict[str, Any]:
+    """A suite as in the configuration, whose probe nobody answers."""
+    probe = {"kind": "http", "url": "http://127.0.0.1:9/", "body": {"q": "{{ query }}"}, "contexts": "hits"}
+    items = [{"query": "q", "expected": ["d1"]}]
+    return {"suite": "docs", "schedule": "1d", "items": items, "probe": probe, **place}

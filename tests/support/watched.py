@@ -5,11 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from ragwatch.model.quantities import Quantity
+from ragwatch.pipeline.drift.loop import Standing
+from ragwatch.pipeline.drift.rules import DriftRules
+from ragwatch.pipeline.drift.scores import ScoreDriftLoop
 from ragwatch.ports import Store
-from support.kit import AT, a_draw, a_reading, a_verdict, an_admission, an_evidence
+from ragwatch.telemetry import Telemetry
+from support.kit import AT, JUDGE, Clock, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 MINUTE = 60.0
 GOOD, BAD = an_evidence((1, 0)), an_evidence((0, 0))
+RULES = DriftRules(JUDGE, "scripted-1", (Quantity.FAITHFULNESS,), ("search",), reference=300)
+CELL = ("faithfulness", "search")
 
 
 def faithful(good: int, bad: int = 0, *, seed: int = 1) -> list[bool]:
@@ -37,3 +44,25 @@ def settle(
     store.admit(an_admission(*draws))
     reading = a_reading(version=version)
     store.settle([a_verdict(draw, GOOD if good else BAD, reading) for draw, good in zip(draws, answers, strict=True)])
+
+
+def a_drift(
+    store: Store,
+    rules: DriftRules = RULES,
+    *,
+    telemetry: Telemetry | None = None,
+    moved: bool = False,
+    now: float = AT + 1e6,
+    standing: Standing | None = None,
+) -> ScoreDriftLoop:
+    """A process that has continued what the store remembers, at some instant."""
+    loop = ScoreDriftLoop(
+        rules,
+        store=store,
+        telemetry=telemetry or Telemetry(),
+        judge_moved=lambda: moved,
+        clock=Clock(now),
+        standing=standing,
+    )
+    loop.resume()
+    return loop

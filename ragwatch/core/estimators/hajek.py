@@ -8,6 +8,8 @@ of Manski (1989).
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from ragwatch.core.estimate import Addends, Estimate
 from ragwatch.core.estimators import score
 from ragwatch.core.estimators.interval import clip as _clip
@@ -49,3 +51,22 @@ def interval(addends: Addends, confidence: float = 0.95) -> Interval:
     moments = score.SampleMoments.of(addends)
     low, high = score.interval(moments, confidence)
     return moments.mean, low, high, moments.n_eff
+
+
+class IntervalCache:
+    """Intervals of sums, by what they are about; computed again when the sums have changed.
+
+    Args:
+        confidence: Two-sided level.
+    """
+
+    def __init__(self, confidence: float) -> None:
+        self._confidence = confidence
+        self._known: dict[Hashable, tuple[Addends, Interval]] = {}
+
+    def of(self, place: Hashable, addends: Addends) -> Interval:
+        """The interval of the sums of a place."""
+        known = self._known.get(place)
+        if known is None or known[0] != addends:
+            known = self._known[place] = (addends, interval(addends, self._confidence))
+        return known[1]

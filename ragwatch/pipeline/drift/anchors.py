@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import NamedTuple, TypedDict
@@ -23,10 +23,10 @@ from ragwatch.core.labels.agreement import VerdictFlips, flips, share
 from ragwatch.core.sample import OTHER, Draw, Sample
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import Tallies
-from ragwatch.core.verdict import Judged, Verdict
+from ragwatch.core.verdict import Unjudged
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.reading import Deferred, DrawReader
-from ragwatch.ports import Judge, NoteStore, StoredRun
+from ragwatch.ports import Clock, Judge, NoteStore, StoredRun
 from ragwatch.telemetry import Telemetry
 
 SOURCE = "rereading"
@@ -63,17 +63,12 @@ class SampleSetReading:
         draws = [Draw(key, sample, SOURCE, OTHER, 1.0, at=at) for key, sample in missing]
         for draw, outcome in zip(draws, await asyncio.gather(*map(self._reader.read, draws)), strict=True):
             if not isinstance(outcome, Deferred):
-                self._read[draw.key] = _result(outcome)
+                scores, reason = ({}, str(outcome.reason)) if isinstance(outcome, Unjudged) else (outcome.scores, None)
+                self._read[draw.key] = AnchorReading(scores, reason)
         if len(self._read) < len(samples):
             return None
         done, self._read = self._read, {}
         return done
-
-
-def _result(verdict: Verdict) -> AnchorReading:
-    return (
-        AnchorReading(verdict.scores, None) if isinstance(verdict, Judged) else AnchorReading({}, str(verdict.reason))
-    )
 
 
 KIND = "anchor"
@@ -104,7 +99,6 @@ class AnchorRules:
 
     Attributes:
         every: Seconds between two readings.
-        quantity: The quantity that is compared.
         at_least: Score from which on the verdict is yes; for quantities that should be low, no.
         risk: Probability of a false alarm at each reading: `every` / time between false alarms.
         timeout_seconds: A reading of one anchor that takes longer is cancelled.
@@ -139,11 +133,8 @@ class AnchorLoop:
     """The loop that reads one set of anchors with one judge.
 
     Args:
-        anchors: The set.
         judge: Its own instance or that of the judging loop; must stay open.
-        store: Keeps the readings.
         holder: Name of this process in a fleet.
-        clock: Seconds since the epoch.
     """
 
     def __init__(
@@ -155,7 +146,7 @@ class AnchorLoop:
         store: NoteStore,
         telemetry: Telemetry,
         holder: str,
-        clock: Callable[[], float],
+        clock: Clock,
     ) -> None:
         self.rules = rules
         self.judge = judge
@@ -177,11 +168,7 @@ class AnchorLoop:
         return self.judge.name
 
     def resume(self) -> None:
-        """Continue with the readings of earlier processes, if they are of the same set.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Continue with the readings of earlier processes, if they are of the same set."""
         self._first, self._last, self._flips = None, None, None
         state = self._store.recall(f"{KIND} {self.name}")
         if state is not None and state["fingerprint"] == self._fingerprint:
@@ -210,11 +197,7 @@ class AnchorLoop:
         }
 
     async def step(self) -> bool:
-        """Read the set if it is due. False if it is not, the judge is not available, or another process reads it.
-
-        Raises:
-            StoreError: The reading could not be written.
-        """
+        """Read the set if it is due. False if it is not, the judge is not available, or another process reads it."""
         async with self._lock:
             if not self.due() or not await asyncio.to_thread(self._claim):
                 return False
@@ -226,11 +209,7 @@ class AnchorLoop:
             return True
 
     async def renew(self) -> bool:
-        """Compare with the last reading from now on. False before the first reading.
-
-        Raises:
-            StoreError: It could not be written.
-        """
+        """Compare with the last reading from now on. False before the first reading."""
         async with self._lock:
             if self._last is None:
                 return False

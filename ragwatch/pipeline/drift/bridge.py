@@ -7,7 +7,7 @@ quantity between both versions on the same answers, with its interval.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
 from ragwatch.core.sample import Sample
@@ -15,7 +15,7 @@ from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
 from ragwatch.formats import canonical
 from ragwatch.pipeline.drift.anchors import SampleSetReading, offsets, scores_of
-from ragwatch.ports import Judge, Query, RecordedEvent, Store, StoredRun
+from ragwatch.ports import Clock, Judge, Query, RecordedEvent, Store, StoredRun
 from ragwatch.telemetry import Telemetry
 
 KIND = "bridge"
@@ -27,10 +27,8 @@ class VersionBridge:
     """The loop that measures the offset when the version of one judge has changed.
 
     Args:
-        judge: The judge in force.
         max_answers: Maximum number of answers to read again: the newest that the old version has read. 0 for none.
         timeout_seconds: A reading that takes longer is cancelled.
-        clock: Seconds since the epoch.
     """
 
     def __init__(
@@ -41,7 +39,7 @@ class VersionBridge:
         timeout_seconds: float,
         store: Store,
         telemetry: Telemetry,
-        clock: Callable[[], float],
+        clock: Clock,
     ) -> None:
         self.judge = judge
         self._max_answers = max_answers
@@ -57,9 +55,6 @@ class VersionBridge:
         """Detect whether the version has changed since the last process, and select the answers to read.
 
         A bridge that was not finished starts again.
-
-        Raises:
-            StoreError: The store cannot be read.
         """
         self._old, self._before, self._samples = None, {}, {}
         state = self._store.recall(self._name)
@@ -75,11 +70,7 @@ class VersionBridge:
         return self._old is not None
 
     async def step(self) -> bool:
-        """Continue an open bridge. True when this step has measured the offset.
-
-        Raises:
-            StoreError: It could not be written.
-        """
+        """Continue an open bridge. True when this step has measured the offset."""
         if self._old is None:
             return False
         at = self._clock()

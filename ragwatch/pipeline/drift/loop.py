@@ -28,7 +28,7 @@ from ragwatch.core.tally import Tallies
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.pipeline.drift.signal_stream import SignalStream
 from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream
-from ragwatch.ports import RecordedEvent, SavedState, Store, StoredRun
+from ragwatch.ports import Clock, RecordedEvent, SavedState, Store, StoredRun
 from ragwatch.telemetry import Telemetry
 
 MIN_EFFECTIVE = 30.0
@@ -47,8 +47,6 @@ class StandingAlerts:
     """Tells whether a route has a standing alert: degraded canaries, or an estimate significantly beyond its threshold.
 
     Args:
-        board: Holds the latest figures.
-        judge: The judge whose estimates count.
         thresholds: Returns the thresholds of a route.
     """
 
@@ -98,8 +96,6 @@ class DriftLoop(ABC, Generic[_S]):
     """A loop over drift streams, one for each (quantity or signal, route).
 
     Args:
-        store: Keeps state, alarms and events.
-        clock: Seconds since the epoch.
         standing: Why no reference may be learnt on a route at present; by default one always may.
 
     Attributes:
@@ -110,13 +106,11 @@ class DriftLoop(ABC, Generic[_S]):
     kind: ClassVar[str]
     pause_gauge: ClassVar[Gauge]
 
-    def __init__(
-        self, *, store: Store, telemetry: Telemetry, clock: Callable[[], float], standing: Standing | None = None
-    ) -> None:
+    def __init__(self, *, store: Store, telemetry: Telemetry, clock: Clock, standing: Standing | None = None) -> None:
         self._store = store
         self._telemetry = telemetry
         self._clock = clock
-        self._standing = standing or _nothing
+        self._standing = standing or (lambda _: None)
         self._pauses: dict[Cell, PauseReason] = {}
         self._paused_routes: frozenset[str] = frozenset()
         self._lock = asyncio.Lock()
@@ -125,11 +119,7 @@ class DriftLoop(ABC, Generic[_S]):
         self._gauges: Gauges = {}
 
     def resume(self) -> None:
-        """Continue where an earlier process, or another worker, stopped.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Continue where an earlier process, or another worker, stopped."""
         self._reset()
         self._load(self._store.recall(self.kind))
         self._render()
@@ -283,10 +273,6 @@ class DriftLoop(ABC, Generic[_S]):
     @abstractmethod
     def _figures(self) -> Figures:
         """Gauges of all streams."""
-
-
-def _nothing(_: str) -> None:
-    return None
 
 
 def name_of(cell: Cell) -> str:

@@ -16,8 +16,6 @@ from ragwatch.core.segments import Segments
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream, ScoreStream
 
-_EQUAL: Mapping[str, float] = MappingProxyType({})
-_NO_CONTROLS: Mapping[str, str] = MappingProxyType({})
 RISK = 0.05
 """Probability that the reference of any detector is not representative, so that the false alarm rate does not hold."""
 TOLERANCES: Mapping[Quantity, float] = MappingProxyType(
@@ -44,8 +42,6 @@ class DriftRules:
     Attributes:
         judge: The judge whose scores are watched; those of others are skipped.
         version: Its version in force: scores of another version are not comparable.
-        quantities: The quantities.
-        routes: The routes, as label values.
         detector: Kind of detector against a reference.
         false_alarm_days: All detectors together raise one false alarm in so many days, or fewer.
         threshold: Evidence from which on there is an alarm, for kinds without that guarantee; None to compute it from
@@ -73,8 +69,8 @@ class DriftRules:
     tolerances: Mapping[Quantity, float] = field(default_factory=lambda: TOLERANCES)
     reference_seconds: float = 0.0
     confidence: float = 0.95
-    lowest: Mapping[str, float] = field(default_factory=lambda: _EQUAL)
-    controls: Mapping[str, str] = field(default_factory=lambda: _NO_CONTROLS)
+    lowest: Mapping[str, float] = field(default_factory=dict)
+    controls: Mapping[str, str] = field(default_factory=dict)
     segments: Segments = field(default_factory=Segments)
 
     @property

@@ -32,7 +32,7 @@ from ragwatch.pipeline.drift.loop import (
 )
 from ragwatch.pipeline.drift.rules import MAX_SEGMENT_DETECTORS, DriftRules, SegmentCell
 from ragwatch.pipeline.drift.streams import ScoreStream
-from ragwatch.ports import RecordedEvent, SavedState, ScoreRow, Store, StoredRun
+from ragwatch.ports import Clock, RecordedEvent, SavedState, ScoreRow, Store, StoredRun
 from ragwatch.telemetry import Telemetry
 
 KIND = "drift"
@@ -61,10 +61,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
 
     Args:
         rules: What to watch; a reload makes another ScoreDriftLoop.
-        store: Holds the scores, and keeps state.
         judge_moved: Whether the judge itself has drifted, according to anchors.
-        clock: Seconds since the epoch.
-        standing: Why no reference may be learnt on a route at present.
     """
 
     kind = KIND
@@ -77,7 +74,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
         store: Store,
         telemetry: Telemetry,
         judge_moved: Callable[[], bool],
-        clock: Callable[[], float],
+        clock: Clock,
         standing: Standing | None = None,
     ) -> None:
         super().__init__(store=store, telemetry=telemetry, clock=clock, standing=standing)
@@ -124,8 +121,13 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
             with suppress(KeyError, TypeError):  # likewise
                 self._breaks.load({name_of(cell): cell for cell in self._streams}, state["breaks"])
             self._look_back()
-        else:
-            self._judge_changed(state)
+            return
+        before, now = f"{state['judge']} {state['version']}", f"{self.rules.judge} {self.rules.version}"
+        detail = f"answers are read by {now}, not by {before}: scores are not comparable; baselines are learnt again"
+        self._telemetry.announced("judge", detail)
+        with suppress(StoreError):  # where nothing can be written, the next process announces it again
+            self._store.record(RecordedEvent(self._clock(), "judge", detail))
+            self._save()
 
     def _resume_segment(self, name: str) -> None:
         """Start the detector of a segment that is stored under a name, if it is still configured."""
@@ -171,14 +173,6 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
     def _is_watched(self, row: ScoreRow) -> bool:
         return row.judge == self.rules.judge and row.version == self.rules.version and row.scores is not None
 
-    def _judge_changed(self, state: DriftState) -> None:
-        before, now = f"{state['judge']} {state['version']}", f"{self.rules.judge} {self.rules.version}"
-        detail = f"answers are read by {now}, not by {before}: scores are not comparable; baselines are learnt again"
-        self._telemetry.announced("judge", detail)
-        with suppress(StoreError):  # where nothing can be written, the next process announces it again
-            self._store.record(RecordedEvent(self._clock(), "judge", detail))
-            self._save()
-
     def _state(self) -> DriftState:
         return {
             "seq": self._seq,
@@ -194,7 +188,12 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
 
     def _observe(self, now: float) -> bool:
         busy = False
-        self._limit_times(now)
+        # Replace times after now, of a clock that was ahead: detectors would gain no run length until then.
+        for stream in self._streams.values():
+            stream.limit_time(now)
+        for cell, band in self._bands.items():
+            if band.since is not None and band.since > now:
+                self._bands[cell] = self.rules.band(cell[1])
         while rows := self._store.window(self._seq, _ANY_AGE, ROWS):
             for row in rows:
                 self._take(row, min(row.at, now))
@@ -203,14 +202,6 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
             self._save()
             busy = True
         return busy
-
-    def _limit_times(self, now: float) -> None:
-        """Replace times after now, of a clock that was ahead: detectors would gain no run length until then."""
-        for stream in self._streams.values():
-            stream.limit_time(now)
-        for cell, band in self._bands.items():
-            if band.since is not None and band.since > now:
-                self._bands[cell] = self.rules.band(cell[1])
 
     def _take(self, row: ScoreRow, at: float) -> None:
         if not self._is_watched(row):

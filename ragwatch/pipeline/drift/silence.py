@@ -17,7 +17,7 @@ from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import Tallies
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.traffic import counts_of
-from ragwatch.ports import NoteStore
+from ragwatch.ports import Clock, NoteStore
 
 KIND = "silence"
 SAVE_SECONDS = 600.0
@@ -28,11 +28,8 @@ class SilenceLoop:
     """The loop that watches the gaps between the answers of each route.
 
     Args:
-        routes: The routes, as label values.
         false_alarm_days: All routes together raise one false alarm in so many days, or fewer.
-        tallies: All counts at present.
         store: Keeps state; a change of an alarm is stored at once, what is learnt every `SAVE_SECONDS`.
-        clock: Seconds since the epoch.
     """
 
     def __init__(
@@ -42,7 +39,7 @@ class SilenceLoop:
         *,
         tallies: Callable[[], Tallies],
         store: NoteStore,
-        clock: Callable[[], float],
+        clock: Clock,
     ) -> None:
         self._routes = tuple(routes)
         self._days = false_alarm_days * len(self._routes)
@@ -54,11 +51,7 @@ class SilenceLoop:
         self._saved = 0.0
 
     def resume(self) -> None:
-        """Continue where an earlier process, or another worker, stopped. Unreadable state is learnt again.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Continue where an earlier process, or another worker, stopped. Unreadable state is learnt again."""
         state: Mapping[str, RhythmRecord] = self._store.recall(KIND) or {}
         self._rhythms = dict.fromkeys(self._routes, Rhythm())
         for route in self._routes:
@@ -69,11 +62,7 @@ class SilenceLoop:
         self._saved = self._clock()
 
     async def step(self) -> bool:
-        """Observe all routes. True when an alarm began or ended.
-
-        Raises:
-            StoreError: A change could not be written.
-        """
+        """Observe all routes. True when an alarm began or ended."""
         return await asyncio.to_thread(self._step)
 
     def gauges(self) -> Gauges:

@@ -6,7 +6,6 @@ import asyncio
 import gzip
 import math
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
@@ -16,6 +15,7 @@ from ragwatch import __version__
 from ragwatch.errors import ConfigError
 from ragwatch.outgoing.client import async_client
 from ragwatch.pipeline.export.evaluation import ExportTarget, Signal
+from ragwatch.ports import Clock
 
 if TYPE_CHECKING:
     from httpx import AsyncClient, Response
@@ -63,15 +63,11 @@ class Reply:
 class OtlpClient:
     """Sends protobuf over HTTP to one endpoint. Redirects are not followed, because the headers hold secrets.
 
-    Args:
-        target: The endpoint.
-        clock: Seconds since the epoch.
-
     Raises:
         ConfigError: `ca_file` cannot be read.
     """
 
-    def __init__(self, target: ExportTarget, clock: Callable[[], float]) -> None:
+    def __init__(self, target: ExportTarget, clock: Clock) -> None:
         self._target = target
         self._clock = clock
         self._client = _client(target)
@@ -90,7 +86,8 @@ class OtlpClient:
         except TimeoutError:
             return Reply(Failure.TIMEOUT, why=f"no reply within {self._target.timeout_seconds:g} s")
         except (httpx.HTTPError, OSError) as error:
-            return Reply(Failure.CONNECTION, why=f"{type(error).__name__}: {_line(str(error))}")
+            why = " ".join(str(error).split())[:MAX_MESSAGE_CHARS]
+            return Reply(Failure.CONNECTION, why=f"{type(error).__name__}: {why}")
 
     async def close(self) -> None:
         """Close connections."""
@@ -132,10 +129,6 @@ async def _read(response: Response) -> bytes:
         if len(content) > MAX_REPLY_BYTES:
             return b""
     return bytes(content)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())[:MAX_MESSAGE_CHARS]
 
 
 def _client(target: ExportTarget) -> AsyncClient:

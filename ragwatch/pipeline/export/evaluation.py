@@ -54,7 +54,6 @@ class ExportRules:
         thresholds: Thresholds of all routes: a score has the label `pass` or `fail` where there is one.
         route_thresholds: Those of single routes, which take precedence; None for none.
         explanations: Whether texts of the answer are sent that explain a score.
-        resource: Attributes of the resource.
         same_trace: Whether a span is a child of the request that was judged; else it is in a trace of its own.
         max_age_seconds: Age of an answer from which its scores are no longer sent.
         batch: Most verdicts in one request.
@@ -123,8 +122,6 @@ class Evaluation:
         response_id: The provider's id of the answer; empty if it is not known.
         results: The results; not empty.
         error: Why the answer could not be judged; None if it was.
-        judge: Name of the judge.
-        version: Version of the judge.
         annotator: `LLM` or `CODE`.
         seconds: Duration of the reading.
         stage: Stage at fault; None if it is not known.

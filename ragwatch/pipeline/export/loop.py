@@ -24,7 +24,7 @@ from ragwatch.pipeline.export.evaluation import (
     evaluation_of,
     skipped,
 )
-from ragwatch.ports import Query, ScoreRow, Store
+from ragwatch.ports import Clock, Query, ScoreRow, Store
 from ragwatch.telemetry import Telemetry
 
 
@@ -80,11 +80,7 @@ class ExportLoop:
 
     Args:
         signal: Form in which they are sent.
-        rules: What is sent.
-        client: Sends a request.
         store: Holds the verdicts, and the place of the last one sent.
-        telemetry: Counts and logs.
-        clock: Seconds since the epoch.
         timer: Seconds of a clock that nobody sets.
     """
 
@@ -96,7 +92,7 @@ class ExportLoop:
         client: OtlpClient,
         store: Store,
         telemetry: Telemetry,
-        clock: Callable[[], float],
+        clock: Clock,
         timer: Callable[[], float] = monotonic,
     ) -> None:
         self.signal = signal

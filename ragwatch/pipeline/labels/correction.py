@@ -51,7 +51,6 @@ class LabelCorrection:
     Args:
         rules: A reload makes another LabelCorrection.
         spans: Length of each window in seconds, by its name.
-        store: Holds verdicts and labels.
     """
 
     def __init__(self, rules: LabelRules, spans: Mapping[str, float], *, store: Store) -> None:
@@ -74,9 +73,6 @@ class LabelCorrection:
         """Corrected estimates, and gauges of labels and of agreement with the judges.
 
         A reference judge corrects without labels, too; everything else is empty without them.
-
-        Raises:
-            StoreError: The store cannot be read.
         """
         labels = [
             label for label in self._store.labels(now - self._rules.fresh) if label.scores and self._rules.counts(label)

@@ -73,13 +73,9 @@ class Levels:
         now: float,
         corrected: Mapping[Place, EstimateRow],
     ) -> Iterator[EstimateRow]:
-        """Yield the level of each estimate that has one, and what `corrected` holds instead of others.
+        """Yield the level of each estimate that has one, and what `corrected` (by PPI++) holds instead of others.
 
-        Args:
-            answers: The labelled answers.
-            estimates: What the judges say of each window.
-            now: Seconds since the epoch.
-            corrected: Estimates by PPI++. Where the judge's error is known, those from few labels are left out.
+        Where the judge's error is known, estimates by PPI++ from few labels are left out.
         """
         changes = [event.at for event in self._store.events(now - self._rules.fresh) if event.kind in CHANGES]
         today = (now // DAY + 0.5) * DAY  # ages are of the day, so that a level changes with answers and labels alone

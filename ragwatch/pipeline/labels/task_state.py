@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
+from operator import attrgetter
 from typing import NotRequired, TypedDict
 
 from ragwatch.core.labels.label import Label
@@ -44,7 +45,6 @@ class TaskPool:
 
     Attributes:
         made: When it was made, in seconds since the epoch.
-        pool: The samples.
         groups: Random groups of them.
         owners: Annotator by index of the group; the others are free.
     """
@@ -76,7 +76,7 @@ class TaskPool:
     def of(self, annotator: str) -> Iterator[LabelPosition]:
         """The samples of an annotator by rising rank."""
         groups = (group.places for index, group in enumerate(self.groups) if self.owners.get(index) == annotator)
-        return heapq.merge(*groups, key=_rank)
+        return heapq.merge(*groups, key=attrgetter("rank"))
 
     def probabilities(self, shown: Collection[str], without: str | None = None) -> dict[str, float]:
         """The joint probability of each sample that was shown, as if one annotator had labelled nothing."""
@@ -84,6 +84,7 @@ class TaskPool:
         return joint_probabilities(self.groups, shown, counted)
 
 
+@dataclass(slots=True)
 class TaskState:
     """Stored state: the pools, and the last score row that was read.
 
@@ -94,11 +95,10 @@ class TaskState:
         given: To whom each sample was given, by sample; the first is the owner of its group.
     """
 
-    def __init__(self, until: int, pools: list[TaskPool], gone: set[str], given: dict[str, list[str]]) -> None:
-        self.until = until
-        self.pools = pools
-        self.gone = gone
-        self.given = given
+    until: int
+    pools: list[TaskPool]
+    gone: set[str]
+    given: dict[str, list[str]]
 
     @classmethod
     def of(cls, record: TaskRecord | None, sampling: SamplingHash) -> TaskState:
@@ -146,13 +146,7 @@ class TaskState:
         return any(len(entry.owners) < len(entry.groups) for entry in self.pools)
 
     def open_samples(self, annotator: str, labels: Labels, wanted: int) -> list[str]:
-        """Samples that are this annotator's to label, in this order; claims groups of all pools until there are enough.
-
-        Args:
-            annotator: Name of the person.
-            labels: Labels so far.
-            wanted: Number of samples from which on no more are claimed.
-        """
+        """Samples that are an annotator's to label, in order; groups of pools are claimed until there are enough."""
         for _ in takewhile(lambda _: len(self._open(annotator, labels)) < wanted, count()):
             claimed = [entry.claim(annotator) for entry in self.pools]
             if not any(claimed):
@@ -160,7 +154,7 @@ class TaskState:
         return self._open(annotator, labels)
 
     def _open(self, annotator: str, labels: Labels) -> list[str]:
-        places = heapq.merge(*(entry.of(annotator) for entry in self.pools), key=_rank)
+        places = heapq.merge(*(entry.of(annotator) for entry in self.pools), key=attrgetter("rank"))
         done = self._labelled(labels) | self.gone
         return [place.key for place in places if place.key not in done]
 
@@ -192,7 +186,3 @@ class TaskState:
         for entry in self.pools:
             probabilities_by_key |= entry.probabilities(shown, without)
         return probabilities_by_key
-
-
-def _rank(place: LabelPosition) -> float:
-    return place.rank

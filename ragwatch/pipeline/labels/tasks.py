@@ -24,7 +24,7 @@ from ragwatch.core.labels.selection import (
 from ragwatch.core.sampling import SamplingHash, key_of
 from ragwatch.pipeline.labels.task_state import TaskState
 from ragwatch.pipeline.labels.verdicts import DAY, AnswerVerdicts, LabelRules, answer_verdicts
-from ragwatch.ports import ScoreRow, Store
+from ragwatch.ports import Clock, ScoreRow, Store
 
 STATE = "labelling"
 ROWS = 5000
@@ -42,8 +42,6 @@ class LabelTasks:
 
     Args:
         rules: Which judges are in force, and how samples are selected for labelling.
-        store: Holds verdicts and labels.
-        clock: Seconds since the epoch.
         uniform: Returns a random number between 0 and 1, for the selection.
         refuse: Raises `ConfigError` if the store does not keep the texts that people need.
         sampling: Selects candidates from many, and the samples that a second person labels.
@@ -54,7 +52,7 @@ class LabelTasks:
         rules: LabelRules,
         *,
         store: Store,
-        clock: Callable[[], float],
+        clock: Clock,
         uniform: Callable[[], float],
         refuse: Callable[[], None] = lambda: None,
         sampling: SamplingHash | None = None,
@@ -74,7 +72,6 @@ class LabelTasks:
 
         Raises:
             ConfigError: The store does not keep texts; labels of failing answers alone would bend estimates.
-            StoreError: The store cannot be used.
         """
         self._refuse()
         with self._lock:
@@ -96,22 +93,14 @@ class LabelTasks:
             return tasks
 
     def queue(self, annotator: str) -> LabelQueue:
-        """The samples that were given to a person and await a label, see `label_queue`. Changes nothing.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """The samples that were given to a person and await a label, see `label_queue`. Changes nothing."""
         with self._lock:
             now = self._clock()
             state = TaskState.of(self._store.recall(STATE), self._sampling)
             return label_queue(state, annotator, self._labels(state, now), now - DAY)
 
     def task(self, key: str) -> LabelTask | None:
-        """A sample with its texts and claims; None if no judge in force has judged it, or its text is deleted.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """A sample with its texts and claims; None if no judge in force has judged it, or its text is deleted."""
         verdicts = answer_verdicts(self._store, self._rules.judges, key)
         if verdicts is None or verdicts.sample is None:
             return None
@@ -150,7 +139,6 @@ class LabelTasks:
 
         Raises:
             ValueError: A record is not a label; nothing was stored.
-            StoreError: The store cannot be used.
         """
         now = self._clock()
         labels = [_label(record, now) for record in records]
@@ -162,7 +150,7 @@ class LabelTasks:
             before = self._labels(state, now)
             after = {(label.key, label.annotator): label for of_key in before.values() for label in of_key.values()}
             after |= {(label.key, label.annotator): self._successor(label) for label in labels}
-            updated = self._weighted(state, after.values())
+            updated = state.weighted(_by_key(after.values()))
             changed = [label for label in updated if before.get(label.key, {}).get(label.annotator) != label]
             new = self._store.add_labels(changed)
             judged = {key: self._verdicts(key) is not None for key in {label.key for label in labels}}
@@ -171,11 +159,7 @@ class LabelTasks:
             return {"new": new, "replaced": stored - new, "unmatched": unmatched}
 
     def revoke(self, key: str, annotator: str | None = None) -> int:
-        """Take labels on a sample back, of one annotator or of all. They are kept. Returns how many.
-
-        Raises:
-            StoreError: The store cannot be used.
-        """
+        """Take labels on a sample back, of one annotator or of all. They are kept. Returns how many."""
         with self._lock:
             now = self._clock()
             revoked = [
@@ -192,21 +176,13 @@ class LabelTasks:
         return self._rules.per_hour
 
     def labels(self, after: tuple[float, str, str] | None = None) -> Iterator[dict[str, object]]:
-        """All labels, oldest first, as JSON values; only those after (at, key, annotator), if given.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """All labels, oldest first, as JSON values; only those after (at, key, annotator), if given."""
         while page := self._store.labels_after(after, PAGE):
             yield from (label.to_record() for label in page)
             after = (page[-1].at, page[-1].key, page[-1].annotator)
 
     def pruned_until(self) -> float | None:
-        """Instant up to which retention has deleted some answers and kept others; None where it has deleted none.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Instant up to which retention has deleted some answers and kept others; None where it has deleted none."""
         instant = self._store.pruned_until()
         return instant if math.isfinite(instant) else None
 
@@ -218,21 +194,9 @@ class LabelTasks:
                 return replace(label, probability=known).after(old)
         return label
 
-    @staticmethod
-    def _weighted(state: TaskState, labels: Iterable[Label]) -> list[Label]:
-        """The labels with the probabilities that follow from how many of their pool are labelled by now."""
-        by_key: dict[str, dict[str, Label]] = {}
-        for label in labels:
-            by_key.setdefault(label.key, {})[label.annotator] = label
-        return list(state.weighted(by_key))
-
     def _labels(self, state: TaskState, now: float) -> dict[str, dict[str, Label]]:
         """Labels that may belong to a pool, by sample and annotator."""
-        since = min([now - self._rules.fresh, *(entry.made for entry in state.pools)])
-        labels: dict[str, dict[str, Label]] = {}
-        for label in self._store.labels(since):
-            labels.setdefault(label.key, {})[label.annotator] = label
-        return labels
+        return _by_key(self._store.labels(min([now - self._rules.fresh, *(entry.made for entry in state.pools)])))
 
     def _refreshed(self, annotator: str, now: float) -> TaskState:
         """The state, with a new pool if one is due and there is traffic for it."""
@@ -293,11 +257,7 @@ def label_queue(
 ) -> LabelQueue:
     """Return what was given to a person. A label that was taken back is to be given again.
 
-    Args:
-        state: What was given to whom.
-        annotator: Name of the person.
-        labels: Labels by sample and annotator.
-        since: Instant from which labels count as done, in seconds since the epoch.
+    Labels since an instant count as done.
     """
     own = {key: of_key[annotator] for key, of_key in labels.items() if annotator in of_key}
     own = {key: label for key, label in own.items() if label.revoked is None}
@@ -319,6 +279,14 @@ def label_queue(
         "twice": sum(len(state.given.get(key, ())) > 1 for key in (*recent, *is_open)),
         "last": max(recent, key=lambda key: (recent[key], key), default=None),
     }
+
+
+def _by_key(labels: Iterable[Label]) -> dict[str, dict[str, Label]]:
+    """Labels by sample and annotator."""
+    by_key: dict[str, dict[str, Label]] = {}
+    for label in labels:
+        by_key.setdefault(label.key, {})[label.annotator] = label
+    return by_key
 
 
 def _chars(task: LabelTask) -> int:

@@ -94,17 +94,7 @@ class AnswerVerdicts:
 
 
 def answer_verdicts(store: Store, judges: Mapping[str, str], key: str, *, texts: bool = True) -> AnswerVerdicts | None:
-    """Read the verdicts on an answer; None where no judge in force has judged it.
-
-    Args:
-        store: Holds them.
-        judges: Version in force of each judge, by name.
-        key: Its identity in the store.
-        texts: False leaves the sample unread.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+    """Read the verdicts on an answer, and its texts; None where no judge (by name: its version) has judged it."""
     stored = [
         row
         for row in store.find(Query(key=key, limit=MAX_JUDGES, texts=texts))

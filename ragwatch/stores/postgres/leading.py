@@ -68,7 +68,7 @@ _RELEASE = "UPDATE work SET holder = NULL, leased_until = '-Infinity' WHERE hold
 
 
 class Sharing(StoreBase):
-    """Implements leases, and `ports.capabilities`: `ElectsLeader`, `CountsByWorker`, `RevisesStates`, `SharesSecret`.
+    """Implements leases, and `ports.capabilities`: `SharedStore`.
 
     Attributes:
         holder: Name of this worker in its leases.
@@ -116,7 +116,7 @@ class Sharing(StoreBase):
         self._name = name
 
     def lead(self, seconds: float, *, force: bool = False) -> int | None:
-        """See `ElectsLeader.lead`. Also tells the other workers that this one exists."""
+        """See `SharedStore.lead`. Also tells the other workers that this one exists."""
         terms: list[tuple[int]] = []
         with unless_in_use(), self.engine.transaction() as writer:
             if self._name is not None:
@@ -125,23 +125,23 @@ class Sharing(StoreBase):
         return int(terms[0][0]) if terms else None
 
     def resign(self, term: int) -> None:
-        """See `ElectsLeader.resign`."""
+        """See `SharedStore.resign`."""
         with self.engine.transaction() as writer:
             writer.execute(_RESIGN, {"term": term})
 
     def fenced(self, term: Callable[[], int | None]) -> Self:
-        """See `ElectsLeader.fenced`. Connections and everything else are shared with this store."""
+        """See `SharedStore.fenced`. Connections and everything else are shared with this store."""
         fenced = copy.copy(self)
         fenced.engine = copy.copy(self.engine)
         fenced.engine.term = term
         return fenced
 
     def own_tallies(self) -> Tallies:
-        """See `CountsByWorker.own_tallies`."""
+        """See `SharedStore.own_tallies`."""
         return tallies_of(self.engine.rows(_OWN_TALLIES, {"slot": self.engine.slot}))
 
     def revise(self, name: str, change: Callable[[SavedState | None], Mapping[str, object] | None]) -> SavedState:
-        """See `RevisesStates.revise`."""
+        """See `SharedStore.revise`."""
         with self.engine.transaction() as writer:
             writer.lock(STATES, name)
             stored = writer.rows(RECALL, {"name": name})
@@ -153,7 +153,7 @@ class Sharing(StoreBase):
         return revised
 
     def shared_secret(self, ours: bytes) -> bytes:
-        """See `SharesSecret.shared_secret`."""
+        """See `SharedStore.shared_secret`."""
         with self.engine.transaction() as writer:
             row = {"name": KEY_STATE, "body": writer.seal(pack({"secret": ours.hex()}))}
             writer.insert("states", [row], "ON CONFLICT (name) DO NOTHING")

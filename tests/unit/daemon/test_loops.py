@@ -1,16 +1,29 @@
-"""Loops: steps go on while there is work, rest when there is none, and outlive whatever they meet."""
+"""Loops go on while there is work and outlive what they meet; reloads wait in turn, and the store is watched."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 import pytest
 from structlog.testing import LogCapture
+from support.patience import DEADLINE
 
-from ragwatch.daemon.loops import MAX_PAUSE_SECONDS, RETRY_SECONDS, Loop, StopSignal, repeat, retry
-from ragwatch.errors import SourceError
+from ragwatch.daemon.loops import (
+    MAX_PAUSE_SECONDS,
+    RETRY_SECONDS,
+    Loop,
+    ReloadQueue,
+    StopSignal,
+    StoreCheck,
+    repeat,
+    retry,
+)
+from ragwatch.errors import ConfigError, SourceError, StoreError
 from ragwatch.telemetry import EventCount, Telemetry
+from ragwatch.web import BusyError
 
 
 class NotedHalt(StopSignal):
@@ -144,3 +157,82 @@ async def test_an_action_that_fails_ends_with_the_stop(telemetry: Telemetry) -> 
         raise SourceError("away")
 
     assert await retry("x", fail, NotedHalt(3), telemetry, {}) is False
+
+
+class Slow:
+    """A reload that takes until it is let go; two at a time take turns."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.begun = 0
+        self.go = asyncio.Event()
+        self._lock = asyncio.Lock()
+        self._error = error
+
+    async def __call__(self) -> None:
+        """Reload."""
+        async with self._lock:
+            self.begun += 1
+            await self.go.wait()
+            if self._error is not None:
+                raise self._error
+
+
+async def test_one_under_way_one_waiting() -> None:
+    """The third is refused with a time to retry; when both have ended, two more are accepted."""
+    slow = Slow()
+    reloading = ReloadQueue(slow)
+    for _ in range(2):
+        asked = [asyncio.create_task(reloading.request()) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(BusyError, match="another one waits") as refused:
+            await reloading.request()
+        assert refused.value.seconds > 0
+        slow.go.set()
+        await asyncio.wait_for(asyncio.gather(*asked), DEADLINE)
+        slow.go.clear()
+    assert slow.begun == 4
+
+
+async def test_signals_are_one_reload() -> None:
+    """Signals beyond the one that waits are the same reload, and a bad configuration breaks nothing."""
+    slow = Slow(ConfigError("routes: wrong"))
+    reloading = ReloadQueue(slow)
+    for _ in range(50):
+        reloading.signal()
+    await asyncio.sleep(0)
+    with pytest.raises(BusyError):
+        await reloading.request()
+    slow.go.set()
+    await asyncio.sleep(0.1)
+    assert slow.begun == 2
+    with pytest.raises(ConfigError, match="routes: wrong"):
+        await reloading.request()
+    assert slow.begun == 3
+
+
+class HangingStore:
+    """A store that answers once it may."""
+
+    def __init__(self) -> None:
+        self.may_answer = threading.Event()
+        self.asked = 0
+
+    def last_events(self, _: float) -> dict[str, float]:
+        """Wait."""
+        self.asked += 1
+        assert self.may_answer.wait(DEADLINE)
+        return {}
+
+
+async def test_a_store_that_does_not_answer_fails_until_it_does() -> None:
+    """It is asked once meanwhile, and again once it has answered."""
+    store: Any = HangingStore()
+    check = StoreCheck(store, lambda: 0.0, seconds=0.05)
+    for _ in range(3):
+        with pytest.raises(StoreError, match=r"^store: does not answer within 0\.05 s"):
+            await check.step()
+    assert store.asked == 1
+    store.may_answer.set()
+    patient = StoreCheck(store, lambda: 0.0, seconds=DEADLINE)
+    assert await patient.step() is False
+    assert store.asked == 2

@@ -29,15 +29,22 @@ def a_daemon(folder: Path) -> Daemon:
     return Daemon(load(path), path=path)
 
 
+@asynccontextmanager
+async def running(daemon: Daemon) -> AsyncIterator[str]:
+    """The address of a daemon that serves."""
+    started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    work = asyncio.create_task(daemon.run(started.set_result))
+    yield await started
+    daemon.stop()
+    await work
+
+
 @pytest.mark.costly
 async def test_a_reload_after_the_loops_have_ended(tmp_path: Path) -> None:
     """After the loops have ended nothing replaces the runtime: the reload is refused at once."""
     daemon = a_daemon(tmp_path)
-    started = asyncio.Event()
-    running = asyncio.create_task(daemon.run(lambda _: started.set()))
-    await started.wait()
-    daemon.stop()
-    await running
+    async with running(daemon):
+        pass
     with pytest.raises(ConfigError, match="stopping"):
         await asyncio.wait_for(daemon.reload(), DEADLINE)
 
@@ -45,15 +52,11 @@ async def test_a_reload_after_the_loops_have_ended(tmp_path: Path) -> None:
 async def test_a_reload_closes_the_breakers(tmp_path: Path) -> None:
     """New judges have not failed yet; a gauge left from the old ones would page until a restart."""
     daemon = a_daemon(tmp_path)
-    started = asyncio.Event()
-    running = asyncio.create_task(daemon.run(lambda _: started.set()))
-    await started.wait()
-    daemon.telemetry.breaker("embedded", is_open=True, why="the key is wrong", seconds=60.0)
-    daemon.telemetry.rate_limit("embedded", "requests", 0.0)
-    await asyncio.wait_for(daemon.reload(), DEADLINE)
-    shown = daemon.runtime.exporter.text()
-    daemon.stop()
-    await running
+    async with running(daemon):
+        daemon.telemetry.breaker("embedded", is_open=True, why="the key is wrong", seconds=60.0)
+        daemon.telemetry.rate_limit("embedded", "requests", 0.0)
+        await asyncio.wait_for(daemon.reload(), DEADLINE)
+        shown = daemon.runtime.exporter.text()
     assert "ragwatch_judge_breaker_open{" not in shown
     assert "ragwatch_judge_rate_limit_remaining_ratio{" not in shown
 
@@ -61,16 +64,13 @@ async def test_a_reload_closes_the_breakers(tmp_path: Path) -> None:
 async def test_a_reload_takes_the_name_that_people_use(tmp_path: Path) -> None:
     """The error for a rejected Host header says to set `web.external_url`; a reload is enough to apply it."""
     daemon = a_daemon(tmp_path)
-    started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    running = asyncio.create_task(daemon.run(started.set_result))
-    async with httpx.AsyncClient(base_url=await started, headers={"Host": "rag.example.org"}) as client:
+    host = {"Host": "rag.example.org"}
+    async with running(daemon) as address, httpx.AsyncClient(base_url=address, headers=host) as client:
         assert (await client.get("/-/healthy")).status_code == 403
         path = tmp_path / "ragwatch.yaml"
         path.write_text(path.read_text().replace("web: {", "web: {external_url: 'https://rag.example.org/watch', "))
         await asyncio.wait_for(daemon.reload(), DEADLINE)
         assert (await client.get("/-/healthy")).status_code == 200
-    daemon.stop()
-    await running
 
 
 async def test_any_exception_of_a_reload_is_shown(tmp_path: Path) -> None:
@@ -88,16 +88,6 @@ async def test_any_exception_of_a_reload_is_shown(tmp_path: Path) -> None:
     assert daemon.runtime is before
     await before.close()
     daemon.store.close()
-
-
-@asynccontextmanager
-async def running(daemon: Daemon) -> AsyncIterator[str]:
-    """The address of a daemon that serves."""
-    started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    work = asyncio.create_task(daemon.run(started.set_result))
-    yield await started
-    daemon.stop()
-    await work
 
 
 async def test_scrapes_go_on_while_a_runtime_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

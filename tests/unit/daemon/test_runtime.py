@@ -9,18 +9,24 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+from structlog.testing import LogCapture
+from support.exporting import traced
 from support.kit import AT, JUDGE, Clock, a_draw, an_admission
+from support.otlp_backend import OtlpBackend, plain
 from support.patience import DEADLINE
 
 from ragwatch.board import Board
 from ragwatch.config import parse
 from ragwatch.core.sampling import key_of
 from ragwatch.daemon.once import OneShotRun
-from ragwatch.daemon.runtime import _shares, build
+from ragwatch.daemon.runtime import Runtime, _shares, build
 from ragwatch.daemon.shared import SharedState
-from ragwatch.errors import ConfigError
+from ragwatch.errors import ConfigError, StoreError
+from ragwatch.pipeline.drift.scores import KIND
+from ragwatch.pipeline.drift.traffic import KIND as TRAFFIC
 from ragwatch.ports.capabilities import ReceivesRequests
 from ragwatch.ports.receiving import IncomingRequest
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -32,6 +38,11 @@ ANSWERED, DRAWN = 3, 40
 def sources(tmp_path: Path) -> list[dict[str, str]]:
     """One log."""
     return [{"kind": "tail", "name": "app", "path": str(tmp_path / "app.jsonl"), "start": "beginning"}]
+
+
+def asks(address: str) -> dict[str, Any]:
+    """A judge that asks a model at an address."""
+    return {"name": "mine", "kind": "openai", "model": "m", "base_url": address, "allow_unknown_price": True}
 
 
 def test_every_queue_is_bounded(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> None:
@@ -129,8 +140,7 @@ async def test_once_counts_what_could_not_be_judged(tmp_path: Path, flaky: str) 
     sample = {"question": "What do cats do?", "contexts": ["Cats purr."], "answer": "Cats purr.", "route": "search"}
     lines = [json.dumps(sample | {"id": f"r{index}", "at": 1_700_000_000}) for index in range(DRAWN)]
     (tmp_path / "app.jsonl").write_text("\n".join(lines) + "\n")
-    judge = {"name": "mine", "kind": "openai", "model": "m", "base_url": flaky, "allow_unknown_price": True}
-    judge |= {"quantities": ["answer_relevancy"], "concurrency": 1, "deadline_seconds": 1}
+    judge = asks(flaky) | {"quantities": ["answer_relevancy"], "concurrency": 1, "deadline_seconds": 1}
     settings = {
         "state": str(tmp_path / "state"),
         "sources": sources(tmp_path),
@@ -147,30 +157,76 @@ async def test_once_counts_what_could_not_be_judged(tmp_path: Path, flaky: str) 
 
 def test_a_wrong_url_is_a_wrong_configuration(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> None:
     """Options that a kind rejects when it is built are a ConfigError, so that a reload fails cleanly."""
-    judge = {
-        "name": "mine",
-        "kind": "openai",
-        "model": "m",
-        "base_url": "http://gateway:8000:v1",
-        "allow_unknown_price": True,
-    }
+    config = parse({"sources": sources(tmp_path), "judges": [asks("http://gateway:8000:v1")]}, folder=tmp_path)
     with pytest.raises(ConfigError):
-        build(
-            parse({"sources": sources(tmp_path), "judges": [judge]}, folder=tmp_path),
-            SharedState(store, Board(), telemetry, Clock()),
-            lambda: (),
-        )
+        build(config, SharedState(store, Board(), telemetry, Clock()), tuple)
 
 
 def test_a_judge_may_wait_no_longer_than_judging_does(tmp_path: Path) -> None:
     """With judging.timeout 10s every wait of a judge (25 s + 30 s) ends as Unjudged(timeout), for good, and paid."""
-    judge = {
-        "name": "mine",
-        "kind": "openai",
-        "model": "m",
-        "base_url": "http://127.0.0.1:9/v1",
-        "allow_unknown_price": True,
-    }
-    settings = {"sources": sources(tmp_path), "judges": [judge], "judging": {"timeout": "10s"}}
+    settings = {"sources": sources(tmp_path), "judges": [asks("http://127.0.0.1:9/v1")], "judging": {"timeout": "10s"}}
     with pytest.raises(ConfigError):
         parse(settings, folder=tmp_path)
+
+
+def exporting(folder: Path, store: SqliteStore, telemetry: Telemetry, **otlp: Any) -> Runtime:
+    """The runtime of a configuration with this export."""
+    raw = {
+        "routes": ["search"],
+        "sources": [{"kind": "push", "name": "app"}],
+        "judges": [{"name": "embedded", "kind": "lexical", "quantities": ["faithfulness"]}],
+        "thresholds": {"faithfulness": 0.5, "routes": {"search": {"faithfulness": None}}},
+        **({"export": {"otlp": otlp}} if otlp else {}),
+    }
+    return build(parse(raw, folder=folder), SharedState(store, Board(), telemetry, Clock(AT + 60)), lambda: ())
+
+
+async def test_one_loop_for_each_form(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> None:
+    """Events come with what the judge judges, and with the thresholds of the route; without the section nothing is."""
+    backend = OtlpBackend()
+    built = exporting(tmp_path, store, telemetry, endpoint=backend.url)
+    verdict = traced()
+    store.admit(an_admission(verdict.draw))
+    store.settle([verdict])
+    for export in built.exports:
+        await export.step()
+    await built.close()
+    (event,) = backend.logs()
+    backend.close()
+    assert [export.signal for export in built.exports] == ["logs", "spans"]
+    assert plain(event.attributes)["gen_ai.evaluation.name"] == "faithfulness"
+    assert "gen_ai.evaluation.score.label" not in plain(event.attributes)
+    plainly = exporting(tmp_path, store, telemetry)
+    await plainly.close()
+    assert plainly.exports == ()
+
+
+def detecting(folder: Path, store: SqliteStore, telemetry: Telemetry, support: float) -> Runtime:
+    """Build a runtime, as a reload does."""
+    data = {
+        "sources": [{"kind": "tail", "name": "app", "path": str(folder / "app.jsonl")}],
+        "judges": [{"name": "embedded", "kind": "lexical", "support": support}],
+    }
+    return build(parse(data, folder=folder), SharedState(store, Board(), telemetry, Clock(AT)), tuple)
+
+
+@pytest.mark.parametrize("lived", [False, True])
+async def test_a_full_disk_does_not_stop_drift_detection(
+    tmp_path: Path, store: SqliteStore, telemetry: Telemetry, log: LogCapture, *, lived: bool
+) -> None:
+    """On a full disk a start, or a reload with another judge, succeeds; changes are stored when space is free."""
+    if lived:
+        first = detecting(tmp_path, store, telemetry, 0.5)
+        first.resume(store)
+        first.watchers.drift._save()
+    store.engine._writer.execute("PRAGMA query_only = ON")
+    with pytest.raises(StoreError):
+        store.remember("anything", {})
+    second = detecting(tmp_path, store, telemetry, 0.9)
+    second.resume(store)
+    assert [entry["kind"] for entry in log.entries if entry["event"] == "event"] == ["judge"] * lived
+    store.engine._writer.execute("PRAGMA query_only = OFF")
+    again = detecting(tmp_path, store, telemetry, 0.9)
+    again.resume(store)
+    assert (store.recall(TRAFFIC) is not None, len(store.events(0.0))) == (True, int(lived))
+    assert (store.recall(KIND) or {}).get("version") == (again.watchers.drift.rules.version if lived else None)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.canaries import a_canary, a_failure, a_reply
+from support.canaries import a_canary, a_canary_loop, a_failure, a_reply, a_suite_of
 from support.kit import Clock
 from support.patience import DEADLINE
 
@@ -24,7 +24,7 @@ from ragwatch.daemon import schedule
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.schedule import JobSchedule, next_delay, retention_trigger, trigger_of
 from ragwatch.daemon.shared import SharedState
-from ragwatch.pipeline.canaries import CanaryLoop, CanarySuite
+from ragwatch.pipeline.canaries import CanarySuite
 from ragwatch.pipeline.leadership import Leadership
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -119,18 +119,12 @@ class Stage:
 
     def runtime(self, service: Service, **place: Any) -> Runtime:
         """Build a runtime whose suite queries this service."""
-        suite = {"suite": "docs", "schedule": "1d", "items": [{"query": "q", "expected": ["d1"]}], **place}
-        suite["probe"] = {
-            "kind": "http",
-            "url": "http://127.0.0.1:9/",
-            "body": {"q": "{{ query }}"},
-            "contexts": "hits",
-        }
         log = {"kind": "tail", "name": "app", "path": str(self.folder / "app.jsonl")}
-        made = build(parse({"sources": [log], "canaries": [suite]}, folder=self.folder), self.shared, tuple)
+        made = build(
+            parse({"sources": [log], "canaries": [a_suite_of(**place)]}, folder=self.folder), self.shared, tuple
+        )
         scripted = CanarySuite("docs", (a_canary("d1"),), (1,), service)
-        parts: dict[str, Any] = {"store": self.shared.store, "telemetry": self.shared.telemetry}
-        return replace(made, canaries=CanaryLoop([scripted], holder="me", clock=self.shared.clock, **parts))
+        return replace(made, canaries=a_canary_loop(self.shared.store, scripted, clock=self.shared.clock))
 
     async def ended(self) -> None:
         """Wait until all jobs have ended."""

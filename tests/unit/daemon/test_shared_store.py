@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.canaries import a_canary, a_reply
+from support.canaries import a_canary, a_canary_loop, a_reply, a_suite_of
 from support.elections import Server, WorkerStore
 from support.kit import AT, Clock, a_draw, a_reading, a_verdict, an_admission
 
@@ -25,7 +25,7 @@ from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.schedule import JobSchedule
 from ragwatch.daemon.shared import SharedState
 from ragwatch.errors import ConfigError
-from ragwatch.pipeline.canaries import CanaryLoop, CanarySuite
+from ragwatch.pipeline.canaries import CanarySuite
 from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.pipeline.leadership import Leadership
 from ragwatch.stores.lock import worker_name
@@ -68,25 +68,17 @@ class Worker:
         self.runtime.resume(shared, leads=False)
 
     def _built(self, folder: Path) -> Runtime:
-        suite = {"suite": "docs", "schedule": "1m", "items": [{"query": "q", "expected": ["d1"]}], "at_start": False}
-        suite["probe"] = {
-            "kind": "http",
-            "url": "http://127.0.0.1:9/",
-            "body": {"q": "{{ query }}"},
-            "contexts": "hits",
-        }
         config = {
             "sources": [{"kind": "tail", "name": "app", "path": str(folder / "app.jsonl")}],
             "judges": [
                 {"name": JUDGE, "kind": "lexical"},
                 {"name": "second", "kind": "lexical", "probability": 0.5, "budget": {"usd_per_day": 1.0}},
             ],
-            "canaries": [suite],
+            "canaries": [a_suite_of(schedule="1m", at_start=False)],
         }
         made = build(parse(config, folder=folder), self.shared, lambda: ("mine",))
         scripted: Any = CanarySuite("docs", (a_canary("d1"),), (1,), self.service)
-        parts: dict[str, Any] = {"store": self.store, "telemetry": self.telemetry}
-        return replace(made, canaries=CanaryLoop([scripted], holder="me", clock=self.shared.clock, **parts))
+        return replace(made, canaries=a_canary_loop(self.shared.store, scripted, clock=self.shared.clock))
 
     async def begin(self) -> None:
         """A term begins."""
@@ -152,7 +144,7 @@ async def test_sampling_is_that_of_the_leader(workers: tuple[Server, Worker, Wor
     """A judge that is behind in the leader's eyes gets fewer draws from all workers."""
     _, one, two = workers
     one.store.admit(an_admission(*(a_draw(f"r{number}") for number in range(2000)), judges=("second",)))
-    two.runtime.sampling.update()
+    two.runtime.sampling.resume()
     assert await one.loop("sampling") is False
     first = await one.shown()
     second = await two.shown()

@@ -19,8 +19,9 @@ from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import MAX_FAILURES_PER_SAMPLE, LLMJudge
 from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.sampling_control import InMemoryBudget
+from ragwatch.pipeline.sampling_control import InMemoryBudget, StoredBudgetAccount
 from ragwatch.ports import JudgeContext
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import EventCount, Telemetry
 
 BASE = "http://127.0.0.1:9"
@@ -196,9 +197,9 @@ async def test_j2_a_third_of_calls_overloaded(loopback: LoopbackProcess) -> None
 
 
 @pytest.mark.costly
-async def test_j5_sixteen_workers_never_pass_a_budget(loopback: LoopbackProcess) -> None:  # noqa: F811
+async def test_j5_sixteen_workers_never_pass_a_budget(store: SqliteStore, loopback: LoopbackProcess) -> None:  # noqa: F811
     """With a cap of one dollar and dear tokens, what was really used stays within it, and the rest waits."""
-    purse = InMemoryBudget([SpendingCap(3600.0, 1.0)])
+    purse = StoredBudgetAccount("mine", [SpendingCap(3600.0, 1.0)], store, HandClock().now)
     context = JudgeContext(Telemetry(), purse, HandClock().now, ADDRESS_ONLY)
     judge = at_loopback(loopback, context, prices={"input": 10.0, "output": 50.0})
     readings = (judge.read(a_sample(f"r{number}")) for number in range(200))
@@ -208,7 +209,7 @@ async def test_j5_sixteen_workers_never_pass_a_budget(loopback: LoopbackProcess)
     used = loopback.record()["usage"]
     dollars = (sum(used.values()) - used["output"]) * 10e-6 + used["output"] * 50e-6
     assert 0.5 < dollars <= 1.0
-    assert purse.spent().usd == pytest.approx(dollars)
+    assert store.spent("mine", 0.0).usd == pytest.approx(dollars)
     await judge.close()
 
 

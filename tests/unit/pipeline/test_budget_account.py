@@ -99,10 +99,10 @@ async def test_a_free_purse_counts_in_memory() -> None:
     assert (first != second, purse.spent()) == (True, Cost(0.375, 15))
 
 
-async def test_a_free_purse_keeps_its_caps() -> None:
+async def test_calls_at_once_keep_to_the_caps(store: SqliteStore) -> None:
     """Sixteen workers stay within a dollar an hour; an hour later there is another one."""
     clock = Clock()
-    purse = InMemoryBudget([HOUR], clock)
+    purse = StoredBudgetAccount("claude", [HOUR], store, clock)
 
     async def work() -> int:
         try:
@@ -114,4 +114,4 @@ async def test_a_free_purse_keeps_its_caps() -> None:
     assert sum(await asyncio.gather(*(work() for _ in range(16)))) == 8
     assert seconds(await refusal(purse, Cost(0.125))) == 3600
     clock.now += 3600
-    assert (await work(), purse.spent()) == (1, Cost(1.125))
+    assert (await work(), store.spent("claude", 0.0)) == (1, Cost(1.125))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.canaries import a_canary, a_failure, a_reply
+from support.canaries import a_canary, a_canary_loop, a_failure, a_reply
 from support.kit import AT, Clock
 from support.patience import DEADLINE, SCALE
 
@@ -24,7 +24,6 @@ from ragwatch.errors import StoreError
 from ragwatch.pipeline.canaries import CanaryLoop, CanarySuite
 from ragwatch.ports import RecordedEvent, StoredRun, TrendQuery
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
 
 class ScriptedProbe:
@@ -60,17 +59,14 @@ CANARIES = (
 GOOD = {"q1": a_reply("d1", "d9", seconds=0.02), "q2": a_reply("d9", "d2", seconds=0.3), "q3": a_reply()}
 
 
-def canaries(
-    probe: ScriptedProbe, store: SqliteStore, telemetry: Telemetry, clock: Callable[[], float], holder: str = "me"
-) -> CanaryLoop:
+def canaries(probe: ScriptedProbe, store: SqliteStore, clock: Clock | None = None, holder: str = "me") -> CanaryLoop:
     """The loop of one suite."""
-    suite = CanarySuite("docs", CANARIES, (1, 5), probe)
-    return CanaryLoop([suite], store=store, telemetry=telemetry, holder=holder, clock=clock)
+    return a_canary_loop(store, CanarySuite("docs", CANARIES, (1, 5), probe), clock=clock, holder=holder)
 
 
-async def test_a_run_is_counted_kept_and_shown(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_a_run_is_counted_kept_and_shown(store: SqliteStore) -> None:
     """Figures of the run, its success by canary, and when it was; negative ones enter no mean."""
-    loop = canaries(ScriptedProbe(GOOD), store, telemetry, Clock())
+    loop = canaries(ScriptedProbe(GOOD), store)
     assert loop.gauges() == {}
     assert await loop.run("docs") is not None
     gauges = loop.gauges()
@@ -91,11 +87,11 @@ async def test_a_run_is_counted_kept_and_shown(store: SqliteStore, telemetry: Te
     assert [run.failing for run in store.runs("canary", "docs", 9)] == [False]
 
 
-async def test_what_cannot_be_asked_has_no_score(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_what_cannot_be_asked_has_no_score(store: SqliteStore) -> None:
     """A failed canary is counted by its reason; nothing is invented for it, and the last success stays where it was."""
     clock = Clock()
     probe = ScriptedProbe(GOOD)
-    loop = canaries(probe, store, telemetry, clock)
+    loop = canaries(probe, store, clock)
     await loop.run("docs")
     probe.replies |= {"q1": a_failure("timeout")}
     clock.now += 600
@@ -110,13 +106,13 @@ async def test_what_cannot_be_asked_has_no_score(store: SqliteStore, telemetry: 
     assert gauges[Gauge.CANARY_DEGRADED, ("docs",)] == 0
 
 
-async def test_a_change_of_health_is_an_event(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_a_change_of_health_is_an_event(store: SqliteStore) -> None:
     """The first run is none, nor is one like the run before; over restarts too."""
     clock = Clock()
     degraded = {"q1": a_reply("d9")}
     for seconds, replies in ((0, {}), (10, {}), (20, degraded), (30, degraded), (40, {"q2": a_failure()}), (50, {})):
         clock.now = AT + seconds
-        loop = canaries(ScriptedProbe({**GOOD, **replies}), store, telemetry, clock)
+        loop = canaries(ScriptedProbe({**GOOD, **replies}), store, clock)
         assert await loop.run("docs") is not None
     assert store.events(0.0) == [
         RecordedEvent(AT + 20, "canary", "docs: 1 of 3 canaries degraded, 0 failed"),
@@ -124,10 +120,10 @@ async def test_a_change_of_health_is_an_event(store: SqliteStore, telemetry: Tel
     ]
 
 
-async def test_health_falls_with_all_scores(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_health_falls_with_all_scores(store: SqliteStore) -> None:
     """The same passages with much lower scores, without any minimum score; a restart shows the same."""
     probe = ScriptedProbe(GOOD)
-    loop = canaries(probe, store, telemetry, Clock())
+    loop = canaries(probe, store)
     await loop.run("docs")
     usual = loop.gauges()[Gauge.CANARY_HEALTH, ("docs",)]
     lower = [tuple(hit._replace(score=(hit.score or 0.0) - 0.7) for hit in probe.replies[q].hits) for q in ("q1", "q2")]
@@ -139,15 +135,15 @@ async def test_health_falls_with_all_scores(store: SqliteStore, telemetry: Telem
         0,
         0,
     )
-    again = canaries(probe, store, telemetry, Clock())
+    again = canaries(probe, store)
     again.resume()
     assert again.gauges() == gauges
 
 
-async def test_figures_of_a_run_are_part_of_trends(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_figures_of_a_run_are_part_of_trends(store: SqliteStore) -> None:
     """Each known figure once; of a run without a reply there is none, which is a gap and no 0."""
     probe = ScriptedProbe(GOOD)
-    loop = canaries(probe, store, telemetry, Clock())
+    loop = canaries(probe, store)
     await loop.run("docs")
     probe.replies = dict.fromkeys(GOOD, a_failure("connect"))
     await loop.run("docs")
@@ -161,31 +157,18 @@ async def test_figures_of_a_run_are_part_of_trends(store: SqliteStore, telemetry
     }
 
 
-async def test_nothing_could_be_asked(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_nothing_could_be_asked(store: SqliteStore) -> None:
     """With the endpoint down, all that is left is when the suite was run."""
-    loop = canaries(ScriptedProbe({query: a_failure("connect") for query in GOOD}), store, telemetry, Clock())
+    loop = canaries(ScriptedProbe({query: a_failure("connect") for query in GOOD}), store)
     await loop.run("docs")
     assert loop.gauges() == {(Gauge.CANARY_LAST_RUN, ("docs",)): AT}
 
 
-async def test_a_restart_hides_nothing(store: SqliteStore, telemetry: Telemetry) -> None:
-    """The last run is shown until the next one, also the time of the last success behind a failed run."""
-    probe, clock = ScriptedProbe(GOOD), Clock()
-    loop = canaries(probe, store, telemetry, clock)
-    await loop.run("docs")
-    probe.replies |= {"q1": a_failure("status")}
-    clock.now += 600
-    await loop.run("docs")
-    again = canaries(probe, store, telemetry, clock)
-    again.resume()
-    assert again.gauges() == loop.gauges()
-
-
-async def test_runs_never_overlap(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_runs_never_overlap(store: SqliteStore) -> None:
     """While a suite runs, it is not begun again: neither here nor by another process of the fleet."""
     probe, clock = ScriptedProbe(GOOD), Clock()
     probe.gate = asyncio.Event()
-    loop, other = canaries(probe, store, telemetry, clock), canaries(probe, store, telemetry, clock, holder="other")
+    loop, other = canaries(probe, store, clock), canaries(probe, store, clock, holder="other")
     first = asyncio.create_task(loop.run("docs"))
     await probe.busy.wait()
     assert await loop.run_all() == {"docs": None}
@@ -198,13 +181,13 @@ async def test_runs_never_overlap(store: SqliteStore, telemetry: Telemetry) -> N
 
 
 @pytest.mark.costly
-async def test_a_run_longer_than_its_right_to_run_is_not_joined(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_a_run_longer_than_its_right_to_run_is_not_joined(store: SqliteStore) -> None:
     """The right is renewed while the run goes on; a slow retriever is not asked by two processes at once."""
     probe, claim_seconds = ScriptedProbe(GOOD), 2.0 * SCALE  # a machine that stalls for longer lets the claim run out
     probe.gate = asyncio.Event()
-    suite = canaries(probe, store, telemetry, time.time).suites["docs"]
+    suite = canaries(probe, store).suites["docs"]
     first, other = (
-        CanaryLoop([suite], store=store, telemetry=telemetry, holder=name, clock=time.time, claim_seconds=claim_seconds)
+        a_canary_loop(store, suite, holder=name, clock=time.time, claim_seconds=claim_seconds)
         for name in ("me", "other")
     )
     under_way = asyncio.create_task(first.run("docs"))
@@ -218,10 +201,10 @@ async def test_a_run_longer_than_its_right_to_run_is_not_joined(store: SqliteSto
     assert await other.run("docs") is not None
 
 
-async def test_changes_are_told_against_the_last_good_run(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_changes_are_told_against_the_last_good_run(store: SqliteStore) -> None:
     """Which context vanished, and what came instead."""
     probe, clock = ScriptedProbe(GOOD), Clock()
-    loop = canaries(probe, store, telemetry, clock)
+    loop = canaries(probe, store, clock)
     await loop.run("docs")
     for _ in range(2):
         clock.now += 600
@@ -249,11 +232,11 @@ class LookedAtStore(SqliteStore):
         super().record_run(run, tallies, sums)
 
 
-async def test_who_sees_a_run_counted_sees_its_figures(tmp_path: Path, telemetry: Telemetry) -> None:
+async def test_who_sees_a_run_counted_sees_its_figures(tmp_path: Path) -> None:
     """A scrape may fall between any two steps. A run that could not be counted leaves the figures of the one before."""
     with closing(LookedAtStore(tmp_path / "state")) as store:
         probe, clock = ScriptedProbe(GOOD), Clock()
-        loop = canaries(probe, store, telemetry, clock)
+        loop = canaries(probe, store, clock)
         store.look = loop.gauges
         store.full = True
         with pytest.raises(StoreError):

@@ -1,13 +1,15 @@
-"""Digest: the rows, counts and queues of the store become one Snapshot."""
+"""Digest: the rows, counts and queues of the store become one Snapshot, and evidence becomes peaks."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from support.kit import (
     AT,
     JUDGE,
     Clock,
-    ScriptedJudge,
     a_draw,
     a_reading,
     a_verdict,
@@ -15,34 +17,21 @@ from support.kit import (
     an_evidence,
     an_unjudged,
 )
+from support.loops import a_digest
 
 from ragwatch.board import Board
-from ragwatch.core.snapshot import Lag
+from ragwatch.core.snapshot import Gauge, Lag
+from ragwatch.core.trends import SPANS, TrendKind, start_of
+from ragwatch.errors import StoreError
 from ragwatch.pipeline import digest as module
-from ragwatch.pipeline.digest import DigestInputs, DigestLoop
-from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
-from ragwatch.pipeline.windows import SlidingWindows
-from ragwatch.ports import Retention, Store
+from ragwatch.pipeline.digest import DigestInputs, PeakRecorder
+from ragwatch.ports import Peak, Retention, Store
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import EventCount, Telemetry
+from ragwatch.telemetry import EventCount
 
-
-def a_digest(store: Store, board: Board, clock: Clock) -> DigestLoop:
-    """The digest of one scripted judge over one hour."""
-    return DigestLoop(
-        SlidingWindows({"1h": 3600.0}, {JUDGE: "scripted-1"}, 0.95),
-        DigestInputs(
-            lags=lambda: {"app": Lag(7, 1.5)},
-            probabilities=lambda: {"search": 0.1},
-            problems=lambda: ("source app: gone",),
-        ),
-        shares=SamplingControl({JUDGE: JudgePlan(1.0, waits=True)}, store, 1000),
-        store=store,
-        board=board,
-        telemetry=Telemetry(),
-        judges=[ScriptedJudge()],
-        clock=clock,
-    )
+INPUTS = DigestInputs(
+    lags=lambda: {"app": Lag(7, 1.5)}, probabilities=lambda: {"search": 0.1}, problems=lambda: ("source app: gone",)
+)
 
 
 def settle(store: Store, *names: str, version: str = "scripted-1") -> None:
@@ -55,7 +44,7 @@ def settle(store: Store, *names: str, version: str = "scripted-1") -> None:
 async def test_of_nothing(store: SqliteStore) -> None:
     """Before the first verdict a Snapshot hangs that says nothing of quality, and no zero."""
     board = Board()
-    assert await a_digest(store, board, Clock()).step() is False
+    assert await a_digest(store, board, inputs=INPUTS).step() is False
     snapshot = board.latest()
     assert snapshot is not None
     assert (snapshot.at, snapshot.estimates, snapshot.coverage, snapshot.last_sample, snapshot.exemplars) == (
@@ -127,8 +116,16 @@ async def test_a_clock_that_was_ahead_hides_no_silence(store: SqliteStore) -> No
         await digest.step()
         snapshot = board.latest()
         assert snapshot is not None
-        shown.append(snapshot.last_sample["faithfulness", "search", JUDGE])
-    assert shown == [AT + 365 * 86400.0, AT, AT]
+        exemplars = {one.at for labels, one in snapshot.exemplars.items() if labels[0] == "faithfulness"}
+        shown.append((snapshot.last_sample["faithfulness", "search", JUDGE], exemplars))
+    assert shown == [(AT + 365 * 86400.0, {AT + 365 * 86400.0}), (AT, {AT}), (AT, {AT})]
+    later = a_draw("later", at=AT + 7100.0)
+    store.admit(an_admission(later))
+    store.settle([a_verdict(later, reading=a_reading(version="scripted-1"))])
+    await digest.step()
+    snapshot = board.latest()
+    assert snapshot is not None
+    assert snapshot.last_sample["faithfulness", "search", JUDGE] == AT + 7100.0
 
 
 async def test_more_rows_than_one_read_takes(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,3 +195,57 @@ async def test_a_clock_that_was_ahead_loses_nothing(store: SqliteStore) -> None:
     assert after is not None
     assert before.estimates
     assert (after.estimates, after.coverage) == (before.estimates, before.coverage)
+
+
+BUCKET = start_of(AT, 3600)
+
+
+class Kept:
+    """A store that keeps peaks in memory, or fails."""
+
+    def __init__(self) -> None:
+        self.peaks: list[Peak] = []
+        self.is_full = False
+
+    def add_peaks(self, peaks: Sequence[Peak]) -> None:
+        """Keep them."""
+        if self.is_full:
+            raise StoreError("state: the disk is full")
+        self.peaks += peaks
+
+
+def evidence_of(value: float, **others: Any) -> dict[Any, float]:
+    """Gauges of one detector."""
+    labels = ("faithfulness", "search")
+    return {(Gauge.DRIFT_EVIDENCE, labels): value, (Gauge.DRIFT_THRESHOLD, labels): 270.0, **others}
+
+
+def test_a_bucket_begins_with_a_peak_and_few_steps_write_more() -> None:
+    """Evidence that falls, hardly rises, or stays below 1 writes nothing; the next bucket begins anew."""
+    store = Kept()
+    recorder: Any = PeakRecorder(store)  # type: ignore[arg-type]
+    for seconds, value in ((0, 1e-5), (5, 0.5), (10, 2.0), (15, 2.1), (20, 3.0), (25, 0.1), (300, 0.1)):
+        recorder.take(BUCKET + seconds, evidence_of(value))
+    fine = [(peak.start - BUCKET, peak.value) for peak in store.peaks if peak.span == SPANS[0]]
+    assert fine == [(0, 1e-5), (0, 2.0), (0, 3.0), (300, 0.1)]
+    assert [peak.value for peak in store.peaks if peak.span == SPANS[1]] == [1e-5, 2.0, 3.0]
+    assert {peak.threshold for peak in store.peaks} == {270.0}
+
+
+def test_a_store_that_cannot_be_written_is_tried_again() -> None:
+    """A chart may have a gap, but the digest goes on."""
+    store = Kept()
+    store.is_full = True
+    recorder: Any = PeakRecorder(store)  # type: ignore[arg-type]
+    recorder.take(BUCKET, evidence_of(5.0))
+    store.is_full = False
+    recorder.take(BUCKET + 5, evidence_of(4.0))
+    assert [peak.value for peak in store.peaks] == [4.0, 4.0]
+
+
+def test_other_gauges_are_no_evidence() -> None:
+    """Traffic has its own kind; a threshold that is not known is None."""
+    store = Kept()
+    recorder: Any = PeakRecorder(store)  # type: ignore[arg-type]
+    recorder.take(BUCKET, {(Gauge.TRAFFIC_DRIFT_EVIDENCE, ("contexts", "search")): 2.0, (Gauge.STATE_FREE, ()): 9.0})
+    assert {(peak.series.kind, peak.threshold) for peak in store.peaks} == {(TrendKind.TRAFFIC_DRIFT, None)}

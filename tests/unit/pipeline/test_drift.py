@@ -6,21 +6,18 @@ from dataclasses import replace
 
 import pytest
 from structlog.testing import LogCapture
-from support.kit import AT, JUDGE, Clock, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
-from support.watched import MINUTE, faithful, settle
+from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
+from support.watched import CELL, MINUTE, RULES, a_drift, faithful, settle
 
 from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
 pytestmark = pytest.mark.uncounted
 
-RULES = DriftRules(JUDGE, "scripted-1", (Quantity.FAITHFULNESS,), ("search",), reference=300)
-CELL = ("faithfulness", "search")
 DAY = 86400.0
 BESIDE = {
     Gauge.BAND_MEAN,
@@ -30,22 +27,6 @@ BESIDE = {
     Gauge.BAND_SINCE,
     Gauge.STAGE_BASELINE,
 }
-
-
-def a_drift(
-    store: SqliteStore,
-    rules: DriftRules = RULES,
-    *,
-    telemetry: Telemetry | None = None,
-    moved: bool = False,
-    now: float = AT + 1e6,
-) -> ScoreDriftLoop:
-    """A drift that has continued what the store remembers."""
-    loop = ScoreDriftLoop(
-        rules, store=store, telemetry=telemetry or Telemetry(), judge_moved=lambda: moved, clock=Clock(now)
-    )
-    loop.resume()
-    return loop
 
 
 def of_detector(drift: ScoreDriftLoop) -> Gauges:

@@ -1,34 +1,42 @@
-"""The end of a drift alarm: soon after the mend, never without one, and the same whatever process runs the test."""
+"""The end of a drift alarm, and kills at any instant: told once, at the same score, whatever process runs the test."""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import pytest
-from support.kit import AT, JUDGE, Clock
-from support.watched import MINUTE, faithful, settle
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.draws import draws
+from support.kit import AT, JUDGE
+from support.mortal import Fate, KilledError, MortalConnection
+from support.watched import CELL, MINUTE, a_drift, faithful, settle
+from support.watched import RULES as QUICK
 
 from ragwatch.core.drift.detect import Score
 from ragwatch.core.drift.recovery import Mend
 from ragwatch.core.snapshot import Gauge
+from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
+from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.pipeline.drift.streams import ReferenceStream
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
 pytestmark = pytest.mark.uncounted
 
-RULES = DriftRules(JUDGE, "scripted-1", (Quantity.FAITHFULNESS,), ("search",), reference=2000)
+RULES = replace(QUICK, reference=2000)
 SECONDS = 3.6  # between answers: 1,000 an hour
 SEEDS = 8
-QUICK = replace(RULES, reference=300)
-CELL = ("faithfulness", "search")
 
 
 class Traffic:
@@ -161,21 +169,14 @@ def test_a_quantity_that_should_be_low_and_scores_that_stand_for_others() -> Non
     assert heavy.until(0.95, heavy.mend, 300, weight=10.0) < 100
 
 
-def a_loop(store: SqliteStore) -> ScoreDriftLoop:
-    """A process that has begun."""
-    loop = ScoreDriftLoop(QUICK, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6))
-    loop.resume()
-    return loop
-
-
 @pytest.mark.costly
 async def test_the_end_is_told_once_and_another_break_is_another_alarm(store: SqliteStore) -> None:
     """As an event and a run, with the time of the mend; the evidence restarts, against the same baseline."""
     settle(store, [*faithful(400, 60), *[True] * 5])
-    await a_loop(store).step()
-    assert a_loop(store).gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
+    await a_drift(store).step()
+    assert a_drift(store).gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
     settle(store, [True] * 60, 465)
-    loop = a_loop(store)
+    loop = a_drift(store)
     await loop.step()
     assert loop.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
     ended, alarm = store.runs(KIND, "faithfulness/search", 9)
@@ -184,7 +185,7 @@ async def test_the_end_is_told_once_and_another_break_is_another_alarm(store: Sq
     (event,) = store.events(0.0)
     assert event.detail.startswith("faithfulness/search: back since ")
     assert event.detail.endswith(f" UTC, {ended.body['answers']} answers at {ended.body['mean']:.2f}")
-    await a_loop(store).step()
+    await a_drift(store).step()
     assert len(store.events(0.0)) == 1
     settle(store, faithful(0, 60), 540)
     await loop.step()
@@ -195,8 +196,97 @@ async def test_the_end_is_told_once_and_another_break_is_another_alarm(store: Sq
 async def test_an_alarm_that_ends_before_anyone_looked_is_recorded(store: SqliteStore) -> None:
     """A process that was away reads break and mend in one step: one alarm, one end."""
     settle(store, [*faithful(400, 60), *[True] * 80])
-    loop = a_loop(store)
+    loop = a_drift(store)
     await loop.step()
     assert loop.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
     assert [run.failing for run in store.runs(KIND, "faithfulness/search", 9)] == [False, True]
     assert len(store.events(0.0)) == 1
+
+
+ANSWERS = [*faithful(320, 60), *[True] * 80]
+KILLED_RULES = DriftRules(
+    JUDGE, "scripted-1", (Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED), ("search", "other"), reference=250
+)
+
+INSTANTS = pytest.mark.parametrize(
+    "instants", [range(0, 20, 3), pytest.param(range(20), marks=pytest.mark.slow)], ids=["some", "all"]
+)
+
+
+def left_behind(store: SqliteStore) -> tuple[Any, ...]:
+    """Everything that a later process, or a page, could see.
+
+    Of the stage that a run names only the name: its share is that of the answers that were read until it was recorded,
+    and these are as many as were waiting.
+    """
+    runs = [
+        replace(run, body={**run.body, "changed_stage": (run.body.get("changed_stage") or {}).get("stage")})
+        for quantity in KILLED_RULES.quantities
+        for run in store.runs(KIND, f"{quantity}/search", 10)
+    ]
+    alarms = {cell: value for cell, value in store.tallies().items() if cell[0] is Tally.DRIFT_ALARMS}
+    return runs, alarms, store.recall(KIND), a_drift(store, KILLED_RULES).gauges(), store.events(0.0)
+
+
+def after_a_kill(store: SqliteStore, folder: str, instants: int | None) -> SqliteStore:
+    """The store that the next process opens, after one that dies at so many writes of its step, or never."""
+    fate = Fate()
+    store.engine._writer = MortalConnection(store.engine._writer, fate)  # type: ignore[assignment]
+    fate.left = instants
+    with suppress(KilledError):
+        a_drift(store, KILLED_RULES)._step()
+    store.close()
+    return SqliteStore(Path(folder))
+
+
+@cache
+def uninterrupted() -> tuple[Any, ...]:
+    """What one life leaves behind."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder))
+        settle(store, ANSWERS)
+        a_drift(store, KILLED_RULES)._step()
+        traces = left_behind(store)
+        store.close()
+    ends_and_alarms = [
+        (f"{quantity}/search", failing) for quantity in KILLED_RULES.quantities for failing in (False, True)
+    ]
+    assert [(run.name, run.failing) for run in traces[0]] == ends_and_alarms
+    return traces
+
+
+@pytest.mark.costly
+@settings(max_examples=draws(8))
+@given(st.lists(st.tuples(st.integers(1, 90), st.none() | st.integers(0, 11)), max_size=12))
+def test_a_kill_changes_nothing(lives: Sequence[tuple[int, int | None]]) -> None:
+    """Some answers come, and the process dies at some write, or never; in the end all is as in one life."""
+    with tempfile.TemporaryDirectory() as folder:
+        store, done = SqliteStore(Path(folder)), 0
+        for size, instants in (*lives, (len(ANSWERS), None)):
+            settle(store, ANSWERS[done : done + size], done)
+            done = min(done + size, len(ANSWERS))
+            store = after_a_kill(store, folder, instants)
+        assert left_behind(store) == uninterrupted()
+        store.close()
+
+
+@pytest.mark.costly
+@INSTANTS
+@pytest.mark.parametrize("acknowledged", [False, True])
+def test_a_kill_between_alarm_and_record_is_made_up_for(instants: range, *, acknowledged: bool) -> None:
+    """At each instant of the step that raises the alarm: one run, one count, after one more life.
+
+    Who acknowledges as soon as a killed process is back loses no alarm either.
+    """
+    for instant in instants:
+        with tempfile.TemporaryDirectory() as folder:
+            store = SqliteStore(Path(folder))
+            settle(store, ANSWERS)
+            store = after_a_kill(store, folder, instant)
+            life = a_drift(store, KILLED_RULES)
+            if acknowledged:
+                life._settle(None, None, renew=False)
+            life._step()
+            parts = 2 if acknowledged else None  # of what is left behind: runs and counts
+            assert left_behind(store)[:parts] == uninterrupted()[:parts], instant
+            store.close()

@@ -8,8 +8,8 @@ from dataclasses import replace
 from statistics import fmean
 
 import pytest
-from support.kit import AT, JUDGE, Clock, a_draw, a_reading, a_verdict, an_admission
-from support.watched import BAD, GOOD
+from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
+from support.watched import BAD, GOOD, a_drift
 
 from ragwatch.core.drift.detect import Score
 from ragwatch.core.drift.detectors.betting import Betting
@@ -18,9 +18,8 @@ from ragwatch.core.snapshot import Gauge
 from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.rules import MAX_SEGMENT_DETECTORS, SEGMENT_SHARE, DriftRules
-from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
+from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
 pytestmark = pytest.mark.uncounted
 
@@ -51,13 +50,6 @@ def settle(store: SqliteStore, answers: Sequence[tuple[str, bool]], first: int =
     store.settle([a_verdict(draw, GOOD if good else BAD, read) for draw, (_, good) in pairs])
 
 
-def a_loop(store: SqliteStore, rules: DriftRules = ACME) -> ScoreDriftLoop:
-    """A process that has begun."""
-    loop = ScoreDriftLoop(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6))
-    loop.resume()
-    return loop
-
-
 def mixed(size: int, seed: int, acme: float = 0.95) -> list[tuple[str, bool]]:
     """Answers of acme, one in ten, and of others."""
     rng = random.Random(seed)
@@ -70,9 +62,9 @@ def mixed(size: int, seed: int, acme: float = 0.95) -> list[tuple[str, bool]]:
 async def test_an_alarm_names_the_value_and_ends(store: SqliteStore) -> None:
     """The route as a whole is well; the alarm, its end and an acknowledgement are about the tenant; restarts too."""
     settle(store, mixed(2200, 1))
-    await a_loop(store).step()
+    await a_drift(store, ACME).step()
     settle(store, mixed(250, 2, acme=0.2), 2200)
-    loop = a_loop(store)
+    loop = a_drift(store, ACME)
     await loop.step()
     gauges = loop.gauges()
     assert gauges[Gauge.SEGMENT_DRIFT_ALARM, CELL] == 1.0
@@ -82,9 +74,9 @@ async def test_an_alarm_names_the_value_and_ends(store: SqliteStore) -> None:
     assert gauges[Gauge.DRIFT_ALARM, CELL[:2]] == 0.0
     assert not [labels for gauge, labels in gauges if gauge is Gauge.DRIFT_EVIDENCE and len(labels) > 2]
     assert store.tallies()[Tally.DRIFT_ALARMS, CELL[:2]] == 0
-    assert a_loop(store).gauges() == gauges
+    assert a_drift(store, ACME).gauges() == gauges
     settle(store, mixed(600, 3), 2450)
-    again = a_loop(store)
+    again = a_drift(store, ACME)
     await again.step()
     assert again.gauges()[Gauge.SEGMENT_DRIFT_ALARM, CELL] == 0.0
     (event,) = store.events(0.0)
@@ -96,7 +88,7 @@ async def test_an_alarm_names_the_value_and_ends(store: SqliteStore) -> None:
 async def test_acknowledging_a_route_is_for_its_segments_too(store: SqliteStore) -> None:
     """And a renewed baseline is learnt from what follows."""
     settle(store, [*mixed(2200, 1), *mixed(250, 2, acme=0.2)])
-    loop = a_loop(store)
+    loop = a_drift(store, ACME)
     await loop.step()
     assert await loop.acknowledge("faithfulness", "search") == (CELL,)
     assert [event.detail for event in store.events(0.0)] == ["faithfulness/search, tenant acme: acknowledged"]
@@ -107,7 +99,7 @@ async def test_acknowledging_a_route_is_for_its_segments_too(store: SqliteStore)
 async def test_an_alarm_of_a_route_stops_the_learning_of_its_segments(store: SqliteStore) -> None:
     """No step fails while the baseline of a value waits for the end of an alarm of the whole route."""
     settle(store, [("a/b", True)] * 400 + [("acme", True)] * 150)
-    loop = a_loop(store)
+    loop = a_drift(store, ACME)
     await loop.step()
     settle(store, [("a/b", False)] * 60, 550)
     await loop.step()
@@ -121,12 +113,12 @@ async def test_only_configured_values_have_detectors_and_not_too_many(store: Sql
     """Whatever a log says: `other` has none, and a value beyond the limit is counted."""
     many = replace(ACME, segments=Segments({"tenant": tuple(f"t{n}" for n in range(MAX_SEGMENT_DETECTORS + 5))}))
     settle(store, [(f"t{n}", True) for n in range(MAX_SEGMENT_DETECTORS + 5)] + [("other", True), ("t1", True)])
-    loop = a_loop(store, many)
+    loop = a_drift(store, many)
     await loop.step()
     assert loop.gauges()[Gauge.DRIFT_UNWATCHED, ()] == 5.0
     streams = store.recall(KIND)["streams"]  # type: ignore[index]
     assert len(streams) == 1 + MAX_SEGMENT_DETECTORS
-    fewer = a_loop(store, replace(ACME, segments=Segments({"tenant": ("t1", "a/b")})))
+    fewer = a_drift(store, replace(ACME, segments=Segments({"tenant": ("t1", "a/b")})))
     assert [cell for cell in fewer._streams if len(cell) > 2] == [("faithfulness", "search", "tenant", "t1")]
 
 

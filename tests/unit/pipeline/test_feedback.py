@@ -11,8 +11,6 @@ import pytest
 from support.kit import (
     AT,
     JUDGE,
-    Clock,
-    ListSource,
     a_batch,
     a_draw,
     a_line,
@@ -22,21 +20,19 @@ from support.kit import (
     an_evidence,
     an_unjudged,
 )
+from support.loops import ALL, an_intake, take_all
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators import hajek
 from ragwatch.core.feedback import Scale, UserScoreRow, UserScores
-from ragwatch.core.sampling import SamplingPlan, key_of
+from ragwatch.core.sampling import key_of
 from ragwatch.core.tally import Tally
-from ragwatch.formats import canonical
 from ragwatch.formats.feedback import FeedbackReader
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline import feedback as module
 from ragwatch.pipeline.feedback import FeedbackRules, FeedbackWindows
-from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports import Batch, Erasure, Feedback, Store
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
 HOUR = 3600.0
 
@@ -50,17 +46,7 @@ async def read(
     store: SqliteStore, batches: Sequence[Batch], plan: float = 1.0, rules: FeedbackRules | None = None
 ) -> dict[str, float]:
     """Reads batches. Returns what became of the feedback, and how many records were seen and rejected."""
-    intake_rules = IntakeRules(
-        SamplingPlan(plan, known_routes=frozenset({"search"})),
-        {JUDGE: 1.0},
-        None,
-        1000,
-        feedback=rules or FeedbackRules(),
-    )
-    source = ListSource(batches)
-    intake = IntakeLoop(source, canonical.read, intake_rules, store=store, telemetry=Telemetry(), clock=Clock(AT))
-    while await intake.step():
-        pass
+    await take_all(an_intake(store, *batches, plan=replace(ALL, probability=plan), feedback=rules or FeedbackRules()))
     counts: dict[str, float] = {}
     for (tally, labels), count in store.tallies().items():
         if tally in (Tally.FEEDBACK, Tally.SEEN, Tally.REJECTED):

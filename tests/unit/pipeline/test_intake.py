@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,44 +16,27 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import LogCapture
-from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_draw, a_line, a_sample, a_verdict, an_admission
+from support.kit import AT, JUDGE, Clock, a_batch, a_draw, a_line, a_sample, a_verdict, an_admission
+from support.loops import ALL, an_intake
 
 from ragwatch import formats
 from ragwatch.core.sample import RejectReason
-from ragwatch.core.sampling import SamplingHash, SamplingPlan, is_drawn, key_of
+from ragwatch.core.sampling import SamplingHash, is_drawn, key_of
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally, lines_read
 from ragwatch.errors import SourceError, StoreError
-from ragwatch.formats import canonical
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.selection import line_parser, record_finder
-from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports import Batch, Rejection
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
-ALL = SamplingPlan(1.0, known_routes=frozenset({"search", "support"}))
-
 
 @pytest.fixture
 def make(store: SqliteStore, telemetry: Telemetry) -> Any:
-    """Makes the intake of some batches; by default everything is drawn for one judge."""
-
-    def make(
-        *batches: Batch,
-        plan: SamplingPlan = ALL,
-        judges: Mapping[str, float] | None = None,
-        redactor: Redactor | None = None,
-        most: int = 1000,
-        **options: Any,
-    ) -> IntakeLoop:
-        rules = IntakeRules(plan, {JUDGE: 1.0} if judges is None else judges, redactor, most)
-        source = ListSource(batches)
-        options.setdefault("clock", Clock(AT + 10))
-        return IntakeLoop(source, canonical.read, rules, store=store, telemetry=telemetry, **options)
-
-    return make
+    """Makes the intake of some batches."""
+    return partial(an_intake, store, telemetry=telemetry, clock=Clock(AT + 10))
 
 
 def counts(store: SqliteStore, tally: Tally) -> dict[tuple[str, ...], float]:
@@ -246,9 +230,7 @@ async def test_x15_chosen_ids_are_drawn_and_read_by_the_secret(make: Any, store:
     """500 ids that the public hash of none draws at 0.1: with a secret about 50 are, as for every reader of the log."""
     sampling = SamplingHash(b"secret of the state")
     names = [f"r{index}" for index in range(600) if not is_drawn(key_of("app", f"r{index}"), 0.1)][:500]
-    intake = make(a_batch(*map(a_line, names)), plan=replace(ALL, probability=0.1, routes={}))
-    intake.rules = replace(intake.rules, sampling=sampling)
-    await intake.step()
+    await make(a_batch(*map(a_line, names)), plan=replace(ALL, probability=0.1, routes={}), sampling=sampling).step()
     drawn = {draw.sample.id for draw in leased(store)}
     assert drawn == {name for name in names if sampling.draws(key_of("app", name), 0.1)}
     assert 25 < len(drawn) < 80
@@ -274,7 +256,7 @@ async def test_time_of_a_draw(make: Any, store: SqliteStore, logged: float | Non
 
 async def test_a_full_queue_stops_reading(make: Any, store: SqliteStore) -> None:
     """Above max_pending nothing is read and nothing lost: the log keeps what waits."""
-    intake = make(a_batch(a_line("a"), a_line("b")), a_batch(a_line("c"), cursor="2"), most=2)
+    intake = make(a_batch(a_line("a"), a_line("b")), a_batch(a_line("c"), cursor="2"), max_pending=2)
     assert [await intake.step(), await intake.step()] == [True, False]
     assert (intake.source.committed, intake.lag) == (1, Lag(1, None))
     store.settle([])
@@ -285,7 +267,7 @@ async def test_a_full_queue_stops_reading(make: Any, store: SqliteStore) -> None
 async def test_the_backlog_of_a_judge_that_is_gone_stops_nobody(make: Any, store: SqliteStore) -> None:
     """Only judges in force make the sources wait."""
     store.admit(an_admission(a_draw("x"), a_draw("y"), judges=("gone",)))
-    assert await make(a_batch(a_line("a")), most=1).step() is True
+    assert await make(a_batch(a_line("a")), max_pending=1).step() is True
 
 
 @pytest.mark.costly
@@ -328,10 +310,9 @@ lines = (odd_parts.map(lambda parts: a_sample().to_record() | parts) | anything)
 def test_no_line_stops_a_source(batch: list[bytes]) -> None:
     """Whatever a log holds is drawn or rejected: one poisoned line must not be read for ever."""
     with TemporaryDirectory() as state, closing(SqliteStore(Path(state))) as store:
-        rules = IntakeRules(replace(ALL, stratum="tier"), {JUDGE: 1.0}, Redactor(), 1000)
-        source = ListSource([a_batch(*batch)])
         telemetry = Telemetry(structlog.wrap_logger(None, processors=[LogCapture()]))
-        intake = IntakeLoop(source, formats.build("auto").read, rules, store=store, telemetry=telemetry, clock=Clock())
+        rules = {"plan": replace(ALL, stratum="tier"), "redactor": Redactor()}
+        intake = an_intake(store, a_batch(*batch), read=formats.build("auto").read, telemetry=telemetry, **rules)
         assert intake._step() is True
         rejected = sum(counts(store, Tally.REJECTED).values())
         assert counts(store, Tally.SEEN) == {("app",): len(batch)}
@@ -343,7 +324,7 @@ def test_no_line_stops_a_source(batch: list[bytes]) -> None:
 async def test_ten_minutes_behind_a_blocked_judge(make: Any, store: SqliteStore) -> None:
     """T27: with nothing judged reading stops at the limit; then everything goes on, and nothing is lost."""
     batches = [a_batch(*(a_line(f"{part}-{index}") for index in range(10)), cursor=str(part)) for part in range(9)]
-    intake = make(*batches, most=30)
+    intake = make(*batches, max_pending=30)
     assert [await intake.step() for _ in range(2400)].count(True) == 3  # a step every 250 ms
     assert (intake.source.committed, store.pending()) == (3, {JUDGE: 30})
     while store.settle([a_verdict(draw) for draw in leased(store)]):
@@ -353,8 +334,8 @@ async def test_ten_minutes_behind_a_blocked_judge(make: Any, store: SqliteStore)
 
 async def test_shedding_halves_the_probability_and_stores_it(make: Any, store: SqliteStore) -> None:
     """Above shed_above fewer are drawn, by the hash of their id, each with the probability it had; all are seen."""
-    intake = make(*(a_batch(*(a_line(f"{part}-{index}") for index in range(200))) for part in range(3)), most=10_000)
-    intake.rules = replace(intake.rules, shed_above=150)
+    batches = (a_batch(*(a_line(f"{part}-{index}") for index in range(200))) for part in range(3))
+    intake = make(*batches, max_pending=10_000, shed_above=150)
     assert [await intake.step() for _ in range(3)] == [True] * 3
     drawn = {draw.sample.id: draw.probability for draw in leased(store)}
     shares = {part: {p for name, p in drawn.items() if name.startswith(f"{part}-")} for part in range(3)}

@@ -1,4 +1,4 @@
-"""Judging: every outcome of a judge becomes a verdict, once."""
+"""Judging: every outcome of a judge becomes a verdict, once, also with slow readings and a store that is full."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 from structlog.testing import LogCapture
 from support.kit import AT, JUDGE, Clock, ScriptedJudge, a_claim, a_draw, an_admission, an_evidence
+from support.loops import a_judging
 
-from ragwatch.core.evidence import ShapeError
+from ragwatch.core.evidence import Evidence, ShapeError
+from ragwatch.core.sample import Sample
+from ragwatch.core.sampling import key_of
 from ragwatch.core.tally import Tally
-from ragwatch.core.verdict import Unjudged, UnjudgedReason
+from ragwatch.core.verdict import Judged, Unjudged, UnjudgedReason, Usage
 from ragwatch.errors import JudgeError, StoreError
-from ragwatch.pipeline.judging import JudgingLoop, JudgingRules, give_up
-from ragwatch.pipeline.reading import DrawReader
+from ragwatch.pipeline.judging import give_up
+from ragwatch.pipeline.reading import DrawReader, JudgeSelfTests
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -37,10 +40,8 @@ FAILURES: dict[str, tuple[Any, str]] = {
 }
 
 
-def judging(judge: ScriptedJudge, store: SqliteStore, telemetry: Telemetry, **rules: Any) -> JudgingLoop:
-    """The loop of a judge that is given up at once when it does not answer."""
-    rules = {"timeout_seconds": 0.01} | rules
-    return JudgingLoop(judge, JudgingRules(**rules), store=store, telemetry=telemetry, clock=Clock())
+QUICK = {"timeout_seconds": 0.01}
+"""A judge that does not answer is given up at once."""
 
 
 def outcomes(store: SqliteStore) -> dict[str, str | None]:
@@ -48,27 +49,31 @@ def outcomes(store: SqliteStore) -> dict[str, str | None]:
     return {row.verdict.id: row.verdict.reason for row in store.find(Query(limit=1000))}
 
 
-async def test_nothing_pending(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_nothing_pending(store: SqliteStore) -> None:
     """An idle step settles nothing and asks nobody."""
     judge = ScriptedJudge()
-    assert await judging(judge, store, telemetry).step() is False
+    assert await a_judging(store, judge, **QUICK).step() is False
     assert judge.asked == []
 
 
-async def test_every_failure_has_its_reason_and_stops_nobody(store: SqliteStore, telemetry: Telemetry) -> None:
-    """Each kind of failure is counted by its reason, in one step, beside the good ones."""
+async def test_every_failure_has_its_reason_and_stops_nobody(store: SqliteStore) -> None:
+    """Each kind of failure is counted by its reason, in one step, beside the good ones, and has no score at all."""
     store.admit(an_admission(a_draw("good"), *(a_draw(name) for name in FAILURES), a_draw("late")))
     judge = ScriptedJudge({name: outcome for name, (outcome, _) in FAILURES.items()})
-    assert await judging(judge, store, telemetry).step() is True
+    assert await a_judging(store, judge, **QUICK).step() is True
     assert outcomes(store) == {"good": None, "late": None} | {name: reason for name, (_, reason) in FAILURES.items()}
     assert store.pending() == {}
     tallies = store.tallies()
     assert tallies[Tally.JUDGED, ("search", JUDGE)] == 2
     unjudged = sum(value for (tally, _), value in tallies.items() if tally is Tally.UNJUDGED)
     assert tallies[Tally.DRAWN, ("search",)] == 2 + unjudged
+    assert [row.key for row in store.window(0, 0.0, 100) if row.scores is not None] == [
+        a_draw("good").key,
+        a_draw("late").key,
+    ]
 
 
-async def test_settled_in_the_order_of_the_log(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_settled_in_the_order_of_the_log(store: SqliteStore) -> None:
     """Whoever is read first at the same time: detectors meet scores in one order, so that a kill moves no alarm."""
     names = [f"r{index}" for index in range(12)]
     read = {name: asyncio.Event() for name in names}
@@ -87,16 +92,8 @@ async def test_settled_in_the_order_of_the_log(store: SqliteStore, telemetry: Te
     draws = [a_draw(name) for name in names]
     store.admit(an_admission(*draws))
     script = {**{name: after(name) for name in names}, names[-1]: last}
-    await judging(ScriptedJudge(script, concurrency=12), store, telemetry, timeout_seconds=10.0, batch=12).step()
+    await a_judging(store, ScriptedJudge(script, concurrency=12), timeout_seconds=10.0, batch=12).step()
     assert [row.key for row in store.window(0, 0.0, 100)] == [draw.key for draw in draws]
-
-
-async def test_no_failure_becomes_a_number(store: SqliteStore, telemetry: Telemetry) -> None:
-    """A draw that was not judged has no score at all, and adds to none."""
-    store.admit(an_admission(*(a_draw(name) for name in FAILURES)))
-    await judging(ScriptedJudge({name: outcome for name, (outcome, _) in FAILURES.items()}), store, telemetry).step()
-    assert {row.scores for row in store.window(0, 0.0, 100) if row.scores is None} == {None}
-    assert [name for name, _ in store.tallies() if name in (Tally.N, Tally.W, Tally.SCORE)] == []
 
 
 @pytest.mark.parametrize("answer", ["", "  \n\t"])
@@ -104,25 +101,25 @@ async def test_an_empty_answer_asks_nobody(store: SqliteStore, telemetry: Teleme
     """There is nothing to read: it is counted, and no call is made or paid."""
     store.admit(an_admission(a_draw("a", answer=answer)))
     judge = ScriptedJudge()
-    await judging(judge, store, telemetry).step()
+    await a_judging(store, judge, telemetry=telemetry).step()
     assert (outcomes(store), judge.asked, telemetry.counts()) == ({"a": "empty_answer"}, [], {})
 
 
-async def test_batches_and_settling_once(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_batches_and_settling_once(store: SqliteStore) -> None:
     """Steps take a batch each, oldest first, until nothing is left; every draw is read once."""
     store.admit(an_admission(*(a_draw(f"r{index}") for index in range(5))))
     judge = ScriptedJudge()
-    loop = judging(judge, store, telemetry, batch=2)
+    loop = a_judging(store, judge, batch=2, **QUICK)
     assert [await loop.step() for _ in range(4)] == [True, True, True, False]
     assert judge.asked == [f"r{index}" for index in range(5)]
     assert store.tallies()[Tally.JUDGED, ("search", JUDGE)] == 5
 
 
-async def test_a_store_that_cannot_write_keeps_the_draws(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_a_store_that_cannot_write_keeps_the_draws(store: SqliteStore) -> None:
     """Verdicts that were not written are written by the next step; the judge is not asked, and paid, again."""
     store.admit(an_admission(a_draw("a")))
     judge = ScriptedJudge()
-    loop = JudgingLoop(judge, JudgingRules(), store=store, telemetry=telemetry, clock=Clock())
+    loop = a_judging(store, judge)
     noise = "".join(chr(0x4E00 + index * 7919 % 20000) for index in range(200_000))
     judge.script["a"] = an_evidence(a_claim(text=noise))
     store.engine._writer.execute("PRAGMA max_page_count=1")
@@ -169,7 +166,7 @@ async def test_a_bug_is_told_with_its_traceback(telemetry: Telemetry, log: LogCa
     assert isinstance(log.entries[0]["exc_info"], ZeroDivisionError)
 
 
-async def test_cancelling_is_not_a_verdict(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_cancelling_is_not_a_verdict(store: SqliteStore) -> None:
     """A step that is cancelled leaves its draws pending for the next start."""
     store.admit(an_admission(a_draw("a")))
     asked = asyncio.Event()
@@ -178,7 +175,7 @@ async def test_cancelling_is_not_a_verdict(store: SqliteStore, telemetry: Teleme
         asked.set()
         await never()
 
-    loop = judging(ScriptedJudge({"a": publish}), store, telemetry, timeout_seconds=60.0)
+    loop = a_judging(store, ScriptedJudge({"a": publish}), timeout_seconds=60.0)
     step = asyncio.create_task(loop.step())
     await asked.wait()
     step.cancel()
@@ -187,3 +184,141 @@ async def test_cancelling_is_not_a_verdict(store: SqliteStore, telemetry: Teleme
     await loop.close()
     assert (store.pending(), outcomes(store)) == ({JUDGE: 1}, {})
     assert len(store.lease(JUDGE, 1, now=AT + 301, seconds=1)) == 1
+
+
+async def settled() -> None:
+    """Let tasks go on until they wait for something that does not come."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.costly
+async def test_no_draw_is_read_twice_at_a_time(store: SqliteStore) -> None:
+    """32 draws of a judge with one place wait up to 32 minutes for it; the lease is five."""
+    gate = asyncio.Event()
+    judge = ScriptedJudge(dict.fromkeys("ab", gate.wait), concurrency=2)
+    store.admit(an_admission(a_draw("a"), a_draw("b")))
+    clock = Clock()
+    loop = a_judging(store, judge, batch=32, clock=clock)
+    await loop.step()
+    clock.now += 301.0
+    await loop.step()
+    gate.set()
+    await loop.finish()
+    assert judge.asked == ["a", "b"]
+
+
+async def test_a_store_that_cannot_write_costs_no_sample(store: SqliteStore) -> None:
+    """A full disk refuses the reservation: the draw was not read, nothing lies in it, it stays pending."""
+    judge = ScriptedJudge({"a": StoreError("state: 3 MiB are free on the disk")})
+    store.admit(an_admission(a_draw("a")))
+    loop = a_judging(store, judge)
+    await loop.step()
+    assert store.find(Query(limit=10)) == []
+    assert store.pending() == {JUDGE: 1}
+
+
+async def test_what_is_expired_is_forgotten(store: SqliteStore) -> None:
+    """Every outage that outlasts max_age leaves an entry for each draw, until a reload."""
+    judge = ScriptedJudge({"a": JudgeError("unavailable", "down", permanent=False)})
+    store.admit(an_admission(a_draw("a")))
+    clock = Clock()
+    loop = a_judging(store, judge, max_age_seconds=60.0, clock=clock)
+    await loop.step()
+    clock.now += 1000.0
+    assert await loop.expire() is True
+    assert store.pending() == {}
+    assert key_of("app", "a") not in loop._deferrals
+
+
+async def test_finishing_begins_nothing(store: SqliteStore) -> None:
+    """When asked to end, what is under way ends; what waits for its place stays pending.
+
+    A loop that a reload brings reads it at once, or gives it up where its judge is gone: nothing was wrong with it.
+    """
+    gate = asyncio.Event()
+    judge = ScriptedJudge({"a": gate.wait}, concurrency=1)
+    store.admit(an_admission(*(a_draw(name) for name in "abcd")))
+    loop = a_judging(store, judge)
+    await loop.step()
+    assert judge.asked == ["a"]
+    ending = asyncio.create_task(loop.finish())
+    await settled()
+    gate.set()
+    await ending
+    assert judge.asked == ["a"]
+    assert store.pending() == {JUDGE: 3}
+    assert give_up(store, [], now=AT) == 3
+    assert store.pending() == {}
+
+
+async def test_a_trial_never_costs_the_verdict(store: SqliteStore) -> None:
+    """The answer was read and paid; reading it once more, to test the judge, must not hold up or lose that."""
+    asked: list[str] = []
+
+    async def first_at_once_then_never() -> None:
+        asked.append("")
+        if len(asked) > 1:
+            await asyncio.Event().wait()
+
+    store.admit(an_admission(a_draw("a")))
+    judge = ScriptedJudge({"a": first_at_once_then_never})
+    loop = a_judging(store, judge, self_tests=JudgeSelfTests(repeat=1.0))
+    await loop.step()
+    await loop.close()
+    assert len(asked) == 2
+    assert [row.verdict.outcome for row in store.find(Query(limit=1))] == ["judged"]
+
+
+async def test_what_could_not_be_written_outlives_a_reload(store: SqliteStore) -> None:
+    """A reading may have cost money: the loop that takes the place of a closed one writes it, and asks nobody again."""
+    first, second = ScriptedJudge({}), ScriptedJudge({})
+    store.admit(an_admission(a_draw("a")))
+    old, new = (a_judging(store, judge) for judge in (first, second))
+    store.engine._writer.execute("PRAGMA query_only=ON")
+    with pytest.raises(StoreError):
+        await old.step()
+    await old.close()
+    new.inherit(old)
+    store.engine._writer.execute("PRAGMA query_only=OFF")
+    await new.step()
+    assert (first.asked, second.asked) == (["a"], [])
+    assert (store.pending(), len(store.find(Query(limit=10)))) == ({}, 1)
+
+
+class LengthJudge(ScriptedJudge):
+    """A judge that accepts every answer of more than some characters, and fails beyond a second number."""
+
+    def __init__(self, accepts: int, fails: int = 1_000_000) -> None:
+        super().__init__()
+        self.accepts, self.fails = accepts, fails
+
+    async def read(self, sample: Sample) -> tuple[Evidence, Usage]:
+        """Supported if it is long."""
+        if len(sample.answer) > self.fails:
+            raise ValueError("too long")
+        return an_evidence((int(len(sample.answer) > self.accepts), 0)), Usage(1, 1, 0.0)
+
+
+async def counted(judge: LengthJudge) -> dict[Tally, float]:
+    """The tallies of the known-bad test of one answer."""
+    reader = DrawReader(judge, timeout_seconds=5.0, telemetry=Telemetry())
+    verdict = await reader.read(a_draw())
+    assert isinstance(verdict, Judged)
+    tallies = await JudgeSelfTests(known_bad=1.0).run(verdict, reader)
+    return {tally: count for (tally, _), count in tallies.items()}
+
+
+async def test_a_padded_answer_that_scores_higher_is_counted() -> None:
+    """A judge that accepts long answers prefers padding; one that accepts all, or none, does not."""
+    found = await counted(LengthJudge(150))
+    assert (found[Tally.PADDED], found[Tally.PADDING_PREFERRED], found[Tally.FOOLED]) == (1, 1, 0)
+    for length in (0, 1_000_000):
+        found = await counted(LengthJudge(length))
+        assert (found[Tally.PADDED], found[Tally.PADDING_PREFERRED]) == (1, 0)
+
+
+async def test_a_failed_reading_counts_nothing() -> None:
+    """If only the padded answer fails, the known-bad answer still counts."""
+    assert set(await counted(LengthJudge(0, fails=150))) == {Tally.KNOWN_BAD, Tally.FOOLED}
+    assert await counted(LengthJudge(0, fails=12)) == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
@@ -13,7 +14,7 @@ from ragwatch.core.estimators.ppi import PpiSums
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels import sums as module
 from ragwatch.pipeline.labels.sums import HOUR, LabelSums, Place, hours
-from ragwatch.pipeline.labels.verdicts import answer_verdicts
+from ragwatch.pipeline.labels.verdicts import Scores, answer_verdicts
 from ragwatch.ports import Assignment, FollowUp, ScoreRow
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -22,31 +23,20 @@ SPANS = (6 * HOUR, 24 * HOUR, 30 * 24 * HOUR)
 START = 1_700_000_000.0
 
 
-def a_row(key: str, judge: str, score: float | None, probability: float, at: float = AT) -> ScoreRow:
+def a_row(key: str, judge: str, scores: Scores | None, probability: float, at: float = AT, **parts: Any) -> ScoreRow:
     """A row of either judge."""
-    scores = None if score is None else {F: score}
-    return ScoreRow(
-        seq=1,
-        key=key,
-        at=at,
-        route="search",
-        judge=judge,
-        version="scripted-1",
-        probability=probability,
-        scores=scores,
-        reason=None,
-        trace_id=None,
-    )
+    row = ScoreRow(1, key, at, "search", judge, "scripted-1", probability, scores, None, None)
+    return replace(row, **parts)
 
 
 ROWS = [
-    a_row("a", JUDGE, 0.5, 0.2),
-    a_row("b", JUDGE, 1.0, 0.4),
+    a_row("a", JUDGE, {F: 0.5}, 0.2),
+    a_row("b", JUDGE, {F: 1.0}, 0.4),
     a_row("c", JUDGE, None, 0.5),
-    a_row("a", LLM, 1.0, 0.1),
-    a_row("c", LLM, 1.0, 0.1),
-    a_row("d", "gone", 1.0, 0.1),
-    a_row("e", JUDGE, 0.25, 0.2, AT - 40 * 86400.0),
+    a_row("a", LLM, {F: 1.0}, 0.1),
+    a_row("c", LLM, {F: 1.0}, 0.1),
+    a_row("d", "gone", {F: 1.0}, 0.1),
+    a_row("e", JUDGE, {F: 0.25}, 0.2, AT - 40 * 86400.0),
 ]
 TIERS = [((0.5, 1.0), (0.2, 0.5)), ((1.0,), (0.4,))]
 
@@ -95,36 +85,9 @@ def rows(rng: random.Random, turn: int, now: float) -> list[ScoreRow]:
         at = now - rng.choice((0.0, 60.0, 2 * HOUR, 20 * HOUR, 300 * HOUR, -HOUR))
         key, route = f"{turn}-{number}", rng.choice("ab")
         scores = rng.choice(({F: rng.random()}, {F: rng.random(), NEED: None}, {NEED: 1.0}, None))
-        judge, version = BOTH.chain[0], BOTH.judges[BOTH.chain[0]]
-        rows.append(
-            ScoreRow(
-                seq=0,
-                key=key,
-                at=at,
-                route=route,
-                judge=judge,
-                version=version,
-                probability=0.5,
-                scores=scores,
-                reason=None,
-                trace_id=None,
-            )
-        )
+        rows.append(a_row(key, JUDGE, scores, 0.5, at, route=route))
         if rng.random() < 0.5:
-            rows.append(
-                ScoreRow(
-                    seq=0,
-                    key=key,
-                    at=at,
-                    route=route,
-                    judge=LLM,
-                    version=BOTH.judges[LLM],
-                    probability=0.25,
-                    scores={F: rng.random()},
-                    reason=None,
-                    trace_id=None,
-                )
-            )
+            rows.append(a_row(key, LLM, {F: rng.random()}, 0.25, at, route=route))
     rng.shuffle(rows)
     return rows
 
@@ -163,24 +126,7 @@ def plain(chains: LabelSums, within: range) -> dict[Place, tuple[float, ...]]:
 def test_a_month_is_not_added_up_at_every_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Within an hour a look adds the moving hours to what is known, whatever the span."""
     rng, sums, now = random.Random(1), LabelSums(BOTH, lambda _: None), START
-    judge = BOTH.chain[0]
-    sums.add(
-        [
-            ScoreRow(
-                seq=0,
-                key=f"{hour}",
-                at=now - hour * HOUR,
-                route="a",
-                judge=judge,
-                version=BOTH.judges[judge],
-                probability=1.0,
-                scores={F: rng.random()},
-                reason=None,
-                trace_id=None,
-            )
-            for hour in range(700)
-        ]
-    )
+    sums.add([a_row(f"{hour}", JUDGE, {F: rng.random()}, 1.0, now - hour * HOUR, route="a") for hour in range(700)])
     sums.totals(hours(now, SPANS[-1]))
     added: list[int] = []
 
@@ -195,20 +141,8 @@ def test_a_month_is_not_added_up_at_every_digest(monkeypatch: pytest.MonkeyPatch
 
 def test_what_is_forgotten_is_in_no_sum() -> None:
     """An hour that no label reaches is gone from what was added up, too."""
-    sums, judge = LabelSums(BOTH, lambda _: None), BOTH.chain[0]
-    row = ScoreRow(
-        seq=0,
-        key="k",
-        at=START,
-        route="a",
-        judge=judge,
-        version=BOTH.judges[judge],
-        probability=1.0,
-        scores={F: 1.0},
-        reason=None,
-        trace_id=None,
-    )
-    sums.add([row])
+    sums = LabelSums(BOTH, lambda _: None)
+    sums.add([a_row("k", JUDGE, {F: 1.0}, 1.0, START, route="a")])
     within = range(int(START // HOUR) + 10)
     assert sums.totals(within)["a", F] == PpiSums.of(3, [((1.0,), (1.0,))])
     sums.forget(START + BOTH.fresh + 2 * HOUR)

@@ -1,4 +1,4 @@
-"""Label tasks: the samples that people get, and the probability that is stored with their labels."""
+"""Label tasks and the queue of an annotator: what people get, and the probability stored with their labels."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from support.labelled import ALONE, BOTH, LLM, NOW, World
 from ragwatch.core.labels.label import Label
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels import tasks as module
-from ragwatch.pipeline.labels.tasks import LabelTasks
+from ragwatch.pipeline.labels.tasks import STATE, LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
-from ragwatch.ports import Retention, Store
+from ragwatch.ports import Erasure, Retention, Store
 from ragwatch.stores.sqlite.store import SqliteStore
 
 F = Quantity.FAITHFULNESS
@@ -44,14 +44,6 @@ def test_everything_labelled_is_a_certainty(store: SqliteStore) -> None:
     assert {label.key for label in store.labels(0.0)} == set(world.said)
     assert {label.probability for label in store.labels(0.0)} == {0.2, 0.8}
     assert world.labelling().tasks("ann", 5) == []
-
-
-def test_a_task_shows_the_answer_and_not_the_verdict(store: SqliteStore) -> None:
-    """People see question, contexts, answer and claims; nothing that a judge thinks of them."""
-    (task,) = World(store, Random(3), requests=30).labelling().tasks("ann", 1)
-    assert set(task) == {"key", "route", "at", "sample", "claims"}
-    assert {"question", "contexts", "answer"} <= set(task["sample"])
-    assert {name for claim in task["claims"] for name in claim} == {"text", "start", "end"}
 
 
 @pytest.mark.costly
@@ -142,23 +134,28 @@ A_LABEL = {"key": "k", "annotator": "a", "at": 1, "scores": {"faithfulness": 1.0
 
 
 @pytest.mark.parametrize(
-    "record",
+    ("record", "reason"),
     [
-        {},
-        A_LABEL | {"scores": {"faithfulness": 2.0}},
-        [],
-        A_LABEL | {"at": "nan"},
-        A_LABEL | {"at": "inf"},
-        A_LABEL | {"probability": 5e-324},
-        A_LABEL | {"note": "\ud83d"},
-        A_LABEL | {"annotator": "\ud83d"},
+        ({}, "key: is missing or no text"),
+        ([], "is no label; write an object"),
+        (A_LABEL | {"key": None}, "key: is missing or no text"),
+        (A_LABEL | {"key": ""}, "key: is missing or no text"),
+        ({"key": "k", "at": 1, "scores": {}}, "annotator: is missing; add it"),
+        (A_LABEL | {"scores": [1]}, "a field has a value of the wrong type"),
+        (A_LABEL | {"at": None}, "a field has a value of the wrong type"),
+        (A_LABEL | {"scores": {"faithfulness": 2.0}}, ".*must be"),
+        (A_LABEL | {"at": "nan"}, ".*must be"),
+        (A_LABEL | {"at": "inf"}, ".*must be"),
+        (A_LABEL | {"probability": 5e-324}, ".*must be"),
+        (A_LABEL | {"note": "\ud83d"}, ".*half of a surrogate"),
+        (A_LABEL | {"annotator": "\ud83d"}, ".*half of a surrogate"),
     ],
 )
-def test_what_is_no_label_is_refused(store: SqliteStore, record: object) -> None:
-    """One bad record, and nothing is kept."""
+def test_what_is_no_label_is_refused_in_words(store: SqliteStore, record: object, reason: str) -> None:
+    """One bad record, and nothing is kept; a key of null is not the name None."""
     world = World(store, Random(10), requests=10)
     good = world.word(next(iter(world.said)))
-    with pytest.raises(ValueError, match=r"label|must be|half of a surrogate|key: is missing"):
+    with pytest.raises(ValueError, match=f"^{reason}"):
         world.labelling().put([good, record])  # type: ignore[list-item]
     assert store.labels(0.0) == []
 
@@ -195,3 +192,82 @@ def test_a_second_judge_that_could_read_nothing_yet(store: SqliteStore) -> None:
     rules = LabelRules({JUDGE: "scripted-1"}, (JUDGE, LLM))
     labelling = LabelTasks(rules, store=store, clock=lambda: NOW, uniform=Random(1).random)
     assert labelling.tasks("ann", 5) == []
+
+
+def what_asks(store: Store, now: float = NOW) -> LabelTasks:
+    """What asks people, at a time."""
+    return LabelTasks(ALONE, store=store, clock=lambda: now, uniform=Random(1).random)
+
+
+def a_label_of(key: str, annotator: str = "ann", at: float = NOW) -> dict[str, object]:
+    """A label without scores."""
+    return Label(key, annotator, at, {}).to_record()
+
+
+def test_the_queue_is_what_was_given_in_its_order(store: SqliteStore) -> None:
+    """It holds the samples of `tasks` in their order, and reading it gives nothing to anybody."""
+    World(store, Random(1), requests=120)
+    labelling = what_asks(store)
+    assert labelling.queue("ann") == {"given": [], "open": [], "done": 0, "twice": 0, "last": None}
+    keys = [task["key"] for task in labelling.tasks("ann", 6)]
+    state = store.recall(STATE)
+    queue = labelling.queue("ann")
+    assert (queue["open"], sorted(queue["given"])) == (keys, sorted(keys))
+    assert labelling.queue("bob")["open"] == []
+    assert store.recall(STATE) == state
+
+
+def test_a_label_moves_the_queue_on_and_taking_it_back_brings_its_sample_again(store: SqliteStore) -> None:
+    """Progress counts labels of the last day; the last of them is what `undo` takes back."""
+    World(store, Random(2), requests=120)
+    labelling = what_asks(store)
+    first, second, third = (task["key"] for task in labelling.tasks("ann", 3))
+    labelling.put([a_label_of(first, at=NOW - 1.0)])
+    labelling.put([a_label_of(second)])
+    queue = labelling.queue("ann")
+    assert (queue["open"], queue["done"], queue["last"]) == ([third], 2, second)
+    labelling.revoke(second, "ann")
+    queue = labelling.queue("ann")
+    assert (queue["open"], queue["done"], queue["last"]) == ([second, third], 1, first)
+    labelling.put([a_label_of(second)])
+    assert labelling.queue("ann")["open"] == [third]
+    later = what_asks(store, NOW + 90_000.0).queue("ann")
+    assert (later["open"], later["done"], later["last"]) == ([third], 0, None)
+
+
+def test_a_label_that_nobody_asked_for_counts_as_done(store: SqliteStore) -> None:
+    """A sample that a person chose is no part of what was given, but can be undone."""
+    key = next(iter(World(store, Random(3), requests=40).said))
+    labelling = what_asks(store)
+    labelling.put([a_label_of(key)])
+    assert labelling.queue("ann") == {"given": [], "open": [], "done": 1, "twice": 0, "last": key}
+
+
+def test_samples_of_two_people_come_first_and_are_counted(store: SqliteStore) -> None:
+    """What another person has labelled stands before what nobody has; both people see how many there are."""
+    World(store, Random(4), requests=60)
+    rules = type(ALONE)(ALONE.judges, ALONE.chain, double=0.9)
+    labelling = LabelTasks(rules, store=store, clock=lambda: NOW, uniform=Random(1).random)
+    keys = [task["key"] for task in labelling.tasks("ann", 10)]
+    labelling.put([a_label_of(key) for key in keys])
+    tasks = [task["key"] for task in labelling.tasks("bob", 5)]
+    again = [key for key in tasks if key in keys]
+    assert again
+    queue = labelling.queue("bob")
+    assert (set(queue["open"][: len(again)]), queue["twice"]) == (set(again), len(again))
+    assert queue["open"][len(again) :] == tasks[len(again) :]
+    assert labelling.queue("ann")["twice"] == len(again)
+
+
+def test_a_task_has_no_verdict_and_is_none_without_its_text(store: SqliteStore) -> None:
+    """A sample is shown without what judges say of it; one whose text is erased, or that is unknown, is none."""
+    key = next(iter(World(store, Random(5), requests=40).said))
+    labelling = what_asks(store)
+    task = labelling.task(key)
+    assert task is not None
+    assert set(task) == {"key", "route", "at", "sample", "claims"}
+    assert {"question", "contexts", "answer"} <= set(task["sample"])
+    assert {name for claim in task["claims"] for name in claim} == {"text", "start", "end"}
+    assert labelling.task("f" * 32) is None
+    store.forget(Erasure(ids=frozenset({key})))
+    assert labelling.task(key) is None

@@ -8,8 +8,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from support.kit import JUDGE, ScriptedJudge, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
+from support.kit import JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.labelled import ALONE, BOTH, LLM, NOW, World
+from support.loops import a_digest
 
 from ragwatch.board import Board
 from ragwatch.core.estimate import Addends, Estimate
@@ -17,14 +18,10 @@ from ragwatch.core.estimators import hajek
 from ragwatch.core.labels.label import Label
 from ragwatch.core.snapshot import EstimateRow, Gauge
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.digest import DigestInputs, DigestLoop
 from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.labels.verdicts import LabelRules, answer_label, answer_verdicts
-from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
-from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import Retention, Store
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
 pytestmark = pytest.mark.uncounted
 
@@ -252,17 +249,7 @@ async def test_a_digest_publishes_corrected_estimates(store: SqliteStore) -> Non
     """Corrected estimates are in the Snapshot, next to the estimates of the judge."""
     world, board = World(store, Random(10), requests=200), Board()
     world.label(40)
-    digest = DigestLoop(
-        SlidingWindows({"1d": 86400.0}, ALONE.judges, 0.95),
-        DigestInputs(lags=dict, probabilities=dict, problems=tuple),
-        shares=SamplingControl({JUDGE: JudgePlan(1.0, waits=True)}, store, 1000),
-        store=store,
-        board=board,
-        telemetry=Telemetry(),
-        judges=[ScriptedJudge()],
-        clock=lambda: NOW,
-        labels=world.people(),
-    )
+    digest = a_digest(store, board, lambda: NOW, spans={"1d": 86400.0}, labels=world.people())
     await digest.step()
     snapshot = board.latest()
     assert snapshot is not None

@@ -22,7 +22,7 @@ class Worker:
         store: Any = SharedStore(server, name)
         self.server, self.name, self.stopped_for = server, name, 0.0
         self.telemetry = telemetry or Telemetry()
-        self.leadership = Leadership(store, telemetry=self.telemetry, seconds=15.0, timer=lambda: server.now)
+        self.leadership = Leadership(store, telemetry=self.telemetry, timer=lambda: server.now)
         self.leadership.begin = self.begin
         self.begun = 0
         self.fails = False
@@ -40,6 +40,13 @@ class Worker:
         await self.loaded.wait()
         self.beginning = False
         self.begun += 1
+
+    async def pause(self) -> asyncio.Task[bool]:
+        """Begin a step, which goes on when `paused` is set."""
+        self.paused.clear()
+        step = asyncio.create_task(self.leadership.run(self.work))
+        await asyncio.sleep(0)
+        return step
 
     async def work(self) -> bool:
         """A step of the leader."""
@@ -74,9 +81,7 @@ async def test_a_step_that_outlives_its_term_writes_nothing() -> None:
     server = Server()
     one, two = Worker(server, "one"), Worker(server, "two")
     await one.leadership.step()
-    one.paused.clear()
-    step = asyncio.create_task(one.leadership.run(one.work))
-    await asyncio.sleep(0)
+    step = await one.pause()
     server.now = 20.0
     await two.leadership.step()
     await two.leadership.run(two.work)
@@ -111,9 +116,7 @@ async def test_a_new_term_waits_for_steps_of_the_one_before() -> None:
     server = Server()
     one = Worker(server, "one")
     await one.leadership.step()
-    one.paused.clear()
-    step = asyncio.create_task(one.leadership.run(one.work))
-    await asyncio.sleep(0)
+    step = await one.pause()
     server.until = server.now  # by the clock of the server, while this process believes in its term
     await one.leadership.step()
     assert (one.begun, one.leadership.leads, server.term) == (1, False, 2)
@@ -156,9 +159,7 @@ async def test_a_lead_that_cannot_be_taken_is_said() -> None:
     server = Server()
     one = Worker(server, "one")
     await one.leadership.step()
-    one.paused.clear()
-    step = asyncio.create_task(one.leadership.run(one.work))
-    await asyncio.sleep(0)
+    step = await one.pause()
     server.now = 20.0
     with pytest.raises(StoreError, match="try again"):
         async with one.leadership.taken():

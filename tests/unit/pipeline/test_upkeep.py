@@ -6,30 +6,25 @@ import json
 import math
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 from structlog.testing import LogCapture
-from support.kit import AT, JUDGE, Clock, ListSource, a_draw, a_verdict, an_admission
+from support.kit import AT, Clock, ListSource, a_draw, a_verdict, an_admission
+from support.loops import an_intake
 from support.snapshots import estimate, large, small
 
 from ragwatch.core.estimators.corrected import AnnotatorShares, WithoutAnnotator
 from ragwatch.core.feedback import Correlation, JudgeCorrelation, UserScoreRow, UserScores
-from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import EstimateRow, Gauge, Lag, SegmentRow, Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
-from ragwatch.formats import canonical
 from ragwatch.model.quantities import Quantity, quantity_of
-from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.retention import RetentionLoop
 from ragwatch.pipeline.shared_snapshot import STATE, SharedSnapshot, snapshot_of, to_record
 from ragwatch.pipeline.unreadable_files import SETTLE_SECONDS, UnreadableFiles
 from ragwatch.ports import Query, Retention
-from ragwatch.sources.tail.options import Options
-from ragwatch.sources.tail.source import TailSource
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -117,28 +112,9 @@ async def test_intake_tells_while_others_are_read(store: SqliteStore, telemetry:
     """Nothing fails, so that no step says so: the lag does, and the log."""
     source = ListSource([])
     source.lag = lambda: Lag(0, 0.0, DENIED)  # type: ignore[method-assign]
-    rules = IntakeRules(SamplingPlan(1.0), {JUDGE: 1.0}, None, 1000)
-    intake = IntakeLoop(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT))
+    intake = an_intake(store, source=source, telemetry=telemetry)
     assert [await intake.step(), await intake.step()] == [False, False]
     assert told(log) == [("files cannot be read", DENIED)]
-
-
-def test_the_tail_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its lag names the file that cannot be opened beside one that can."""
-    for name in ("good.jsonl", "shut.jsonl"):
-        (tmp_path / name).write_bytes(b"{}\n")
-    source = TailSource(Options(name="app", path=str(tmp_path / "*.jsonl"), start="beginning"))
-    opened = source._files.opener.open
-
-    def shut(path: str, ino: int | None = None) -> Any:
-        if path.endswith("shut.jsonl"):
-            raise PermissionError(13, "Permission denied")
-        return opened(path, ino)
-
-    monkeypatch.setattr(source._files.opener, "open", shut)
-    assert source.read() is not None
-    assert source.lag().unreadable == {str(tmp_path / "shut.jsonl"): "Permission denied"}
-    source.close()
 
 
 def full() -> Snapshot:

@@ -5,23 +5,21 @@ from __future__ import annotations
 import tempfile
 from base64 import b64encode
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from zlib import compress
 
 import pytest
 from support.elections import Server, WorkerStore
-from support.kit import JUDGE, Clock, ListSource, a_batch, a_line
+from support.kit import a_batch, a_line
+from support.loops import ALL, an_intake
 from support.mortal import Fate, KilledError, MortalConnection
 
-from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.core.vocabulary import Vocabulary, learn
 from ragwatch.errors import StoreError
-from ragwatch.formats import canonical
-from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.vocabularies import KIND, Vocabularies
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 
 ORDINARY = "What do cats do?"
 SHORT = b64encode(compress(bytes(8))).decode()
@@ -111,13 +109,11 @@ def lines(first: int, last: int, question: str) -> list[bytes]:
     return [a_line(f"r{number}", question=question) for number in range(first, last)]
 
 
-def read(store: SqliteStore, batches: list[tuple[int, int, str]]) -> tuple[Vocabularies, Tallies]:
+def read(store: SqliteStore, spans: list[tuple[int, int, str]]) -> tuple[Vocabularies, Tallies]:
     """What intake makes of these batches: vocabularies, and counts of strangeness."""
     vocabularies = words(store)
-    plan = SamplingPlan(0.0, known_routes=frozenset({"search"}))
-    rules = IntakeRules(plan, {JUDGE: 1.0}, None, 10**6, vocabularies=vocabularies)
-    source = ListSource([a_batch(*lines(*span), cursor=str(span[1])) for span in batches])
-    loop = IntakeLoop(source, canonical.read, rules, store=store, telemetry=Telemetry(), clock=Clock())
+    batches = [a_batch(*lines(*span), cursor=str(span[1])) for span in spans]
+    loop = an_intake(store, *batches, plan=replace(ALL, probability=0.0), vocabularies=vocabularies)
     while loop._step():
         pass
     counted = {place: count for place, count in store.tallies().items() if place[0] is Tally.QUESTION_STRANGENESS}

@@ -1,4 +1,4 @@
-"""Redaction: what is taken out, what is left alone, and what redacting never changes."""
+"""Redaction: what is taken out, what is left alone, in which typography, and what redacting never changes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.patience import cpu_limit
+from support.redaction_cases import cases
 from support.secret_examples import EXAMPLES
 
+from ragwatch.redaction.custom import custom_rule
 from ragwatch.redaction.redactor import Redactor
-from ragwatch.redaction.rule import SensitiveKind
+from ragwatch.redaction.rule import SensitiveKind, TextView
 from ragwatch.redaction.rules import RULES
 
 TOKEN = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
@@ -164,3 +166,139 @@ def test_kinds_cannot_be_taken_for_secrets() -> None:
 def test_every_kind_has_a_rule() -> None:
     """Every label value can occur; rules of the configuration have a kind of their own."""
     assert {rule.kind for rule in RULES} == set(SensitiveKind) - {SensitiveKind.CUSTOM}
+
+
+PHONE_TOKEN = re.compile(r"\[PHONE:[0-9a-f]{6}\]")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the call centres handled 120 000 000 requests",
+        "Our office has 10 000 000 square feet",
+        "Reach 10 000 000 users",
+        "Reach 10\u202f000\u202f000 users",
+        "Reach 12 345 678 readers",
+        "Call volume: 120 000 000.",
+        "Mobile revenue was 1 234 567 EUR",
+        "Mobile revenue was 1.234.567 EUR",
+        "Mobile revenue was 1 234 567.50, fax revenue was 1 234 567,50",
+        "Contact fee: \u20ac 12 345 678",
+        "Contact fee: 12 345 678 \u20ac",
+        "Contact fee: EUR 123 456 789",
+        "Mobile data: 123 456 789 MB",
+        "Signal at 123 456 789 Hz",
+        "The office covers 12 345 678 m2",
+        "The office covers 123 456 789\xa0cm\xb2",
+        "text of 120 000 000 words",
+        "Die Hotline kostet 12 345 678 Euro",
+        "mobile 2019-2020 2021",
+        "cell 1.5-2.0 10-20 um",
+        "signal 10.5-20.5 30-40 MHz",
+    ],
+)
+def test_amounts_stay(text: str) -> None:
+    """What counts, measures or costs something stays behind a word that often introduces a telephone number."""
+    assert Redactor().redact(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("llama al # para m\xe1s informaci\xf3n", "600 123 456"),
+        ("call # whichever day you like", "600 123 456"),
+        ("call # whichever day you like", "600.123.456"),
+        ("tel. # lub 601 234 567", "602 345 678"),
+        ("call # oder 12 345 679", "12 345 678"),
+        ("call # from nine to five", "12 345 678"),
+        ("call # Monday to Friday", "12 345 678"),
+        ("call #, 24 hours a day", "12 345 678"),
+        ("Tel. #,12 345 679", "12 345 678"),
+        ("cell # h, 601 234 567 m", "600 123 456"),
+        ("ring # and ask for Ann", "612 345 000"),
+        ("reach me at # whenever", "12 345 678"),
+        ("Mobile: #", "1 234 567"),
+        ("phone # words", "12 34 56 78"),
+        ("phone #", "2015 5551"),
+        ("phone # now", "1.415.5552671"),
+    ],
+)
+def test_numbers_in_groups_of_three_are_taken(text: str, number: str) -> None:
+    """At the end, before a sign, a capital, a connective or a letter; in groups of 3, 3, 3 before any word."""
+    assert PHONE_TOKEN.sub("#", Redactor().redact(text.replace("#", number))) == text
+
+
+SPACES = "\xa0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f"
+HYPHENS = "\u2010\u2011"
+DASHES = "\u2012\u2013\u2014\u2015\u2212"
+OTHERS = (
+    *("DE89 3704 0044 0532 0130 00", "GB29-NWBK-6016-1331-9268-19", "4111 1111 1111 1111", "4111-1111-1111-1111"),
+    *("(555)-123-4567", "jane-doe@example.org", "password: hunter22", "sk-ant-api03-" + "abcdefghijklmnopqrstuvwxyz1"),
+)
+TEXTS = (*cases("telephones"), *cases("persons"), *OTHERS)
+
+
+@pytest.mark.parametrize(
+    ("sign", "typed"),
+    [
+        *((sign, re.compile(" ")) for sign in SPACES),
+        *((sign, re.compile("-")) for sign in HYPHENS),
+        *((sign, re.compile(r"(?<=\d)-(?=\d)|(?<=\))-(?=\d)")) for sign in DASHES),
+    ],
+    ids=lambda value: f"U+{ord(value):04X}" if isinstance(value, str) else "",
+)
+def test_a_sign_of_typography_is_the_one_that_is_typed(sign: str, typed: re.Pattern[str]) -> None:
+    """Every example is taken, and its token is that of the other spelling.
+
+    So are spaces and hyphens wherever they stand, also in an address, a key or a group of letters, and dashes between
+    digits, and behind the area code of a telephone number.
+    """
+    texts = [text for text in TEXTS if typed.search(text) and (sign not in DASHES or not re.search("[A-Z]-", text))]
+    assert len(texts) > 20
+    for text in texts:
+        redacted = Redactor().redact(text)
+        assert sign in DASHES or "[" in redacted
+        assert Redactor().redact(typed.sub(sign, text)) == typed.sub(sign, redacted)
+
+
+def test_a_dash_between_words_joins_nothing() -> None:
+    """What stands before or behind a dash of a sentence is no part of a value, and hides none."""
+    text = "call us\u2014415-555-2671\u2014that's us, or write\u2014ann@example.org\u2013any day"
+    assert [text[one.start : one.end] for one in Redactor().findings(text)] == ["415-555-2671", "ann@example.org"]
+    ranges = "1990\u20131995, pages 100\u2013200, 10\u201320 \xb0C, 2019\u20142020 and 3 \u2212 4"
+    assert Redactor().redact(ranges) == ranges
+
+
+def test_places_are_those_of_the_text() -> None:
+    """A finding stands where it stands in the text, whatever typography there is before it and in it."""
+    text = "\u2009\u2009\u2014 SSN: 536\u201122\u20111234 \u2014 or 4111\u202f1111\u202f1111\u202f1111, \u20ac\u202f20"
+    found = [text[one.start : one.end] for one in Redactor().findings(text)]
+    assert found == ["536\u201122\u20111234", "4111\u202f1111\u202f1111\u202f1111"]
+    assert (
+        re.sub(r"\[\w+:\w{6}\]", "#", Redactor().redact(text))
+        == "\u2009\u2009\u2014 SSN: # \u2014 or #, \u20ac\u202f20"
+    )
+
+
+def test_an_answer_in_typography_still_matches_its_context() -> None:
+    """A correct answer has the tokens of its context."""
+    context = "Reach us at 415-555-2671. Card 4111 1111 1111 1111 is on file."
+    answer = "Reach us at 415\u2011555\u20112671. Card 4111\u202f1111\u202f1111\u202f1111 is on file."
+    assert Redactor().redact(answer) == Redactor().redact(context)
+
+
+@pytest.mark.parametrize(
+    "text", ["plain 415-555-2671", "J\xfcrgen\u2019s \u201cquote\u201d \u2026 \u2022 \u6f22\u5b57"]
+)
+def test_other_texts_are_read_as_they_are(text: str) -> None:
+    """ASCII, and what has other signs of typography."""
+    assert TextView(text).text == text
+
+
+def test_rules_of_the_configuration_read_both() -> None:
+    """A pattern with a dash of typography finds it as before; one with a hyphen finds either."""
+    written = Redactor(custom=(custom_rule("file", "Az [0-9]{4}\u2013[0-9]{3}"),))
+    assert written.redact("Az 2024\u2013123") == written.redact("Az 2024\u2013123").replace("2024", "")
+    assert written.redact("Az 2024-123") == "Az 2024-123"
+    typed = Redactor(custom=(custom_rule("file", "Az [0-9]{4}-[0-9]{3}"),))
+    assert typed.redact("Az\u202f2024\u2011123") == typed.redact("Az 2024-123") != "Az 2024-123"

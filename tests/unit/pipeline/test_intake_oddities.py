@@ -1,4 +1,4 @@
-"""Intake beside its usual way: lag, secrets, odd scores, records that come again, parts that are joined."""
+"""Intake beside its usual way: lag, odd records, records that come again, parts, canaries, named versions."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from sys import float_info
+from typing import Any
 
+import orjson
 import pytest
-from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_line
+from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_line, a_sample
+from support.loops import ALL, an_intake, take_all
 
+from ragwatch.core.canary.definition import CanaryMarks
 from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import PartOutcome, Tally
 from ragwatch.errors import ReceivedMeanwhileError, SourceError, StoreError
-from ragwatch.formats import canonical
-from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
-from ragwatch.ports import Admission, Batch, BatchReport, Part, Store
+from ragwatch.pipeline.intake import IntakeLoop
+from ragwatch.pipeline.placing import MAX_CHARS, MAX_NEW, NamedVersions
+from ragwatch.ports import Admission, Batch, BatchReport, Part, RecordedEvent, Store, VersionValue
 from ragwatch.ports.capabilities import log_reader
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.sources.join.options import Options
 from ragwatch.sources.join.source import JoinSource
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
-
-RULES = IntakeRules(SamplingPlan(1.0), {JUDGE: 1.0}, None, 1000)
 
 
 @pytest.fixture
-def intake(store: SqliteStore, telemetry: Telemetry) -> IntakeLoop:
+def intake(store: SqliteStore) -> IntakeLoop:
     """Two batches, the first of which is admitted."""
-    source = ListSource([a_batch(a_line("a"), cursor="1"), a_batch(a_line("b"), cursor="2")])
-    return IntakeLoop(source, canonical.read, RULES, store=store, telemetry=telemetry, clock=Clock(AT))
+    return an_intake(store, a_batch(a_line("a"), cursor="1"), a_batch(a_line("b"), cursor="2"))
 
 
 async def test_a_log_that_cannot_be_read_falls_behind(intake: IntakeLoop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,12 +67,11 @@ async def test_a_store_that_cannot_be_written_falls_behind(intake: IntakeLoop, m
     assert intake.lag == Lag(2, None)
 
 
-async def test_secrets_of_what_is_not_stored_are_not_counted(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_secrets_of_what_is_not_stored_are_not_counted(store: SqliteStore) -> None:
     """An id that comes twice is one draw, in one batch and in the next: its secrets are those of the first."""
     once, again = a_line("a", answer="ann@example.org"), a_line("a", answer="ann@example.org, bob@example.org")
-    rules = IntakeRules(SamplingPlan(1.0), {JUDGE: 1.0}, Redactor(), 1000)
-    source = ListSource([a_batch(once, again), a_batch(again, a_line("b", answer="eve@example.org"), cursor="2")])
-    intake = IntakeLoop(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT))
+    batches = a_batch(once, again), a_batch(again, a_line("b", answer="eve@example.org"), cursor="2")
+    intake = an_intake(store, *batches, redactor=Redactor())
     assert [await intake.step(), await intake.step()] == [True, True]
     assert store.tallies()[Tally.REDACTED, ("EMAIL",)] == 2
 
@@ -87,9 +86,7 @@ async def test_scores_that_stand_for_none_stop_no_source(store: SqliteStore, sen
         )
         for cursor, value in enumerate((sentinel, -sentinel, 0.5))
     ]
-    rules = IntakeRules(SamplingPlan(1.0, known_routes=frozenset({"search"})), {JUDGE: 1.0}, None, 1000)
-    source, parts = ListSource(batches), {"store": store, "telemetry": Telemetry(), "clock": Clock()}
-    intake = IntakeLoop(source, canonical.read, rules, **parts)  # type: ignore[arg-type]
+    intake = an_intake(store, *batches)
     for _ in batches:
         assert await intake.step() is True
     counts = {labels: value for (tally, labels), value in store.tallies().items() if tally is Tally.TOP_SCORE}
@@ -102,14 +99,12 @@ class ReceivingSource(ListSource):
     recognises_resent = True
 
 
-def intake_of(batches: Sequence[Batch], store: SqliteStore, telemetry: Telemetry, plan: float = 1.0) -> IntakeLoop:
+def intake_of(batches: Sequence[Batch], store: SqliteStore, plan: float = 1.0) -> IntakeLoop:
     """The intake of these batches."""
-    rules = IntakeRules(SamplingPlan(plan, known_routes=frozenset({"search"})), {JUDGE: 1.0}, None, 1000)
-    source = ReceivingSource(batches)
-    return IntakeLoop(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT))
+    return an_intake(store, source=ReceivingSource(batches), plan=replace(ALL, probability=plan))
 
 
-async def test_what_is_sent_again_counts_once(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_what_is_sent_again_counts_once(store: SqliteStore) -> None:
     """A record with a known id is neither seen nor drawn again: within a batch, in a later one, drawn or not."""
     reports = [BatchReport(), BatchReport()]
     batches = [
@@ -117,9 +112,8 @@ async def test_what_is_sent_again_counts_once(store: SqliteStore, telemetry: Tel
         a_batch(a_line("b"), b"{", a_line("c"), report=reports[1]),
     ]
     for plan in (1.0, 1e-9):
-        intake = intake_of(batches, store, telemetry, plan)
-        while await intake.step():
-            pass
+        intake = intake_of(batches, store, plan)
+        await take_all(intake)
     tallies = store.tallies()
     assert (tallies[Tally.SEEN, ("app",)], tallies[Tally.RESENT, ("app",)]) == (5, 2 + 5)
     assert (tallies[Tally.DRAWN, ("search",)], store.pending()) == (3, {JUDGE: 3})
@@ -143,11 +137,11 @@ class FullStore(SqliteStore):
         return super().admit(admission)  # type: ignore[arg-type]
 
 
-async def test_a_batch_that_was_not_stored_is_read_afresh(tmp_path: Path, telemetry: Telemetry) -> None:
+async def test_a_batch_that_was_not_stored_is_read_afresh(tmp_path: Path) -> None:
     """After a failure nothing is known: the records are seen once, and the report tells of the attempt that held."""
     report = BatchReport()
     store = FullStore(tmp_path / "state")
-    intake = intake_of([a_batch(a_line("a"), b"{", report=report)], store, telemetry)
+    intake = intake_of([a_batch(a_line("a"), b"{", report=report)], store)
     with pytest.raises(StoreError):
         await intake.step()
     assert await intake.step()
@@ -169,17 +163,17 @@ class OvertakenStore(SqliteStore):
         return super().admit(admission)
 
 
-async def test_what_another_worker_receives_meanwhile_counts_as_resent(tmp_path: Path, telemetry: Telemetry) -> None:
+async def test_what_another_worker_receives_meanwhile_counts_as_resent(tmp_path: Path) -> None:
     """The batch is admitted again with what is known then; where that happens twice, the step fails and is repeated."""
     report = BatchReport()
     store = OvertakenStore(tmp_path / "state")
-    intake = intake_of([a_batch(a_line("a"), a_line("b"), report=report)], store, telemetry)
+    intake = intake_of([a_batch(a_line("a"), a_line("b"), report=report)], store)
     assert await intake.step()
     tallies = store.tallies()
     assert [tallies[tally, ("app",)] for tally in (Tally.SEEN, Tally.RESENT)] == [1, 1]
     assert (store.pending(), report.resent) == ({JUDGE: 1}, [2])
     store.times = 2
-    again = intake_of([a_batch(a_line("c"))], store, telemetry)
+    again = intake_of([a_batch(a_line("c"))], store)
     with pytest.raises(ReceivedMeanwhileError):
         await again.step()
     assert await again.step()
@@ -187,14 +181,12 @@ async def test_what_another_worker_receives_meanwhile_counts_as_resent(tmp_path:
     store.close()
 
 
-async def test_parts_and_counters_of_a_source_are_stored_with_its_batch(
-    store: SqliteStore, telemetry: Telemetry
-) -> None:
+async def test_parts_and_counters_of_a_source_are_stored_with_its_batch(store: SqliteStore) -> None:
     """A batch without lines holds parts; the one that completes them releases them; its own counters are added."""
     part = Part("t1", "a", b"span", AT)
     own = Counter({(Tally.RESETS, ("app", "late")): 2})
     batches = [a_batch(hold=[part], tallies=own), a_batch(a_line("t1"), release=["t1"], tallies=own)]
-    intake = intake_of(batches, store, telemetry)
+    intake = intake_of(batches, store)
     assert await intake.step()
     assert (list(store.parts("app")), store.tallies()) == ([part], own)
     assert await intake.step()
@@ -202,16 +194,16 @@ async def test_parts_and_counters_of_a_source_are_stored_with_its_batch(
     assert store.tallies()[Tally.RESETS, ("app", "late")] == 4
 
 
-def started(store: Store, options: Options, telemetry: Telemetry) -> IntakeLoop:
+def started(store: Store, options: Options) -> IntakeLoop:
     """The intake after a start."""
     source = JoinSource(options, Clock(AT))
     source.resume(store.cursors("app"))
     source.restore(store.parts("app"))
     reader = log_reader(options)
-    return IntakeLoop(source, reader.read, RULES, store=store, telemetry=telemetry, clock=Clock(AT), parse=reader.parse)
+    return an_intake(store, source=source, read=reader.read, parse=reader.parse)
 
 
-async def test_a_request_is_one_sample_across_a_restart(tmp_path: Path, telemetry: Telemetry) -> None:
+async def test_a_request_is_one_sample_across_a_restart(tmp_path: Path) -> None:
     """Its retrieval before the restart, its answer behind it; all of it again is counted as sent again."""
     log = tmp_path / "app.jsonl"
     inner = {"kind": "tail", "name": "log", "path": str(log), "scan_seconds": 0}
@@ -222,9 +214,8 @@ async def test_a_request_is_one_sample_across_a_restart(tmp_path: Path, telemetr
         with log.open("a") as file:
             file.writelines(f"{line}\n" for line in lines)
         with closing(SqliteStore(tmp_path / "state")) as store:
-            intake = started(store, options, telemetry)
-            while await intake.step():
-                pass
+            intake = started(store, options)
+            await take_all(intake)
             intake.source.close()
     store = SqliteStore(tmp_path / "state")
     (draw,) = store.lease(JUDGE, 10, now=AT, seconds=0)
@@ -237,7 +228,7 @@ async def test_a_request_is_one_sample_across_a_restart(tmp_path: Path, telemetr
     assert outcomes[PartOutcome.REPEATED] == 1
 
 
-async def test_a_part_with_an_empty_column_for_feedback_is_a_part(tmp_path: Path, telemetry: Telemetry) -> None:
+async def test_a_part_with_an_empty_column_for_feedback_is_a_part(tmp_path: Path) -> None:
     """One table of answers and feedback has the column in every row."""
     log = tmp_path / "app.jsonl"
     rows = [{"rid": "r1", "question": "Where?", "contexts": []}, {"rid": "r1", "answer": "Here.", "feedback_for": None}]
@@ -245,9 +236,116 @@ async def test_a_part_with_an_empty_column_for_feedback_is_a_part(tmp_path: Path
     inner = {"kind": "tail", "name": "log", "path": str(log), "scan_seconds": 0}
     options = Options.model_validate({"name": "app", "of": [inner], "by": "rid", "start": "beginning"})
     with closing(SqliteStore(tmp_path / "state")) as store:
-        intake = started(store, options, telemetry)
-        while await intake.step():
-            pass
+        intake = started(store, options)
+        await take_all(intake)
         intake.source.close()
         (draw,) = store.lease(JUDGE, 10, now=AT, seconds=0)
     assert (draw.sample.question, draw.sample.answer) == ("Where?", "Here.")
+
+
+MARKS = CanaryMarks(b"secret")
+MARK = MARKS.mark("refunds", AT)
+
+
+def drawn(store: SqliteStore) -> list[str]:
+    """Ids of what is drawn."""
+    return sorted(draw.sample.id for draw in store.lease(JUDGE, 9, now=AT, seconds=0))
+
+
+async def test_answers_to_our_own_canaries_are_no_traffic(store: SqliteStore) -> None:
+    """They are seen and counted as what they are, and enter neither the draw nor any signal."""
+    lines = (a_line("a"), a_line("b", metadata={"canary": MARK}), a_line("c", metadata={"tier": "gold"}))
+    await an_intake(store, a_batch(*lines), marks=MARKS).step()
+    assert drawn(store) == ["a", "c"]
+    tallies = store.tallies()
+    assert (tallies[Tally.SEEN, ("app",)], tallies[Tally.OF_CANARIES, ("app",)]) == (3, 1)
+    assert tallies[Tally.ANSWER_CHARS, ("search", "50.0")] == 2
+    assert tallies[Tally.INVALID_MARKS, ("app",)] == 0
+
+
+@pytest.mark.parametrize("mark", [True, "refunds", MARK[:-1], CanaryMarks(b"guess").mark("refunds", AT), {"x": 1}])
+async def test_x26_nobody_else_can_hide_an_answer(store: SqliteStore, mark: object) -> None:
+    """A mark without our secret is counted, and its answer drawn and measured as every other."""
+    await an_intake(store, a_batch(a_line("a"), a_line("b", metadata={"canary": mark})), marks=MARKS).step()
+    assert drawn(store) == ["a", "b"]
+    tallies = store.tallies()
+    assert (tallies[Tally.OF_CANARIES, ("app",)], tallies[Tally.INVALID_MARKS, ("app",)]) == (0, 1)
+
+
+async def test_marks_may_be_trusted(store: SqliteStore) -> None:
+    """`sampling.trust_canary_mark`, for services that cannot log the header: whatever the record says counts."""
+    lines = (a_line("a"), a_line("b", metadata={"canary": True}))
+    await an_intake(store, a_batch(*lines), marks=None).step()
+    assert drawn(store) == ["a"]
+    assert store.tallies()[Tally.OF_CANARIES, ("app",)] == 1
+
+
+@pytest.mark.parametrize("nobody", [None, "", " ", "-", "None", "null", "False", "0", False, 0, [], {}])
+async def test_what_names_no_canary_is_traffic(store: SqliteStore, nobody: object) -> None:
+    """A service that logs the header of every request logs nothing, in some spelling, for those of its users."""
+    lines = (a_line("a", metadata={"canary": nobody}), a_line("b", metadata={"canary": MARK}))
+    await an_intake(store, a_batch(*lines), marks=MARKS).step()
+    assert drawn(store) == ["a"]
+    tallies = store.tallies()
+    assert (tallies[Tally.OF_CANARIES, ("app",)], tallies[Tally.INVALID_MARKS, ("app",)]) == (1, 0)
+
+
+def new_values(versions: NamedVersions, *metadata: dict[str, Any]) -> list[tuple[str, str]]:
+    """New values of records with this metadata."""
+    new: list[VersionValue] = []
+    for one in metadata:
+        versions.read(a_sample(metadata=one), AT, new)
+    return [(one.field, one.value) for one in new]
+
+
+def test_texts_and_integers_are_versions_and_nothing_else() -> None:
+    """Lists, booleans, numbers with a fraction and empty texts are none; long values are cut."""
+    versions = NamedVersions(("release", "model"))
+    metadata = [{"release": value} for value in ("v1", 2, True, None, "", 1.5, ["v3"], {"a": 1}, "x" * 500)]
+    assert new_values(versions, *metadata, {"model": "v1", "other": "v9"}) == [
+        ("release", "v1"),
+        ("release", "2"),
+        ("release", "x" * MAX_CHARS),
+        ("model", "v1"),
+    ]
+
+
+def test_a_value_is_new_until_it_is_stored() -> None:
+    """Within a batch it counts once; a batch that could not be stored is read again."""
+    versions = NamedVersions(("release",))
+    assert new_values(versions, {"release": "v1"}, {"release": "v1"}) == [("release", "v1")]
+    assert new_values(versions, {"release": "v1"}) == [("release", "v1")]
+    versions.note([VersionValue("release", "v1", AT)])
+    assert new_values(versions, {"release": "v1"}, {"release": "v2"}) == [("release", "v2")]
+
+
+def test_values_are_redacted_and_limited() -> None:
+    """A key with a person in it names nobody; one with another value in each record fills no batch."""
+    versions = NamedVersions(("release",), Redactor())
+    ((_, value),) = new_values(versions, {"release": "built by ada@example.com"})
+    assert "ada" not in value
+    versions.note([VersionValue("release", value, AT)])
+    assert new_values(versions, {"release": "built by ada@example.com"}) == []
+    assert len(new_values(NamedVersions(("release",)), *({"release": str(index)} for index in range(999)))) == MAX_NEW
+
+
+def test_much_that_is_known_is_forgotten() -> None:
+    """Memory is bounded: the store knows the rest."""
+    versions = NamedVersions(("release",))
+    versions.note(VersionValue("release", str(index), AT) for index in range(20_000))
+    versions.note([VersionValue("release", "v1", AT)])
+    assert new_values(versions, {"release": "v1"}, {"release": "5"}) == [("release", "5")]
+
+
+async def test_the_first_answer_with_another_version_becomes_an_event(store: SqliteStore) -> None:
+    """Of all answers, drawn or not; over restarts once; with its time."""
+
+    def line(name: str, release: str, at: float) -> bytes:
+        return orjson.dumps(a_sample(name, metadata={"release": release}, at=at).to_record())
+
+    records = [line(f"r{index}", "v1" if index < 3 else "v2", AT + index) for index in range(6)]
+    for start in (0, 2, 4, 4):
+        batch, versions = a_batch(*records[start : start + 2], cursor=str(start)), NamedVersions(("release",))
+        plan = SamplingPlan(1e-6)
+        assert await an_intake(store, batch, plan=plan, versions=versions, clock=Clock(AT + 99)).step()
+    assert store.events(0.0) == [RecordedEvent(AT + 3, "version", "release: v2")]

@@ -1,4 +1,4 @@
-"""No baseline is learnt during an alert: from what is known to be bad, and it is said so."""
+"""When score drift learns and what it keeps: pauses during alerts, days, wrong clocks, state of other versions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from structlog.testing import LogCapture
 from support.kit import AT, JUDGE, Clock, an_admission
-from support.watched import faithful, settle
+from support.watched import CELL, MINUTE, RULES, a_drift, faithful, settle
 
 from ragwatch.board import Board
 from ragwatch.core.estimate import Estimate
@@ -17,14 +17,11 @@ from ragwatch.core.tally import Tallies, Tally, observe
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.loop import PauseReason, StandingAlerts
-from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.pipeline.drift.scores import ScoreDriftLoop
+from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.pipeline.drift.traffic import TrafficDriftLoop, TrafficRules
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
-RULES = DriftRules(JUDGE, "scripted-1", (Quantity.FAITHFULNESS,), ("search",), reference=300)
-CELL = ("faithfulness", "search")
 LIMITS = {Quantity.FAITHFULNESS: 0.85, Quantity.TOP_RANKED_IGNORED: 0.3}
 
 
@@ -39,27 +36,13 @@ class Alert:
         return self.reason
 
 
-def a_drift(store: SqliteStore, alert: Alert, telemetry: Telemetry, rules: DriftRules = RULES) -> ScoreDriftLoop:
-    """A process that continues."""
-    loop = ScoreDriftLoop(
-        rules,
-        store=store,
-        telemetry=telemetry,
-        judge_moved=lambda: False,
-        clock=Clock(AT + 1e6),
-        standing=alert,
-    )
-    loop.resume()
-    return loop
-
-
 @pytest.mark.uncounted
 async def test_what_is_bad_does_not_become_the_baseline(
     store: SqliteStore, telemetry: Telemetry, log: LogCapture
 ) -> None:
     """Answers of the time of the alert are not learnt from; afterwards learning goes on where it stopped."""
     alert = Alert()
-    drift = a_drift(store, alert, telemetry)
+    drift = a_drift(store, telemetry=telemetry, standing=alert)
     settle(store, faithful(90))
     await drift.step()
     alert.reason = PauseReason.CANARIES
@@ -83,7 +66,7 @@ async def test_what_is_bad_does_not_become_the_baseline(
 async def test_a_small_reference_does_not_grow_during_an_alert(store: SqliteStore, telemetry: Telemetry) -> None:
     """The baseline of 150 answers watches: what is a little worse raises no alarm, and does not become the baseline."""
     alert = Alert()
-    drift = a_drift(store, alert, telemetry)
+    drift = a_drift(store, telemetry=telemetry, standing=alert)
     settle(store, faithful(120))
     await drift.step()
     before = drift.gauges()[Gauge.DRIFT_BASELINE, CELL]
@@ -101,7 +84,7 @@ async def test_a_small_reference_does_not_grow_during_an_alert(store: SqliteStor
 async def test_a_baseline_that_is_there_watches_during_an_alert(store: SqliteStore, telemetry: Telemetry) -> None:
     """Only learning waits: a detector that has its baseline raises its alarm."""
     alert = Alert()
-    drift = a_drift(store, alert, telemetry)
+    drift = a_drift(store, telemetry=telemetry, standing=alert)
     settle(store, faithful(400))
     await drift.step()
     alert.reason = PauseReason.THRESHOLD
@@ -112,10 +95,10 @@ async def test_a_baseline_that_is_there_watches_during_an_alert(store: SqliteSto
 
 
 @pytest.mark.uncounted
-async def test_another_quantity_is_not_learnt_beside_a_drift_alarm(store: SqliteStore, telemetry: Telemetry) -> None:
+async def test_another_quantity_is_not_learnt_beside_a_drift_alarm(store: SqliteStore) -> None:
     """A baseline that is renewed while another quantity of the route has drifted waits until that is acknowledged."""
     rules = replace(RULES, quantities=(Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED))
-    drift = a_drift(store, Alert(), telemetry, rules)
+    drift = a_drift(store, rules)
     settle(store, faithful(400, 100))
     await drift.step()
     assert drift.paused("search") is PauseReason.DRIFT
@@ -197,3 +180,108 @@ def test_what_stands(estimates: tuple[EstimateRow, ...], gauges: Gauges, expecte
     board.publish(Snapshot(AT, estimates=estimates, gauges=gauges))
     assert standing.reason("search") is expected
     assert standing.reason("support") is (expected if expected is PauseReason.CANARIES else None)
+
+
+DAY = 86400.0
+MIDNIGHT = AT - AT % DAY + DAY
+BAND = {Gauge.BAND_MEAN, Gauge.BAND_LOW, Gauge.BAND_HIGH, Gauge.BAND_SCORES, Gauge.BAND_SINCE}
+
+
+async def test_the_band_is_the_day_s_and_survives(store: SqliteStore) -> None:
+    """It runs while nothing is learnt yet, begins anew at midnight and when the mean has moved, through restarts."""
+    settle(store, [True, False] * 45)
+    drift = a_drift(store, now=MIDNIGHT - MINUTE)
+    await drift.step()
+    first = drift.gauges()
+    assert (first[Gauge.BAND_MEAN, CELL], first[Gauge.BAND_SCORES, CELL]) == (0.5, 90.0)
+    assert first[Gauge.BAND_LOW, CELL] < 0.5 < first[Gauge.BAND_HIGH, CELL]
+    assert first[Gauge.BAND_SINCE, CELL] == AT
+    assert a_drift(store, now=MIDNIGHT - 1.0).gauges() == first
+    settle(store, [True] * 300, 90)
+    drift = a_drift(store, now=AT + 500 * MINUTE)
+    await drift.step()
+    later = drift.gauges()
+    assert MIDNIGHT <= later[Gauge.BAND_SINCE, CELL] < MIDNIGHT + MINUTE
+    assert later[Gauge.BAND_LOW, CELL] > 0.9
+    settle(store, [False] * 60, 390)
+    drift = a_drift(store, now=AT + 500 * MINUTE)
+    await drift.step()
+    moved = drift.gauges()
+    assert moved[Gauge.BAND_SINCE, CELL] > AT + 390 * MINUTE
+    assert moved[Gauge.BAND_HIGH, CELL] < 0.3
+
+
+async def test_a_band_of_other_weights_begins_anew(store: SqliteStore) -> None:
+    """What was bet under another heaviest weight says nothing about this one."""
+    settle(store, faithful(90))
+    await a_drift(store).step()
+    drift = a_drift(store, replace(RULES, lowest={"search": 0.1}))
+    assert (Gauge.BAND_MEAN, CELL) not in drift.gauges()
+
+
+async def test_what_an_earlier_version_kept_has_no_band(store: SqliteStore) -> None:
+    """And no beginning of learning: it is watched on as it was."""
+    settle(store, faithful(400))
+    await a_drift(store).step()
+    kept = dict(store.recall(KIND) or {})
+    del kept["bands"], kept["streams"]["faithfulness/search"]["learnt"]
+    store.remember(KIND, kept)
+    drift = a_drift(store, replace(RULES, reference_seconds=DAY * 9))
+    assert {gauge for gauge, _ in drift.gauges()} & BAND == set()
+    assert drift.gauges()[Gauge.DRIFT_EVIDENCE, CELL] > 0.0
+
+
+async def test_a_route_that_fell_silent_has_no_band(store: SqliteStore) -> None:
+    """Midnight alone takes no figure away, but what nobody has asked for a whole day is no figure of now."""
+    settle(store, faithful(90))
+    drift = a_drift(store, now=MIDNIGHT - 1.0)
+    await drift.step()
+    assert drift.gauges()[Gauge.BAND_SCORES, CELL] == 90.0
+    assert a_drift(store, now=MIDNIGHT).gauges() == drift.gauges()
+    later = a_drift(store, now=MIDNIGHT + DAY)
+    for _ in range(2):
+        assert {gauge for gauge, _ in later.gauges()} & BAND == set()
+        await later.step()
+    settle(store, [True], 2000)
+    later = a_drift(store, now=AT + 2001 * MINUTE)
+    await later.step()
+    assert later.gauges()[Gauge.BAND_SCORES, CELL] == 1.0
+
+
+async def test_a_band_that_cannot_be_read_begins_anew(store: SqliteStore) -> None:
+    """Kept by another version: no reason not to start."""
+    settle(store, faithful(90))
+    await a_drift(store).step()
+    kept = dict(store.recall(KIND) or {})
+    store.remember(KIND, kept | {"bands": {"faithfulness/search": {"since": AT, "band": {"kind": "other"}}}})
+    settle(store, [True], 90)
+    drift = a_drift(store, now=AT + 91 * MINUTE)
+    await drift.step()
+    assert drift.gauges()[Gauge.BAND_SCORES, CELL] == 1.0
+
+
+@pytest.mark.costly
+async def test_a_clock_that_was_a_year_ahead_leaves_nobody_blind(store: SqliteStore) -> None:
+    """Answers of that time count as of now, the band is today's, and a drop is an alarm as ever."""
+    settle(store, faithful(400))
+    await a_drift(store).step()
+    settle(store, [True] * 5, 365 * 1440)
+    await a_drift(store, now=AT + 366 * DAY).step()
+    answers = faithful(1500, 100)
+    for first in range(0, 1600, 100):
+        assert store.tallies()[Tally.DRIFT_ALARMS, CELL] == 0
+        settle(store, answers[first : first + 100], 400 + first)
+        drift = a_drift(store, now=AT + (500 + first) * MINUTE)
+        await drift.step()
+    assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
+    assert drift.gauges()[Gauge.BAND_SINCE, CELL] <= AT + 2000 * MINUTE
+
+
+@pytest.mark.uncounted
+async def test_a_season_of_silence_is_no_alarm(store: SqliteStore) -> None:
+    """The first good answer after months calls nobody."""
+    settle(store, faithful(400))
+    settle(store, [True], 120 * 1440)
+    drift = a_drift(store, now=AT + 121 * DAY)
+    await drift.step()
+    assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0

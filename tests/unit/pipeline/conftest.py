@@ -1,0 +1,26 @@
+"""Fixtures of the pipeline: an export of scores to a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support.exporting import Exporting
+from support.otlp_backend import OtlpBackend
+
+from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.telemetry import Telemetry
+
+
+@pytest.fixture
+def backend() -> Iterator[OtlpBackend]:
+    """A backend that accepts everything."""
+    found = OtlpBackend()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def exporting(backend: OtlpBackend, store: SqliteStore, telemetry: Telemetry) -> Exporting:
+    """Export to `backend`."""
+    return Exporting(backend, store, telemetry)
