@@ -16,6 +16,7 @@ from ragwatch.judges.claims.claims import AnswerClaims, ClaimText, claims_of
 from ragwatch.judges.claims.clauses import LOOSE, Boundary, Part, Token, parts_of, tokens_of
 from ragwatch.judges.claims.limits import Check, unlimited
 from ragwatch.judges.claims.steps import actions
+from ragwatch.judges.claims.words import word_set
 
 MAX_TOKENS = 400
 """A sentence with more words and signs is none (a table, a dump), and stays whole."""
@@ -24,7 +25,7 @@ MAX_CARRIED_CHARS = 80
 """A longer subject is not carried, so that the facts together have not many more characters than the answer."""
 
 _MAX_CARRIED = 6  # words of the subject
-_WHOLE = frozenset({"if", "unless", "whether", "or", "either", "otherwise", "provided", "except", "than", "only"})
+_WHOLE = word_set("if unless whether or either otherwise provided except than only")
 # Conditions, alternatives and comparisons; a sentence with such a word stays whole.
 
 

@@ -18,9 +18,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragwatch.judges.claims.words import fold
-from ragwatch.judges.lexical.implied_amounts import MAX_DIGITS
-from ragwatch.judges.lexical.number_words import (
+from ragwatch.judges.claims.number_words import (
     APPROXIMATE,
     COUNTED_UNITS,
     FAHRENHEIT,
@@ -32,6 +30,8 @@ from ragwatch.judges.lexical.number_words import (
     TENS,
     UNITS,
 )
+from ragwatch.judges.claims.words import fold
+from ragwatch.judges.lexical.implied_amounts import MAX_DIGITS
 
 _COUNTED = 12  # people count listed things up to this
 _BEFORE = 3  # tokens before a number that may say that it is approximate

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple
 
-from ragwatch.judges.claims.words import TOKEN, fold, term
+from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.features import ClaimWords, recall_of
 from ragwatch.judges.lexical.passages import PreparedPassage
 
@@ -37,18 +36,6 @@ MIN_FREE_WORDS = 3
 _WORD = re.compile(r"\S{1,24}")  # a run without spaces (a hash, a table's rule, base64) counts as several words
 
 
-class EvidenceWindow(NamedTuple):
-    """The evidence for one claim.
-
-    Attributes:
-        text: The selected sentences in the order of the documents, joined by a space; empty when none has a term.
-        best: (context rank, sentence index) of the sentence with the highest recall of the claim; None without one.
-    """
-
-    text: str
-    best: tuple[int, int] | None
-
-
 @dataclass(frozen=True, slots=True)
 class _SentenceMatch:
     """A sentence with terms of the claim: its position, these terms, and their share of the weight."""
@@ -60,8 +47,8 @@ class _SentenceMatch:
 
 def window(
     words: ClaimWords, passages: Sequence[PreparedPassage], texts: Sequence[str], *, budget: int = BUDGET
-) -> EvidenceWindow:
-    """Select the evidence for a claim from passages.
+) -> str:
+    """Select the evidence for a claim: sentences in the order of the documents, joined by a space; "" without any.
 
     Sentences are selected by the weight that they add to the terms already covered (then by their own recall, then by
     position). When nothing is added any more, the remaining words go to the sentences with the highest recall.
@@ -76,12 +63,11 @@ def window(
     >>> from ragwatch.judges.lexical.passages import passage
     >>> texts = ["Tea is green. It rains.", "Lions sleep. Coffee, unlike tea, is black."]
     >>> window(claim_words("Tea is green and coffee is black.", {}), list(map(passage, texts)), texts)
-    EvidenceWindow(text='Tea is green. Coffee, unlike tea, is black.', best=(1, 1))
+    'Tea is green. Coffee, unlike tea, is black.'
     """
-    lines = _lines(words, passages)
     chosen: dict[tuple[int, int], str] = {}
     free = budget
-    for line, added in _by_gain(words, lines):
+    for line, added in _by_gain(words, _lines(words, passages)):
         rank, index = line.place
         start, end = passages[rank].offsets[index]
         part, count, is_whole = _truncated(
@@ -93,8 +79,7 @@ def window(
         free -= count
         if free < MIN_FREE_WORDS or len(chosen) == MAX_SENTENCES:
             break
-    best = max(lines, key=lambda line: line.recall, default=None)
-    return EvidenceWindow(" ".join(chosen[place] for place in sorted(chosen)), best.place if best else None)
+    return " ".join(chosen[place] for place in sorted(chosen))
 
 
 def _lines(words: ClaimWords, passages: Sequence[PreparedPassage]) -> list[_SentenceMatch]:
@@ -133,13 +118,10 @@ def _truncated(sentence: str, words: ClaimWords, targets: AbstractSet[str], free
     tokens = list(_WORD.finditer(sentence))
     first, count = 0, min(free, len(tokens))
     if len(tokens) > free:
-        first = _densest([_terms(token.group(), targets) for token in tokens], words, free)
+        held = [targets & frozenset(terms(token.group())) for token in tokens]
+        first = _densest(held, words, free)
     part = sentence[tokens[first].start() : tokens[first + count - 1].end()]
     return " ".join(part.split()), count, count == len(tokens)
-
-
-def _terms(word: str, targets: AbstractSet[str]) -> AbstractSet[str]:
-    return {name for name in map(term, TOKEN.findall(fold(word))) if name in targets}
 
 
 def _densest(held: Sequence[AbstractSet[str]], words: ClaimWords, free: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set as AbstractSet
 
-from ragwatch.judges.lexical.number_words import MONTHS, OTHER_NAMES, ROMAN, SHORT_MONTHS, month_name
+from ragwatch.judges.claims.number_words import MONTHS, OTHER_NAMES, ROMAN, SHORT_MONTHS, month_name
 
 MAX_DIGITS = 24
 """A longer run of digits is a name."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
-from ragwatch.judges.claims.words import STOP_WORDS, fold, term
+from ragwatch.judges.claims.words import STOP_WORDS, fold, term, word_set
 from ragwatch.judges.lexical.tables import shipped
 
 ENGLISH = "en"
@@ -81,10 +81,7 @@ _OTHERWISE = MappingProxyType({"cyrillic": "ru", "arabic": "ar"})
 
 _FUNCTION_WORDS = MappingProxyType(
     {
-        ENGLISH: """the of and to in is a that for it was on are as with his they at be this from have or by not but
-            what all were when we there can an your which their if will each about how up out them then she many some
-            so these would into has more her two him see could no than been its who now did yes only you i he my our
-            does do had may any most after before until""",
+        ENGLISH: "two see",  # and `STOP_WORDS`
         "de": """der die das den dem des und ist nicht ein eine einen einem einer zu im mit auf für von sich es auch
             werden wird aus er hat dass sie nach bei wie oder wenn sind noch zum zur nur über kann können durch vor am
             als aber haben ich wir ihr ihre innerhalb keine kein sowie bis vom wurde nein ja""",
@@ -127,37 +124,11 @@ _FUNCTION_WORDS = MappingProxyType(
 )
 _TABLES = MappingProxyType(
     {
-        name: frozenset(words.split()) | (STOP_WORDS if name == ENGLISH else frozenset())
+        name: word_set(words) | (STOP_WORDS if name == ENGLISH else frozenset())
         for name, words in _FUNCTION_WORDS.items()
     }
 )
-_SHARED = frozenset(
-    [
-        "a",
-        "am",
-        "an",
-        "as",
-        "at",
-        "be",
-        "die",
-        "do",
-        "for",
-        "has",
-        "he",
-        "his",
-        "i",
-        "in",
-        "let",
-        "me",
-        "no",
-        "on",
-        "or",
-        "so",
-        "to",
-        "us",
-        "was",
-    ]
-)
+_SHARED = word_set("a am an as at be die do for has he his i in let me no on or so to us was")
 """English function words that are words of other languages as well."""
 
 _TYPICAL = MappingProxyType(
@@ -233,7 +204,8 @@ def _by_words(text: str) -> str | None:
         return ENGLISH
     scores = {
         name: sum([times for word, times in counts.items() if word in table])
-        + _LETTER_WEIGHT * sum([times for word, times in counts.items() if not _typical(name).isdisjoint(word)])
+        + _LETTER_WEIGHT
+        * sum([times for word, times in counts.items() if not _TYPICAL.get(name, frozenset()).isdisjoint(word)])
         for name, table in _TABLES.items()
     }
     best, *others = sorted(scores, key=lambda name: (-scores[name], name))
@@ -254,10 +226,6 @@ def _known_share(words: Sequence[str]) -> float:
     rarity = shipped().rarity
     known = sum([term(fold(word)) in rarity or word in STOP_WORDS for word in longer])
     return known / len(longer) if len(longer) > 1 else 1.0
-
-
-def _typical(name: str) -> frozenset[str]:
-    return _TYPICAL.get(name, frozenset())
 
 
 _ALIKE = frozenset({frozenset(("da", "nb")), frozenset(("da", "sv")), frozenset(("nb", "sv"))})

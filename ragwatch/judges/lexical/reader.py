@@ -24,7 +24,6 @@ from ragwatch.judges.lexical.address import (
     question_coverage,
     share_in_conversation,
 )
-from ragwatch.judges.lexical.conditions import loses_condition
 from ragwatch.judges.lexical.facts import UNSUPPORTED, sources_of
 from ragwatch.judges.lexical.features import CARRIES, claim_words
 from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
@@ -39,7 +38,7 @@ from ragwatch.judges.lexical.rows import (
     prepared_question,
     rows_of,
 )
-from ragwatch.judges.lexical.statements import denied, misplaced, nearest
+from ragwatch.judges.lexical.statements import denied, loses_condition, misplaced, nearest
 from ragwatch.judges.lexical.tables import FittedTables
 
 CrossEncoder = Callable[[Sequence[ClaimRow], Sequence[PreparedPassage], Sequence[str]], Sequence[ClaimRuling]]

@@ -8,10 +8,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from ragwatch.judges.claims.limits import Check, unlimited
+from ragwatch.judges.claims.number_words import MONTHS, SHORT_MONTHS, month_name
 from ragwatch.judges.claims.words import fold, term, terms
 from ragwatch.judges.lexical.amounts import TOKEN, Amount, Kind, Measure, amounts, amounts_in, number_text
 from ragwatch.judges.lexical.implied_amounts import implied_amounts
-from ragwatch.judges.lexical.number_words import MONTHS, SHORT_MONTHS, month_name
 
 _CHECKED_AFTER = 256  # numbers
 _MAX_VALUES = 2_000  # with more different numbers in the sources, only equal ones are looked for

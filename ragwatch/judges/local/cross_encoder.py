@@ -164,7 +164,7 @@ class CrossEncoderPass:
     def _pair(self, row: ClaimRow, passages: Sequence[PreparedPassage], texts: Sequence[str], check: Check) -> Pair:
         check()
         evidence = window(row.words, passages, texts, budget=self._artefact.budget)
-        return " ".join(row.claim.words.split()), evidence.text
+        return " ".join(row.claim.words.split()), evidence
 
     def _together(self, row: ClaimRow, signals: ModelSignals | None) -> ClaimRuling | None:
         """Rule on a claim; a supported one gets its cells later. None if not read."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
@@ -147,7 +147,7 @@ def _without_injections(text: str, cuts: Sequence[Cut]) -> str:
     return GAP.join(map(folded, kept)) if len(kept) < len(cuts) else ""
 
 
-def _cuts(parts: Sequence[ClaimText | SentenceSpan]) -> tuple[Cut, ...]:
+def _cuts(parts: Iterable[ClaimText | SentenceSpan]) -> tuple[Cut, ...]:
     return tuple((part.start, part.end) for part in parts)
 
 

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+MAX_DIGITS = 24
+"""A longer run of digits is a name."""
+
 
 def _numbered(words: str, start: int) -> dict[str, int]:
     """Words with their numbers, counted from `start`."""
     return {word: number for number, word in enumerate(words.split(), start=start)}
+
+
+def _by_word(table: str) -> dict[str, tuple[str, ...]]:
+    """The numbers before each colon, by each word after it."""
+    rows = (entry.partition(":") for entry in table.split(";"))
+    return {word: tuple(numbers.split()) for numbers, _, words in rows for word in words.split()}
 
 
 TENS = MappingProxyType(
@@ -29,27 +38,11 @@ ORDINALS = MappingProxyType(
     )
     | {"thirtieth": 30}
 )
-SCALES = MappingProxyType(
-    {
-        "hundred": 100,
-        "thousand": 1000,
-        "million": 10**6,
-        "billion": 10**9,
-        "trillion": 10**12,
-        "hundreds": 100,
-        "thousands": 1000,
-        "millions": 10**6,
-        "billions": 10**9,
-        "trillions": 10**12,
-        "mn": 10**6,
-        "mio": 10**6,
-        "bn": 10**9,
-        "tn": 10**12,
-        "lakh": 10**5,
-        "crore": 10**7,
-        "dozen": 12,
-    }
-)
+_SCALES = """
+12: dozen; 100: hundred hundreds; 1000: thousand thousands; 100000: lakh; 1000000: million millions mn mio;
+10000000: crore; 1000000000: billion billions bn; 1000000000000: trillion trillions tn
+"""
+SCALES = MappingProxyType({word: int(value) for word, (value,) in _by_word(_SCALES).items()})
 SUFFIXES = MappingProxyType({"k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12})
 """Scales only where they touch the number: `3.5M`."""
 
@@ -86,8 +79,7 @@ FAHRENHEIT = MappingProxyType({"c": False, "celsius": False, "centigrade": False
 
 COUNTED_UNITS = frozenset(
     _numbered(
-        """pounds pound ounce ounces oz degree degrees mph points times bits cores threads seats floors rooms pages""",
-        0,
+        "pounds pound ounce ounces oz degree degrees mph points times bits cores threads seats floors rooms pages", 0
     )
 )
 """Units without a base."""
@@ -97,52 +89,13 @@ MONTHS = MappingProxyType(
 )
 SHORT_MONTHS = MappingProxyType({name[:3]: month for name, month in MONTHS.items()} | {"sept": 9})
 ROMAN = MappingProxyType(_numbered("ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx xxi", 2))
-OTHER_NAMES = MappingProxyType(
-    {
-        "half": ("0.5", "50", "2"),
-        "halves": ("0.5", "50", "2"),
-        "quarter": ("0.25", "25", "4", "3"),
-        "quarterly": ("4", "3"),
-        "twice": ("2",),
-        "double": ("2",),
-        "doubled": ("2",),
-        "both": ("2",),
-        "pair": ("2",),
-        "couple": ("2",),
-        "twin": ("2",),
-        "thrice": ("3",),
-        "triple": ("3",),
-        "tripled": ("3",),
-        "trio": ("3",),
-        "dozen": ("12",),
-        "fortnight": ("14", "2"),
-        "decade": ("10",),
-        "decades": ("10",),
-        "century": ("100",),
-        "quadruple": ("4",),
-        "duo": ("2",),
-        "quartet": ("4",),
-        "weekly": ("7",),
-        "week": ("7",),
-        "noon": ("12",),
-        "midnight": ("12", "0", "24"),
-        "monthly": ("30", "12"),
-        "annual": ("12", "365"),
-        "year": ("12", "365"),
-        "day": ("24",),
-        "daily": ("24",),
-        "hour": ("60",),
-        "minute": ("60",),
-        "all": ("100",),
-        "third": ("33", "0.33"),
-        "twins": ("2",),
-        "triplets": ("3",),
-        "single": ("1",),
-        "bi": ("2",),
-        "tri": ("3",),
-        "biweekly": ("2", "14"),
-    }
-)
+_OTHER_NAMES = """
+0.25 25 4 3: quarter; 33 0.33: third; 0.5 50 2: half halves; 1: single; 2: twice double doubled both pair couple twin
+twins duo bi; 2 14: biweekly; 14 2: fortnight; 3: thrice triple tripled trio triplets tri; 4: quadruple quartet;
+4 3: quarterly; 7: week weekly; 10: decade decades; 12: dozen noon; 12 0 24: midnight; 24: day daily; 60: hour minute;
+30 12: monthly; 12 365: annual year; 100: century all
+"""
+OTHER_NAMES = MappingProxyType(_by_word(_OTHER_NAMES))
 """Words of a source, and the numbers that a claim may write instead."""
 
 APPROXIMATE = frozenset(
