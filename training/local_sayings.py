@@ -20,8 +20,8 @@ from ragwatch.judges.claims.limits import unlimited
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.evidence import window
-from ragwatch.judges.lexical.facts import missing_weight, sources_of
-from ragwatch.judges.lexical.features import claim_words, missing_run, recall_of
+from ragwatch.judges.lexical.facts import Sources, missing_weight
+from ragwatch.judges.lexical.features import claim_words, coverage, missing_run
 from ragwatch.judges.lexical.passages import passages_of
 from ragwatch.judges.lexical.rows import ClaimRow, Thresholds, prepared_question, rows_of
 from ragwatch.judges.lexical.tables import logit, shipped
@@ -70,7 +70,7 @@ def _saying(row: Row, model: PairModel, budget: int) -> Saying | None:
     passages = passages_of(row.contexts, unlimited)
     question = prepared_question(sample, passages, tables)
     held = [passage.terms for passage in passages]
-    sources = sources_of(row.contexts, question.text, held, tables, unlimited)
+    sources = Sources(row.contexts, question.text, held, tables, unlimited)
     said = claims_of(row.answer, row.question or None)
     found = rows_of(said, passages, question, tables, sources=sources, thresholds=Thresholds(), check=unlimited)
     if not found:
@@ -133,7 +133,7 @@ def _with_cut(family: str, record: dict[str, Any]) -> Iterator[Row]:
     left = []
     for text in record["contexts"]:
         sentences = [text[span.start : span.end] for span in spans(text)]
-        left.append(" ".join(one for one in sentences if recall_of(claim, claim.rarity.keys() & set(terms(one))) < CUT))
+        left.append(" ".join(one for one in sentences if coverage(claim.rarity, set(terms(one))) < CUT))
     if sum(map(len, left)) < sum(map(len, record["contexts"])):
         yield Row(family, question, [text for text in left if text], answer, bad=True)
 

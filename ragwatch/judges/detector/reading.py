@@ -12,7 +12,6 @@ is better than either (AUROC .886, against .840 and .843, on 829 real answers). 
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +29,7 @@ from ragwatch.judges.detector.windows import Window, most_similar, windows_of
 from ragwatch.judges.lexical.facts import below, capped
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Thresholds, least_together, lexical_ruling
-from ragwatch.judges.lexical.tables import logit
+from ragwatch.judges.lexical.tables import logistic, logit
 
 if TYPE_CHECKING:  # it imports the packages of an extra
     from ragwatch.judges.detector.session import DetectorModel, TokenSignal
@@ -157,7 +156,7 @@ class DetectorPass:
         if support >= threshold:
             cells = row.support_cells(self._sources(row, reading), least_together(row))
             return ClaimRuling(ClaimVerdict.SUPPORTED, support, cells, against=self._contradicts)
-        contradicted = reading.against is not None and _logistic(reading.against) >= self._rules.contradicted_from
+        contradicted = reading.against is not None and logistic(reading.against) >= self._rules.contradicted_from
         verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
         return ClaimRuling(verdict, support, row.informed_cells(), against=self._contradicts)
 
@@ -178,11 +177,7 @@ def fused(lexical: float, model: float) -> float:
     >>> fused(0.0, 0.0), round(fused(2.0, -4.0), 3), fused(0.0, 9.0) == fused(0.0, 6.0)
     (0.5, 0.269, True)
     """
-    return _logistic(LEXICAL * lexical + MODEL * max(-MOST, min(MOST, model)))
-
-
-def _logistic(x: float) -> float:
-    return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, x))))
+    return logistic(LEXICAL * lexical + MODEL * max(-MOST, min(MOST, model)))
 
 
 class _Reader:

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from ragwatch.judges.claims.limits import Check
-from ragwatch.judges.lexical.features import ClaimWords, recall_of
+from ragwatch.judges.lexical.features import ClaimWords, coverage
 from ragwatch.judges.lexical.passages import PreparedPassage
 
 _JOINT_TOKENS = 8  # of the words around a context in a template
@@ -83,7 +83,7 @@ def most_similar(windows: Sequence[Window], words: ClaimWords, count: int) -> li
     """The windows with the most words of a claim, weighted by their rarity; the earliest among equals."""
     if len(windows) <= count:
         return list(windows)
-    return sorted(windows, key=lambda window: -recall_of(words, window.terms))[:count]
+    return sorted(windows, key=lambda window: -coverage(words.rarity, window.terms))[:count]
 
 
 def _parts(

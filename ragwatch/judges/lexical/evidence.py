@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 from ragwatch.judges.claims.words import terms
-from ragwatch.judges.lexical.features import ClaimWords, recall_of
+from ragwatch.judges.lexical.features import ClaimWords, coverage
 from ragwatch.judges.lexical.passages import PreparedPassage
 
 BUDGET = 95
@@ -86,7 +86,7 @@ def _lines(words: ClaimWords, passages: Sequence[PreparedPassage]) -> list[_Sent
     """Sentences with terms of the claim, in the order of the documents."""
     terms = words.rarity.keys()
     return [
-        _SentenceMatch((rank, index), shared, recall_of(words, shared))
+        _SentenceMatch((rank, index), shared, coverage(words.rarity, shared))
         for rank, passage in enumerate(passages)
         if not terms.isdisjoint(passage.terms)
         for index, sentence in enumerate(passage.sentences)
@@ -105,7 +105,7 @@ def _by_gain(words: ClaimWords, lines: Sequence[_SentenceMatch]) -> Iterator[tup
     while heap:
         gain, recall, order = heappop(heap)
         added = lines[order].terms - covered
-        updated = -recall_of(words, added)
+        updated = -coverage(words.rarity, added)
         if updated != gain:
             heappush(heap, (updated, recall, order))
             continue
@@ -135,7 +135,7 @@ def _densest(held: Sequence[AbstractSet[str]], words: ClaimWords, free: int) -> 
         while places[left] <= right - free:
             inside.subtract(held[places[left]])
             left += 1
-        weight = recall_of(words, {name for name, times in inside.items() if times})
+        weight = coverage(words.rarity, {name for name, times in inside.items() if times})
         if weight > best:
             best, span = weight, (places[left], right)
     first, last = span

@@ -24,8 +24,8 @@ from ragwatch.judges.lexical.address import (
     question_coverage,
     share_in_conversation,
 )
-from ragwatch.judges.lexical.facts import UNSUPPORTED, sources_of
-from ragwatch.judges.lexical.features import CARRIES, claim_words
+from ragwatch.judges.lexical.facts import UNSUPPORTED, Sources
+from ragwatch.judges.lexical.features import CARRIES, claim_words, weigh
 from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
 from ragwatch.judges.lexical.rows import (
     ClaimRow,
@@ -67,12 +67,18 @@ def read(
         check: Called between the steps of the reading, each of which is short; raises to stop it.
     """
     if unread is UnreadReason.LANGUAGE:
-        return _unread(sample, answer, unread)
+        return Evidence(
+            claims=(),
+            contexts=tuple(ContextReading(relevant=None) for _ in sample.contexts),
+            address=Address.ABSTAINED if answer.abstained else None,
+            reads_contradiction=False,
+            unread=unread,
+        )
     in_english = tables.split is None
     passages = passages_of((context.text for context in sample.contexts), check, tables.split)
     question = prepared_question(sample, passages, tables)
     texts = [context_text(context.text) for context in sample.contexts]
-    sources = sources_of(texts, question.text, [one.terms for one in passages], tables, check) if in_english else None
+    sources = Sources(texts, question.text, (one.terms for one in passages), tables, check) if in_english else None
     rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
     ruled = cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
     if in_english:
@@ -81,9 +87,11 @@ def read(
     claims = tuple(_claim(row, ruling, sample, passages, stated) for row, ruling in zip(rows, ruled, strict=True))
     used_ranks = {rank for claim in claims for rank in claim.contexts}
     used = [rank in used_ranks for rank in range(len(passages))]
-    any_supported = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims)
-    feature_rows = _relevance_features(question, passages, rows, tables, check) if any_supported else None
-    by_answer = None if feature_rows is None else _by_answer(feature_rows, rows, used, tables)
+    any_supported, by_answer = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims), None
+    if any_supported:
+        feature_rows = _relevance_features(question, passages, rows, tables, check)
+        by_answer = [tables.relevance.probability(features) for features in feature_rows]
+        by_answer = relevance.lift_used(by_answer, used, short=_is_short(rows, tables))
     missing = relevance.identifiers_missing(identifiers(question.text), passages)
     values = relevance.apply_rules(by_answer, question.covers, used, len(question.weights), identifiers_missing=missing)
     carriers = _carriers(claims, rows, passages, check) if any_supported else _covering(question, passages, check)
@@ -94,17 +102,6 @@ def read(
         address=None if unread else _address(answer, question, used, passages, carriers, tables=tables),
         unread=unread,
         reads_contradiction=cross_encoder is not None and all(one.against for one in ruled),
-    )
-
-
-def _unread(sample: Sample, answer: AnswerClaims, reason: UnreadReason) -> Evidence:
-    """Evidence of an answer of which nothing can be read but that it abstains."""
-    return Evidence(
-        claims=(),
-        contexts=tuple(ContextReading(relevant=None) for _ in sample.contexts),
-        address=Address.ABSTAINED if answer.abstained else None,
-        reads_contradiction=False,
-        unread=reason,
     )
 
 
@@ -152,15 +149,6 @@ def _best_sentence(row: ClaimRow, sample: Sample, passages: Sequence[PreparedPas
     return sample.contexts[rank].text[start:end]
 
 
-def _by_answer(
-    feature_rows: Sequence[tuple[float, ...]], rows: Sequence[ClaimRow], used: Sequence[bool], tables: FittedTables
-) -> list[float]:
-    """Relevance of each context by the answer, before the rules."""
-    return relevance.lift_used(
-        [tables.relevance.probability(row) for row in feature_rows], used, short=_is_short(rows, tables)
-    )
-
-
 def _is_short(rows: Sequence[ClaimRow], tables: FittedTables) -> bool:
     return len({name for row in rows for name in tables.terms(row.claim.words)}) < relevance.SHORT
 
@@ -188,7 +176,7 @@ def _relevance_features(
         answer = f"{question.text if question.weights else question.whole} {answer}"
         words = claim_words(answer, tables.rarity, tables.split)
         supports = [alone_of(words, matches_of(words, passages, check), question, tables, check)]
-    weights = relevance.weigh(tables.terms(answer), tables.rarity)
+    weights = weigh(tables.terms(answer), tables.rarity)
     return relevance.rows(weights, question.weights.keys(), passages, supports, check)
 
 

@@ -33,12 +33,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from ragwatch.judges.claims.limits import Check, unlimited
 from ragwatch.judges.claims.words import terms
-from ragwatch.judges.lexical.features import UNLISTED
+from ragwatch.judges.lexical.features import coverage
 from ragwatch.judges.lexical.passages import PreparedPassage
 
 _PLAIN = ("word_recall", "new_recall", "support_mean", "share")
@@ -48,21 +48,6 @@ SHORT = 5
 ENOUGH = 0.5
 GATE = 0.25
 GATE_WORDS = 2
-
-
-def weigh(words: Iterable[str], rarity: Mapping[str, float]) -> dict[str, float]:
-    """Distinct terms, in order, with their rarity."""
-    return {term: rarity.get(term, UNLISTED) for term in dict.fromkeys(words)}
-
-
-def coverage(weights: Mapping[str, float], terms: AbstractSet[str]) -> float:
-    """Weighted recall of terms; 0.0 without weights.
-
-    >>> coverage({"tea": 0.75, "green": 0.25}, {"tea"})
-    0.75
-    """
-    total = math.fsum(weights.values())
-    return math.fsum([weight for term, weight in weights.items() if term in terms]) / total if total else 0.0
 
 
 def rows(
@@ -82,8 +67,10 @@ def rows(
         check: Called after each term and each context.
     """
     new = {term: weight for term, weight in answer.items() if term not in question} or answer
-    counts = {term: _context_count(term, passages, check) for term in answer}
-    shared = {term: weight / max(1, counts[term]) for term, weight in answer.items()}
+    shared = {}
+    for term, weight in answer.items():
+        check()
+        shared[term] = weight / max(1, sum([term in passage.terms for passage in passages]))
     plain: list[tuple[float, ...]] = []
     for rank, passage in enumerate(passages):
         check()
@@ -92,11 +79,6 @@ def rows(
         plain.append((recalls[0], recalls[1], support, recalls[2]))
     means = [math.fsum(column) / len(plain) for column in zip(*plain, strict=True)]
     return [(*row, *(value - mean for value, mean in zip(row, means, strict=True))) for row in plain]
-
-
-def _context_count(term: str, passages: Sequence[PreparedPassage], check: Check) -> int:
-    check()
-    return sum([term in passage.terms for passage in passages])
 
 
 def identifiers_missing(names: AbstractSet[str], passages: Sequence[PreparedPassage]) -> bool:

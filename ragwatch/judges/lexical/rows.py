@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -18,12 +17,11 @@ from ragwatch.judges.claims.clauses import is_fragment
 from ragwatch.judges.claims.conversation import EARLIER, ELLIPTIC, asks_for, completed
 from ragwatch.judges.claims.limits import Check
 from ragwatch.judges.claims.words import identifiers
-from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.facts import NOTHING_MISSING, MissingFacts, Sources, below, lowered
-from ragwatch.judges.lexical.features import ClaimWords, PassageMatch, claim_words, features, match
+from ragwatch.judges.lexical.features import ClaimWords, PassageMatch, claim_words, features, match, weigh
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.synonyms import BY_CONTEXT, question_share
-from ragwatch.judges.lexical.tables import FittedTables, logit
+from ragwatch.judges.lexical.tables import FittedTables, logistic, logit
 from ragwatch.judges.lexical.use import informed_by, joint_support, nearest
 
 _SLACK = 0.5
@@ -155,7 +153,7 @@ def least_together(row: ClaimRow) -> float:
 
     It lies `_SLACK` below that of all contexts, in logits: without slack every context with any word would be needed.
     """
-    return 1.0 / (1.0 + math.exp(_SLACK - logit(row.by_words)))
+    return logistic(logit(row.by_words) - _SLACK)
 
 
 def prepared_question(sample: Sample, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:
@@ -176,7 +174,7 @@ def prepared_question(sample: Sample, passages: Sequence[PreparedPassage], table
 
 
 def _weights(question: str, tables: FittedTables) -> dict[str, float]:
-    return relevance.weigh([*tables.terms(question), *sorted(identifiers(question))], tables.rarity)
+    return weigh([*tables.terms(question), *sorted(identifiers(question))], tables.rarity)
 
 
 def rows_of(
@@ -201,8 +199,10 @@ def rows_of(
         by_words[claim.words] = row
         return row
 
-    if question.text and tables.split is None and _is_bare_fragment(answer):
-        return [_fragment(row_of(answer.claims[0]), thresholds)]
+    if question.text and tables.split is None and len(answer.claims) == 1:
+        only = answer.claims[0]
+        if only.start == 0 and is_fragment(only.words):  # a list item is none
+            return [_fragment(row_of(only), thresholds)]
     rows: list[ClaimRow] = []
     for sentence, group in groupby(answer.claims, key=lambda claim: claim.sentence or claim):
         facts = list(group)
@@ -214,11 +214,6 @@ def rows_of(
             parts = [_lesser(row_of(fact), part) for fact, part in zip(facts, own, strict=True)]
             rows += _facts(whole, parts, thresholds)
     return rows
-
-
-def _is_bare_fragment(answer: AnswerClaims) -> bool:
-    """Whether an answer is nothing but a fragment. A list item of an answer is none."""
-    return len(answer.claims) == 1 and answer.claims[0].start == 0 and is_fragment(answer.claims[0].words)
 
 
 def _fragment(row: ClaimRow, thresholds: Thresholds) -> ClaimRow:

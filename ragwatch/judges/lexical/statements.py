@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 from ragwatch.core.alphabet import visible_text
@@ -20,16 +19,16 @@ from ragwatch.judges.claims.atomic_facts import weakest
 from ragwatch.judges.claims.claims import AnswerClaims
 from ragwatch.judges.claims.limits import Check
 from ragwatch.judges.claims.words import TOKEN, fold, term, terms, word_set
-from ragwatch.judges.lexical.facts import lowered, sources_of
+from ragwatch.judges.lexical.facts import Sources, lowered
 from ragwatch.judges.lexical.names import MONTHS
 from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
 from ragwatch.judges.lexical.rows import ClaimRow, Thresholds, prepared_question, rows_of
 from ragwatch.judges.lexical.tables import FittedTables
+from ragwatch.judges.text_classifier import table_text
 
 _REFERS = re.compile(r"\W*(?:(?:he|she|it|they|this|these|his|her|its|their)\b|the (?P<noun>[^\W\d_]+))", re.IGNORECASE)
 
 _CAPITALISED = re.compile(r"(?<=[\w,] )[^\W\d_a-z][\w'’-]*")  # not the first word of a claim
-_TABLE = Path(__file__).parents[1] / "tables" / "opposites.txt"
 NEARLY = 0.6
 """Recall of a claim in a sentence from which the two are compared: below, they may be about different things."""
 _REACH = 6
@@ -78,9 +77,10 @@ def statements(
     passages = passages_of((context.text for context in sample.contexts), check)
     question = prepared_question(sample, passages, tables)
     texts = [context_text(context.text) for context in sample.contexts]
-    sources = sources_of(texts, question.text, [passage.terms for passage in passages], tables, check)
+    words = [passage.terms for passage in passages]
+    sources = Sources(texts, question.text, words, tables, check)
     rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
-    held = frozenset().union(*(passage.terms for passage in passages))
+    held = frozenset().union(*words)
     return [
         StatementReading(
             tuple(
@@ -178,7 +178,7 @@ def _misplaced(claim: str, passages: Sequence[PreparedPassage]) -> AbstractSet[s
 def _opposites() -> Mapping[str, AbstractSet[str]]:
     """For each word of a pair, the words that say the opposite."""
     opposites: dict[str, set[str]] = defaultdict(set)
-    for line in _TABLE.read_text(encoding="utf-8").splitlines():
+    for line in table_text("opposites.txt").splitlines():
         if not line.startswith("#"):
             one, other = map(_form, line.split())
             opposites[one].add(other)

@@ -21,7 +21,7 @@ from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.limits import unlimited
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.evidence import window
-from ragwatch.judges.lexical.facts import UNSUPPORTED, missing_weight, sources_of
+from ragwatch.judges.lexical.facts import UNSUPPORTED, Sources, missing_weight
 from ragwatch.judges.lexical.features import missing_run
 from ragwatch.judges.lexical.passages import passages_of
 from ragwatch.judges.lexical.rows import Thresholds, prepared_question, rows_of
@@ -268,7 +268,7 @@ def test_missing_facts_count_as_the_weights_were_fitted(answer: str, cap: float)
     texts, tables = [MUSEUM], shipped()
     passages = passages_of(texts, unlimited)
     question = prepared_question(a_sample(answer, *texts), passages, tables)
-    sources = sources_of(texts, "", [passage.terms for passage in passages], tables)
+    sources = Sources(texts, "", [passage.terms for passage in passages], tables)
     claims = claims_of(answer, None)
     bars = Thresholds()
     (row,) = rows_of(claims, passages, question, tables, sources=sources, thresholds=bars, check=unlimited)
