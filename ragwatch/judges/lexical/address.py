@@ -25,8 +25,7 @@ from collections.abc import Set as AbstractSet
 
 from ragwatch.core.evidence import Address
 from ragwatch.judges.claims.words import TOKEN, fold, is_number, term
-from ragwatch.judges.lexical.relevance import ENOUGH, GATE, SHORT
-from ragwatch.judges.lexical.synonyms import BY_ANSWER, question_share
+from ragwatch.judges.lexical.relevance import BY_ANSWER, ENOUGH, GATE, SHORT, question_share
 
 BY_CONTEXT = 0.75
 FULL = 0.45

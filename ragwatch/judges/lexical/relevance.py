@@ -35,11 +35,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cache
 
 from ragwatch.judges.claims.limits import Check, unlimited
-from ragwatch.judges.claims.words import terms
+from ragwatch.judges.claims.words import fold, term, terms
 from ragwatch.judges.lexical.features import coverage
 from ragwatch.judges.lexical.passages import PreparedPassage
+from ragwatch.judges.text_classifier import table_text
 
 _PLAIN = ("word_recall", "new_recall", "support_mean", "share")
 NAMES = (*_PLAIN, *(f"{name}_lead" for name in _PLAIN))
@@ -66,11 +68,11 @@ def rows(
         supports: For each claim, the probability that each context alone supports it.
         check: Called after each term and each context.
     """
-    new = {term: weight for term, weight in answer.items() if term not in question} or answer
+    new = {name: weight for name, weight in answer.items() if name not in question} or answer
     shared = {}
-    for term, weight in answer.items():
+    for name, weight in answer.items():
         check()
-        shared[term] = weight / max(1, sum([term in passage.terms for passage in passages]))
+        shared[name] = weight / max(1, sum([name in passage.terms for passage in passages]))
     plain: list[tuple[float, ...]] = []
     for rank, passage in enumerate(passages):
         check()
@@ -133,3 +135,49 @@ def apply_rules(
     if not used[0] and covers[0] >= max(ENOUGH, best_used):
         final[0] = max(read[0], covers[0])
     return final
+
+
+BY_CONTEXT, BY_ANSWER = 0.4, 0.6
+"""What a synonym covers of a term: less in contexts, because those of another topic may hold a few by chance."""
+FRAME = 0.3
+"""Weight of a word that says what kind of text is wanted, beside its rarity."""
+
+_FRAMES = frozenset(
+    terms(
+        "policy policies rule process procedure detail information info explain tell describe description overview"
+        " summary summarize question answer example way possible know please help thing mean give list name type kind"
+    )
+)
+
+
+@cache
+def _synonyms() -> Mapping[str, frozenset[str]]:
+    related: dict[str, set[str]] = {}
+    for line in table_text("synonyms.txt").splitlines():
+        words = {term(fold(word)) for word in line.split()} - {""} if not line.startswith("#") else set()
+        for word in words:
+            related.setdefault(word, set()).update(words)
+    return {word: frozenset(words - {word}) for word, words in related.items()}
+
+
+def question_share(question: Mapping[str, float], words: AbstractSet[str], by_synonym: float) -> float:
+    """Share of the weighted terms of a question that a text covers, in its words or others; 0.0 without a question.
+
+    An answer need not repeat its question: "Parcels may be sent back up to forty days after delivery" says what the
+    return policy is. So a term is covered by itself, or less (`by_synonym`) by a word that the shipped table has beside
+    it. Words that only say what kind of text is wanted ("policy", "details") weigh little.
+
+    >>> question_share({"return": 0.75, "tea": 0.25}, {"tea", "sent"}, BY_ANSWER)
+    0.7
+    >>> question_share({"policy": 1.0, "tea": 0.1}, {"tea"}, BY_ANSWER)
+    0.25
+    """
+    weights = {name: weight * (FRAME if name in _FRAMES else 1.0) for name, weight in question.items()}
+    total = math.fsum(weights.values())
+    related = _synonyms()
+    covers = (
+        weight * (1.0 if name in words else by_synonym)
+        for name, weight in weights.items()
+        if name in words or not words.isdisjoint(related.get(name, ()))
+    )
+    return math.fsum(covers) / total if total else 0.0

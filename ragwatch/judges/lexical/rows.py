@@ -20,7 +20,7 @@ from ragwatch.judges.claims.words import identifiers
 from ragwatch.judges.lexical.facts import NOTHING_MISSING, MissingFacts, Sources, below, lowered
 from ragwatch.judges.lexical.features import ClaimWords, PassageMatch, claim_words, features, match, weigh
 from ragwatch.judges.lexical.passages import PreparedPassage
-from ragwatch.judges.lexical.synonyms import BY_CONTEXT, question_share
+from ragwatch.judges.lexical.relevance import BY_CONTEXT, question_share
 from ragwatch.judges.lexical.tables import FittedTables, logistic, logit
 from ragwatch.judges.lexical.use import informed_by, joint_support, nearest
 
