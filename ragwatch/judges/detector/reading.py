@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import groupby
@@ -28,7 +28,7 @@ from ragwatch.judges.detector.families import Classes, Family, Reads
 from ragwatch.judges.detector.windows import Window, most_similar, windows_of
 from ragwatch.judges.lexical.facts import below, capped
 from ragwatch.judges.lexical.passages import PreparedPassage
-from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Thresholds, least_together, lexical_ruling
+from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, ModelRules, least_together, ruling_beside_model
 from ragwatch.judges.lexical.tables import logistic, logit
 
 if TYPE_CHECKING:  # it imports the packages of an extra
@@ -48,21 +48,6 @@ class LexicalOnlyReason(StrEnum):
     TOO_MANY = "too_many"
 
 
-@dataclass(frozen=True, slots=True)
-class DetectorRules:
-    """When readings become verdicts, and how much is read.
-
-    Attributes:
-        lexical: Thresholds of the lexical ruling; its `support` is that of the fused probability too.
-        contradicted_from: Minimum probability at which a claim that is not supported counts as contradicted.
-        max_pairs: Maximum number of inputs of a sample that the model reads; it bounds the time.
-    """
-
-    lexical: Thresholds
-    contradicted_from: float
-    max_pairs: int
-
-
 class Reading(NamedTuple):
     """What the model says of one claim.
 
@@ -80,12 +65,7 @@ class Reading(NamedTuple):
 class DetectorPass:
     """Rules on the claims of samples.
 
-    Args:
-        model: The model.
-        family: What it reads.
-        classes: What its outputs mean.
-        rules: When readings become verdicts.
-        on_lexical_only: Called with the number of claims of a sample that the model did not read, by reason.
+    `on_lexical_only` is called with the number of claims of a sample that the model did not read, by reason.
     """
 
     def __init__(
@@ -93,7 +73,7 @@ class DetectorPass:
         model: DetectorModel,
         family: Family,
         classes: Classes,
-        rules: DetectorRules,
+        rules: ModelRules,
         on_lexical_only: Callable[[Mapping[LexicalOnlyReason, int]], None],
     ) -> None:
         self._model = model
@@ -150,25 +130,22 @@ class DetectorPass:
     def _ruling(self, row: ClaimRow, reading: Reading | None) -> ClaimRuling:
         if reading is None:
             return self._lexical(row)
-        threshold = self._rules.lexical.support
+        threshold = self._rules.supported_from
         support = fused(logit(row.support), reading.support)
         support = below(capped(support, row.missing), row.missing, threshold)
         if support >= threshold:
-            cells = row.support_cells(self._sources(row, reading), least_together(row))
+            alone: Sequence[int] = [rank for rank, value in enumerate(row.alone) if value >= threshold]
+            if not alone and len(reading.ranks) == 1:
+                alone = reading.ranks
+            cells = row.support_cells(alone, least_together(row))
             return ClaimRuling(ClaimVerdict.SUPPORTED, support, cells, against=self._contradicts)
         contradicted = reading.against is not None and logistic(reading.against) >= self._rules.contradicted_from
         verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
         return ClaimRuling(verdict, support, row.informed_cells(), against=self._contradicts)
 
-    def _sources(self, row: ClaimRow, reading: Reading) -> Sequence[int]:
-        """Contexts that support a claim alone: by words, else the only one of the window that supports it most."""
-        alone = [rank for rank, value in enumerate(row.alone) if value >= self._rules.lexical.support]
-        return alone or (reading.ranks if len(reading.ranks) == 1 else ())
-
     def _lexical(self, row: ClaimRow) -> ClaimRuling:
-        """The lexical ruling. It reads contradiction only if no context has a word of the claim: then there is none."""
-        no_words = all(passage.sentence is None for passage in row.matches)
-        return replace(lexical_ruling(row, self._rules.lexical), against=self._contradicts and no_words)
+        ruling = ruling_beside_model(row, self._rules)
+        return replace(ruling, against=self._contradicts and ruling.against)
 
 
 def fused(lexical: float, model: float) -> float:

@@ -148,6 +148,23 @@ class ClaimRuling:
     against: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ModelRules:
+    """When the readings of a model become verdicts, and how much it reads.
+
+    Attributes:
+        lexical: Thresholds of the lexical ruling.
+        supported_from: Minimum probability at which a claim counts as supported.
+        contradicted_from: Minimum probability at which a claim that is not supported counts as contradicted.
+        max_pairs: Maximum number of inputs of a sample that the model reads; it bounds the time.
+    """
+
+    lexical: Thresholds
+    supported_from: float
+    contradicted_from: float
+    max_pairs: int
+
+
 def least_together(row: ClaimRow) -> float:
     """Minimum probability by words at which contexts together support a claim that a model calls supported.
 
@@ -304,6 +321,12 @@ def alone_of(
         check()
         probabilities.append(tables.support.probability(features(words, (passage,), question.words)))
     return tuple(probabilities)
+
+
+def ruling_beside_model(row: ClaimRow, rules: ModelRules) -> ClaimRuling:
+    """Rule by words on a claim that a model did not read: where no context has a word of it, none contradicts it."""
+    no_words = all(passage.sentence is None for passage in row.matches)
+    return replace(lexical_ruling(row, rules.lexical), against=no_words)
 
 
 def lexical_ruling(row: ClaimRow, thresholds: Thresholds) -> ClaimRuling:

@@ -24,10 +24,10 @@ from ragwatch.judges.lexical.evidence import window
 from ragwatch.judges.lexical.facts import UNSUPPORTED, Sources, missing_weight
 from ragwatch.judges.lexical.features import missing_run
 from ragwatch.judges.lexical.passages import passages_of
-from ragwatch.judges.lexical.rows import Thresholds, prepared_question, rows_of
+from ragwatch.judges.lexical.rows import ModelRules, Thresholds, prepared_question, rows_of
 from ragwatch.judges.lexical.tables import logit, shipped
 from ragwatch.judges.local.artefact import load
-from ragwatch.judges.local.cross_encoder import CrossEncoderPass, CrossEncoderRules
+from ragwatch.judges.local.cross_encoder import CrossEncoderPass
 from ragwatch.judges.local.fusion import numbers
 from ragwatch.judges.local.judge import LocalJudge, Options, build
 from ragwatch.judges.local.session import PairModel
@@ -274,9 +274,9 @@ def test_missing_facts_count_as_the_weights_were_fitted(answer: str, cap: float)
     (row,) = rows_of(claims, passages, question, tables, sources=sources, thresholds=bars, check=unlimited)
     artefact = load(TINY)
     model = PairModel(artefact)
-    rules = CrossEncoderRules(bars, 0.5, 0.9, 10)
+    rules = ModelRules(bars, 0.5, 0.9, 10)
     (ruling,) = CrossEncoderPass(artefact, model, rules, lambda _: None)([row], passages, texts)
-    (signals,) = model.read(model.pairs([(answer, window(row.words, passages, texts, budget=artefact.budget).text)]))
+    (signals,) = model.read(model.pairs([(answer, window(row.words, passages, texts, budget=artefact.budget))]))
     values = numbers(logit(row.by_words), signals, missing_run(row.words, row.matches))
     assert missing_weight(row.missing) > 0
     assert ruling.support == min(cap, artefact.support.probability(values, missing_weight(row.missing)))
