@@ -14,7 +14,7 @@ from ragwatch.core.sample import Sample
 from ragwatch.errors import ConfigError
 from ragwatch.judges.claude import Options as ClaudeOptions
 from ragwatch.judges.llm.calls.prices import known_model
-from ragwatch.judges.llm.criteria_cost import price_of_reading
+from ragwatch.judges.llm.judge import price_of_reading
 
 _SHARE, _UNSURE_SHARE, _USD_PER_DAY = 0.05, 0.4, 5.0  # 5 and 40 % in texts
 _MODEL: str = ClaudeOptions().model

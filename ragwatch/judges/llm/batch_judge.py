@@ -38,11 +38,7 @@ class BatchLLMJudge(LLMJudge):
         return " ".join((self.version, *sorted(self._context.quantities)))
 
     def _reading(self, sample: Sample, seed: str) -> Reading:
-        return self.start_reading(sample, self._seed(sample, seed))
-
-    @staticmethod
-    def _seed(sample: Sample, seed: str) -> str:
-        return f"{seed} {sample.id}"
+        return self.start_reading(sample, f"{seed} {sample.id}")
 
     async def reserve(self, sample: Sample, seed: str) -> int | Evidence:
         """Reserve half the worst case of one call. Returns the evidence instead where no call is needed.
@@ -50,7 +46,7 @@ class BatchLLMJudge(LLMJudge):
         Raises:
             JudgeError: The sample is too large, or the budget is exhausted at present.
         """
-        reading = await self.prepare(sample, self._seed(sample, seed))
+        reading = await self.prepare(sample, f"{seed} {sample.id}")
         prompts = reading.prompts()
         if not prompts:
             self.report(reading)
@@ -132,15 +128,12 @@ class BatchLLMJudge(LLMJudge):
         try:
             if isinstance(result, CallError):
                 raise result
-            return Collected(self._evidence(result, sample, seed), usage)
+            reading = self._reading(sample, seed)
+            reading.take([check_completion(prompt, result) for prompt in reading.prompts()])
         except CallError as error:
             return Collected(self._judge_error(error), usage)
-
-    def _evidence(self, completion: Completion, sample: Sample, seed: str) -> Evidence:
-        reading = self._reading(sample, seed)
-        reading.take([check_completion(prompt, completion) for prompt in reading.prompts()])
         self.report(reading)
-        return self.with_replies(self.evidence_of(reading, sample), [completion.text])
+        return Collected(self.with_replies(self.evidence_of(reading, sample), [result.text]), usage)
 
     async def confirm(self, sample: Sample, evidence: Evidence) -> Usage:
         """Read a sample with a suspected prompt injection again, with single calls: few samples need that.

@@ -18,7 +18,7 @@ from ragwatch.config import load
 from ragwatch.core.sample import Context, Sample
 from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.calls.prices import known_model
-from ragwatch.judges.llm.criteria_cost import price_of_reading
+from ragwatch.judges.llm.judge import price_of_reading
 
 DATA = Path(__file__).parents[2] / "data" / "formats"
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
-from support.callers import HandClock, canned, failed
+from support.callers import HandClock, canned
 from support.kit import a_judge_context, a_sample
 
 from ragwatch.core.verdict import UnjudgedReason
@@ -301,9 +301,3 @@ async def test_a_server_that_echoes_the_page_finds_no_way_into_the_log() -> None
                 await judge.read(a_sample())
     assert "purr" not in str(caught.value)
     assert caught.value.permanent
-
-
-def test_a_failure_says_what_follows() -> None:
-    """A failed call carries the rule of its reason."""
-    assert (failed("misconfigured").fatal, failed("misconfigured").retry) == (True, False)
-    assert (failed("server").fatal, failed("server").retry) == (False, True)

@@ -31,7 +31,7 @@ class Reading:
     """The reading of one sample. While `prompts()` returns any, `take()` their checked replies; then call `evidence()`.
 
     Args:
-        sample: The sample.
+        sample: What is read.
         parts: Parts to read (see `parts_of`); `reference` includes `claims`, and is ignored for a sample without one.
         reading: All in one call, or each context in a call of its own. If sub-questions are requested, the calls about
             contexts wait for the first one; otherwise all run at once.
