@@ -34,11 +34,7 @@ def facts_of(
 ) -> AnswerClaims:
     """Split an answer into the facts of its claims. What is no claim, and what abstains, is as in `claims_of`.
 
-    Args:
-        answer: The answer.
-        question: The question; None when unknown.
-        max_claims: Stop after so many facts. One more is returned, to show that there are too many.
-        check: Called after each sentence.
+    With `max_claims` it stops after one more, which shows that there are too many. `check` is called for each sentence.
 
     >>> text = "Einstein developed the theory of relativity in 1905 while working at the Swiss patent office in Bern."
     >>> for fact in facts_of(text).claims:
@@ -60,12 +56,7 @@ def facts_of(
 
 
 def split(claim: ClaimText, answer: str) -> list[ClaimText]:
-    """Split one claim into its facts; the claim itself if it is atomic.
-
-    Args:
-        claim: The claim, a whole sentence.
-        answer: The answer, as `visible_text` returns it.
-    """
+    """Split one claim, a whole sentence of a visible text, into its facts; the claim itself if it is atomic."""
     sentence = answer[claim.start : claim.end]
     if sentence.endswith("?") or claim.words != without_leads(sentence) or actions(claim.words):
         return [claim]

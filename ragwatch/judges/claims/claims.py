@@ -47,8 +47,6 @@ class ClaimText(NamedTuple):
     """One claim: `answer[start:end]`, and its text without leads and citation marks.
 
     Attributes:
-        start: Offset of its first character in the answer.
-        end: Offset after its last character.
         words: Its text as it is read; that of a fact begins with the subject of its sentence.
         sentence: The sentence that it is a part of; None when it is a whole one.
         own: Of a fact, its words without the subject.
@@ -65,7 +63,6 @@ class AnswerClaims(NamedTuple):
     """The claims of an answer.
 
     Attributes:
-        claims: The claims, in the order of the answer.
         abstained: The answer says that it does not know, and has no claims.
         only_asks: The answer asks the user something, and neither claims nor declines anything.
     """
@@ -87,11 +84,7 @@ def claims_of(
 
     A bare "yes" or "no" claims what the question asks, so it gets the words of the question.
 
-    Args:
-        answer: The answer.
-        question: The question; None when unknown.
-        max_claims: Stop after so many claims. One more is returned, to show that there are too many.
-        check: Called after each sentence.
+    With `max_claims` it stops after one more, which shows that there are too many. `check` is called for each sentence.
 
     >>> text = "Based on the context, tea is green [1]. I hope this helps!"
     >>> [text[claim.start:claim.end] for claim in claims_of(text).claims]
@@ -128,9 +121,7 @@ def claims_of(
 def other_sentences(answer: str, claims: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and kind (in words) of the sentences of an answer that are no claims.
 
-    Args:
-        answer: The answer.
-        claims: Start and end of what a judge took for claims, in addition to those of `claims_of`.
+    `claims` are start and end of what a judge took for claims, in addition to those of `claims_of`.
 
     >>> text = "Sure! Tea is green. Shall I say more?"
     >>> [(text[start:end], kind) for start, end, kind in other_sentences(text, [(6, 19)])]

@@ -81,8 +81,6 @@ class Token(NamedTuple):
 
     Attributes:
         start: Offset of its first character in the sentence.
-        end: Offset after its last character.
-        low: Its text in lower case.
         name: Its first content term; empty for function words and signs.
         proper: Whether it is capitalised, or a year.
         inside: Whether it stands in brackets, quotation marks or code.
@@ -174,10 +172,7 @@ def _main_clause(tokens: Sequence[Token]) -> int:
 def _boundary(tokens: Sequence[Token], index: int, *, aside: bool) -> Boundary | None:
     """What begins at a token, other than an item; None if nothing does.
 
-    Args:
-        tokens: Tokens of the sentence.
-        index: Index of the token, not the first.
-        aside: Whether the part before is a relative clause or an apposition.
+    Aside: the part before is a relative clause or an apposition.
     """
     low, before = tokens[index].low, tokens[index - 1].low
     if before in (";", "—"):

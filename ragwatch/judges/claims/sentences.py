@@ -57,8 +57,6 @@ class SentenceSpan(NamedTuple):
     """One sentence or list item: `text[start:end]`, no white space at either end.
 
     Attributes:
-        start: Offset of the first character.
-        end: Offset after the last character.
         item: Whether it starts a list item.
         block: Whether it is a fenced code block, which is not split.
         line: Number of the paragraph line it belongs to; sentences of one line share it.

@@ -40,11 +40,7 @@ class Detector:
     """The folder of a model.
 
     Attributes:
-        folder: Where it is.
-        config: Its config.json.
-        name: Name of its family.
         family: What it reads; `max_tokens` and `window` are those of this model.
-        classes: What its outputs mean.
         graph: The ONNX graph; None where the weights are run by torch.
         version: Eight hexadecimal digits of the hash of family, tokenizer and model.
     """
@@ -68,12 +64,7 @@ def open_detector(
 ) -> Detector:
     """Open the folder of a model and verify the digests that `fetch` wrote.
 
-    Args:
-        folder: The folder.
-        family: Name of the family; None to take it from config.json.
-        graph: The ONNX graph in the folder; None for the usual names.
-        max_tokens: Maximum number of tokens of an input; None for that of the family and of the model.
-        max_megabytes: A larger model is not loaded.
+    None stands for what config.json shows, the usual names of a graph, and the tokens of the family and the model.
 
     Raises:
         DetectorError: A file is missing, changed, too large or invalid.

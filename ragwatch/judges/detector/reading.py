@@ -158,11 +158,7 @@ def fused(lexical: float, model: float) -> float:
 
 
 class _Reader:
-    """Reads one sample with the model, at most `max_pairs` inputs.
-
-    Attributes:
-        lexical_only: Number of claims that the model did not read, by reason.
-    """
+    """Reads one sample with the model, at most `max_pairs` inputs."""
 
     def __init__(
         self, model: DetectorModel, windows: Sequence[Window], max_pairs: int, sample: Sample, check: Check

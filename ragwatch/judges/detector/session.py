@@ -35,10 +35,7 @@ class Runner(Protocol):
 class TokenSignal(NamedTuple):
     """What a model says of one token of the answer.
 
-    Attributes:
-        start: Offset of its first character in the answer.
-        end: Offset after its last.
-        support: Logit that it is supported.
+    Its offsets are those of the answer, its logit says that it is supported.
     """
 
     start: int
@@ -71,9 +68,6 @@ class OnnxRunner:
 
 class DetectorModel:
     """A detector that reads claims, or answers.
-
-    Args:
-        detector: Its folder.
 
     Raises:
         DetectorError: It cannot be opened, or has unexpected outputs.

@@ -23,7 +23,6 @@ class Window:
     """A part of the contexts.
 
     Attributes:
-        ranks: Ranks of its contexts.
         texts: What it holds of each of them.
         terms: Terms of its contexts' sentences.
     """
@@ -54,12 +53,7 @@ def windows_of(
 ) -> list[Window]:
     """Cut contexts into windows, in their order.
 
-    Args:
-        texts: Text of each context.
-        passages: The prepared contexts.
-        ends: Returns the offsets after each token of a text.
-        tokens: Maximum number of tokens of a window.
-        check: Called for each sentence.
+    `ends` returns the offsets after each token of a text; `tokens` is their maximum number in a window.
     """
     windows: list[list[_Part]] = []
     free = 0

@@ -86,11 +86,7 @@ def questions_in(question: str) -> list[str]:
 def leaves_out(question: str, answer: AbstractSet[str], sentences: Sequence[AbstractSet[str]], text: str) -> bool:
     """Whether an answer says nothing of one of several questions in a question.
 
-    Args:
-        question: The question.
-        answer: Terms of the answer.
-        sentences: Terms of the sentences of contexts that the answer was taken from.
-        text: The answer.
+    The sentences are those of contexts that the answer was taken from, as terms.
     """
     parts = questions_in(question)
     if len(parts) < 2:
@@ -151,12 +147,7 @@ def address(
 ) -> Address | None:
     """Classify an answer that has claims; None when the question has no terms, or words cannot tell.
 
-    Args:
-        share: See `question_coverage`; None when the question is unknown or has no terms.
-        kind_is_missing: See `kind_missing`.
-        answer_terms: Number of distinct terms of the answer.
-        better_unused: See `better_context_unused`.
-        covers: Share of the question in each context.
+    `share` is the `question_coverage` of the answer, `covers` the share of the question in each context.
     """
     if share is None:
         return None

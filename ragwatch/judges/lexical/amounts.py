@@ -87,10 +87,7 @@ class Amount:
 
     Attributes:
         start: Offset in the folded text.
-        end: Offset after its last character, unit included.
-        value: Its value.
         keys: Forms in which it equals another number.
-        kind: What it is.
         approximate: Whether it is said to be approximate.
         years: Whether it counts years.
         measure: Its unit and its value in the base unit, where people convert between units; None elsewhere.

@@ -53,12 +53,6 @@ def window(
     Sentences are selected by the weight that they add to the terms already covered (then by their own recall, then by
     position). When nothing is added any more, the remaining words go to the sentences with the highest recall.
 
-    Args:
-        words: The claim.
-        passages: One for a cell; all of them for the row "all contexts together".
-        texts: Text of each passage.
-        budget: Maximum number of words.
-
     >>> from ragwatch.judges.lexical.features import claim_words
     >>> from ragwatch.judges.lexical.passages import passage
     >>> texts = ["Tea is green. It rains.", "Lions sleep. Coffee, unlike tea, is black."]

@@ -30,7 +30,6 @@ class MissingFacts(NamedTuple):
     Attributes:
         numbers: Numbers, and months of dates, that a source would have to state.
         counts: Numbers that may have been counted.
-        names: Names.
         subjects: Names that the claim begins with.
         apart: Whether its words stand together in no sentence though it is a bare fragment.
     """
@@ -46,15 +45,7 @@ NOTHING_MISSING = MissingFacts()
 
 
 class Sources:
-    """What the contexts and the question state. It is read as far as claims need it.
-
-    Args:
-        texts: The contexts.
-        question: The question; empty when unknown.
-        held: Terms of each context.
-        tables: Fitted tables.
-        check: Called between the steps of the reading.
-    """
+    """What the contexts and the question state. It is read as far as claims need it."""
 
     def __init__(
         self,

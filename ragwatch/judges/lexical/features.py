@@ -67,9 +67,6 @@ class PassageMatch:
     """Words that a claim and a passage share.
 
     Attributes:
-        terms: Shared terms.
-        pairs: Shared pairs.
-        grams: Shared 4-grams.
         passage_recall: IDF-weighted recall in the whole passage.
         sentence_recall: The same in its best sentence.
         sentence: Index of that sentence; None when no sentence has a term of the claim.

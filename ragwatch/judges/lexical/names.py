@@ -42,7 +42,6 @@ class Names(NamedTuple):
 
     Attributes:
         subject: Those that the claim begins with; sources may call it "he" or "the company".
-        others: Those further on.
     """
 
     subject: Mapping[str, str]

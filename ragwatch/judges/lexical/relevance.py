@@ -61,12 +61,8 @@ def rows(
 ) -> list[tuple[float, ...]]:
     """Compute the features of each context, in the order of `NAMES`.
 
-    Args:
-        answer: Terms of the answer with their rarity (with those of the question, when the answer is short).
-        question: Terms of the question.
-        passages: The prepared contexts.
-        supports: For each claim, the probability that each context alone supports it.
-        check: Called after each term and each context.
+    Terms of the answer have their rarity; `supports` are, for each claim, the probabilities that each context alone
+    supports it.
     """
     new = {name: weight for name, weight in answer.items() if name not in question} or answer
     shared = {}

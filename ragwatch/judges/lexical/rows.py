@@ -78,16 +78,12 @@ class ClaimRow:
     """One claim, compared with every context.
 
     Attributes:
-        claim: The claim.
-        words: Its words.
-        matches: What it shares with each context.
         support: Probability that all contexts together support it, lowered by the numbers and names that none of them
             holds; that of a fact is combined with its sentence's (see `atomic_facts.combine`).
         by_words: The same before it was lowered.
         alone: Probability that each alone does, by words, combined alike.
         missing: Numbers and names that no context holds; of a fact that is not the weakest of its sentence, numbers.
         probability: Probability that some of them together do, from their matches.
-        question: Terms of the question.
         sentence: The row of the sentence that a fact is a part of; None for a whole sentence.
     """
 
@@ -136,8 +132,6 @@ class ClaimRuling:
     """Ruling on one claim.
 
     Attributes:
-        verdict: Verdict of all contexts together.
-        support: Probability that they support the claim.
         cells: For each context, what it is to the claim.
         against: Whether contradiction was read too.
     """

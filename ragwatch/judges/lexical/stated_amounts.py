@@ -33,7 +33,6 @@ class StatedAmounts:
         forms: By each key of a number, how a source writes it.
         values: Values of the numbers that are no years.
         measures: How a source writes each quantity that people convert.
-        years: The years.
     """
 
     forms: Mapping[str, str]

@@ -171,11 +171,7 @@ def _is_doubtful(ruling: ClaimRuling | None) -> bool:
 
 
 class _PairReader:
-    """Reads the pairs of one sample with the model: each pair once, and at most `max_pairs`.
-
-    Attributes:
-        lexical_only: Number of pairs that the model did not read, by reason.
-    """
+    """Reads the pairs of one sample with the model: each pair once, and at most `max_pairs`."""
 
     def __init__(self, model: PairModel, max_pairs: int, deadline: Deadline) -> None:
         self.lexical_only: Counter[LexicalOnlyReason] = Counter()

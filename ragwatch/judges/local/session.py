@@ -50,9 +50,6 @@ class TextPair(NamedTuple):
 class PairModel:
     """The cross-encoder: a model of (claim, evidence) pairs.
 
-    Args:
-        artefact: The verified artefact.
-
     Raises:
         ArtefactError: The model cannot be loaded, or has unexpected outputs.
     """

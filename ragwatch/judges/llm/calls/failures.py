@@ -249,10 +249,7 @@ def safe_code(value: object) -> str:
 class Setting:
     """An option that shows in every request.
 
-    Attributes:
-        option: Name of the option in the configuration.
-        named: Matches the beginning of a message that rejects what the option sends.
-        advice: What to write instead.
+    `named` matches the beginning of a message that rejects what it sends; `advice` says what to write instead.
     """
 
     option: str

@@ -129,12 +129,6 @@ def known_model(name: str) -> KnownModel | None:
 def prices_of(model: str, configured: Prices | None, *, allow_unknown: bool, where: str) -> Prices | None:
     """Prices of a model: the configured ones, else those of the table; None when an unknown price is allowed.
 
-    Args:
-        model: Name of the model.
-        configured: Prices in the configuration.
-        allow_unknown: Whether the price may be unknown.
-        where: Path of the judge in the configuration, for the message.
-
     Raises:
         ConfigError: The price is unknown and must not be, or the model is retired.
     """

@@ -42,11 +42,9 @@ class Completion:
     """A reply of a model.
 
     Attributes:
-        text: Text of the reply.
         usage: Tokens without cost; None when the provider does not report them.
         stop: Stop reason in Anthropic's terms: `end_turn`, `max_tokens`, `refusal` ...
         detail: Detail of the stop reason, such as the category of a refusal.
-        limits: Rate limits in the headers of the reply.
     """
 
     text: str
@@ -57,11 +55,7 @@ class Completion:
 
 
 class Provider(Protocol):
-    """Makes single calls, without retries.
-
-    Attributes:
-        model: Name of the model.
-    """
+    """Makes single calls, without retries."""
 
     model: str
 
@@ -101,13 +95,7 @@ class TokenCounter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SentBatch:
-    """A message batch in the list of the provider.
-
-    Attributes:
-        id: Id of the batch at the provider.
-        created: Time of creation, seconds since the epoch.
-        entries: Number of requests.
-    """
+    """A message batch in the list of the provider."""
 
     id: str
     created: float
@@ -177,17 +165,7 @@ _NOT_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})  # erro
 
 
 class HttpProvider:
-    """What calls of any provider over HTTP share: its errors, its rate limits, and the key that no message may show.
-
-    Args:
-        options: Settings of the judge.
-        clock: Seconds since the epoch.
-        where: Path of the judge in the configuration, for messages.
-        settings: The options that show in every request.
-
-    Attributes:
-        model: Name of the model.
-    """
+    """What calls of any provider over HTTP share: its errors, its rate limits, and the key that no message may show."""
 
     def __init__(
         self, options: CallOptions, clock: Callable[[], float], where: str, settings: Sequence[Setting]

@@ -21,7 +21,6 @@ class Prompt:
 
     Attributes:
         system: The rubric. It is the same for all samples with the same parts, so that it can be cached.
-        user: The page.
         schema: JSON schema of the reply, static like the rubric.
         max_tokens: Upper bound on the tokens of the reply, without thinking.
         check: Parses the text of the reply for `Reading.take`; raises `ReplyError` when it is not valid.

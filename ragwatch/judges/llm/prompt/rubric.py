@@ -99,13 +99,7 @@ def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]
 
 @cache
 def schema(turn: PromptTurn, parts: frozenset[Part], criteria: tuple[str, ...] = ()) -> Mapping[str, object]:
-    """JSON schema of a reply. Cached, so that equal schemas are the same object.
-
-    Args:
-        turn: Kind of the call.
-        parts: The requested parts.
-        criteria: Names of the criteria, if these are requested.
-    """
+    """JSON schema of a reply. Cached, so that equal schemas are the same object."""
     properties: dict[str, object] = {}
     for part, names in keys(turn, parts).items():
         if part is Part.CRITERIA:
