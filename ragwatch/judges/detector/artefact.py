@@ -77,7 +77,8 @@ def open_detector(
         if name is None:
             raise DetectorError(f"{CONFIG} does not show its family; set `family` to one of: {', '.join(FAMILIES)}")
         model = _model_file(folder, graph)
-        files = _run_files(folder, model)
+        data = sorted(model.parent.glob(f"{escape(model.name)}[._]data*"))  # beside a graph
+        files = [folder / CONFIG, folder / PIECES, model, *data]  # which decide what is read
         megabytes = sum(path.stat().st_size for path in files) / _MEGABYTE
         if megabytes > max_megabytes:
             raise DetectorError(f"its model has {megabytes:.0f} MB, more than max_model_mb ({max_megabytes})")
@@ -125,11 +126,6 @@ def _model_file(folder: Path, graph: str | None) -> Path:
     if model is None:
         raise DetectorError(f"{folder} has none of {', '.join((*names, WEIGHTS) if graph is None else names)}")
     return model
-
-
-def _run_files(folder: Path, model: Path) -> list[Path]:
-    """The files that decide what is read: config, tokenizer, model, and the data beside a graph."""
-    return [folder / CONFIG, folder / PIECES, model, *sorted(model.parent.glob(f"{escape(model.name)}[._]data*"))]
 
 
 def _verify(folder: Path, digests: Mapping[str, str]) -> None:

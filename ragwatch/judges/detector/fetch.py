@@ -58,14 +58,6 @@ class RemoteFile:
     digest: str
     is_git: bool = False
 
-    def hasher(self, size: int) -> Any:  # noqa: ANN401 - the type of hashlib's objects has no public name
-        """A hash object, for a content of this size."""
-        if not self.is_git:
-            return hashlib.sha256()
-        made = hashlib.sha1(usedforsecurity=False)
-        made.update(b"blob %d\0" % size)
-        return made
-
 
 @dataclass(frozen=True, slots=True)
 class RemoteModel:
@@ -265,7 +257,9 @@ def _is_whole(path: Path, file: RemoteFile) -> bool:
     """Whether a file has the content that the hub names."""
     if not path.is_file():
         return False
-    hasher = file.hasher(path.stat().st_size)
+    hasher = (
+        hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False) if file.is_git else hashlib.sha256()
+    )
     with path.open("rb") as opened:
         while piece := opened.read(_PIECE):
             hasher.update(piece)

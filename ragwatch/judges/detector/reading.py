@@ -28,7 +28,7 @@ from ragwatch.judges.detector.families import Classes, Family, Reads
 from ragwatch.judges.detector.windows import Window, most_similar, windows_of
 from ragwatch.judges.lexical.facts import below, capped
 from ragwatch.judges.lexical.passages import PreparedPassage
-from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, ModelRules, least_together, ruling_beside_model
+from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, ModelRules, least_together, ruling_by_words
 from ragwatch.judges.lexical.tables import logistic, logit
 
 if TYPE_CHECKING:  # it imports the packages of an extra
@@ -144,7 +144,7 @@ class DetectorPass:
         return ClaimRuling(verdict, support, row.informed_cells(), against=self._contradicts)
 
     def _lexical(self, row: ClaimRow) -> ClaimRuling:
-        ruling = ruling_beside_model(row, self._rules)
+        ruling = ruling_by_words(row, self._rules)
         return replace(ruling, against=self._contradicts and ruling.against)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ragwatch.core.evidence import UnreadReason
 from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.claims import AnswerClaims, ClaimText
-from ragwatch.judges.claims.limits import Check, unlimited
+from ragwatch.judges.claims.limits import Check, checked, unlimited
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.other_languages import language_of_sample
@@ -75,11 +75,7 @@ def _is_narrower(sentence: str, question: str) -> bool:
 def _closest(question: str, contexts: Sequence[str], check: Check) -> str | None:
     """The sentence with the most words of a question; None without one."""
     asked = frozenset(terms(question))
-    sentences, shared = list[str](), list[int]()
-    for text in contexts:
-        for span in spans(text):
-            check()
-            sentences.append(text[span.start : span.end])
-            shared.append(len(asked.intersection(terms(sentences[-1]))))
-    best = max(range(len(sentences)), key=shared.__getitem__, default=None)
-    return None if best is None or not shared[best] else sentences[best]
+    sentences = (text[span.start : span.end] for text in contexts for span in spans(text))
+    shared = {one: len(asked.intersection(terms(one))) for one in checked(sentences, check)}
+    best = max(shared, key=shared.__getitem__, default=None)
+    return best if best is not None and shared[best] else None

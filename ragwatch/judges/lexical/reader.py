@@ -13,7 +13,7 @@ from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading,
 from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.claims import AnswerClaims
 from ragwatch.judges.claims.conversation import Statement, repeats, statements_of
-from ragwatch.judges.claims.limits import Check, unlimited
+from ragwatch.judges.claims.limits import Check, checked, unlimited
 from ragwatch.judges.claims.words import identifiers
 from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.address import (
@@ -57,23 +57,14 @@ def read(
 ) -> Evidence:
     """Read the contexts and the answer of a sample.
 
-    Args:
-        sample: The sample.
-        answer: The claims of its answer, from `facts_of`, or whole sentences, from `claims_of`.
-        tables: Fitted tables; those of another language leave the rules of English out.
-        thresholds: Probabilities at which readings become verdicts.
-        cross_encoder: Rules on the claims; None for rulings by words.
-        unread: Why the answer cannot be read, if it cannot: see `readable`.
-        check: Called between the steps of the reading, each of which is short; raises to stop it.
+    The claims are from `facts_of`, or whole sentences from `claims_of`. Tables of another language leave the rules of
+    English out. Without a cross-encoder the rulings are by words. `unread` says why the answer cannot be read, if it
+    cannot (see `readable`). `check` is called between the short steps of the reading, and raises to stop it.
     """
     if unread is UnreadReason.LANGUAGE:
-        return Evidence(
-            claims=(),
-            contexts=tuple(ContextReading(relevant=None) for _ in sample.contexts),
-            address=Address.ABSTAINED if answer.abstained else None,
-            reads_contradiction=False,
-            unread=unread,
-        )
+        contexts = (ContextReading(relevant=None),) * len(sample.contexts)
+        abstained = Address.ABSTAINED if answer.abstained else None
+        return Evidence((), contexts, abstained, reads_contradiction=False, unread=unread)
     in_english = tables.split is None
     passages = passages_of((context.text for context in sample.contexts), check, tables.split)
     question = prepared_question(sample, passages, tables)
@@ -95,10 +86,9 @@ def read(
     missing = relevance.identifiers_missing(identifiers(question.text), passages)
     values = relevance.apply_rules(by_answer, question.covers, used, len(question.weights), identifiers_missing=missing)
     carriers = _carriers(claims, rows, passages, check) if any_supported else _covering(question, passages, check)
-    columns = zip(values, carriers, passages, strict=True)
     return Evidence(
         claims=claims,
-        contexts=tuple(_context(value, lines, passage, thresholds) for value, lines, passage in columns),
+        contexts=tuple(_context(*one, thresholds) for one in zip(values, carriers, passages, strict=True)),
         address=None if unread else _address(answer, question, used, passages, carriers, tables=tables),
         unread=unread,
         reads_contradiction=cross_encoder is not None and all(one.against for one in ruled),
@@ -200,13 +190,10 @@ def _carriers(
 
 def _covering(question: PreparedQuestion, passages: Sequence[PreparedPassage], check: Check) -> list[set[int]]:
     """Sentences of each context that carry the question, for answers without a supported claim."""
-    lines: list[set[int]] = [set() for _ in passages]
-    for context_lines, passage in zip(lines, passages, strict=True):
-        for index, sentence in enumerate(passage.sentences):
-            check()
-            if question.coverage(sentence) >= CARRIES:
-                context_lines.add(index)
-    return lines
+    return [
+        {index for index, terms in checked(enumerate(one.sentences), check) if question.coverage(terms) >= CARRIES}
+        for one in passages
+    ]
 
 
 def _context(value: float | None, lines: set[int], passage: PreparedPassage, thresholds: Thresholds) -> ContextReading:

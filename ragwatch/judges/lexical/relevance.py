@@ -37,7 +37,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 
-from ragwatch.judges.claims.limits import Check, unlimited
+from ragwatch.judges.claims.limits import Check, checked, unlimited
 from ragwatch.judges.claims.words import fold, term, terms
 from ragwatch.judges.lexical.features import coverage
 from ragwatch.judges.lexical.passages import PreparedPassage
@@ -65,13 +65,12 @@ def rows(
     supports it.
     """
     new = {name: weight for name, weight in answer.items() if name not in question} or answer
-    shared = {}
-    for name, weight in answer.items():
-        check()
-        shared[name] = weight / max(1, sum([name in passage.terms for passage in passages]))
+    shared = {
+        name: weight / max(1, sum([name in passage.terms for passage in passages]))
+        for name, weight in checked(answer.items(), check)
+    }
     plain: list[tuple[float, ...]] = []
-    for rank, passage in enumerate(passages):
-        check()
+    for rank, passage in checked(enumerate(passages), check):
         support = math.fsum(row[rank] for row in supports) / max(1, len(supports))
         recalls = [coverage(weights, passage.terms) for weights in (answer, new, shared)]
         plain.append((recalls[0], recalls[1], support, recalls[2]))

@@ -15,7 +15,7 @@ from ragwatch.judges.claims.atomic_facts import combine, weakest
 from ragwatch.judges.claims.claims import AnswerClaims, ClaimText
 from ragwatch.judges.claims.clauses import is_fragment
 from ragwatch.judges.claims.conversation import EARLIER, ELLIPTIC, asks_for, completed
-from ragwatch.judges.claims.limits import Check
+from ragwatch.judges.claims.limits import Check, checked
 from ragwatch.judges.claims.words import identifiers
 from ragwatch.judges.lexical.facts import NOTHING_MISSING, MissingFacts, Sources, below, lowered
 from ragwatch.judges.lexical.features import ClaimWords, PassageMatch, claim_words, features, match, weigh
@@ -299,25 +299,19 @@ def _row(
 
 def matches_of(words: ClaimWords, passages: Sequence[PreparedPassage], check: Check) -> tuple[PassageMatch, ...]:
     """Compare a claim with each context."""
-    matches = []
-    for passage in passages:
-        check()
-        matches.append(match(words, passage))
-    return tuple(matches)
+    return tuple(match(words, passage) for passage in checked(passages, check))
 
 
 def alone_of(
     words: ClaimWords, matches: Sequence[PassageMatch], question: PreparedQuestion, tables: FittedTables, check: Check
 ) -> tuple[float, ...]:
     """Probabilities that each context alone supports a claim."""
-    probabilities = []
-    for passage in matches:
-        check()
-        probabilities.append(tables.support.probability(features(words, (passage,), question.words)))
-    return tuple(probabilities)
+    return tuple(
+        tables.support.probability(features(words, (passage,), question.words)) for passage in checked(matches, check)
+    )
 
 
-def ruling_beside_model(row: ClaimRow, rules: ModelRules) -> ClaimRuling:
+def ruling_by_words(row: ClaimRow, rules: ModelRules) -> ClaimRuling:
     """Rule by words on a claim that a model did not read: where no context has a word of it, none contradicts it."""
     no_words = all(passage.sentence is None for passage in row.matches)
     return replace(lexical_ruling(row, rules.lexical), against=no_words)

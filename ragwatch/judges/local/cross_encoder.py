@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 
 from ragwatch.core.evidence import Cell, ClaimVerdict
 from ragwatch.judges.claims.atomic_facts import weakest
-from ragwatch.judges.claims.limits import Deadline
+from ragwatch.judges.claims.limits import Deadline, checked
 from ragwatch.judges.claims.words import STOP_WORDS, TOKEN
 from ragwatch.judges.lexical.evidence import window
 from ragwatch.judges.lexical.facts import below, capped, missing_weight
 from ragwatch.judges.lexical.features import missing_run
 from ragwatch.judges.lexical.passages import PreparedPassage
-from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, ModelRules, least_together, ruling_beside_model
+from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, ModelRules, least_together, ruling_by_words
 from ragwatch.judges.lexical.tables import logit
 from ragwatch.judges.local.artefact import ModelArtefact
 from ragwatch.judges.local.fusion import ModelSignals, numbers
@@ -94,11 +94,10 @@ class CrossEncoderPass:
 
         def read(some: Sequence[ClaimRow]) -> dict[int, ClaimRuling | None]:
             """Rule on claims, the supported ones without cells, by row; None where the model did not read."""
-            pairs = []
-            for row in some:
-                deadline()
-                evidence = window(row.words, passages, texts, budget=self._artefact.budget)
-                pairs.append((" ".join(row.claim.words.split()), evidence))
+            pairs = [
+                (" ".join(row.claim.words.split()), window(row.words, passages, texts, budget=self._artefact.budget))
+                for row in checked(some, deadline)
+            ]
             reader.read(pairs)
             return {id(row): self._together(row, reader.signals(pair)) for row, pair in zip(some, pairs, strict=True)}
 
@@ -112,7 +111,7 @@ class CrossEncoderPass:
         ]
         self._on_lexical_only(+reader.lexical_only)
         return [
-            self._with_cells(row, ruling) or ruling_beside_model(row, self._rules)
+            self._with_cells(row, ruling) or ruling_by_words(row, self._rules)
             for row, ruling in zip(rows, combined, strict=True)
         ]
 
@@ -132,7 +131,7 @@ class CrossEncoderPass:
         if not _is_doubtful(ruling):
             is_joint = Cell.ALONE not in ruling.cells
             return [replace(ruling, cells=()) if is_joint else ruling for _ in facts]
-        read = [own[id(row)] or ruling_beside_model(row, self._rules) for row in facts]
+        read = [own[id(row)] or ruling_by_words(row, self._rules) for row in facts]
         least = weakest([fact.support for fact in read])
         return [
             ruling if index == least else replace(fact, support=max(ruling.support, fact.support))
@@ -188,11 +187,7 @@ class _PairReader:
         """Read the pairs that have evidence, were not read before, and are in the language of the model."""
         new = [pair for pair in dict.fromkeys(pairs) if pair[1] and pair not in self._signals]
         self._signals.update(dict.fromkeys(new))
-        english = []
-        for pair in new:
-            self._deadline()
-            if is_english(" ".join(pair)):
-                english.append(pair)
+        english = [pair for pair in checked(new, self._deadline) if is_english(" ".join(pair))]
         self.lexical_only[LexicalOnlyReason.LANGUAGE] += len(new) - len(english)
         self.lexical_only[LexicalOnlyReason.TOO_MANY] += max(0, len(english) - self._pairs_left)
         with self._deadline.paused():
