@@ -104,12 +104,6 @@ def missing(contexts: tuple[Context, ...], reference: str = AKS) -> list[str]:
     return [claim.text for claim in read if not any(claim.cells)]
 
 
-def test_the_worked_example_names_exactly_the_three_missing_steps() -> None:
-    """Requirements item 16: docker build, the YAML, kubectl apply. That a registry stores images builds none."""
-    gone = ["Build your Docker image", "Create Kubernetes deployment YAML", "Apply the deployment using kubectl apply"]
-    assert missing(AKS_CONTEXTS) == gone
-
-
 @pytest.mark.parametrize(
     "found", ["Build the Docker image with docker build.", "A Docker image is built with docker build -t myapp ."]
 )
@@ -163,16 +157,6 @@ def test_any_form_of_a_verb_is_a_trace(text: str) -> None:
     (verbs,) = actions("Apply the manifest")
     assert names_action(frozenset(terms(text)), verbs)
     assert not names_action(frozenset(terms("It has an appetite.")), verbs)
-
-
-def test_f1_of_the_worked_example() -> None:
-    """Requirements 15 and 16: each document supports a step (p = 1), three of six steps are supported (r = .5)."""
-    question = "What are the steps to deploy a containerized application to AKS?"
-    evidence = JUDGE.evidence(Sample("aks", question, AKS_CONTEXTS, "Push the image.", reference=AKS))
-    scores = score_by_reference(evidence)
-    assert scores[ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE] == 1.0
-    assert scores[ReferenceQuantity.CONTEXT_RECALL] == 0.5
-    assert scores[ReferenceQuantity.CONTEXT_F1] == pytest.approx(2 / 3)
 
 
 EINSTEIN = (
