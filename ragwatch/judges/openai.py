@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
@@ -51,13 +50,11 @@ class ReplyConstraint(StrEnum):
     NOTHING = "nothing"
 
 
-_DESCRIPTIONS: Mapping[ReplyConstraint, str] = MappingProxyType(
-    {
-        ReplyConstraint.SCHEMA: "it binds replies to a JSON schema",
-        ReplyConstraint.OBJECT: "it binds replies to JSON, not to a schema: expect some invalid ones",
-        ReplyConstraint.NOTHING: "it cannot bind replies to JSON: expect invalid ones",
-    }
-)
+_DESCRIPTIONS: Mapping[ReplyConstraint, str] = {
+    ReplyConstraint.SCHEMA: "it binds replies to a JSON schema",
+    ReplyConstraint.OBJECT: "it binds replies to JSON, not to a schema: expect some invalid ones",
+    ReplyConstraint.NOTHING: "it cannot bind replies to JSON: expect invalid ones",
+}
 
 
 class Dialect(NamedTuple):
@@ -93,9 +90,7 @@ def request_body(
     return body
 
 
-_STOPS: Mapping[str, str] = MappingProxyType(
-    {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal", "eos": "end_turn"}
-)
+_STOPS: Mapping[str, str] = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal", "eos": "end_turn"}
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
 

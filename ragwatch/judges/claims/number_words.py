@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
+from collections.abc import Mapping
 
 MAX_DIGITS = 24
 """A longer run of digits is a name."""
@@ -19,31 +19,24 @@ def _by_word(table: str) -> dict[str, tuple[str, ...]]:
     return {word: tuple(numbers.split()) for numbers, _, words in rows for word in words.split()}
 
 
-TENS = MappingProxyType(
-    {word: 10 * place for word, place in _numbered("twenty thirty forty fifty sixty seventy eighty ninety", 2).items()}
-)
-SMALL = MappingProxyType(
-    _numbered(
-        """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-        seventeen eighteen nineteen""",
-        0,
-    )
-    | TENS
-)
-ORDINALS = MappingProxyType(
-    _numbered(
-        """first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
-        fifteenth sixteenth seventeenth eighteenth nineteenth twentieth""",
-        1,
-    )
-    | {"thirtieth": 30}
-)
+_ROUND = _numbered("twenty thirty forty fifty sixty seventy eighty ninety", 2)
+TENS: Mapping[str, int] = {word: 10 * place for word, place in _ROUND.items()}
+_CARDINALS = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+nineteen
+"""
+SMALL: Mapping[str, int] = {**_numbered(_CARDINALS, 0), **TENS}
+_ORDINALS = """
+first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth
+sixteenth seventeenth eighteenth nineteenth twentieth
+"""
+ORDINALS: Mapping[str, int] = {**_numbered(_ORDINALS, 1), "thirtieth": 30}
 _SCALES = """
 12: dozen; 100: hundred hundreds; 1000: thousand thousands; 100000: lakh; 1000000: million millions mn mio;
 10000000: crore; 1000000000: billion billions bn; 1000000000000: trillion trillions tn
 """
-SCALES = MappingProxyType({word: int(value) for word, (value,) in _by_word(_SCALES).items()})
-SUFFIXES = MappingProxyType({"k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12})
+SCALES: Mapping[str, int] = {word: int(value) for word, (value,) in _by_word(_SCALES).items()}
+SUFFIXES: Mapping[str, int] = {"k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 """Scales only where they touch the number: `3.5M`."""
 
 _UNIT_FORMS = """
@@ -62,19 +55,15 @@ dollar dollars usd gbp chf franc francs yen rupee rupees; share 1 % percent; pow
 kilowatt kilowatts; power 1000000 mw megawatt megawatts; frequency 1 hz; frequency 1000 khz; frequency 1000000 mhz;
 frequency 1000000000 ghz
 """
-UNITS = MappingProxyType(
-    {
-        word: (entry.split()[0], float(entry.split()[1]))
-        for entry in _UNIT_FORMS.split(";")
-        for word in entry.split()[2:]
-    }
-)
+UNITS: Mapping[str, tuple[str, float]] = {
+    word: (entry.split()[0], float(entry.split()[1])) for entry in _UNIT_FORMS.split(";") for word in entry.split()[2:]
+}
 """Units that have a base: its name, and how many of it they are."""
 
 MEASURED = frozenset({"length", "mass", "area", "volume", "temperature"})
 """Bases in which people convert between systems of units, and round."""
 
-FAHRENHEIT = MappingProxyType({"c": False, "celsius": False, "centigrade": False, "f": True, "fahrenheit": True})
+FAHRENHEIT: Mapping[str, bool] = {"c": False, "celsius": False, "centigrade": False, "f": True, "fahrenheit": True}
 """Scales of temperature, by their names after a sign or a word for degrees: whether they are Fahrenheit's."""
 
 COUNTED_UNITS = frozenset(
@@ -84,18 +73,18 @@ COUNTED_UNITS = frozenset(
 )
 """Units without a base."""
 
-MONTHS = MappingProxyType(
-    _numbered("january february march april may june july august september october november december", 1)
+MONTHS: Mapping[str, int] = _numbered(
+    "january february march april may june july august september october november december", 1
 )
-SHORT_MONTHS = MappingProxyType({name[:3]: month for name, month in MONTHS.items()} | {"sept": 9})
-ROMAN = MappingProxyType(_numbered("ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx xxi", 2))
+SHORT_MONTHS: Mapping[str, int] = {name[:3]: month for name, month in MONTHS.items()} | {"sept": 9}
+ROMAN: Mapping[str, int] = _numbered("ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx xxi", 2)
 _OTHER_NAMES = """
 0.25 25 4 3: quarter; 33 0.33: third; 0.5 50 2: half halves; 1: single; 2: twice double doubled both pair couple twin
 twins duo bi; 2 14: biweekly; 14 2: fortnight; 3: thrice triple tripled trio triplets tri; 4: quadruple quartet;
 4 3: quarterly; 7: week weekly; 10: decade decades; 12: dozen noon; 12 0 24: midnight; 24: day daily; 60: hour minute;
 30 12: monthly; 12 365: annual year; 100: century all
 """
-OTHER_NAMES = MappingProxyType(_by_word(_OTHER_NAMES))
+OTHER_NAMES: Mapping[str, tuple[str, ...]] = _by_word(_OTHER_NAMES)
 """Words of a source, and the numbers that a claim may write instead."""
 
 APPROXIMATE = frozenset(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import groupby
@@ -62,25 +62,22 @@ class Reading(NamedTuple):
     ranks: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
 class DetectorPass:
     """Rules on the claims of samples.
 
     `on_lexical_only` is called with the number of claims of a sample that the model did not read, by reason.
     """
 
-    def __init__(
-        self,
-        model: DetectorModel,
-        family: Family,
-        classes: Classes,
-        rules: ModelRules,
-        on_lexical_only: Callable[[Mapping[LexicalOnlyReason, int]], None],
-    ) -> None:
-        self._model = model
-        self._family = family
-        self._contradicts = classes.contradicted is not None
-        self._rules = rules
-        self._on_lexical_only = on_lexical_only
+    model: DetectorModel
+    family: Family
+    classes: Classes
+    rules: ModelRules
+    on_lexical_only: Callable[[Mapping[LexicalOnlyReason, int]], None]
+
+    @property
+    def _contradicts(self) -> bool:
+        return self.classes.contradicted is not None
 
     def __call__(
         self,
@@ -92,11 +89,11 @@ class DetectorPass:
         check: Check,
     ) -> list[ClaimRuling]:
         """Rule on each row; `check` is called before each input of the model."""
-        windows = windows_of(texts, passages, self._model.ends, tokens=self._family.window, check=check)
-        reader = _Reader(self._model, windows, self._rules.max_pairs, sample, check)
+        windows = windows_of(texts, passages, self.model.ends, tokens=self.family.window, check=check)
+        reader = _Reader(self.model, windows, self.rules.max_pairs, sample, check)
         if not windows or not rows:
             return [self._lexical(row) for row in rows]
-        if self._family.reads is Reads.ANSWER:
+        if self.family.reads is Reads.ANSWER:
             rulings = [self._ruling(row, reader.in_answer(row)) for row in rows]
         else:
             reader.share(len({id(row.whole) for row in rows}) + sum(row.sentence is not None for row in rows))
@@ -105,7 +102,7 @@ class DetectorPass:
                 for _, group in groupby(rows, key=lambda row: id(row.whole))
                 for ruling in self._facts(list(group), reader)
             ]
-        self._on_lexical_only(+reader.lexical_only)
+        self.on_lexical_only(+reader.lexical_only)
         return rulings
 
     def _facts(self, rows: Sequence[ClaimRow], reader: _Reader) -> list[ClaimRuling]:
@@ -130,7 +127,7 @@ class DetectorPass:
     def _ruling(self, row: ClaimRow, reading: Reading | None) -> ClaimRuling:
         if reading is None:
             return self._lexical(row)
-        threshold = self._rules.supported_from
+        threshold = self.rules.supported_from
         support = fused(logit(row.support), reading.support)
         support = below(capped(support, row.missing), row.missing, threshold)
         if support >= threshold:
@@ -139,12 +136,12 @@ class DetectorPass:
                 alone = reading.ranks
             cells = row.support_cells(alone, least_together(row))
             return ClaimRuling(ClaimVerdict.SUPPORTED, support, cells, against=self._contradicts)
-        contradicted = reading.against is not None and logistic(reading.against) >= self._rules.contradicted_from
+        contradicted = reading.against is not None and logistic(reading.against) >= self.rules.contradicted_from
         verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
         return ClaimRuling(verdict, support, row.informed_cells(), against=self._contradicts)
 
     def _lexical(self, row: ClaimRow) -> ClaimRuling:
-        ruling = ruling_by_words(row, self._rules)
+        ruling = ruling_by_words(row, self.rules)
         return replace(ruling, against=self._contradicts and ruling.against)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from types import MappingProxyType
 from typing import NamedTuple
 
 from ragwatch.judges.claims import number_words
@@ -23,8 +22,7 @@ _TITLE_SHARE = 0.7
 _PREFIX = 4
 _MAX_PREFIX = 40  # a longer beginning is no abbreviation; without a limit, the time would be quadratic in a long word
 MONTHS = frozenset(map(term, (*number_words.MONTHS, *number_words.SHORT_MONTHS)))
-_ALIASES = MappingProxyType(
-    {
+_ALIASES: Mapping[str, frozenset[str]] = {
         form: frozenset(entry.split())
         for entry in (
             "french france", "dutch netherland holland", "spanish spain spaniard", "swiss switzerland", "greek greece",
@@ -33,8 +31,7 @@ _ALIASES = MappingProxyType(
             "european europ eu", "german germany", "irish ireland", "scottish scotland scot", "christmas xmas",
         )
         for form in entry.split()
-    }
-)  # fmt: skip
+    }  # fmt: skip
 
 
 class Names(NamedTuple):

@@ -27,7 +27,10 @@ _MAX_CLOCK_SKEW_SECONDS = 3600.0  # between this machine and the provider
 
 
 class BatchLLMJudge(LLMJudge):
-    """A judge whose provider takes message batches as well as calls. Implements `ports.judging.BatchJudge`."""
+    """A judge whose provider takes message batches as well as calls. Implements `ports.judging.BatchJudge`.
+
+    Where the provider cannot say at present, the methods that ask about a batch raise JudgeError.
+    """
 
     def seed(self) -> str:
         """A new seed for one batch: a secret, and the fingerprint of the prompt."""
@@ -81,11 +84,7 @@ class BatchLLMJudge(LLMJudge):
         ]
 
     async def ended(self, batch: str) -> bool:
-        """Whether every sample of a batch has its result.
-
-        Raises:
-            JudgeError: The provider cannot say at present.
-        """
+        """Whether every sample of a batch has its result."""
         try:
             return await self._batches.ended(batch)
         except CallError as error:
@@ -94,11 +93,7 @@ class BatchLLMJudge(LLMJudge):
     async def results(
         self, batch: str, samples: Mapping[str, Sample], seed: str
     ) -> AsyncIterator[tuple[str, Collected]]:
-        """Results of these samples by custom id. Of several results with one id, the first counts.
-
-        Raises:
-            JudgeError: They cannot be read (to the end) at present.
-        """
+        """Results of these samples by custom id. Of several results with one id, the first counts."""
         missing, repeated = dict(samples), 0
         try:
             async for custom_id, result in self._batches.results(batch):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
 from math import inf
@@ -58,23 +58,17 @@ class LexicalOnlyReason(StrEnum):
     TOO_MANY = "too_many"
 
 
+@dataclass(frozen=True, slots=True)
 class CrossEncoderPass:
     """Rules on claims with the model and the comparison of words. It is a `reader.CrossEncoder`.
 
     `on_lexical_only` is called with the number of pairs of a sample that the model did not read, by reason.
     """
 
-    def __init__(
-        self,
-        artefact: ModelArtefact,
-        model: PairModel,
-        rules: ModelRules,
-        on_lexical_only: Callable[[Mapping[LexicalOnlyReason, int]], None],
-    ) -> None:
-        self._artefact = artefact
-        self._model = model
-        self._rules = rules
-        self._on_lexical_only = on_lexical_only
+    artefact: ModelArtefact
+    model: PairModel
+    rules: ModelRules
+    on_lexical_only: Callable[[Mapping[LexicalOnlyReason, int]], None]
 
     def __call__(
         self,
@@ -90,12 +84,12 @@ class CrossEncoderPass:
         supported sentence have its cells; if it needs several contexts, they have their own.
         """
         deadline = deadline or Deadline(inf)
-        reader = _PairReader(self._model, self._rules.max_pairs, deadline)
+        reader = _PairReader(self.model, self.rules.max_pairs, deadline)
 
         def read(some: Sequence[ClaimRow]) -> dict[int, ClaimRuling | None]:
             """Rule on claims, the supported ones without cells, by row; None where the model did not read."""
             pairs = [
-                (" ".join(row.claim.words.split()), window(row.words, passages, texts, budget=self._artefact.budget))
+                (" ".join(row.claim.words.split()), window(row.words, passages, texts, budget=self.artefact.budget))
                 for row in checked(some, deadline)
             ]
             reader.read(pairs)
@@ -109,9 +103,9 @@ class CrossEncoderPass:
             for _, group in groupby(rows, key=lambda row: id(row.whole))
             for ruling in self._combined(list(group), whole, own)
         ]
-        self._on_lexical_only(+reader.lexical_only)
+        self.on_lexical_only(+reader.lexical_only)
         return [
-            self._with_cells(row, ruling) or ruling_by_words(row, self._rules)
+            self._with_cells(row, ruling) or ruling_by_words(row, self.rules)
             for row, ruling in zip(rows, combined, strict=True)
         ]
 
@@ -131,7 +125,7 @@ class CrossEncoderPass:
         if not _is_doubtful(ruling):
             is_joint = Cell.ALONE not in ruling.cells
             return [replace(ruling, cells=()) if is_joint else ruling for _ in facts]
-        read = [own[id(row)] or ruling_by_words(row, self._rules) for row in facts]
+        read = [own[id(row)] or ruling_by_words(row, self.rules) for row in facts]
         least = weakest([fact.support for fact in read])
         return [
             ruling if index == least else replace(fact, support=max(ruling.support, fact.support))
@@ -144,12 +138,12 @@ class CrossEncoderPass:
             return None
         values = numbers(logit(row.by_words), signals, missing_run(row.words, row.matches))
         # Before the curve, as the weights were fitted: after it the same weight would count twice as much.
-        support = capped(self._artefact.support.probability(values, missing_weight(row.missing)), row.missing)
-        support = below(support, row.missing, self._rules.supported_from)
-        against = self._artefact.contradiction.probability(values)
+        support = capped(self.artefact.support.probability(values, missing_weight(row.missing)), row.missing)
+        support = below(support, row.missing, self.rules.supported_from)
+        against = self.artefact.contradiction.probability(values)
         verdict = ClaimVerdict.SUPPORTED
-        if support < self._rules.supported_from:
-            contradicted = against >= self._rules.contradicted_from
+        if support < self.rules.supported_from:
+            contradicted = against >= self.rules.contradicted_from
             verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
         cells = () if verdict is ClaimVerdict.SUPPORTED else row.informed_cells()
         return ClaimRuling(verdict, support, cells, against=True)

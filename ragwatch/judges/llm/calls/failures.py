@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from types import MappingProxyType
 
 from ragwatch.core.verdict import NO_USAGE, UnjudgedReason, Usage
 from ragwatch.judges.llm.calls.limits import RateLimit
@@ -62,30 +61,28 @@ class FailureRule:
     permanent: bool = False
 
 
-RULES: Mapping[CallFailure, FailureRule] = MappingProxyType(
-    {
-        CallFailure.RATE_LIMITED: FailureRule(
-            UnjudgedReason.RATE_LIMITED, RetryPolicy.BACKOFF, trips_circuit_breaker=False
-        ),
-        CallFailure.BUDGET_PROVIDER: FailureRule(UnjudgedReason.OVER_BUDGET, RetryPolicy.NEVER, fatal=True),
-        CallFailure.OVERLOADED: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
-        CallFailure.SERVER: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
-        CallFailure.TIMEOUT: FailureRule(UnjudgedReason.TIMEOUT, RetryPolicy.BACKOFF),
-        CallFailure.UNREACHABLE: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
-        CallFailure.MISCONFIGURED: FailureRule(UnjudgedReason.MISCONFIGURED, RetryPolicy.NEVER, fatal=True),
-        CallFailure.REJECTED: FailureRule(UnjudgedReason.REJECTED, RetryPolicy.NEVER, permanent=True),
-        CallFailure.PROTOCOL: FailureRule(UnjudgedReason.PROTOCOL, RetryPolicy.BACKOFF),
-        CallFailure.TRUNCATED: FailureRule(
-            UnjudgedReason.TRUNCATED, RetryPolicy.REPAIR, trips_circuit_breaker=False, permanent=True
-        ),
-        CallFailure.REFUSAL: FailureRule(
-            UnjudgedReason.REFUSED, RetryPolicy.NEVER, trips_circuit_breaker=False, permanent=True
-        ),
-        CallFailure.INVALID_OUTPUT: FailureRule(
-            UnjudgedReason.UNREADABLE, RetryPolicy.REPAIR, trips_circuit_breaker=False, permanent=True
-        ),
-    }
-)
+RULES: Mapping[CallFailure, FailureRule] = {
+    CallFailure.RATE_LIMITED: FailureRule(
+        UnjudgedReason.RATE_LIMITED, RetryPolicy.BACKOFF, trips_circuit_breaker=False
+    ),
+    CallFailure.BUDGET_PROVIDER: FailureRule(UnjudgedReason.OVER_BUDGET, RetryPolicy.NEVER, fatal=True),
+    CallFailure.OVERLOADED: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
+    CallFailure.SERVER: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
+    CallFailure.TIMEOUT: FailureRule(UnjudgedReason.TIMEOUT, RetryPolicy.BACKOFF),
+    CallFailure.UNREACHABLE: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
+    CallFailure.MISCONFIGURED: FailureRule(UnjudgedReason.MISCONFIGURED, RetryPolicy.NEVER, fatal=True),
+    CallFailure.REJECTED: FailureRule(UnjudgedReason.REJECTED, RetryPolicy.NEVER, permanent=True),
+    CallFailure.PROTOCOL: FailureRule(UnjudgedReason.PROTOCOL, RetryPolicy.BACKOFF),
+    CallFailure.TRUNCATED: FailureRule(
+        UnjudgedReason.TRUNCATED, RetryPolicy.REPAIR, trips_circuit_breaker=False, permanent=True
+    ),
+    CallFailure.REFUSAL: FailureRule(
+        UnjudgedReason.REFUSED, RetryPolicy.NEVER, trips_circuit_breaker=False, permanent=True
+    ),
+    CallFailure.INVALID_OUTPUT: FailureRule(
+        UnjudgedReason.UNREADABLE, RetryPolicy.REPAIR, trips_circuit_breaker=False, permanent=True
+    ),
+}
 
 
 class CallError(Exception):
@@ -128,32 +125,29 @@ class CallError(Exception):
 
 # A 400 for a spend limit has no error code; it is known by its message.
 _SPEND_LIMIT = re.compile(r"credit balance is too low|spend(?:ing)? limit|api usage limits", re.IGNORECASE)
-_BY_STATUS: Mapping[int, CallFailure] = MappingProxyType(
-    {
-        401: CallFailure.MISCONFIGURED,
-        402: CallFailure.BUDGET_PROVIDER,
-        403: CallFailure.MISCONFIGURED,
-        404: CallFailure.MISCONFIGURED,
-        408: CallFailure.SERVER,
-        409: CallFailure.SERVER,
-        429: CallFailure.RATE_LIMITED,
-        529: CallFailure.OVERLOADED,
-    }
-)
-_BY_KIND: Mapping[str, CallFailure] = MappingProxyType(
-    {"billing_error": CallFailure.BUDGET_PROVIDER, "overloaded_error": CallFailure.OVERLOADED}
-)
-_BY_CODE: Mapping[str, CallFailure] = MappingProxyType(
-    {
-        "enforced_spend_limit_reached": CallFailure.BUDGET_PROVIDER,
-        "contract_spend_limit_reached": CallFailure.BUDGET_PROVIDER,
-        "linked_organization_spend_limit_reached": CallFailure.BUDGET_PROVIDER,
-        "linked_organization_billing_unavailable": CallFailure.BUDGET_PROVIDER,
-        "organization_on_hold": CallFailure.MISCONFIGURED,
-        "insufficient_quota": CallFailure.BUDGET_PROVIDER,  # OpenAI's
-        "billing_hard_limit_reached": CallFailure.BUDGET_PROVIDER,
-    }
-)
+_BY_STATUS: Mapping[int, CallFailure] = {
+    401: CallFailure.MISCONFIGURED,
+    402: CallFailure.BUDGET_PROVIDER,
+    403: CallFailure.MISCONFIGURED,
+    404: CallFailure.MISCONFIGURED,
+    408: CallFailure.SERVER,
+    409: CallFailure.SERVER,
+    429: CallFailure.RATE_LIMITED,
+    529: CallFailure.OVERLOADED,
+}
+_BY_KIND: Mapping[str, CallFailure] = {
+    "billing_error": CallFailure.BUDGET_PROVIDER,
+    "overloaded_error": CallFailure.OVERLOADED,
+}
+_BY_CODE: Mapping[str, CallFailure] = {
+    "enforced_spend_limit_reached": CallFailure.BUDGET_PROVIDER,
+    "contract_spend_limit_reached": CallFailure.BUDGET_PROVIDER,
+    "linked_organization_spend_limit_reached": CallFailure.BUDGET_PROVIDER,
+    "linked_organization_billing_unavailable": CallFailure.BUDGET_PROVIDER,
+    "organization_on_hold": CallFailure.MISCONFIGURED,
+    "insufficient_quota": CallFailure.BUDGET_PROVIDER,  # OpenAI's
+    "billing_hard_limit_reached": CallFailure.BUDGET_PROVIDER,
+}
 _MAYBE_BILLED = frozenset({408, 502, 504})  # a proxy may have timed out after the model had answered
 _MAX_MESSAGE_CHARS = 300
 _QUOTE_CHARS = 24

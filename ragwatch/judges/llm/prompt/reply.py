@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -21,9 +20,11 @@ from ragwatch.model.quantity_row import Part
 
 MAX_NEEDS = 3
 MAX_FACTS = 12  # of one claim
-_KINDS: Mapping[str, tuple[type, str]] = MappingProxyType(
-    {"object": (dict, "an object"), "array": (list, "a list"), "string": (str, "a string")}
-)
+_KINDS: Mapping[str, tuple[type, str]] = {
+    "object": (dict, "an object"),
+    "array": (list, "a list"),
+    "string": (str, "a string"),
+}
 _MAX_NEED_CHARS = 300
 _MAX_QUOTE_CHARS = 300
 _MAX_REPLY_CHARS = 1_000_000

@@ -27,7 +27,6 @@ from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache, lru_cache
 from importlib.resources import files
-from types import MappingProxyType
 
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.evidence import Address, ClaimVerdict, CriterionAnswer
@@ -38,7 +37,7 @@ SUPPORTED_JOINTLY = "supported_jointly"
 """The word of a reply for a claim that only several contexts together support: `supported`, with cells `jointly`."""
 
 
-FACTS_KEYS: Mapping[Part, str] = MappingProxyType({Part.CLAIMS: "facts", Part.REFERENCE: "reference_facts"})
+FACTS_KEYS: Mapping[Part, str] = {Part.CLAIMS: "facts", Part.REFERENCE: "reference_facts"}
 """Keys of the entries about facts, where contexts are read for the lines of a part."""
 
 
@@ -141,37 +140,33 @@ _KEYS: Mapping[str, Mapping[str, object]] = {
 }
 
 
-_SECTIONS: Mapping[PromptTurn, Mapping[Part, str]] = MappingProxyType(
-    {
-        PromptTurn.JOINT: {
-            Part.CLAIMS: "claims",
-            Part.CONTEXTS: "contexts",
-            Part.NEEDS: "needs",
-            Part.ADDRESS: "address",
-            Part.REFERENCE: "reference",
-        },
-        PromptTurn.FIRST: {Part.NEEDS: "needs_first", Part.ADDRESS: "address", Part.REFERENCE: "reference_first"},
-        PromptTurn.CONTEXT: {
-            Part.CLAIMS: "claims",
-            Part.CONTEXTS: "contexts",
-            Part.NEEDS: "needs_context",
-            Part.REFERENCE: "reference_context",
-        },
-    }
-)
+_SECTIONS: Mapping[PromptTurn, Mapping[Part, str]] = {
+    PromptTurn.JOINT: {
+        Part.CLAIMS: "claims",
+        Part.CONTEXTS: "contexts",
+        Part.NEEDS: "needs",
+        Part.ADDRESS: "address",
+        Part.REFERENCE: "reference",
+    },
+    PromptTurn.FIRST: {Part.NEEDS: "needs_first", Part.ADDRESS: "address", Part.REFERENCE: "reference_first"},
+    PromptTurn.CONTEXT: {
+        Part.CLAIMS: "claims",
+        Part.CONTEXTS: "contexts",
+        Part.NEEDS: "needs_context",
+        Part.REFERENCE: "reference_context",
+    },
+}
 _CELLS = [{"context": "kqv", "quote": "ships within five days"}]
 _IDS = {Part.CLAIMS: "rwd.1", Part.CONTEXTS: "kqv", Part.NEEDS: "nds.1", Part.REFERENCE: "hgp.1"}
-_PATTERN: Mapping[str, object] = MappingProxyType(
-    {
-        "question": "How long does shipping take?",
-        "cells": _CELLS,
-        "verdict": "supported",
-        "useful": ["kqv.1"],
-        "answered": "yes",
-        "in_answer": "yes",
-        "in_reference": "yes",
-    }
-)
+_PATTERN: Mapping[str, object] = {
+    "question": "How long does shipping take?",
+    "cells": _CELLS,
+    "verdict": "supported",
+    "useful": ["kqv.1"],
+    "answered": "yes",
+    "in_answer": "yes",
+    "in_reference": "yes",
+}
 
 
 @lru_cache(256)
