@@ -140,22 +140,12 @@ _KEYS: Mapping[str, Mapping[str, object]] = {
 }
 
 
-_SECTIONS: Mapping[PromptTurn, Mapping[Part, str]] = {
-    PromptTurn.JOINT: {
-        Part.CLAIMS: "claims",
-        Part.CONTEXTS: "contexts",
-        Part.NEEDS: "needs",
-        Part.ADDRESS: "address",
-        Part.REFERENCE: "reference",
-    },
-    PromptTurn.FIRST: {Part.NEEDS: "needs_first", Part.ADDRESS: "address", Part.REFERENCE: "reference_first"},
-    PromptTurn.CONTEXT: {
-        Part.CLAIMS: "claims",
-        Part.CONTEXTS: "contexts",
-        Part.NEEDS: "needs_context",
-        Part.REFERENCE: "reference_context",
-    },
+_SECTIONS: Mapping[PromptTurn, tuple[str, ...]] = {
+    PromptTurn.JOINT: ("claims", "contexts", "needs", "address", "reference"),
+    PromptTurn.FIRST: ("needs_first", "address", "reference_first"),
+    PromptTurn.CONTEXT: ("claims", "contexts", "needs_context", "reference_context"),
 }
+"""The texts of a rubric in their order; the first word is that of the part."""
 _CELLS = [{"context": "kqv", "quote": "ships within five days"}]
 _IDS = {Part.CLAIMS: "rwd.1", Part.CONTEXTS: "kqv", Part.NEEDS: "nds.1", Part.REFERENCE: "hgp.1"}
 _PATTERN: Mapping[str, object] = {
@@ -174,7 +164,7 @@ def system(
     turn: PromptTurn, parts: frozenset[Part], *, with_history: bool = False, criteria: tuple[Criterion, ...] = ()
 ) -> str:
     """Build the rubric for these parts, for pages with or without a history, and for these criteria if requested."""
-    names = [name for part, name in _SECTIONS[turn].items() if part in parts]
+    names = [name for name in _SECTIONS[turn] if Part(name.partition("_")[0]) in parts]
     opening = ("opening", "history") if with_history else ("opening",)
     questions = [_questions(criteria)] if Part.CRITERIA in keys(turn, parts) else []
     texts = [*map(_section, (*opening, *names)), *questions, _section("closing")]
@@ -221,7 +211,7 @@ def _version() -> str:
 
     Criteria are not part of it: the version of a judge that reads some has a digest of these.
     """
-    names = sorted({"opening", "history", "closing"}.union(*(texts.values() for texts in _SECTIONS.values())))
+    names = sorted({"opening", "history", "closing"}.union(*_SECTIONS.values()))
     all_parts = frozenset(Part) - {Part.CRITERIA}
     shapes = json.dumps([(schema(turn, all_parts), _pattern(turn, all_parts)) for turn in PromptTurn])
     return hashlib.sha256("\0".join([*map(_section, names), shapes, str(READING_VERSION)]).encode()).hexdigest()[:8]
