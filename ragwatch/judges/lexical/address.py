@@ -58,7 +58,8 @@ def kind_missing(question: str, answer: str) -> bool:
     (True, False)
     """
     if _WHO.search(question):
-        return not _names_someone(answer)
+        has_name = any(word[0].isupper() and term(fold(word)) for word in TOKEN.findall(answer))
+        return not has_name and _PERSON.search(answer) is None
     for question_pattern, answer_pattern in ((_HOW_MANY, _AMOUNT), (_WHEN, _TIME)):
         if question_pattern.search(question):
             return answer_pattern.search(answer) is None
@@ -107,12 +108,6 @@ def leaves_out(question: str, answer: AbstractSet[str], sentences: Sequence[Abst
 
 def _asks_for_number(question: str) -> bool:
     return _HOW_MANY.search(question) is not None or _WHEN.search(question) is not None
-
-
-def _names_someone(answer: str) -> bool:
-    if _PERSON.search(answer):
-        return True
-    return any(word[0].isupper() and term(fold(word)) for word in TOKEN.findall(answer))
 
 
 def question_coverage(

@@ -61,7 +61,14 @@ def window(
     """
     chosen: dict[tuple[int, int], str] = {}
     free = budget
-    for line, added in _by_gain(words, _lines(words, passages)):
+    lines = [  # sentences with terms of the claim, in the order of the documents
+        _SentenceMatch((rank, index), shared, coverage(words.rarity, shared))
+        for rank, passage in enumerate(passages)
+        if not words.rarity.keys().isdisjoint(passage.terms)
+        for index, sentence in enumerate(passage.sentences)
+        if (shared := words.rarity.keys() & sentence)
+    ]
+    for line, added in _by_gain(words, lines):
         rank, index = line.place
         start, end = passages[rank].offsets[index]
         part, count, is_whole = _truncated(
@@ -74,18 +81,6 @@ def window(
         if free < MIN_FREE_WORDS or len(chosen) == MAX_SENTENCES:
             break
     return " ".join(chosen[place] for place in sorted(chosen))
-
-
-def _lines(words: ClaimWords, passages: Sequence[PreparedPassage]) -> list[_SentenceMatch]:
-    """Sentences with terms of the claim, in the order of the documents."""
-    terms = words.rarity.keys()
-    return [
-        _SentenceMatch((rank, index), shared, coverage(words.rarity, shared))
-        for rank, passage in enumerate(passages)
-        if not terms.isdisjoint(passage.terms)
-        for index, sentence in enumerate(passage.sentences)
-        if (shared := terms & sentence)
-    ]
 
 
 def _by_gain(words: ClaimWords, lines: Sequence[_SentenceMatch]) -> Iterator[tuple[_SentenceMatch, AbstractSet[str]]]:

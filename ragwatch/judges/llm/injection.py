@@ -232,7 +232,8 @@ def _variants(text: str) -> Iterator[str]:
             yield match.group()[:0:-1]
         for match in _TAGS.finditer(text):
             yield "".join(chr(ord(tag) - 0xE0000) for tag in match.group())
-        visible = unicodedata.normalize("NFKC", INVISIBLE.sub(_replace_invisible, text)).lower().translate(_HOMOGLYPHS)
+        seen = INVISIBLE.sub(lambda match: " " if match.group().isspace() else "", text)
+        visible = unicodedata.normalize("NFKC", seen).lower().translate(_HOMOGLYPHS)
         if visible != text.lower():
             yield visible
     for match in _SPACED.finditer(text):
@@ -255,10 +256,6 @@ def _escaped(text: str) -> Iterator[str]:
     if text.isascii() and not _ORDINARY.search(text):
         yield text[::-1]
         yield decode(text, "rot13")
-
-
-def _replace_invisible(match: re.Match[str]) -> str:
-    return " " if match.group().isspace() else ""
 
 
 def _decoded(blob: str) -> Iterator[str]:
