@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from local_pairs import ABSENT, CONTRADICTED, SUPPORTED, UNSUPPORTED, Pair, read
 from sets import DATA, SEED
 
-from ragwatch.judges.claims.sentences import iterate_spans
+from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.lexical.evidence import BUDGET
 
 VERDICTS = {"supported": SUPPORTED, "contradicted": CONTRADICTED, "not_enough": ABSENT}
@@ -131,8 +131,8 @@ def _among(evidence: str, group: str, part: Sequence[dict[str, Any]], rng: rando
     others: list[str] = []
     for row in rng.sample(part, min(len(part), 3 * PADDING[1])):
         text = row["evidence"]
-        spans = [text[span.start : span.end] for span in iterate_spans(text)]
-        short = [sentence for sentence in spans if len(sentence.split()) <= LONGEST]
+        parts = [text[span.start : span.end] for span in spans(text)]
+        short = [sentence for sentence in parts if len(sentence.split()) <= LONGEST]
         if row["group"] != group and short:
             others.append(rng.choice(short))
     others = others[: rng.randint(*PADDING)]

@@ -78,8 +78,8 @@ def lexical_logit(claim: str, contexts: Sequence[str], question: str = "") -> fl
 def read(claim: str, contexts: Sequence[str], budget: int, question: str = "") -> tuple[str, float]:
     """(evidence, lexical logit) of a claim."""
     words = claim_words(claim, shipped().rarity)
-    found = window(words, [parsed(text) for text in contexts], contexts, budget=budget)
-    return found.text, lexical_logit(claim, contexts, question)
+    evidence = window(words, [parsed(text) for text in contexts], contexts, budget=budget)
+    return evidence, lexical_logit(claim, contexts, question)
 
 
 def said(answer: str, question: str = "") -> list[str]:

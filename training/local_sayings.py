@@ -17,11 +17,11 @@ from sets import SEED, load
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.limits import unlimited
-from ragwatch.judges.claims.sentences import iterate_spans
+from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.evidence import window
-from ragwatch.judges.lexical.facts import missing_weight, sources_of
-from ragwatch.judges.lexical.features import claim_words, missing_run, recall_of
+from ragwatch.judges.lexical.facts import Sources, missing_weight
+from ragwatch.judges.lexical.features import claim_words, coverage, missing_run
 from ragwatch.judges.lexical.passages import passages_of
 from ragwatch.judges.lexical.rows import ClaimRow, Thresholds, prepared_question, rows_of
 from ragwatch.judges.lexical.tables import logit, shipped
@@ -70,12 +70,12 @@ def _saying(row: Row, model: PairModel, budget: int) -> Saying | None:
     passages = passages_of(row.contexts, unlimited)
     question = prepared_question(sample, passages, tables)
     held = [passage.terms for passage in passages]
-    sources = sources_of(row.contexts, question.text, held, tables, unlimited)
+    sources = Sources(row.contexts, question.text, held, tables, unlimited)
     said = claims_of(row.answer, row.question or None)
     found = rows_of(said, passages, question, tables, sources=sources, thresholds=Thresholds(), check=unlimited)
     if not found:
         return None
-    pairs = [(" ".join(one.claim.words.split()), window(one.words, passages, row.contexts, budget=budget).text) for one in found]  # noqa: E501  # fmt: skip
+    pairs = [(" ".join(one.claim.words.split()), window(one.words, passages, row.contexts, budget=budget)) for one in found]  # noqa: E501  # fmt: skip
     signals = iter(model.read(model.pairs([pair for pair in pairs if pair[1]])))
     claims = [_numbers(one, next(signals) if pair[1] else None) for one, pair in zip(found, pairs, strict=True)]
     return Saying(row.family, row.bad, row.refuted, tuple(claims), tuple(missing_weight(one.missing) for one in found))
@@ -132,8 +132,8 @@ def _with_cut(family: str, record: dict[str, Any]) -> Iterator[Row]:
     claim = claim_words(random.Random(f"{SEED}:{answer}").choice(said).words, shipped().rarity)
     left = []
     for text in record["contexts"]:
-        sentences = [text[span.start : span.end] for span in iterate_spans(text)]
-        left.append(" ".join(one for one in sentences if recall_of(claim, claim.rarity.keys() & set(terms(one))) < CUT))
+        sentences = [text[span.start : span.end] for span in spans(text)]
+        left.append(" ".join(one for one in sentences if coverage(claim.rarity, set(terms(one))) < CUT))
     if sum(map(len, left)) < sum(map(len, record["contexts"])):
         yield Row(family, question, [text for text in left if text], answer, bad=True)
 

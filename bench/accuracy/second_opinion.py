@@ -106,7 +106,7 @@ class Reader:
             some: Sequence[ClaimRow], passages: Sequence[PreparedPassage], texts: Sequence[str]
         ) -> list[ClaimRuling]:
             rows.extend(some)
-            evidence = [window(row.words, passages, texts, budget=self._artefact.budget).text for row in some]
+            evidence = [window(row.words, passages, texts, budget=self._artefact.budget) for row in some]
             pairs.extend((" ".join(row.claim.words.split()), text) for row, text in zip(some, evidence, strict=True))
             return [lexical_ruling(row, Thresholds()) for row in some]
 

@@ -224,7 +224,7 @@ def _configuration(source: Sequence[str], routes: LogRoutes, answers: _Answers) 
     yield ""
     yield "# The first judge is the one that gauges, alerts and drift detection refer to."
     yield "judges:"
-    for judge in answers.judge.items:
+    for judge in answers.judge.items():
         yield from _item(judge)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from statistics import fmean
 
 import click
@@ -13,8 +15,9 @@ import click
 from ragwatch.core.sample import Sample
 from ragwatch.errors import ConfigError
 from ragwatch.judges.claude import Options as ClaudeOptions
+from ragwatch.judges.detector.artefact import CONFIG
 from ragwatch.judges.llm.calls.prices import known_model
-from ragwatch.judges.llm.criteria_cost import price_of_reading
+from ragwatch.judges.llm.judge import price_of_reading
 
 _SHARE, _UNSURE_SHARE, _USD_PER_DAY = 0.05, 0.4, 5.0  # 5 and 40 % in texts
 _MODEL: str = ClaudeOptions().model
@@ -51,15 +54,27 @@ class JudgeRow:
     knows: str
     needs: Callable[[], str]
     price: Callable[[Prospect], str]
-    items: tuple[tuple[str, ...], ...]
+    items: Callable[[], tuple[tuple[str, ...], ...]]
 
 
-def _embedded(kind: str) -> tuple[str, ...]:
-    return "name: embedded", f"kind: {kind}"
+def _embedded(kind: str, *more: str) -> tuple[str, ...]:
+    return "name: embedded", f"kind: {kind}", *more
 
 
 def _lacks_reader() -> str:
     return "" if find_spec("ragwatch_reader") else "pip install 'ragwatch-exporter[local]'"
+
+
+def _lacks_detector() -> str:
+    is_installed = all(map(find_spec, ("onnxruntime", "tokenizers", "numpy")))
+    steps = [] if is_installed else ["pip install 'ragwatch-exporter[detector]'"]
+    steps += [] if (_detector() / CONFIG).is_file() else [f"ragwatch detector fetch OWNER/MODEL ./{_detector().name}"]
+    return ", then ".join(steps)
+
+
+def _detector() -> Path:
+    """The folder of the model."""
+    return Path.cwd() / "model"
 
 
 def _lacks_key() -> str:
@@ -89,21 +104,28 @@ ROWS = (
         "compares words: inventions and wrong passages, not swapped names; levels in English, changes in 13 languages",
         needs=lambda: "",
         price=lambda _: "free, at once",
-        items=(_embedded("lexical"),),
+        items=lambda: (_embedded("lexical"),),
     ),
     JudgeRow(
         "local",
         "words, then a small model of this machine: some swapped names, numbers and negations too; English",
         needs=_lacks_reader,
         price=lambda _: "free; some 12 times the CPU of words, 170 MB of memory",
-        items=(_embedded("local"),),
+        items=lambda: (_embedded("local"),),
+    ),
+    JudgeRow(
+        "detector",
+        "words, then a public model of your choice; how good it is on this log is unknown until answers have labels",
+        needs=_lacks_detector,
+        price=lambda _: "free; the CPU and memory of its model",
+        items=lambda: (_embedded("detector", f"model: {json.dumps(str(_detector()), ensure_ascii=False)}"),),
     ),
     JudgeRow(
         "claude",
         "words, and Claude for a part: meaning, in any language, and whether the question is answered",
         needs=_lacks_key,
         price=_price_of_claude,
-        items=(
+        items=lambda: (
             _embedded("lexical"),
             (
                 "name: claude",

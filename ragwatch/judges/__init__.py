@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from ragwatch.judges import claude, detector, lexical, local, openai
 from ragwatch.ports import Judge, Kind
 
-KINDS: Mapping[str, Kind[Judge]] = MappingProxyType(
-    {"lexical": lexical, "local": local, "detector": detector, "claude": claude, "openai": openai}
-)
+KINDS: Mapping[str, Kind[Judge]] = {
+    "lexical": lexical,
+    "local": local,
+    "detector": detector,
+    "claude": claude,
+    "openai": openai,
+}

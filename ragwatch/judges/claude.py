@@ -11,7 +11,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from pydantic import Field, model_validator
 
@@ -60,11 +60,6 @@ _SETTINGS = (
     ),
 )
 _MAX_TOKENS = Setting("thinking_tokens", re.compile(r"max_tokens\b"), "fewer tokens than the model can write")
-_THINKING: Mapping[str, ThinkingConfigParam] = {
-    "disabled": {"type": "disabled"},
-    "between_tools": {"type": "between_tools"},
-    "adaptive": {"type": "adaptive"},
-}
 
 
 class Options(CallOptions):
@@ -146,7 +141,7 @@ class Claude(HttpProvider):
             "output_config": output,
         }
         if self._thinking:
-            request["thinking"] = _THINKING[self._thinking]
+            request["thinking"] = cast("ThinkingConfigParam", {"type": self._thinking})
         return request
 
     def _call_error(self, error: Exception, page: str = "") -> Exception:

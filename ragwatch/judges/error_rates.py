@@ -6,14 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 
 from ragwatch.core.estimators.level import Rates
+from ragwatch.judges.text_classifier import table_text
 from ragwatch.model.quantities import Quantity
 
 LEXICAL, LOCAL = "lexical", "local"
-_TABLE = Path(__file__).with_name("tables") / "error_rates.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,4 +83,4 @@ def rates(kind: str, version: str) -> Mapping[Quantity, tuple[Rates, ...]]:
 @cache
 def measured_rates() -> Mapping[str, MeasuredRates]:
     """What was measured, by kind of judge."""
-    return {kind: MeasuredRates(**rates) for kind, rates in json.loads(_TABLE.read_text(encoding="utf-8")).items()}
+    return {kind: MeasuredRates(**rates) for kind, rates in json.loads(table_text("error_rates.json")).items()}

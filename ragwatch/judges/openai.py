@@ -10,10 +10,9 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 from pydantic import Field
@@ -51,40 +50,22 @@ class ReplyConstraint(StrEnum):
     NOTHING = "nothing"
 
 
-_DESCRIPTIONS: Mapping[ReplyConstraint, str] = MappingProxyType(
-    {
-        ReplyConstraint.SCHEMA: "it binds replies to a JSON schema",
-        ReplyConstraint.OBJECT: "it binds replies to JSON, not to a schema: expect some invalid ones",
-        ReplyConstraint.NOTHING: "it cannot bind replies to JSON: expect invalid ones",
-    }
-)
+_DESCRIPTIONS: Mapping[ReplyConstraint, str] = {
+    ReplyConstraint.SCHEMA: "it binds replies to a JSON schema",
+    ReplyConstraint.OBJECT: "it binds replies to JSON, not to a schema: expect some invalid ones",
+    ReplyConstraint.NOTHING: "it cannot bind replies to JSON: expect invalid ones",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """Request parameters that a server accepts.
+class Dialect(NamedTuple):
+    """Request parameters that a server accepts: `max_tokens_key` is its name for the maximum length of a reply."""
 
-    Attributes:
-        constraint: How it constrains the reply.
-        max_tokens_key: Its name for the maximum number of tokens of a reply.
-    """
+    constraint: ReplyConstraint
+    max_tokens_key: str
 
-    constraint: ReplyConstraint = ReplyConstraint.SCHEMA
-    max_tokens_key: str = "max_tokens"
 
-    @property
-    def description(self) -> str:
-        """Sentence about the constraint, for a person."""
-        return _DESCRIPTIONS[self.constraint]
-
-    def fallback(self) -> Dialect | None:
-        """The dialect to try next when the server rejects this one; None after the last."""
-        if self.max_tokens_key == "max_tokens":
-            return replace(self, max_tokens_key="max_completion_tokens")
-        weaker = {ReplyConstraint.SCHEMA: ReplyConstraint.OBJECT, ReplyConstraint.OBJECT: ReplyConstraint.NOTHING}.get(
-            self.constraint
-        )
-        return None if weaker is None else Dialect(weaker)
+_DIALECTS = tuple(Dialect(one, key) for one in ReplyConstraint for key in ("max_tokens", "max_completion_tokens"))
+"""In the order in which they are tried."""
 
 
 def request_body(
@@ -109,9 +90,7 @@ def request_body(
     return body
 
 
-_STOPS: Mapping[str, str] = MappingProxyType(
-    {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal", "eos": "end_turn"}
-)
+_STOPS: Mapping[str, str] = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal", "eos": "end_turn"}
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
 
@@ -177,30 +156,24 @@ class OpenAI(HttpProvider):
         super().__init__(options, clock, where, _SETTINGS)
         self._options = options
         self._client = client
-        self._dialect = Dialect()
-        self._dialect_is_known = False
+        self._dialects = _DIALECTS  # one, once it is known
 
     async def call(self, prompt: Prompt, *, max_tokens: int, timeout: float) -> Completion:  # noqa: ASYNC109 - for the client
         """Make one call. Until one has succeeded, a call that the server rejects is made again in a simpler dialect."""
-        dialect: Dialect | None = self._dialect
         first_error: CallError | None = None
-        while dialect is not None:
+        for dialect in self._dialects:
             body = request_body(
                 prompt, self.model, max_tokens=max_tokens, temperature=self._options.temperature, dialect=dialect
             )
             response = await self._post(body, prompt.user, timeout)
             if response.is_success:
-                self._dialect, self._dialect_is_known = dialect, True
+                self._dialects = (dialect,)
                 return replace(parse_chat(parse_json(response.content)), limits=self._limits(response.headers))
             error = self._error(response, prompt.user)
-            if (
-                self._dialect_is_known
-                or response.status_code not in _REJECTS_DIALECT
-                or error.reason is CallFailure.BUDGET_PROVIDER
-            ):
-                raise first_error or error
             first_error = first_error or error
-            dialect = dialect.fallback()
+            is_dialect = response.status_code in _REJECTS_DIALECT and error.reason is not CallFailure.BUDGET_PROVIDER
+            if len(self._dialects) == 1 or not is_dialect:  # another call may have found it meanwhile
+                break
         raise first_error or CallError(CallFailure.PROTOCOL, "no dialect")
 
     async def _post(self, body: Mapping[str, object], page: str, timeout: float) -> Response:  # noqa: ASYNC109 - as above
@@ -230,7 +203,7 @@ class OpenAI(HttpProvider):
         await self.call(
             PROBE, max_tokens=PROBE.max_tokens + self._options.thinking_budget, timeout=self._options.timeout_seconds
         )
-        return f"{self.model} answers at {self._options.base_url}; {self._dialect.description}"
+        return f"{self.model} answers at {self._options.base_url}; {_DESCRIPTIONS[self._dialects[0].constraint]}"
 
     async def _models(self) -> set[str]:
         """Names of the models of the server; empty for a gateway that does not list them."""

@@ -15,7 +15,6 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from math import sqrt
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -60,18 +59,18 @@ class TextClassifier:
 @cache
 def shipped_classifier(name: str) -> TextClassifier:
     """The classifier of a table of the package."""
-    return TextClassifier(_table(name))
+    return TextClassifier(json.loads(table_text(f"{name}.json")))
 
 
 @cache
 def shipped_classifiers(name: str) -> Mapping[str, TextClassifier]:
     """The classifiers of a file that has a table for each class."""
-    return {label: TextClassifier(table) for label, table in _table(name).items()}
+    return {label: TextClassifier(table) for label, table in json.loads(table_text(f"{name}.json")).items()}
 
 
-def _table(name: str) -> Any:  # noqa: ANN401 - as JSON has it
-    path = Path(__file__).parent / "tables" / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8"))
+def table_text(name: str) -> str:
+    """The text of a file with a table that the package ships."""
+    return (Path(__file__).parent / "tables" / name).read_text(encoding="utf-8")
 
 
 def words_of(text: str) -> list[str]:

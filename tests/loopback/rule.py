@@ -19,10 +19,9 @@ from ragwatch.core.evidence import Address, Cell, ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Role, Sample, Turn
 from ragwatch.judges.claims.claims import AnswerClaims, ClaimText, claims_of
 from ragwatch.judges.claims.words import TOKEN, fold, term, terms
-from ragwatch.judges.lexical.features import claim_words, match
+from ragwatch.judges.lexical.features import claim_words, coverage, match, weigh
 from ragwatch.judges.lexical.passages import PreparedPassage, passage
 from ragwatch.judges.lexical.reader import Thresholds, read
-from ragwatch.judges.lexical.relevance import coverage, weigh
 from ragwatch.judges.lexical.tables import shipped
 
 _APART = "\n\n"  # keeps the lines of a page apart when they are read as one text again

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from ragwatch.core.verdict import Usage
-from ragwatch.judges.llm.calls.caller import Caller, CallTerms
+from ragwatch.judges.llm.calls.caller import Caller
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure
+from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.calls.prices import Prices
 from ragwatch.judges.llm.calls.provider import Completion
 from ragwatch.judges.llm.calls.scheduler import CallScheduler
@@ -121,7 +122,8 @@ class Bench:
         self.caller = Caller(
             "mine",
             self.provider,
-            CallTerms(prices, timeout, thinking),
+            CallOptions(model="m", base_url="http://mine", timeout_seconds=timeout, thinking_tokens=thinking),
+            prices=prices,
             scheduler=self.pool,
             budget=self.purse,
             telemetry=self.telemetry,

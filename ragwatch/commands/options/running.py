@@ -39,7 +39,7 @@ class InitArguments(Arguments, work="ragwatch.commands.init:init"):
     out: Path = option(type=OUT, default="ragwatch.yaml", help="File to write; - to print it only.")
     state: Path | None = option(type=CONFIG, help="Directory for the state; default: ask for it.")
     judge: str | None = option(
-        type=click.Choice(["lexical", "local", "claude"]),
+        type=click.Choice(["lexical", "local", "detector", "claude"]),
         help="The judge; default: ask for it, and without asking a free one.",
     )
     yes: bool = option(help="Ask nothing and take the defaults.")

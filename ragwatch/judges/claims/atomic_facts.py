@@ -16,6 +16,7 @@ from ragwatch.judges.claims.claims import AnswerClaims, ClaimText, claims_of
 from ragwatch.judges.claims.clauses import LOOSE, Boundary, Part, Token, parts_of, tokens_of
 from ragwatch.judges.claims.limits import Check, unlimited
 from ragwatch.judges.claims.steps import actions
+from ragwatch.judges.claims.words import word_set
 
 MAX_TOKENS = 400
 """A sentence with more words and signs is none (a table, a dump), and stays whole."""
@@ -24,7 +25,7 @@ MAX_CARRIED_CHARS = 80
 """A longer subject is not carried, so that the facts together have not many more characters than the answer."""
 
 _MAX_CARRIED = 6  # words of the subject
-_WHOLE = frozenset({"if", "unless", "whether", "or", "either", "otherwise", "provided", "except", "than", "only"})
+_WHOLE = word_set("if unless whether or either otherwise provided except than only")
 # Conditions, alternatives and comparisons; a sentence with such a word stays whole.
 
 
@@ -33,11 +34,7 @@ def facts_of(
 ) -> AnswerClaims:
     """Split an answer into the facts of its claims. What is no claim, and what abstains, is as in `claims_of`.
 
-    Args:
-        answer: The answer.
-        question: The question; None when unknown.
-        max_claims: Stop after so many facts. One more is returned, to show that there are too many.
-        check: Called after each sentence.
+    With `max_claims` it stops after one more, which shows that there are too many. `check` is called for each sentence.
 
     >>> text = "Einstein developed the theory of relativity in 1905 while working at the Swiss patent office in Bern."
     >>> for fact in facts_of(text).claims:
@@ -59,12 +56,7 @@ def facts_of(
 
 
 def split(claim: ClaimText, answer: str) -> list[ClaimText]:
-    """Split one claim into its facts; the claim itself if it is atomic.
-
-    Args:
-        claim: The claim, a whole sentence.
-        answer: The answer, as `visible_text` returns it.
-    """
+    """Split one claim, a whole sentence of a visible text, into its facts; the claim itself if it is atomic."""
     sentence = answer[claim.start : claim.end]
     if sentence.endswith("?") or claim.words != without_leads(sentence) or actions(claim.words):
         return [claim]

@@ -17,7 +17,7 @@ from ragwatch.core.alphabet import visible_text
 from ragwatch.core.phrases import abstains, is_meta, without_leads
 from ragwatch.judges.claims.kinds import asks, is_small_talk, kind_of, stated_before
 from ragwatch.judges.claims.limits import Check, unlimited
-from ragwatch.judges.claims.sentences import SentenceSpan, iterate_spans
+from ragwatch.judges.claims.sentences import SentenceSpan, spans
 from ragwatch.judges.claims.words import TOKEN, terms
 
 _MIN_CLAIM_WORDS = 3
@@ -47,8 +47,6 @@ class ClaimText(NamedTuple):
     """One claim: `answer[start:end]`, and its text without leads and citation marks.
 
     Attributes:
-        start: Offset of its first character in the answer.
-        end: Offset after its last character.
         words: Its text as it is read; that of a fact begins with the subject of its sentence.
         sentence: The sentence that it is a part of; None when it is a whole one.
         own: Of a fact, its words without the subject.
@@ -65,7 +63,6 @@ class AnswerClaims(NamedTuple):
     """The claims of an answer.
 
     Attributes:
-        claims: The claims, in the order of the answer.
         abstained: The answer says that it does not know, and has no claims.
         only_asks: The answer asks the user something, and neither claims nor declines anything.
     """
@@ -87,11 +84,7 @@ def claims_of(
 
     A bare "yes" or "no" claims what the question asks, so it gets the words of the question.
 
-    Args:
-        answer: The answer.
-        question: The question; None when unknown.
-        max_claims: Stop after so many claims. One more is returned, to show that there are too many.
-        check: Called after each sentence.
+    With `max_claims` it stops after one more, which shows that there are too many. `check` is called for each sentence.
 
     >>> text = "Based on the context, tea is green [1]. I hope this helps!"
     >>> [text[claim.start:claim.end] for claim in claims_of(text).claims]
@@ -102,7 +95,7 @@ def claims_of(
     answer, question = visible_text(answer), question and visible_text(question)
     claims: list[ClaimText] = []
     abstained = has_asked = False
-    for start, end, is_question in _joined(answer, iterate_spans(_without_sources(answer)), check):
+    for start, end, is_question in _joined(answer, spans(_without_sources(answer)), check):
         text = answer[start:end]
         if is_question:
             has_asked = True
@@ -112,7 +105,8 @@ def claims_of(
             abstained = True
             continue
         words = without_leads(rest)
-        if (rest == text and is_meta(text)) or _is_label(text, has_lead=words != rest) or _is_list_number(text, answer):
+        is_list_number = _BARE_NUMBER.fullmatch(text) and len(answer) > len(text) + _MAX_MARGIN
+        if is_list_number or (rest == text and is_meta(text)) or _is_label(text, has_lead=words != rest):
             continue
         if not terms(words):
             if not (question and _YES_OR_NO.match(text)):
@@ -124,20 +118,10 @@ def claims_of(
     return AnswerClaims(tuple(claims), abstained and not claims, has_asked and not abstained and not claims)
 
 
-class OtherSentence(NamedTuple):
-    """A sentence of an answer that is no claim: `answer[start:end]`, and its kind in words."""
+def other_sentences(answer: str, claims: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and kind (in words) of the sentences of an answer that are no claims.
 
-    start: int
-    end: int
-    kind: str
-
-
-def other_sentences(answer: str, claims: Iterable[tuple[int, int]]) -> Iterator[OtherSentence]:
-    """Yield the sentences of an answer that are no claims, with their kind.
-
-    Args:
-        answer: The answer.
-        claims: Start and end of what a judge took for claims, in addition to those of `claims_of`.
+    `claims` are start and end of what a judge took for claims, in addition to those of `claims_of`.
 
     >>> text = "Sure! Tea is green. Shall I say more?"
     >>> [(text[start:end], kind) for start, end, kind in other_sentences(text, [(6, 19)])]
@@ -147,7 +131,7 @@ def other_sentences(answer: str, claims: Iterable[tuple[int, int]]) -> Iterator[
     without_sources = _without_sources(answer)
     placed = sorted([*claims, *((claim.start, claim.end) for claim in claims_of(answer).claims)])
     position = 0  # of the first claim that may overlap this sentence or a later one
-    for span in iterate_spans(answer):
+    for span in spans(answer):
         while position < len(placed) and placed[position][1] <= span.start:
             position += 1
         if position < len(placed) and placed[position][0] < span.end:
@@ -156,7 +140,7 @@ def other_sentences(answer: str, claims: Iterable[tuple[int, int]]) -> Iterator[
         if not _BARE_NUMBER.fullmatch(text):
             is_source = without_sources[span.start : span.end].isspace()
             kind = "code" if span.block else "sources" if is_source else _other_kind(text)
-            yield OtherSentence(span.start, span.end, kind)
+            yield span.start, span.end, kind
 
 
 def _other_kind(text: str) -> str:
@@ -198,10 +182,6 @@ def _is_label(text: str, *, has_lead: bool) -> bool:
     return text.rstrip("*_ ").endswith(":") and (has_lead or len(TOKEN.findall(text)) <= _MAX_LABEL_WORDS)
 
 
-def _is_list_number(text: str, answer: str) -> bool:
-    return _BARE_NUMBER.fullmatch(text) is not None and len(answer) > len(text) + _MAX_MARGIN
-
-
 def _without_sources(answer: str) -> str:
     """The answer with spaces in place of its lists of sources; the length stays the same."""
     if not _SOURCES.search(answer):
@@ -233,7 +213,8 @@ def _joined(answer: str, parts: Iterable[SentenceSpan], check: Check) -> Iterato
         is_answer = text == answer.strip() and (
             part_is_fragment or text[-1].isalnum()
         )  # "Sure.", "I Will Always Love You"
-        if is_question or (_states_nothing(text) and not (is_answer or part.item)):
+        states_nothing = _ADDRESS.fullmatch(text) is not None or (is_small_talk(text) and not abstains(text))
+        if is_question or (states_nothing and not (is_answer or part.item)):
             if joined is not None:
                 yield joined.start, joined.end, False
             joined = None
@@ -249,10 +230,6 @@ def _joined(answer: str, parts: Iterable[SentenceSpan], check: Check) -> Iterato
             joined, is_fragment = part, part_is_fragment
     if joined is not None:
         yield joined.start, joined.end, False
-
-
-def _states_nothing(text: str) -> bool:
-    return _ADDRESS.fullmatch(text) is not None or (is_small_talk(text) and not abstains(text))
 
 
 def _unnumbered(answer: str, parts: Iterable[SentenceSpan], check: Check) -> Iterator[SentenceSpan]:
@@ -283,8 +260,6 @@ def _neighbours(
 
 
 def _is_fragment(answer: str, part: SentenceSpan) -> bool:
-    if part.end - part.start > 60:  # two words are rarely longer; saves counting in long sentences
-        return False
-    if answer[part.end - 1] == ":":  # a label
+    if part.end - part.start > 60 or answer[part.end - 1] == ":":  # two words are rarely longer; a label
         return False
     return len(TOKEN.findall(answer, part.start, part.end)) < _MIN_CLAIM_WORDS

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
-from ragwatch.judges.claims.words import fold, term
+from ragwatch.judges.claims.words import fold, term, word_set
 
 _MIN_CLAUSE_TERMS = 2
 _MIN_HEAD_TERMS = 3  # of a clause from which an adjunct or an item is split
@@ -27,11 +27,7 @@ _YEAR = re.compile(r"[12]\d{3}s?")
 _JOINTS = re.compile(r"[-/&+:]")
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_VERBS = _words(
+_VERBS = word_set(
     "is are was were has have had can could will would may might must should does did do isn't aren't wasn't"
     " weren't hasn't can't cannot won't doesn't didn't don't became becomes began begins built brings brought buys"
     " bought came comes contains continues costs covers creates died dies drew drove earns fell felt finds found"
@@ -42,21 +38,21 @@ _VERBS = _words(
     " wants went wins won works writes wrote features refers provides produces allows consists occurs appears"
     " applies belongs causes describes depends"
 )
-_NO_VERBS = _words("need seed speed breed indeed hundred weed exceed proceed united limited")
-_NO_PARTICIPLES = _words("including excluding according depending following using regarding concerning during")
-_PREPOSITIONS = _words("in on at by from since during near")
-_SUBORDINATORS = _words("while whereas although though because")
-_RELATIVES = _words("which who whose where whom")
-_ARTICLES = _words("the a an")
+_NO_VERBS = word_set("need seed speed breed indeed hundred weed exceed proceed united limited")
+_NO_PARTICIPLES = word_set("including excluding according depending following using regarding concerning during")
+_PREPOSITIONS = word_set("in on at by from since during near")
+_SUBORDINATORS = word_set("while whereas although though because")
+_RELATIVES = word_set("which who whose where whom")
+_ARTICLES = word_set("the a an")
 _OPENINGS = (
     _PREPOSITIONS
     | _SUBORDINATORS
-    | _words(
+    | word_set(
         "as for to with without when after before under despite through until upon however additionally also thus"
         " therefore finally overall moreover furthermore first second third yes no"
     )
 )  # of a phrase before the subject, which a comma ends
-_NEGATIONS = _words(
+_NEGATIONS = word_set(
     "not never no cannot neither nor without isn't aren't wasn't weren't can't won't doesn't didn't don't"
 )
 _OPENERS, _CLOSERS, _QUOTES = "([{“«", ")]}”»", '"`'
@@ -85,8 +81,6 @@ class Token(NamedTuple):
 
     Attributes:
         start: Offset of its first character in the sentence.
-        end: Offset after its last character.
-        low: Its text in lower case.
         name: Its first content term; empty for function words and signs.
         proper: Whether it is capitalised, or a year.
         inside: Whether it stands in brackets, quotation marks or code.
@@ -178,10 +172,7 @@ def _main_clause(tokens: Sequence[Token]) -> int:
 def _boundary(tokens: Sequence[Token], index: int, *, aside: bool) -> Boundary | None:
     """What begins at a token, other than an item; None if nothing does.
 
-    Args:
-        tokens: Tokens of the sentence.
-        index: Index of the token, not the first.
-        aside: Whether the part before is a relative clause or an apposition.
+    Aside: the part before is a relative clause or an apposition.
     """
     low, before = tokens[index].low, tokens[index - 1].low
     if before in (";", "—"):
@@ -311,16 +302,13 @@ def _term_count(tokens: Sequence[Token], part: Part) -> int:
     return len({token.name for token in tokens[part.first : part.last]} - {""})
 
 
-_CLAUSE_STARTS = frozenset(
-    "i you he she it its we they this that these those there who which what let please yes no yeah yep nope".split()  # noqa: SIM905
+_NOT_IN_FRAGMENTS = word_set(
+    "i you he she it its we they this that these those there who which what let please yes no yeah yep nope and or"
 )
-"""Words that a clause begins with, though its verb may be an uncommon one."""
+"""Words that a clause begins with, though its verb may be an uncommon one; the items of a list may stand apart."""
 _OTHER_SCRIPT = re.compile("[\u0370-\u1fff\u2c00-\U0010ffff]")  # than Latin, which the embedded judges read
 _MAX_FRAGMENT_CHARS = 200
-_LIST_WORDS = frozenset({"and", "or"})  # the items of a list may stand apart
-
-MAX_FRAGMENT_WORDS = 6
-"""Number of words of a bare fragment at most."""
+_MAX_FRAGMENT_WORDS = 6
 
 
 def is_fragment(text: str) -> bool:
@@ -332,9 +320,5 @@ def is_fragment(text: str) -> bool:
     if len(text) > _MAX_FRAGMENT_CHARS or _OTHER_SCRIPT.search(text):
         return False
     words = [token for token in tokens_of(text) if token.is_word]
-    is_short = any(word.name for word in words) and len(words) <= MAX_FRAGMENT_WORDS
-    return is_short and not any(map(_is_of_clause, words))
-
-
-def _is_of_clause(word: Token) -> bool:
-    return word.is_verb or word.low in _CLAUSE_STARTS or word.low in _LIST_WORDS or "'" in word.low
+    is_short = any(word.name for word in words) and len(words) <= _MAX_FRAGMENT_WORDS
+    return is_short and not any(word.is_verb or word.low in _NOT_IN_FRAGMENTS or "'" in word.low for word in words)

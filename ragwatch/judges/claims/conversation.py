@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from ragwatch.core.alphabet import visible_text
 from ragwatch.judges.claims.limits import Check, unlimited
-from ragwatch.judges.claims.sentences import iterate_spans
-from ragwatch.judges.claims.words import term, terms
+from ragwatch.judges.claims.sentences import spans
+from ragwatch.judges.claims.words import terms
 
 COMPLETE = 4
 EARLIER = 0.5
@@ -48,12 +48,7 @@ _STATES = re.compile(
 )
 _NEGATION = re.compile(r"\b(?:no|not|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 _YOU = re.compile(r"\byou(?:r|rs)?\b", re.IGNORECASE)
-_REPORTING = frozenset(
-    map(
-        term,
-        ("say", "said", "mention", "mentioned", "tell", "told", "state", "stated", "note", "noted", "write", "wrote"),
-    )
-)
+_REPORTING = frozenset(terms("say said mention mentioned tell told state stated note noted write wrote"))
 
 _ELLIPTIC = re.compile(
     r"\W*(?:(?:and|or|but|so|ok|okay|then|what about|how about)\b\W{0,3}){1,3}"
@@ -109,7 +104,7 @@ def statements_of(user_turns: Sequence[str], check: Check = unlimited) -> list[S
     """
     statements = []
     for turn in map(visible_text, user_turns):
-        for span in iterate_spans(turn):
+        for span in spans(turn):
             check()
             text = turn[span.start : span.end]
             if _is_statement(text):

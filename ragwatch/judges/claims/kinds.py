@@ -84,8 +84,9 @@ def is_small_talk(sentence: str) -> bool:
     >>> [is_small_talk(text) for text in ("Sure, here is what I found for you.", "Sure, the warranty lasts two years.")]
     [True, False]
     """
-    parts = parts_to_read(sentence)
-    return bool(parts) and all(map(_is_unlike_claims, parts))
+    parts, classifier = parts_to_read(sentence), shipped_classifier("kinds")
+    least = classifier.thresholds["least"]
+    return bool(parts) and all(classifier.logit(read_words(part)) > least for part in parts)
 
 
 def parts_to_read(sentence: str) -> list[str]:
@@ -117,11 +118,6 @@ def kind_of(sentence: str) -> str | None:
         logits = {kind: classifier.logit(words) for kind, classifier in shipped_classifiers("kind_names").items()}
         return max(logits, key=logits.__getitem__)
     return "meta" if is_meta(sentence) else None
-
-
-def _is_unlike_claims(text: str) -> bool:
-    classifier = shipped_classifier("kinds")
-    return classifier.logit(read_words(text)) > classifier.thresholds["least"]
 
 
 def read_words(sentence: str) -> list[str]:

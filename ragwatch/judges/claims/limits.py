@@ -7,19 +7,28 @@ reason `too_large`; it is never read in part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic, thread_time
+from typing import TypeVar
 
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
 
+Item = TypeVar("Item")
 Check = Callable[[], None]
 """Called between the steps of a reading; raises JudgeError to stop it."""
 
 
 def unlimited() -> None:
     """A `Check` without a limit."""
+
+
+def checked(items: Iterable[Item], check: Check) -> Iterator[Item]:
+    """Yield items, with a check before each one."""
+    for item in items:
+        check()
+        yield item
 
 
 class Deadline:

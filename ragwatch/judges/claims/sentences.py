@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from unicodedata import category
 
+from ragwatch.judges.claims.words import word_set
+
 _STOP = re.compile(r"[.!?…]+|[。！？]+")
 _CLOSERS = re.compile(r"""["'”’»)\]*_`]{0,4}(?:\s?\[\d{1,3}(?:[,;–-]\s?\d{1,3}){0,8}\]){0,6}""")
 _MARKER = re.compile(r"[ \t>]{0,64}(?:[-*+•◦▪‣·–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][)])[ \t]{1,64}(?=\S)")
@@ -29,24 +31,20 @@ _CODE = re.compile(r"`[^`\n]{1,200}`")
 _MAX_TOKEN_CHARS = 16  # characters read before a stop; no abbreviation is longer
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 # Abbreviations that never end a sentence.
-_LEADING = _words(
+_LEADING = word_set(
     "dr mr mrs ms prof st mt ft sen rep gov gen col capt lt sgt rev hon pres vs e.g i.e eg ie cf fig figs eq eqs sec ch"
     " vol pp approx ca al viz"
 )
 # Abbreviations that end a sentence only before a typical first word.
-_TRAILING = _words(
+_TRAILING = word_set(
     "etc inc ltd co corp jr sr u.s u.k u.n e.u u.s.a a.m p.m b.c a.d ph.d m.d d.c est dept univ jan feb mar apr jun jul"
     " aug sep sept oct nov dec"
 )
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")  # "J.", "G.I."
 _FIRST = re.compile(r"[:;]\s{0,3}(?=\(?1$)")  # "... these steps: 1. Boil the water. 2. Add the tea."
-_BEFORE_DIGIT = frozenset({"no", "nos", "p", "art", "op", "sect"})
-_OPENING = _words(
+_BEFORE_DIGIT = word_set("no nos p art op sect")
+_OPENING = word_set(
     "the a an this that these those it its he she they we you i in on at as if when while however but and so there his"
     " her their our for to by from with after before since although because another some many most all both each no not"
     " also then thus therefore moreover additionally according overall"
@@ -59,8 +57,6 @@ class SentenceSpan(NamedTuple):
     """One sentence or list item: `text[start:end]`, no white space at either end.
 
     Attributes:
-        start: Offset of the first character.
-        end: Offset after the last character.
         item: Whether it starts a list item.
         block: Whether it is a fenced code block, which is not split.
         line: Number of the paragraph line it belongs to; sentences of one line share it.
@@ -73,18 +69,13 @@ class SentenceSpan(NamedTuple):
     line: int = 0
 
 
-def spans(text: str) -> list[SentenceSpan]:
-    r"""Split a text into sentences, list items and code blocks, in order.
+def spans(text: str) -> Iterator[SentenceSpan]:
+    r"""Yield the sentences, list items and code blocks of a text, in order.
 
     >>> text = "Dr. No paid $1.50 in the U.S. in May. He left.\n1. First step\n2. See os.path."
     >>> [text[span.start:span.end] for span in spans(text)]
     ['Dr. No paid $1.50 in the U.S. in May.', 'He left.', 'First step', 'See os.path.']
     """
-    return list(iterate_spans(text))
-
-
-def iterate_spans(text: str) -> Iterator[SentenceSpan]:
-    """Yield the spans of `spans` lazily."""
     for line, (start, end, item, block) in enumerate(_lines(text)):
         if block:
             yield SentenceSpan(start, end, item=False, block=True, line=line)
@@ -100,7 +91,8 @@ def _lines(text: str) -> Iterator[tuple[int, int, bool, bool]]:
         raw = text[start:end]
         marker = None if is_code else _MARKER.match(raw)
         begin = start + (marker.end() if marker else len(raw) - len(raw.lstrip()))
-        if pending and (is_code or begin >= end or marker or not _continues(text, pending[1], begin)):
+        continues = begin < end and _is_lower(text[begin])  # the previous line, if that has no stop
+        if pending and (is_code or marker or not continues or text[pending[1] - 1] in ".!?…:;。！？"):
             yield (*pending, False)
             pending = None
         if is_code:
@@ -180,9 +172,7 @@ def _is_prose(lines: list[str]) -> bool:
     """
     words = [word for line in lines for word in _without_marker(line).split()]
     plain = [word for word in words if _PLAIN_WORD.fullmatch(word) and not (len(word) > 3 and word.isupper())]
-    if len(words) < _MIN_PROSE_WORDS:
-        return bool(_UNSPACED.search("".join(words)))
-    if len(plain) < _PROSE_SHARE * len(words):
+    if len(words) < _MIN_PROSE_WORDS or len(plain) < _PROSE_SHARE * len(words):
         return bool(_UNSPACED.search("".join(words)))
     return any(_SENTENCE_END.search(line) for line in lines) or words[0][:1].isupper()
 
@@ -190,11 +180,6 @@ def _is_prose(lines: list[str]) -> bool:
 def _without_marker(line: str) -> str:
     marker = _MARKER.match(line)
     return line[marker.end() :] if marker else line
-
-
-def _continues(text: str, end: int, begin: int) -> bool:
-    """Whether a line continues the previous one."""
-    return _is_lower(text[begin]) and text[end - 1] not in ".!?…:;。！？"
 
 
 def _is_lower(character: str) -> bool:
@@ -238,10 +223,8 @@ def _stops(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
 def _ends(text: str, stop: re.Match[str], begin: int, end: int) -> bool:
     """Whether a stop ends a sentence, by the token before it and the text after it."""
     first = text[begin]
-    if _is_lower(first):
-        call = _CALL.match(text, begin, end)
-        if not call:
-            return False
+    if _is_lower(first) and not _CALL.match(text, begin, end):
+        return False
     if stop.group() != ".":
         return True
     before = text[max(0, stop.start() - _MAX_TOKEN_CHARS) : stop.start()].rsplit(maxsplit=1)

@@ -19,7 +19,7 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import pairwise
 
-from ragwatch.judges.claims.words import TOKEN, fold, term, terms
+from ragwatch.judges.claims.words import TOKEN, fold, term, terms, word_set
 
 MAX_STEP_TERMS = 10
 
@@ -56,13 +56,9 @@ _OPENING = re.compile(
     r"|never|do not|don['’]t|you (?:should|must|need to|have to))[\W_]+){0,3}",
     re.IGNORECASE,
 )
-_NO_OBJECT = frozenset(
-    {
-        *("is", "are", "was", "were", "has", "have", "had", "does", "did", "of"),
-        *("can", "could", "will", "would", "may", "might", "must", "should"),
-    }
-)  # after one of these, the first word is no verb
-_BEFORE_VERB = frozenset({"to", "and", "or", "then", "by"})  # join one action of an instruction to another
+# after one of these, the first word is no verb
+_NO_OBJECT = word_set("is are was were has have had does did of can could will would may might must should")
+_BEFORE_VERB = word_set("to and or then by")  # join one action of an instruction to another
 _MIN_ROOT_CHARS = 5  # of a prefix that identifies words of the same root: install, installation
 
 

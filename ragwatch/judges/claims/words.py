@@ -11,17 +11,20 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from ragwatch.judges.claims.number_words import SMALL
+
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 TOKEN = re.compile(rf"[{_CJK}]|\d+(?:[.,]\d+)+|[^\W_]+(?:['’][^\W_{_CJK}]+)?")
 _MARKS = re.compile("[\u0300-\u036f]+")
 _IDENTIFIER = re.compile(r"(?<![\w.])[^\W\d]\w*(?:\.[a-z_]\w*)*")
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """The words of a table that is written as text."""
     return frozenset(text.split())
 
 
-STOP_WORDS = _words(
+STOP_WORDS = word_set(
     """a about after again all also although am an and any are as at be because been before being both but by can
     cannot could did do does doing done down during each either else etc even ever for from further had has have having
     he her here hers him his how however i if in into is it its itself just like many may me might more most much must
@@ -31,17 +34,7 @@ STOP_WORDS = _words(
     will with within without would yes yet you your yours don doesn didn isn aren wasn weren won ll ve re"""
 )
 
-_NUMBERS = {
-    word: str(value)
-    for value, word in enumerate(
-        (
-            *("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-            *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
-        ),
-        start=2,
-    )
-} | {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90"}
-
+_NUMBERS = {word: str(value) for word, value in SMALL.items() if value > 1}
 _VOWELS = frozenset("aeiouy")
 _SYLLABLES = re.compile("[aeiouy]+")
 _SHORT = re.compile("(?:[^aeiou][^aeiouy]*)?[aeiouy][^aeiouywx]")
@@ -81,19 +74,11 @@ def term(token: str) -> str:
     if token in STOP_WORDS:
         return ""
     if token[:1].isdigit():
-        return _number(token)
+        plain = token.replace(",", "")
+        return plain.rstrip("0").rstrip(".") if plain.count(".") == 1 else plain
     if len(token) == 1 and token.isascii():
         return ""
     return _NUMBERS.get(token) or _stem(token)
-
-
-def _number(token: str) -> str:
-    plain = token.replace(",", "")
-    whole, dot, decimals = plain.partition(".")
-    if dot and "." not in decimals:
-        decimals = decimals.rstrip("0")
-        return f"{whole}.{decimals}" if decimals else whole
-    return plain
 
 
 def _stem(word: str) -> str:
@@ -114,11 +99,7 @@ def _singular(word: str) -> str:
         return f"{word[:-2]}e"  # crises
     if word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
-    return _with_y(word)
-
-
-def _with_y(word: str) -> str:
-    """`studie` and `studied` -> `study`; `tie` and `tied` -> `tie`."""
+    # `studie` and `studied` -> `study`; `tie` and `tied` -> `tie`
     if word.endswith("ied"):
         word = word[:-1]
     return f"{word[:-2]}y" if word.endswith("ie") and len(word) > 3 else word

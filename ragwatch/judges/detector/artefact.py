@@ -40,11 +40,7 @@ class Detector:
     """The folder of a model.
 
     Attributes:
-        folder: Where it is.
-        config: Its config.json.
-        name: Name of its family.
         family: What it reads; `max_tokens` and `window` are those of this model.
-        classes: What its outputs mean.
         graph: The ONNX graph; None where the weights are run by torch.
         version: Eight hexadecimal digits of the hash of family, tokenizer and model.
     """
@@ -68,12 +64,7 @@ def open_detector(
 ) -> Detector:
     """Open the folder of a model and verify the digests that `fetch` wrote.
 
-    Args:
-        folder: The folder.
-        family: Name of the family; None to take it from config.json.
-        graph: The ONNX graph in the folder; None for the usual names.
-        max_tokens: Maximum number of tokens of an input; None for that of the family and of the model.
-        max_megabytes: A larger model is not loaded.
+    None stands for what config.json shows, the usual names of a graph, and the tokens of the family and the model.
 
     Raises:
         DetectorError: A file is missing, changed, too large or invalid.
@@ -86,7 +77,8 @@ def open_detector(
         if name is None:
             raise DetectorError(f"{CONFIG} does not show its family; set `family` to one of: {', '.join(FAMILIES)}")
         model = _model_file(folder, graph)
-        files = _run_files(folder, model)
+        data = sorted(model.parent.glob(f"{escape(model.name)}[._]data*"))  # beside a graph
+        files = [folder / CONFIG, folder / PIECES, model, *data]  # which decide what is read
         megabytes = sum(path.stat().st_size for path in files) / _MEGABYTE
         if megabytes > max_megabytes:
             raise DetectorError(f"its model has {megabytes:.0f} MB, more than max_model_mb ({max_megabytes})")
@@ -134,11 +126,6 @@ def _model_file(folder: Path, graph: str | None) -> Path:
     if model is None:
         raise DetectorError(f"{folder} has none of {', '.join((*names, WEIGHTS) if graph is None else names)}")
     return model
-
-
-def _run_files(folder: Path, model: Path) -> list[Path]:
-    """The files that decide what is read: config, tokenizer, model, and the data beside a graph."""
-    return [folder / CONFIG, folder / PIECES, model, *sorted(model.parent.glob(f"{escape(model.name)}[._]data*"))]
 
 
 def _verify(folder: Path, digests: Mapping[str, str]) -> None:

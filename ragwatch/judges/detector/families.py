@@ -45,8 +45,6 @@ class Family:
     """Models with the same input and output.
 
     Attributes:
-        reads: What they read at once.
-        max_tokens: Maximum number of tokens of an input.
         window: Maximum number of tokens of contexts in an input.
         template: Template of the input, with `{context}`, and `{claim}` or `{question}` and `{count}`; "" for a pair.
         without_question: Template of an answer without a question.

@@ -48,7 +48,6 @@ class RemoteFile:
     """A file of a model.
 
     Attributes:
-        name: Path in the model.
         size: In bytes; None if the hub does not say.
         digest: Hexadecimal hash.
         is_git: Whether it is git's hash of a small file, else SHA-256.
@@ -59,24 +58,14 @@ class RemoteFile:
     digest: str
     is_git: bool = False
 
-    def hasher(self, size: int) -> Any:  # noqa: ANN401 - the type of hashlib's objects has no public name
-        """A hash object, for a content of this size."""
-        if not self.is_git:
-            return hashlib.sha256()
-        made = hashlib.sha1(usedforsecurity=False)
-        made.update(b"blob %d\0" % size)
-        return made
-
 
 @dataclass(frozen=True, slots=True)
 class RemoteModel:
     """What a hub says of a model.
 
     Attributes:
-        name: Owner and name.
         commit: The commit that the revision names.
         licence: As the model card says; None if it does not.
-        files: Files that are downloaded.
     """
 
     name: str
@@ -89,8 +78,6 @@ class Hub:
     """A hub of models.
 
     Args:
-        address: Its base address.
-        max_bytes: Maximum size of a file.
         hosts: Domains to which downloads may be redirected, besides the hub's own host.
     """
 
@@ -114,11 +101,8 @@ class Hub:
     ) -> RemoteModel:
         """Ask what a model consists of.
 
-        Args:
-            name: Owner and name.
-            revision: Branch, tag or commit.
-            names: Files to download; empty for what a judge needs.
-            hashes: SHA-256 by name, which take the place of the hub's.
+        A model is named `owner/name`; a revision is a branch, tag or commit. Without names, the files are those that a
+        judge needs. `hashes` (SHA-256 by name) take the place of the hub's.
 
         Raises:
             DetectorError: There is no such model, or it has no file that a judge can run.
@@ -140,10 +124,7 @@ class Hub:
     async def fetch(self, model: RemoteModel, folder: Path, on_file: Callable[[RemoteFile, bool], None]) -> None:
         """Download the files of a model that a folder lacks, then write the manifest.
 
-        Args:
-            model: The model.
-            folder: Is made if it does not exist.
-            on_file: Called for each file, with whether it was there already.
+        `on_file` is called for each file, with whether it was there already.
 
         Raises:
             DetectorError: A file is missing, larger than allowed, or not what the hub said.
@@ -276,7 +257,9 @@ def _is_whole(path: Path, file: RemoteFile) -> bool:
     """Whether a file has the content that the hub names."""
     if not path.is_file():
         return False
-    hasher = file.hasher(path.stat().st_size)
+    hasher = (
+        hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False) if file.is_git else hashlib.sha256()
+    )
     with path.open("rb") as opened:
         while piece := opened.read(_PIECE):
             hasher.update(piece)

@@ -15,16 +15,14 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from ragwatch.core.sample import Sample
-from ragwatch.errors import RagwatchError
 from ragwatch.judges.claims.limits import Deadline
-from ragwatch.judges.detector.artefact import MIN_TOKENS, Detector, open_detector
+from ragwatch.judges.detector.artefact import MIN_TOKENS, open_detector
 from ragwatch.judges.detector.families import Name
-from ragwatch.judges.detector.reading import DetectorPass, DetectorRules, LexicalOnlyReason
+from ragwatch.judges.detector.reading import DetectorPass, LexicalOnlyReason
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.lexical.judge import LexicalJudge, Probability, version_suffix
+from ragwatch.judges.lexical.judge import ModelJudge, Probability
 from ragwatch.judges.lexical.reader import CrossEncoder
-from ragwatch.judges.lexical.reference import READING_VERSION
-from ragwatch.judges.lexical.rows import Thresholds
+from ragwatch.judges.lexical.rows import ModelRules
 from ragwatch.ports import JudgeContext
 
 
@@ -51,58 +49,33 @@ class Options(lexical.Options):
     )
 
 
-class DetectorJudge(LexicalJudge):
-    """Reads samples by comparing words, and rules on claims with a detector.
-
-    Attributes:
-        name: Configured name.
-        kind: `detector`.
-        model: Version of the model.
-        version: Changes with the model, the lexical tables, the thresholds and `max_pairs`. In fallback it is the
-            version of the lexical judge, whose verdicts are the same.
-        concurrency: Maximum number of samples read concurrently.
-        fallback: Why it has fallen back to the lexical judge; None if it has a model.
-    """
+class DetectorJudge(ModelJudge):
+    """Reads samples by comparing words, and rules on claims with a detector."""
 
     kind = "detector"
 
     def __init__(self, options: Options, *, name: str, context: JudgeContext) -> None:
         super().__init__(options, name=name, context=context)
-        self.fallback: str | None = None
         self._pass: DetectorPass | None = None
-        lexical_version = f"{self.model}-r{READING_VERSION}"
-        try:
-            detector = open_detector(
-                options.model,
-                family=options.family,
-                graph=options.graph,
-                max_tokens=options.max_tokens,
-                max_megabytes=options.max_model_mb,
-            )
-            self._pass = self._load(detector, options)
-        except ImportError as error:
-            package = (error.name or str(error)).replace("_", "-")
-            extra = "detector-torch" if package in ("torch", "transformers", "safetensors") else "detector"
-            self.fallback = f"{package} is not installed; pip install 'ragwatch-exporter[{extra}]'"
-        except RagwatchError as error:
-            self.fallback = str(error)
-        else:
-            self.model = f"detector-{detector.name}-{detector.version}"
-            self.version = f"{self.model}-{lexical_version}{version_suffix(options)}"
-            self._count_lexical_only(dict.fromkeys(LexicalOnlyReason, 0))  # so that `increase` sees the first
-        context.telemetry.judge_fell_back(name, self.version, self.fallback)
+        self._start(lambda: self._load(options), options, LexicalOnlyReason)
 
     def _cross_encoder_within(self, sample: Sample, deadline: Deadline) -> CrossEncoder | None:
         return None if self._pass is None else partial(self._pass, sample=sample, check=deadline)
 
-    def _load(self, detector: Detector, options: Options) -> DetectorPass:
+    def _load(self, options: Options) -> str:
+        detector = open_detector(
+            options.model,
+            family=options.family,
+            graph=options.graph,
+            max_tokens=options.max_tokens,
+            max_megabytes=options.max_model_mb,
+        )
         from ragwatch.judges.detector.session import DetectorModel  # noqa: PLC0415 - an extra that only this kind needs
 
-        rules = DetectorRules(
-            Thresholds(options.support, options.relevance), options.contradiction, max_pairs=options.max_pairs
-        )
+        rules = ModelRules(self._thresholds, options.support, options.contradiction, options.max_pairs)
         model = DetectorModel(detector)
-        return DetectorPass(model, detector.family, detector.classes, rules, self._count_lexical_only)
+        self._pass = DetectorPass(model, detector.family, detector.classes, rules, self._count_lexical_only)
+        return f"detector-{detector.name}-{detector.version}"
 
 
 def build(options: Options, *, name: str, context: JudgeContext) -> DetectorJudge:

@@ -12,7 +12,6 @@ is better than either (AUROC .886, against .840 and .843, on 829 real answers). 
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,8 +28,8 @@ from ragwatch.judges.detector.families import Classes, Family, Reads
 from ragwatch.judges.detector.windows import Window, most_similar, windows_of
 from ragwatch.judges.lexical.facts import below, capped
 from ragwatch.judges.lexical.passages import PreparedPassage
-from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Thresholds, least_together, lexical_ruling
-from ragwatch.judges.lexical.tables import logit
+from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, ModelRules, least_together, ruling_by_words
+from ragwatch.judges.lexical.tables import logistic, logit
 
 if TYPE_CHECKING:  # it imports the packages of an extra
     from ragwatch.judges.detector.session import DetectorModel, TokenSignal
@@ -49,21 +48,6 @@ class LexicalOnlyReason(StrEnum):
     TOO_MANY = "too_many"
 
 
-@dataclass(frozen=True, slots=True)
-class DetectorRules:
-    """When readings become verdicts, and how much is read.
-
-    Attributes:
-        lexical: Thresholds of the lexical ruling; its `support` is that of the fused probability too.
-        contradicted_from: Minimum probability at which a claim that is not supported counts as contradicted.
-        max_pairs: Maximum number of inputs of a sample that the model reads; it bounds the time.
-    """
-
-    lexical: Thresholds
-    contradicted_from: float
-    max_pairs: int
-
-
 class Reading(NamedTuple):
     """What the model says of one claim.
 
@@ -78,30 +62,22 @@ class Reading(NamedTuple):
     ranks: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
 class DetectorPass:
     """Rules on the claims of samples.
 
-    Args:
-        model: The model.
-        family: What it reads.
-        classes: What its outputs mean.
-        rules: When readings become verdicts.
-        on_lexical_only: Called with the number of claims of a sample that the model did not read, by reason.
+    `on_lexical_only` is called with the number of claims of a sample that the model did not read, by reason.
     """
 
-    def __init__(
-        self,
-        model: DetectorModel,
-        family: Family,
-        classes: Classes,
-        rules: DetectorRules,
-        on_lexical_only: Callable[[Mapping[LexicalOnlyReason, int]], None],
-    ) -> None:
-        self._model = model
-        self._family = family
-        self._contradicts = classes.contradicted is not None
-        self._rules = rules
-        self._on_lexical_only = on_lexical_only
+    model: DetectorModel
+    family: Family
+    classes: Classes
+    rules: ModelRules
+    on_lexical_only: Callable[[Mapping[LexicalOnlyReason, int]], None]
+
+    @property
+    def _contradicts(self) -> bool:
+        return self.classes.contradicted is not None
 
     def __call__(
         self,
@@ -113,11 +89,11 @@ class DetectorPass:
         check: Check,
     ) -> list[ClaimRuling]:
         """Rule on each row; `check` is called before each input of the model."""
-        windows = windows_of(texts, passages, self._model.ends, tokens=self._family.window, check=check)
-        reader = _Reader(self._model, windows, self._rules.max_pairs, sample, check)
+        windows = windows_of(texts, passages, self.model.ends, tokens=self.family.window, check=check)
+        reader = _Reader(self.model, windows, self.rules.max_pairs, sample, check)
         if not windows or not rows:
             return [self._lexical(row) for row in rows]
-        if self._family.reads is Reads.ANSWER:
+        if self.family.reads is Reads.ANSWER:
             rulings = [self._ruling(row, reader.in_answer(row)) for row in rows]
         else:
             reader.share(len({id(row.whole) for row in rows}) + sum(row.sentence is not None for row in rows))
@@ -126,7 +102,7 @@ class DetectorPass:
                 for _, group in groupby(rows, key=lambda row: id(row.whole))
                 for ruling in self._facts(list(group), reader)
             ]
-        self._on_lexical_only(+reader.lexical_only)
+        self.on_lexical_only(+reader.lexical_only)
         return rulings
 
     def _facts(self, rows: Sequence[ClaimRow], reader: _Reader) -> list[ClaimRuling]:
@@ -151,25 +127,22 @@ class DetectorPass:
     def _ruling(self, row: ClaimRow, reading: Reading | None) -> ClaimRuling:
         if reading is None:
             return self._lexical(row)
-        threshold = self._rules.lexical.support
+        threshold = self.rules.supported_from
         support = fused(logit(row.support), reading.support)
         support = below(capped(support, row.missing), row.missing, threshold)
         if support >= threshold:
-            cells = row.support_cells(self._sources(row, reading), least_together(row))
+            alone: Sequence[int] = [rank for rank, value in enumerate(row.alone) if value >= threshold]
+            if not alone and len(reading.ranks) == 1:
+                alone = reading.ranks
+            cells = row.support_cells(alone, least_together(row))
             return ClaimRuling(ClaimVerdict.SUPPORTED, support, cells, against=self._contradicts)
-        contradicted = reading.against is not None and _logistic(reading.against) >= self._rules.contradicted_from
+        contradicted = reading.against is not None and logistic(reading.against) >= self.rules.contradicted_from
         verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
         return ClaimRuling(verdict, support, row.informed_cells(), against=self._contradicts)
 
-    def _sources(self, row: ClaimRow, reading: Reading) -> Sequence[int]:
-        """Contexts that support a claim alone: by words, else the only one of the window that supports it most."""
-        alone = [rank for rank, value in enumerate(row.alone) if value >= self._rules.lexical.support]
-        return alone or (reading.ranks if len(reading.ranks) == 1 else ())
-
     def _lexical(self, row: ClaimRow) -> ClaimRuling:
-        """The lexical ruling. It reads contradiction only if no context has a word of the claim: then there is none."""
-        no_words = all(passage.sentence is None for passage in row.matches)
-        return replace(lexical_ruling(row, self._rules.lexical), against=self._contradicts and no_words)
+        ruling = ruling_by_words(row, self.rules)
+        return replace(ruling, against=self._contradicts and ruling.against)
 
 
 def fused(lexical: float, model: float) -> float:
@@ -178,19 +151,11 @@ def fused(lexical: float, model: float) -> float:
     >>> fused(0.0, 0.0), round(fused(2.0, -4.0), 3), fused(0.0, 9.0) == fused(0.0, 6.0)
     (0.5, 0.269, True)
     """
-    return _logistic(LEXICAL * lexical + MODEL * max(-MOST, min(MOST, model)))
-
-
-def _logistic(x: float) -> float:
-    return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, x))))
+    return logistic(LEXICAL * lexical + MODEL * max(-MOST, min(MOST, model)))
 
 
 class _Reader:
-    """Reads one sample with the model, at most `max_pairs` inputs.
-
-    Attributes:
-        lexical_only: Number of claims that the model did not read, by reason.
-    """
+    """Reads one sample with the model, at most `max_pairs` inputs."""
 
     def __init__(
         self, model: DetectorModel, windows: Sequence[Window], max_pairs: int, sample: Sample, check: Check

@@ -1,4 +1,4 @@
-"""Runs a graph with onnxruntime, and tokenises as the models' own tokenizers do; on one CPU thread.
+"""Runs a graph with onnxruntime, or weights with torch, on one CPU thread; tokenises as the models' own tokenizers do.
 
 Each input is a batch of its own: on one thread larger batches are not faster, need padding, and change the results of
 int8 graphs, whose scale depends on the whole batch.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol
 
 # Otherwise onnxruntime sends telemetry and stores a device id in the home folder; it reads this when it is imported.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
@@ -17,7 +18,7 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 import numpy as np
 from tokenizers import Encoding, Tokenizer
 
-from ragwatch.judges.detector.artefact import PIECES, Detector, DetectorError
+from ragwatch.judges.detector.artefact import PIECES, WEIGHTS, Detector, DetectorError
 from ragwatch.judges.detector.families import Reads, Signals, signals_of
 
 _MAX_CHARS_PER_TOKEN = 32  # a text is truncated to this for each token that may be read, before it is tokenised
@@ -35,10 +36,7 @@ class Runner(Protocol):
 class TokenSignal(NamedTuple):
     """What a model says of one token of the answer.
 
-    Attributes:
-        start: Offset of its first character in the answer.
-        end: Offset after its last.
-        support: Logit that it is supported.
+    Its offsets are those of the answer, its logit says that it is supported.
     """
 
     start: int
@@ -69,11 +67,70 @@ class OnnxRunner:
         return np.atleast_2d(np.asarray(logits, dtype=np.float64)[0]).tolist()  # type: ignore[no-any-return]
 
 
+_FLAN_T5_BASE = {
+    "vocab_size": 32128,
+    "d_model": 768,
+    "d_kv": 64,
+    "d_ff": 2048,
+    "num_layers": 12,
+    "num_heads": 12,
+    "feed_forward_proj": "gated-gelu",
+    "tie_word_embeddings": False,
+}
+
+
+class TorchRunner:
+    """A model of `transformers`, with its own classes, where there is no graph; no code of the folder is run.
+
+    HHEM has no class there: it is the encoder of FLAN-T5-base with a head, whose first token is read.
+    """
+
+    def __init__(self, detector: Detector) -> None:
+        os.environ["HF_HUB_OFFLINE"] = "1"  # read on import: nothing is looked up
+        self._torch = import_module("torch")
+        self._torch.set_num_threads(1)
+        self._model = _model(detector).eval()
+        self._takes_types = (detector.config.get("type_vocab_size") or 0) > 1
+        self._decodes = detector.name == "minicheck_t5"
+
+    def logits(self, inputs: dict[str, list[int]]) -> list[list[float]]:
+        """See `Runner`. A decoder starts with token 0, as T5 does."""
+        left_out = () if self._takes_types else ("token_type_ids",)
+        feeds = {name: self._torch.tensor([row]) for name, row in inputs.items() if name not in left_out}
+        if self._decodes:
+            feeds["decoder_input_ids"] = self._torch.zeros((1, 1), dtype=self._torch.long)
+        with self._torch.inference_mode():
+            logits = self._model(**feeds).logits[0].double()
+        return logits.reshape(-1, logits.shape[-1]).tolist()  # type: ignore[no-any-return]
+
+
+def _model(detector: Detector) -> Any:  # noqa: ANN401 - the library's classes are chosen at run time
+    transformers = import_module("transformers")
+    if detector.name == "hhem":
+        return _hhem(detector, transformers)
+    loads = {
+        "minicheck_t5": transformers.AutoModelForSeq2SeqLM,
+        Reads.ANSWER: transformers.AutoModelForTokenClassification,
+    }
+    kind = (
+        loads.get(detector.name) or loads.get(detector.family.reads) or transformers.AutoModelForSequenceClassification
+    )
+    return kind.from_pretrained(detector.folder, local_files_only=True, use_safetensors=True)
+
+
+def _hhem(detector: Detector, transformers: Any) -> Any:  # noqa: ANN401 - as above
+    sizes = {key: detector.config[key] for key in _FLAN_T5_BASE if key in detector.config}
+    model = transformers.T5ForTokenClassification(transformers.T5Config(**_FLAN_T5_BASE | sizes, num_labels=2))
+    weights = import_module("safetensors.torch").load_file(detector.folder / WEIGHTS)
+    state = {name.removeprefix("t5."): value for name, value in weights.items()}
+    tied = ("transformer.shared.weight", "transformer.encoder.embed_tokens.weight")  # a file may hold one of both
+    words = next(state[name] for name in tied if name in state)
+    model.load_state_dict(dict.fromkeys(tied, words) | state)
+    return model
+
+
 class DetectorModel:
     """A detector that reads claims, or answers.
-
-    Args:
-        detector: Its folder.
 
     Raises:
         DetectorError: It cannot be opened, or has unexpected outputs.
@@ -160,6 +217,4 @@ class DetectorModel:
 def _runner(detector: Detector) -> Runner:
     if detector.graph is not None:
         return OnnxRunner(str(detector.graph))
-    from ragwatch.judges.detector.torch_model import TorchRunner  # noqa: PLC0415 - an extra for folders without a graph
-
     return TorchRunner(detector)

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from ragwatch.judges.claims.limits import Check
-from ragwatch.judges.lexical.features import ClaimWords, recall_of
+from ragwatch.judges.lexical.features import ClaimWords, coverage
 from ragwatch.judges.lexical.passages import PreparedPassage
 
 _JOINT_TOKENS = 8  # of the words around a context in a template
@@ -23,7 +23,6 @@ class Window:
     """A part of the contexts.
 
     Attributes:
-        ranks: Ranks of its contexts.
         texts: What it holds of each of them.
         terms: Terms of its contexts' sentences.
     """
@@ -54,12 +53,7 @@ def windows_of(
 ) -> list[Window]:
     """Cut contexts into windows, in their order.
 
-    Args:
-        texts: Text of each context.
-        passages: The prepared contexts.
-        ends: Returns the offsets after each token of a text.
-        tokens: Maximum number of tokens of a window.
-        check: Called for each sentence.
+    `ends` returns the offsets after each token of a text; `tokens` is their maximum number in a window.
     """
     windows: list[list[_Part]] = []
     free = 0
@@ -83,7 +77,7 @@ def most_similar(windows: Sequence[Window], words: ClaimWords, count: int) -> li
     """The windows with the most words of a claim, weighted by their rarity; the earliest among equals."""
     if len(windows) <= count:
         return list(windows)
-    return sorted(windows, key=lambda window: -recall_of(words, window.terms))[:count]
+    return sorted(windows, key=lambda window: -coverage(words.rarity, window.terms))[:count]
 
 
 def _parts(

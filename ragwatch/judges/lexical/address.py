@@ -25,8 +25,7 @@ from collections.abc import Set as AbstractSet
 
 from ragwatch.core.evidence import Address
 from ragwatch.judges.claims.words import TOKEN, fold, is_number, term
-from ragwatch.judges.lexical.relevance import ENOUGH, GATE, SHORT
-from ragwatch.judges.lexical.synonyms import BY_ANSWER, question_share
+from ragwatch.judges.lexical.relevance import BY_ANSWER, ENOUGH, GATE, SHORT, question_share
 
 BY_CONTEXT = 0.75
 FULL = 0.45
@@ -59,7 +58,8 @@ def kind_missing(question: str, answer: str) -> bool:
     (True, False)
     """
     if _WHO.search(question):
-        return not _names_someone(answer)
+        has_name = any(word[0].isupper() and term(fold(word)) for word in TOKEN.findall(answer))
+        return not has_name and _PERSON.search(answer) is None
     for question_pattern, answer_pattern in ((_HOW_MANY, _AMOUNT), (_WHEN, _TIME)):
         if question_pattern.search(question):
             return answer_pattern.search(answer) is None
@@ -87,11 +87,7 @@ def questions_in(question: str) -> list[str]:
 def leaves_out(question: str, answer: AbstractSet[str], sentences: Sequence[AbstractSet[str]], text: str) -> bool:
     """Whether an answer says nothing of one of several questions in a question.
 
-    Args:
-        question: The question.
-        answer: Terms of the answer.
-        sentences: Terms of the sentences of contexts that the answer was taken from.
-        text: The answer.
+    The sentences are those of contexts that the answer was taken from, as terms.
     """
     parts = questions_in(question)
     if len(parts) < 2:
@@ -112,12 +108,6 @@ def leaves_out(question: str, answer: AbstractSet[str], sentences: Sequence[Abst
 
 def _asks_for_number(question: str) -> bool:
     return _HOW_MANY.search(question) is not None or _WHEN.search(question) is not None
-
-
-def _names_someone(answer: str) -> bool:
-    if _PERSON.search(answer):
-        return True
-    return any(word[0].isupper() and term(fold(word)) for word in TOKEN.findall(answer))
 
 
 def question_coverage(
@@ -152,12 +142,7 @@ def address(
 ) -> Address | None:
     """Classify an answer that has claims; None when the question has no terms, or words cannot tell.
 
-    Args:
-        share: See `question_coverage`; None when the question is unknown or has no terms.
-        kind_is_missing: See `kind_missing`.
-        answer_terms: Number of distinct terms of the answer.
-        better_unused: See `better_context_unused`.
-        covers: Share of the question in each context.
+    `share` is the `question_coverage` of the answer, `covers` the share of the question in each context.
     """
     if share is None:
         return None

@@ -18,12 +18,11 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragwatch.judges.claims.words import fold
-from ragwatch.judges.lexical.implied_amounts import MAX_DIGITS
-from ragwatch.judges.lexical.number_words import (
+from ragwatch.judges.claims.number_words import (
     APPROXIMATE,
     COUNTED_UNITS,
     FAHRENHEIT,
+    MAX_DIGITS,
     MEASURED,
     ORDINALS,
     SCALES,
@@ -32,6 +31,7 @@ from ragwatch.judges.lexical.number_words import (
     TENS,
     UNITS,
 )
+from ragwatch.judges.claims.words import fold
 
 _COUNTED = 12  # people count listed things up to this
 _BEFORE = 3  # tokens before a number that may say that it is approximate
@@ -44,7 +44,6 @@ TOKEN = re.compile(
 _DEGREES = re.compile(r" ?(?:°|º| degrees?) ?(?P<scale>celsius|centigrade|fahrenheit|[cf])\b")
 _INSIDE_NAME = re.compile(r"[^\W\d_][-_.]?$")
 _NUMBER = re.compile(rf"\d|\b(?:{'|'.join((*SMALL, *ORDINALS))})\b")
-_LETTERS = re.compile(r"[^\W\d_]+")
 _MARKS = re.compile(
     r"\[\^?\d{1,3}(?:[,;–-] ?\d{1,3}){0,8}\]"
     r"|\b(?:passage|document|doc|source|context|reference|ref|citation|chunk|excerpt|snippet|result)s?"
@@ -88,10 +87,7 @@ class Amount:
 
     Attributes:
         start: Offset in the folded text.
-        end: Offset after its last character, unit included.
-        value: Its value.
         keys: Forms in which it equals another number.
-        kind: What it is.
         approximate: Whether it is said to be approximate.
         years: Whether it counts years.
         measure: Its unit and its value in the base unit, where people convert between units; None elsewhere.

@@ -13,10 +13,9 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple
 
-from ragwatch.judges.claims.words import TOKEN, fold, term
-from ragwatch.judges.lexical.features import ClaimWords, recall_of
+from ragwatch.judges.claims.words import terms
+from ragwatch.judges.lexical.features import ClaimWords, coverage
 from ragwatch.judges.lexical.passages import PreparedPassage
 
 BUDGET = 95
@@ -37,18 +36,6 @@ MIN_FREE_WORDS = 3
 _WORD = re.compile(r"\S{1,24}")  # a run without spaces (a hash, a table's rule, base64) counts as several words
 
 
-class EvidenceWindow(NamedTuple):
-    """The evidence for one claim.
-
-    Attributes:
-        text: The selected sentences in the order of the documents, joined by a space; empty when none has a term.
-        best: (context rank, sentence index) of the sentence with the highest recall of the claim; None without one.
-    """
-
-    text: str
-    best: tuple[int, int] | None
-
-
 @dataclass(frozen=True, slots=True)
 class _SentenceMatch:
     """A sentence with terms of the claim: its position, these terms, and their share of the weight."""
@@ -60,27 +47,27 @@ class _SentenceMatch:
 
 def window(
     words: ClaimWords, passages: Sequence[PreparedPassage], texts: Sequence[str], *, budget: int = BUDGET
-) -> EvidenceWindow:
-    """Select the evidence for a claim from passages.
+) -> str:
+    """Select the evidence for a claim: sentences in the order of the documents, joined by a space; "" without any.
 
     Sentences are selected by the weight that they add to the terms already covered (then by their own recall, then by
     position). When nothing is added any more, the remaining words go to the sentences with the highest recall.
-
-    Args:
-        words: The claim.
-        passages: One for a cell; all of them for the row "all contexts together".
-        texts: Text of each passage.
-        budget: Maximum number of words.
 
     >>> from ragwatch.judges.lexical.features import claim_words
     >>> from ragwatch.judges.lexical.passages import passage
     >>> texts = ["Tea is green. It rains.", "Lions sleep. Coffee, unlike tea, is black."]
     >>> window(claim_words("Tea is green and coffee is black.", {}), list(map(passage, texts)), texts)
-    EvidenceWindow(text='Tea is green. Coffee, unlike tea, is black.', best=(1, 1))
+    'Tea is green. Coffee, unlike tea, is black.'
     """
-    lines = _lines(words, passages)
     chosen: dict[tuple[int, int], str] = {}
     free = budget
+    lines = [  # sentences with terms of the claim, in the order of the documents
+        _SentenceMatch((rank, index), shared, coverage(words.rarity, shared))
+        for rank, passage in enumerate(passages)
+        if not words.rarity.keys().isdisjoint(passage.terms)
+        for index, sentence in enumerate(passage.sentences)
+        if (shared := words.rarity.keys() & sentence)
+    ]
     for line, added in _by_gain(words, lines):
         rank, index = line.place
         start, end = passages[rank].offsets[index]
@@ -93,20 +80,7 @@ def window(
         free -= count
         if free < MIN_FREE_WORDS or len(chosen) == MAX_SENTENCES:
             break
-    best = max(lines, key=lambda line: line.recall, default=None)
-    return EvidenceWindow(" ".join(chosen[place] for place in sorted(chosen)), best.place if best else None)
-
-
-def _lines(words: ClaimWords, passages: Sequence[PreparedPassage]) -> list[_SentenceMatch]:
-    """Sentences with terms of the claim, in the order of the documents."""
-    terms = words.rarity.keys()
-    return [
-        _SentenceMatch((rank, index), shared, recall_of(words, shared))
-        for rank, passage in enumerate(passages)
-        if not terms.isdisjoint(passage.terms)
-        for index, sentence in enumerate(passage.sentences)
-        if (shared := terms & sentence)
-    ]
+    return " ".join(chosen[place] for place in sorted(chosen))
 
 
 def _by_gain(words: ClaimWords, lines: Sequence[_SentenceMatch]) -> Iterator[tuple[_SentenceMatch, AbstractSet[str]]]:
@@ -120,7 +94,7 @@ def _by_gain(words: ClaimWords, lines: Sequence[_SentenceMatch]) -> Iterator[tup
     while heap:
         gain, recall, order = heappop(heap)
         added = lines[order].terms - covered
-        updated = -recall_of(words, added)
+        updated = -coverage(words.rarity, added)
         if updated != gain:
             heappush(heap, (updated, recall, order))
             continue
@@ -133,13 +107,10 @@ def _truncated(sentence: str, words: ClaimWords, targets: AbstractSet[str], free
     tokens = list(_WORD.finditer(sentence))
     first, count = 0, min(free, len(tokens))
     if len(tokens) > free:
-        first = _densest([_terms(token.group(), targets) for token in tokens], words, free)
+        held = [targets & frozenset(terms(token.group())) for token in tokens]
+        first = _densest(held, words, free)
     part = sentence[tokens[first].start() : tokens[first + count - 1].end()]
     return " ".join(part.split()), count, count == len(tokens)
-
-
-def _terms(word: str, targets: AbstractSet[str]) -> AbstractSet[str]:
-    return {name for name in map(term, TOKEN.findall(fold(word))) if name in targets}
 
 
 def _densest(held: Sequence[AbstractSet[str]], words: ClaimWords, free: int) -> int:
@@ -153,7 +124,7 @@ def _densest(held: Sequence[AbstractSet[str]], words: ClaimWords, free: int) -> 
         while places[left] <= right - free:
             inside.subtract(held[places[left]])
             left += 1
-        weight = recall_of(words, {name for name, times in inside.items() if times})
+        weight = coverage(words.rarity, {name for name, times in inside.items() if times})
         if weight > best:
             best, span = weight, (places[left], right)
     first, last = span

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from ragwatch.judges.claims.words import fold, term, terms
 from ragwatch.judges.lexical.amounts import Kind, amounts
 from ragwatch.judges.lexical.names import missing, names_of, prefixes_of
 from ragwatch.judges.lexical.stated_amounts import StatedAmounts, months_of, rewritten, stated
-from ragwatch.judges.lexical.tables import FittedTables
+from ragwatch.judges.lexical.tables import FittedTables, logistic, logit
 
 WEIGHTS = (4.0, 0.5, 1.5, 0.5)
 """What a missing fact takes from the logit of support: a number, a count, a name, a name that begins a claim."""
@@ -22,7 +22,6 @@ UNSUPPORTED = 0.3
 
 _BELOW = 0.98  # of the threshold, for a fragment whose words stand apart
 _MOST = 2  # facts of a kind that count
-_CLIP = 1e-6
 
 
 class MissingFacts(NamedTuple):
@@ -31,7 +30,6 @@ class MissingFacts(NamedTuple):
     Attributes:
         numbers: Numbers, and months of dates, that a source would have to state.
         counts: Numbers that may have been counted.
-        names: Names.
         subjects: Names that the claim begins with.
         apart: Whether its words stand together in no sentence though it is a bare fragment.
     """
@@ -47,43 +45,34 @@ NOTHING_MISSING = MissingFacts()
 
 
 class Sources:
-    """What the contexts and the question state. It is read as far as claims need it.
-
-    Args:
-        texts: The contexts.
-        question: The question; empty when unknown.
-        held: Terms of contexts and question.
-        tables: Fitted tables.
-        check: Called between the steps of the reading.
-    """
+    """What the contexts and the question state. It is read as far as claims need it."""
 
     def __init__(
         self,
         texts: Sequence[str],
         question: str,
-        held: frozenset[str],
+        held: Iterable[frozenset[str]],
         tables: FittedTables,
         check: Check = unlimited,
     ) -> None:
-        self._check = check
-        self._texts = texts
-        self._question = question
-        self._held = held
+        self._text = "\n".join((*texts, question))
+        self._held = frozenset(terms(question)).union(*held)
         self._tables = tables
+        self._check = check
 
     @cached_property
     def _stated(self) -> StatedAmounts:
-        return stated("\n".join((*self._texts, self._question)), self._check)
+        return stated(self._text, self._check)
 
     @cached_property
     def _prefixes(self) -> frozenset[str]:
-        return prefixes_of(self._held, "\n".join((*self._texts, self._question)))
+        return prefixes_of(self._held, self._text)
 
     def missing(self, claim: str) -> MissingFacts:
         """The facts of a claim that are missing.
 
         >>> from ragwatch.judges.lexical.tables import shipped
-        >>> sources = Sources(["Founded in Bern in 1971."], "", frozenset({"found", "bern", "1971"}), shipped())
+        >>> sources = Sources(["Founded in Bern in 1971."], "", [frozenset({"found", "bern", "1971"})], shipped())
         >>> stated = sources.missing("Founded in Bern in 1971.") == NOTHING_MISSING
         >>> sources.missing("It was founded in Zurich in 1972."), stated
         (MissingFacts(numbers=1, counts=0, names=1, subjects=0, apart=False), True)
@@ -117,28 +106,14 @@ class Sources:
         """A claim with its numbers as the sources write them.
 
         >>> from ragwatch.judges.lexical.tables import shipped
-        >>> Sources(["Founded on 2024-01-02."], "", frozenset({"found"}), shipped()).rewritten("Founded on 2 Jan 2024.")
+        >>> Sources(["Founded on 2024-01-02."], "", [], shipped()).rewritten("Founded on 2 Jan 2024.")
         'Founded on 02 01 2024.'
         """
-        if all(self._held.issuperset(terms(word)) for word in (*_amount_words(claim), *months_of(claim).values())):
+        text = fold(claim)
+        words = [text[amount.start : amount.end] for amount in amounts(claim)]
+        if all(self._held.issuperset(terms(word)) for word in (*words, *months_of(claim).values())):
             return claim
         return rewritten(claim, self._stated, self._held)
-
-
-def _amount_words(claim: str) -> list[str]:
-    text = fold(claim)
-    return [text[amount.start : amount.end] for amount in amounts(claim)]
-
-
-def sources_of(
-    texts: Sequence[str],
-    question: str,
-    held: Sequence[frozenset[str]],
-    tables: FittedTables,
-    check: Check = unlimited,
-) -> Sources:
-    """What contexts with these terms, and the question, state."""
-    return Sources(texts, question, frozenset(terms(question)).union(*held), tables, check)
 
 
 def missing_weight(missing: MissingFacts) -> float:
@@ -161,11 +136,7 @@ def lowered(probability: float, missing: MissingFacts) -> float:
     (0.67, 0.3)
     """
     weight = missing_weight(missing)
-    if not weight:
-        return probability
-    clipped = min(1.0 - _CLIP, max(_CLIP, probability))
-    low = 1.0 / (1.0 + math.exp(weight - math.log(clipped / (1.0 - clipped))))
-    return capped(min(probability, low), missing)
+    return capped(min(probability, logistic(logit(probability) - weight)), missing) if weight else probability
 
 
 def capped(probability: float, missing: MissingFacts) -> float:

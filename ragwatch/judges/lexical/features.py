@@ -20,11 +20,10 @@ never support a claim less than one of them alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from ragwatch.judges.claims.words import TOKEN, fold, is_number, term
 from ragwatch.judges.lexical.passages import PreparedPassage, grams
@@ -68,9 +67,6 @@ class PassageMatch:
     """Words that a claim and a passage share.
 
     Attributes:
-        terms: Shared terms.
-        pairs: Shared pairs.
-        grams: Shared 4-grams.
         passage_recall: IDF-weighted recall in the whole passage.
         sentence_recall: The same in its best sentence.
         sentence: Index of that sentence; None when no sentence has a term of the claim.
@@ -91,15 +87,15 @@ def claim_words(text: str, rarity: Mapping[str, float], split: Split | None = No
     raw = TOKEN.findall(text)
     tokens = TOKEN.findall(fold(text))
     ordered = split(text) if split else [name for name in map(term, tokens) if name]
-    distinct = dict.fromkeys(ordered)
+    weights = weigh(ordered, rarity)
     names = {term(fold(word)) for word in raw[1:] if word[0].isupper()} if split is None else set()
     return ClaimWords(
         order=tuple(ordered),
-        rarity={name: rarity.get(name, UNLISTED) for name in distinct},
+        rarity=weights,
         pairs=frozenset(pairwise(ordered)),
         grams=grams(tokens),
-        numbers=frozenset(filter(is_number, distinct)),
-        names=frozenset(names) & distinct.keys(),
+        numbers=frozenset(filter(is_number, weights)),
+        names=frozenset(names) & weights.keys(),
     )
 
 
@@ -112,7 +108,7 @@ def match(claim: ClaimWords, passage: PreparedPassage) -> PassageMatch:
         terms=frozenset(shared),
         pairs=claim.pairs & passage.pairs,
         grams=claim.grams & passage.grams,
-        passage_recall=recall_of(claim, shared),
+        passage_recall=coverage(claim.rarity, shared),
         sentence_recall=0.0 if best is None else by_sentence[best],
         sentence=best,
         carriers=tuple(index for index, recall in by_sentence.items() if recall >= CARRIES),
@@ -130,10 +126,19 @@ def _sentence_recalls(claim: ClaimWords, shared: AbstractSet[str], passage: Prep
     }
 
 
-def recall_of(claim: ClaimWords, terms: AbstractSet[str]) -> float:
-    """IDF-weighted share of the claim's terms that are in `terms`; 0 for a claim without terms."""
-    total = math.fsum(claim.rarity.values())
-    return math.fsum([weight for name, weight in claim.rarity.items() if name in terms]) / total if total else 0.0
+def coverage(weights: Mapping[str, float], terms: AbstractSet[str]) -> float:
+    """Weighted share of terms that a text has; 0.0 without any.
+
+    >>> coverage({"tea": 0.75, "green": 0.25}, {"tea"})
+    0.75
+    """
+    total = math.fsum(weights.values())
+    return math.fsum([weight for name, weight in weights.items() if name in terms]) / total if total else 0.0
+
+
+def weigh(words: Iterable[str], rarity: Mapping[str, float]) -> dict[str, float]:
+    """Distinct terms, in order, with their rarity."""
+    return {name: rarity.get(name, UNLISTED) for name in dict.fromkeys(words)}
 
 
 def missing_run(claim: ClaimWords, matches: Sequence[PassageMatch]) -> float:
@@ -147,7 +152,7 @@ def missing_run(claim: ClaimWords, matches: Sequence[PassageMatch]) -> float:
     >>> [missing_run(claim, [match(claim, passage(text))]) for text in ("Green tea.", "Tea for monks.", "")]
     [3.0, 2.0, 4.0]
     """
-    shared = _union(matches, lambda passage: passage.terms)
+    shared = frozenset[str]().union(*(passage.terms for passage in matches))
     heaviest = weight = 0.0
     for name in claim.order:
         weight = 0.0 if name in shared else weight + claim.rarity[name]
@@ -156,23 +161,20 @@ def missing_run(claim: ClaimWords, matches: Sequence[PassageMatch]) -> float:
 
 
 def features(claim: ClaimWords, matches: Sequence[PassageMatch], question: AbstractSet[str]) -> tuple[float, ...]:
-    """Compute the nine features, in the order of `NAMES`, of a claim and its matches with passages.
+    """Compute the nine features, in the order of `NAMES`, of a claim, its matches and the terms of the question.
 
-    Args:
-        claim: The claim.
-        matches: One for each passage; one alone for a cell, all of them for the union.
-        question: Terms of the question.
+    Of one match they are those of a cell, of all matches those of the union.
     """
-    shared: frozenset[str] = _union(matches, lambda passage: passage.terms)
-    pairs = _union(matches, lambda passage: passage.pairs)
-    shared_grams = _union(matches, lambda passage: passage.grams)
+    shared = frozenset[str]().union(*(passage.terms for passage in matches))
+    pairs = frozenset[tuple[str, str]]().union(*(passage.pairs for passage in matches))
+    shared_grams = frozenset[str]().union(*(passage.grams for passage in matches))
     missing = claim.rarity.keys() - shared
     lost = len(claim.numbers - shared)
-    recall = recall_of(claim, shared)
+    recall = coverage(claim.rarity, shared)
     return (
         max((passage.sentence_recall for passage in matches), default=0.0),
         max((passage.passage_recall for passage in matches), default=0.0),
-        recall_of(claim, shared | (question & claim.rarity.keys())),
+        coverage(claim.rarity, shared | (question & claim.rarity.keys())),
         len(pairs) / len(claim.pairs) if claim.pairs else recall,
         len(shared_grams) / len(claim.grams) if claim.grams else recall,
         max((claim.rarity[name] for name in missing), default=0.0),
@@ -180,9 +182,3 @@ def features(claim: ClaimWords, matches: Sequence[PassageMatch], question: Abstr
         float(lost),
         float(len(claim.names - shared - question)),
     )
-
-
-def _union(matches: Sequence[PassageMatch], part: Callable[[PassageMatch], frozenset[Any]]) -> frozenset[Any]:
-    if len(matches) == 1:
-        return part(matches[0])
-    return frozenset().union(*map(part, matches))

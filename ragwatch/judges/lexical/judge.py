@@ -9,7 +9,7 @@ figures: `training/README.md`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from time import perf_counter
 from typing import Annotated, TypeVar
@@ -20,7 +20,7 @@ from ragwatch.core.criteria import unread
 from ragwatch.core.evidence import Evidence, UnreadReason
 from ragwatch.core.sample import Sample
 from ragwatch.core.verdict import NO_USAGE, Usage
-from ragwatch.errors import JudgeError
+from ragwatch.errors import JudgeError, RagwatchError
 from ragwatch.judges.claims.atomic_facts import facts_of
 from ragwatch.judges.claims.limits import Deadline, check_claims, check_size
 from ragwatch.judges.lexical.language import ENGLISH
@@ -78,11 +78,8 @@ class LexicalJudge:
     """Reads samples by comparing words.
 
     Attributes:
-        name: Configured name.
-        kind: `lexical`.
         model: Version of the fitted tables.
         version: Changes with the fitted tables, with how references are read, and with the thresholds.
-        concurrency: Maximum number of samples read concurrently.
         cross_encoder: Rules on claims after the comparison of words; None in the lexical judge.
     """
 
@@ -156,11 +153,6 @@ class LexicalJudge:
         """The cross-encoder for one sample, for judges with a model; None without one."""
         return self.cross_encoder
 
-    def _count_lexical_only(self, counts: Mapping[Reason, int]) -> None:
-        """Count what a model did not read, by reason."""
-        for reason, count in counts.items():
-            self._telemetry.lexical_fallback(self.name, reason, count)
-
     def _check_size(self, sample: Sample) -> None:
         """Reject a sample by its size, before anything is read."""
         options = self._options
@@ -178,6 +170,40 @@ class LexicalJudge:
 
     async def close(self) -> None:
         """Do nothing: there are no resources to release."""
+
+
+class ModelJudge(LexicalJudge):
+    """Reads samples by comparing words, and rules on claims with a model.
+
+    Without its model it falls back to the lexical judge, with the version of that one, and logs an error.
+
+    Attributes:
+        version: Changes with the model, the lexical tables, the thresholds and `max_pairs`.
+        fallback: Why it has fallen back to the lexical judge; None if it has a model.
+    """
+
+    fallback: str | None = None
+
+    def _start(self, load: Callable[[], str], options: Options, reasons: Iterable[Reason]) -> None:
+        """Load the model, whose version `load` returns, and count no claim yet for the reasons not to read one."""
+        lexical_version = f"{self.model}-r{READING_VERSION}"
+        try:
+            self.model = load()
+        except ImportError as error:
+            package = (error.name or str(error)).replace("_", "-")
+            extra = f"{self.kind}-torch" if package in ("torch", "transformers", "safetensors") else self.kind
+            self.fallback = f"{package} is not installed; pip install 'ragwatch-exporter[{extra}]'"
+        except RagwatchError as error:
+            self.fallback = str(error)
+        else:
+            self.version = f"{self.model}-{lexical_version}{version_suffix(options)}"
+            self._count_lexical_only(dict.fromkeys(reasons, 0))  # so that `increase` sees the first
+        self._telemetry.judge_fell_back(self.name, self.version, self.fallback)
+
+    def _count_lexical_only(self, counts: Mapping[Reason, int]) -> None:
+        """Count what a model did not read, by reason."""
+        for reason, count in counts.items():
+            self._telemetry.lexical_fallback(self.name, reason, count)
 
 
 def version_suffix(options: Options) -> str:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from types import MappingProxyType
 
-from ragwatch.judges.claims.words import STOP_WORDS, fold, term
+from ragwatch.judges.claims.words import STOP_WORDS, fold, term, word_set
 from ragwatch.judges.lexical.tables import shipped
 
 ENGLISH = "en"
@@ -66,120 +65,82 @@ _SCRIPTS = (
 )
 _BY_SCRIPT = tuple((name, re.compile(f"[{letters}]")) for name, letters in _SCRIPTS)
 _LATIN = re.compile("[^\\W\\d_\u0250-\u1dff\u1f00-\uff20\uff5b-\U0010ffff]")
-_VARIANTS = MappingProxyType(
-    {
-        "cyrillic": (
-            ("uk", re.compile("[іїєґ]")),
-            ("sr", re.compile("[јљњћђџ]")),
-            ("ru", re.compile("[ыэё]")),
-            ("bg", re.compile("[ъщ]")),
-        ),
-        "arabic": (("ur", re.compile("[ٹڈڑںے]")), ("fa", re.compile("[پچژگی]"))),
-    }
-)
-_OTHERWISE = MappingProxyType({"cyrillic": "ru", "arabic": "ar"})
+_VARIANTS: Mapping[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
+    "cyrillic": (
+        ("uk", re.compile("[іїєґ]")),
+        ("sr", re.compile("[јљњћђџ]")),
+        ("ru", re.compile("[ыэё]")),
+        ("bg", re.compile("[ъщ]")),
+    ),
+    "arabic": (("ur", re.compile("[ٹڈڑںے]")), ("fa", re.compile("[پچژگی]"))),
+}
+_OTHERWISE: Mapping[str, str] = {"cyrillic": "ru", "arabic": "ar"}
 
-_FUNCTION_WORDS = MappingProxyType(
-    {
-        ENGLISH: """the of and to in is a that for it was on are as with his they at be this from have or by not but
-            what all were when we there can an your which their if will each about how up out them then she many some
-            so these would into has more her two him see could no than been its who now did yes only you i he my our
-            does do had may any most after before until""",
-        "de": """der die das den dem des und ist nicht ein eine einen einem einer zu im mit auf für von sich es auch
+_FUNCTION_WORDS: Mapping[str, str] = {
+    ENGLISH: "two see",  # and `STOP_WORDS`
+    "de": """der die das den dem des und ist nicht ein eine einen einem einer zu im mit auf für von sich es auch
             werden wird aus er hat dass sie nach bei wie oder wenn sind noch zum zur nur über kann können durch vor am
             als aber haben ich wir ihr ihre innerhalb keine kein sowie bis vom wurde nein ja""",
-        "fr": """le la les des du de et est un une en que qui dans pour pas sur au aux avec ce cette ces son sa ses par
+    "fr": """le la les des du de et est un une en que qui dans pour pas sur au aux avec ce cette ces son sa ses par
             plus ne se sont il elle ils nous vous ou mais être ont été peut leur comme d'un d'une c'est oui non sous
             chaque où à sans après""",
-        "es": """el la los las de del y es un una en que por para con no se su sus al lo como más pero o este esta está
+    "es": """el la los las de del y es un una en que por para con no se su sus al lo como más pero o este esta está
             son fue ha entre cuando muy sin sobre también desde hasta hay nos sí puede dentro durante""",
-        "it": """il lo la i gli le di del della dei delle dello e è un una uno in nel nella che per con non si su sono
+    "it": """il lo la i gli le di del della dei delle dello e è un una uno in nel nella che per con non si su sono
             come più ma al alla dal dalla da anche questo questa o ha essere entro ogni suo sua sì può senza nei dopo
             viene""",
-        "pt": """o a os as de do da dos das e é um uma em no na nos nas que por para com não se seu sua ao à como mais
+    "pt": """o a os as de do da dos das e é um uma em no na nos nas que por para com não se seu sua ao à como mais
             mas ou foi são ser está também até pelo pela isso este esta há sim dentro quando pode""",
-        "nl": """de het een en van is in dat op te met voor niet zijn aan er ook als maar bij uit door naar wordt worden
+    "nl": """de het een en van is in dat op te met voor niet zijn aan er ook als maar bij uit door naar wordt worden
             deze dit die om of tot over wat hij ze heeft kan binnen geen nog werd na je u nee ja""",
-        "sv": """och att det är en ett som på för med av den till inte har om vi de i kan men från så eller var sig ska
+    "sv": """och att det är en ett som på för med av den till inte har om vi de i kan men från så eller var sig ska
             inom efter alla nej ja när här också mycket""",
-        "da": """og at det er en et som på for med af den til ikke har om vi de i kan men fra så eller var sig skal
+    "da": """og at det er en et som på for med af den til ikke har om vi de i kan men fra så eller var sig skal
             inden efter alle nej ja når også meget blev ved""",
-        "nb": """og å det er en et som på for med av den til ikke har om vi de i kan men fra så eller var seg skal
+    "nb": """og å det er en et som på for med av den til ikke har om vi de i kan men fra så eller var seg skal
             innen etter alle nei ja når også mye ble ved""",
-        "fi": """ja on ei se että oli ovat kun myös mutta tai hän ne joka mitä niin kuin sen sekä voi sitä tämä
+    "fi": """ja on ei se että oli ovat kun myös mutta tai hän ne joka mitä niin kuin sen sekä voi sitä tämä
             mukaan jos vain enemmän eivät olla noin""",
-        "pl": """i w z na do nie się jest że to o jak po co tak za od ale lub dla przez oraz są być może przy jego który
+    "pl": """i w z na do nie się jest że to o jak po co tak za od ale lub dla przez oraz są być może przy jego który
             która które ma tego jeśli czy tylko ze""",
-        "cs": """a v se na je že s z do o k i to jako za by jsou pro ale po od nebo jeho při který která které není
+    "cs": """a v se na je že s z do o k i to jako za by jsou pro ale po od nebo jeho při který která které není
             být může si tak také ve""",
-        "ro": """și în de la cu nu este o un pe că din care pentru sunt mai al a au fost sau dar ce se prin după până
+    "ro": """și în de la cu nu este o un pe că din care pentru sunt mai al a au fost sau dar ce se prin după până
             dacă această acest poate fi""",
-        "hu": """a az és nem hogy egy is van volt de meg ez ezt vagy ha csak már mint lehet kell után között minden
+    "hu": """a az és nem hogy egy is van volt de meg ez ezt vagy ha csak már mint lehet kell után között minden
             alatt amely belül""",
-        "tr": """ve bir bu için ile de da çok olarak daha olan var değil gibi en ne kadar sonra veya her içinde ancak
+    "tr": """ve bir bu için ile de da çok olarak daha olan var değil gibi en ne kadar sonra veya her içinde ancak
             göre ama ise tarafından""",
-        "id": """yang dan di ini itu dengan untuk dari tidak dalam pada adalah ke akan atau juga oleh sebagai dapat
+    "id": """yang dan di ini itu dengan untuk dari tidak dalam pada adalah ke akan atau juga oleh sebagai dapat
             ada karena telah bisa lebih hari""",
-        "vi": """và là của có không được trong cho một các những với người này đã từ để khi thì đến như ở về ngày
+    "vi": """và là của có không được trong cho một các những với người này đã từ để khi thì đến như ở về ngày
             phải""",
-        "hr": """i u je da se na za od su s ne koji koja koje što kao ali ili nije biti do iz te po samo može sve""",
-    }
-)
-_TABLES = MappingProxyType(
-    {
-        name: frozenset(words.split()) | (STOP_WORDS if name == ENGLISH else frozenset())
-        for name, words in _FUNCTION_WORDS.items()
-    }
-)
-_SHARED = frozenset(
-    [
-        "a",
-        "am",
-        "an",
-        "as",
-        "at",
-        "be",
-        "die",
-        "do",
-        "for",
-        "has",
-        "he",
-        "his",
-        "i",
-        "in",
-        "let",
-        "me",
-        "no",
-        "on",
-        "or",
-        "so",
-        "to",
-        "us",
-        "was",
-    ]
-)
+    "hr": """i u je da se na za od su s ne koji koja koje što kao ali ili nije biti do iz te po samo može sve""",
+}
+_TABLES: Mapping[str, frozenset[str]] = {
+    name: word_set(words) | (STOP_WORDS if name == ENGLISH else frozenset()) for name, words in _FUNCTION_WORDS.items()
+}
+_SHARED = word_set("a am an as at be die do for has he his i in let me no on or so to us was")
 """English function words that are words of other languages as well."""
 
-_TYPICAL = MappingProxyType(
-    {
-        "de": frozenset("äöüß"),
-        "fr": frozenset("éèêàçùœîôû"),
-        "es": frozenset("ñáéíóú"),
-        "it": frozenset("àèìòù"),
-        "pt": frozenset("ãõçáéíóúâê"),
-        "sv": frozenset("åäö"),
-        "da": frozenset("æø"),
-        "nb": frozenset("æø"),
-        "fi": frozenset("äö"),
-        "pl": frozenset("ąęłńśźżćó"),
-        "cs": frozenset("ěřůčšžýáíé"),
-        "ro": frozenset("ăâîșțşţ"),
-        "hu": frozenset("őűáéíóúöü"),
-        "tr": frozenset("ğışçöü"),
-        "vi": frozenset("ăâđêôơưạảấầẩậắằẳặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ"),
-        "hr": frozenset("čćđšž"),
-    }
-)
+_TYPICAL: Mapping[str, frozenset[str]] = {
+    "de": frozenset("äöüß"),
+    "fr": frozenset("éèêàçùœîôû"),
+    "es": frozenset("ñáéíóú"),
+    "it": frozenset("àèìòù"),
+    "pt": frozenset("ãõçáéíóúâê"),
+    "sv": frozenset("åäö"),
+    "da": frozenset("æø"),
+    "nb": frozenset("æø"),
+    "fi": frozenset("äö"),
+    "pl": frozenset("ąęłńśźżćó"),
+    "cs": frozenset("ěřůčšžýáíé"),
+    "ro": frozenset("ăâîșțşţ"),
+    "hu": frozenset("őűáéíóúöü"),
+    "tr": frozenset("ğışçöü"),
+    "vi": frozenset("ăâđêôơưạảấầẩậắằẳặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ"),
+    "hr": frozenset("čćđšž"),
+}
 
 
 def function_words(language: str) -> frozenset[str]:
@@ -233,7 +194,8 @@ def _by_words(text: str) -> str | None:
         return ENGLISH
     scores = {
         name: sum([times for word, times in counts.items() if word in table])
-        + _LETTER_WEIGHT * sum([times for word, times in counts.items() if not _typical(name).isdisjoint(word)])
+        + _LETTER_WEIGHT
+        * sum([times for word, times in counts.items() if not _TYPICAL.get(name, frozenset()).isdisjoint(word)])
         for name, table in _TABLES.items()
     }
     best, *others = sorted(scores, key=lambda name: (-scores[name], name))
@@ -254,10 +216,6 @@ def _known_share(words: Sequence[str]) -> float:
     rarity = shipped().rarity
     known = sum([term(fold(word)) in rarity or word in STOP_WORDS for word in longer])
     return known / len(longer) if len(longer) > 1 else 1.0
-
-
-def _typical(name: str) -> frozenset[str]:
-    return _TYPICAL.get(name, frozenset())
 
 
 _ALIKE = frozenset({frozenset(("da", "nb")), frozenset(("da", "sv")), frozenset(("nb", "sv"))})

@@ -9,49 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from types import MappingProxyType
 from typing import NamedTuple
 
-from ragwatch.judges.claims.words import STOP_WORDS, fold, term
+from ragwatch.judges.claims import number_words
+from ragwatch.judges.claims.words import STOP_WORDS, fold, term, word_set
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _AFTER_STOP = re.compile(r"(?:^|[.!?:;“\"(\n*•-])\s*$")
-_INSIDE_NAMES = frozenset(["of", "the", "de", "la", "le", "van", "von", "der", "den", "and", "for"])
+_INSIDE_NAMES = word_set("of the de la le van von der den and for")
 _MIN_TITLE_WORDS = 3
 _TITLE_SHARE = 0.7
 _PREFIX = 4
 _MAX_PREFIX = 40  # a longer beginning is no abbreviation; without a limit, the time would be quadratic in a long word
-MONTHS = frozenset(
-    term(month)
-    for month in [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "sept",
-        "oct",
-        "nov",
-        "dec",
-    ]
-)
-_ALIASES = MappingProxyType(
-    {
+MONTHS = frozenset(map(term, (*number_words.MONTHS, *number_words.SHORT_MONTHS)))
+_ALIASES: Mapping[str, frozenset[str]] = {
         form: frozenset(entry.split())
         for entry in (
             "french france", "dutch netherland holland", "spanish spain spaniard", "swiss switzerland", "greek greece",
@@ -60,8 +31,7 @@ _ALIASES = MappingProxyType(
             "european europ eu", "german germany", "irish ireland", "scottish scotland scot", "christmas xmas",
         )
         for form in entry.split()
-    }
-)  # fmt: skip
+    }  # fmt: skip
 
 
 class Names(NamedTuple):
@@ -69,7 +39,6 @@ class Names(NamedTuple):
 
     Attributes:
         subject: Those that the claim begins with; sources may call it "he" or "the company".
-        others: Those further on.
     """
 
     subject: Mapping[str, str]
@@ -77,12 +46,7 @@ class Names(NamedTuple):
 
 
 def names_of(text: str, listed: AbstractSet[str], proper: AbstractSet[str]) -> Names:
-    """The names of a claim, without the first word and months.
-
-    Args:
-        text: The claim.
-        listed: Terms of the table of rarity.
-        proper: Those of them that are names; other listed words are written with a capital in titles.
+    """The names of a claim, without the first word, months, and listed terms (of the table of rarity) but proper ones.
 
     >>> names_of("It was founded in Zurich by Anna Keller.", frozenset(), frozenset()).others
     {'zurich': 'Zurich', 'anna': 'Anna', 'keller': 'Keller'}
@@ -118,13 +82,7 @@ def _name_term(name: str, listed: AbstractSet[str], proper: AbstractSet[str]) ->
 
 
 def missing(names: Mapping[str, str], held: AbstractSet[str], prefixes: AbstractSet[str]) -> set[str]:
-    """Terms of the names that are in no source, in no form.
-
-    Args:
-        names: See `names_of`.
-        held: Terms of the sources.
-        prefixes: See `prefixes_of`.
-    """
+    """Terms of the names that are in no source, in no form, given terms and `prefixes_of` the sources."""
     return {key for key, name in names.items() if key not in held and not _has_form(key, name, prefixes, held)}
 
 

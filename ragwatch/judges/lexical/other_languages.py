@@ -19,7 +19,7 @@ from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.claims import AnswerClaims, claims_of
 from ragwatch.judges.claims.kinds import kind_of
 from ragwatch.judges.claims.limits import Check
-from ragwatch.judges.claims.sentences import iterate_spans
+from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.claims.words import fold, term
 from ragwatch.judges.lexical.language import ENGLISH, OTHER, function_words, language_of
 from ragwatch.judges.lexical.tables import FittedTables, Split, shipped
@@ -71,8 +71,8 @@ def claims_in(sample: Sample, *, max_claims: int | None, check: Check) -> Answer
     said = claims_of(sample.answer, sample.question, max_claims=max_claims, check=check)
     if said.claims or said.abstained:
         return said
-    spans = iterate_spans(sample.answer)
-    return said._replace(abstained=any(kind_of(sample.answer[one.start : one.end]) == "abstention" for one in spans))
+    kinds = (kind_of(sample.answer[one.start : one.end]) for one in spans(sample.answer))
+    return said._replace(abstained="abstention" in kinds)
 
 
 @cache

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from ragwatch.core.alphabet import visible_text
 from ragwatch.judges.claims.limits import Check, unlimited
-from ragwatch.judges.claims.sentences import iterate_spans
+from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.claims.words import TOKEN, fold, identifiers, term
 from ragwatch.judges.lexical.tables import Split
 
@@ -74,7 +74,7 @@ def passage(text: str, check: Check = unlimited, split: Split | None = None) -> 
     ordered = split(text) if split else [name for name in map(term, tokens) if name]
     offsets: list[tuple[int, int]] = []
     sentences: list[frozenset[str]] = []
-    for span in iterate_spans(text):
+    for span in spans(text):
         offsets.append((span.start, span.end))
         sentence = text[span.start : span.end]
         sentences.append(frozenset(split(sentence) if split else map(term, TOKEN.findall(fold(sentence)))) - {""})

@@ -13,7 +13,7 @@ from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading,
 from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.claims import AnswerClaims
 from ragwatch.judges.claims.conversation import Statement, repeats, statements_of
-from ragwatch.judges.claims.limits import Check, unlimited
+from ragwatch.judges.claims.limits import Check, checked, unlimited
 from ragwatch.judges.claims.words import identifiers
 from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.address import (
@@ -24,9 +24,8 @@ from ragwatch.judges.lexical.address import (
     question_coverage,
     share_in_conversation,
 )
-from ragwatch.judges.lexical.conditions import loses_condition
-from ragwatch.judges.lexical.facts import UNSUPPORTED, sources_of
-from ragwatch.judges.lexical.features import CARRIES, claim_words
+from ragwatch.judges.lexical.facts import UNSUPPORTED, Sources
+from ragwatch.judges.lexical.features import CARRIES, claim_words, weigh
 from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
 from ragwatch.judges.lexical.rows import (
     ClaimRow,
@@ -39,7 +38,7 @@ from ragwatch.judges.lexical.rows import (
     prepared_question,
     rows_of,
 )
-from ragwatch.judges.lexical.statements import denied, misplaced, nearest
+from ragwatch.judges.lexical.statements import denied, loses_condition, misplaced, nearest
 from ragwatch.judges.lexical.tables import FittedTables
 
 CrossEncoder = Callable[[Sequence[ClaimRow], Sequence[PreparedPassage], Sequence[str]], Sequence[ClaimRuling]]
@@ -58,22 +57,19 @@ def read(
 ) -> Evidence:
     """Read the contexts and the answer of a sample.
 
-    Args:
-        sample: The sample.
-        answer: The claims of its answer, from `facts_of`, or whole sentences, from `claims_of`.
-        tables: Fitted tables; those of another language leave the rules of English out.
-        thresholds: Probabilities at which readings become verdicts.
-        cross_encoder: Rules on the claims; None for rulings by words.
-        unread: Why the answer cannot be read, if it cannot: see `readable`.
-        check: Called between the steps of the reading, each of which is short; raises to stop it.
+    The claims are from `facts_of`, or whole sentences from `claims_of`. Tables of another language leave the rules of
+    English out. Without a cross-encoder the rulings are by words. `unread` says why the answer cannot be read, if it
+    cannot (see `readable`). `check` is called between the short steps of the reading, and raises to stop it.
     """
     if unread is UnreadReason.LANGUAGE:
-        return _unread(sample, answer, unread)
+        contexts = (ContextReading(relevant=None),) * len(sample.contexts)
+        abstained = Address.ABSTAINED if answer.abstained else None
+        return Evidence((), contexts, abstained, reads_contradiction=False, unread=unread)
     in_english = tables.split is None
     passages = passages_of((context.text for context in sample.contexts), check, tables.split)
     question = prepared_question(sample, passages, tables)
     texts = [context_text(context.text) for context in sample.contexts]
-    sources = sources_of(texts, question.text, [one.terms for one in passages], tables, check) if in_english else None
+    sources = Sources(texts, question.text, (one.terms for one in passages), tables, check) if in_english else None
     rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
     ruled = cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
     if in_english:
@@ -82,30 +78,20 @@ def read(
     claims = tuple(_claim(row, ruling, sample, passages, stated) for row, ruling in zip(rows, ruled, strict=True))
     used_ranks = {rank for claim in claims for rank in claim.contexts}
     used = [rank in used_ranks for rank in range(len(passages))]
-    any_supported = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims)
-    feature_rows = _relevance_features(question, passages, rows, tables, check) if any_supported else None
-    by_answer = None if feature_rows is None else _by_answer(feature_rows, rows, used, tables)
+    any_supported, by_answer = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims), None
+    if any_supported:
+        feature_rows = _relevance_features(question, passages, rows, tables, check)
+        by_answer = [tables.relevance.probability(features) for features in feature_rows]
+        by_answer = relevance.lift_used(by_answer, used, short=_is_short(rows, tables))
     missing = relevance.identifiers_missing(identifiers(question.text), passages)
     values = relevance.apply_rules(by_answer, question.covers, used, len(question.weights), identifiers_missing=missing)
     carriers = _carriers(claims, rows, passages, check) if any_supported else _covering(question, passages, check)
-    columns = zip(values, carriers, passages, strict=True)
     return Evidence(
         claims=claims,
-        contexts=tuple(_context(value, lines, passage, thresholds) for value, lines, passage in columns),
+        contexts=tuple(_context(*one, thresholds) for one in zip(values, carriers, passages, strict=True)),
         address=None if unread else _address(answer, question, used, passages, carriers, tables=tables),
         unread=unread,
         reads_contradiction=cross_encoder is not None and all(one.against for one in ruled),
-    )
-
-
-def _unread(sample: Sample, answer: AnswerClaims, reason: UnreadReason) -> Evidence:
-    """Evidence of an answer of which nothing can be read but that it abstains."""
-    return Evidence(
-        claims=(),
-        contexts=tuple(ContextReading(relevant=None) for _ in sample.contexts),
-        address=Address.ABSTAINED if answer.abstained else None,
-        reads_contradiction=False,
-        unread=reason,
     )
 
 
@@ -153,15 +139,6 @@ def _best_sentence(row: ClaimRow, sample: Sample, passages: Sequence[PreparedPas
     return sample.contexts[rank].text[start:end]
 
 
-def _by_answer(
-    feature_rows: Sequence[tuple[float, ...]], rows: Sequence[ClaimRow], used: Sequence[bool], tables: FittedTables
-) -> list[float]:
-    """Relevance of each context by the answer, before the rules."""
-    return relevance.lift_used(
-        [tables.relevance.probability(row) for row in feature_rows], used, short=_is_short(rows, tables)
-    )
-
-
 def _is_short(rows: Sequence[ClaimRow], tables: FittedTables) -> bool:
     return len({name for row in rows for name in tables.terms(row.claim.words)}) < relevance.SHORT
 
@@ -189,7 +166,7 @@ def _relevance_features(
         answer = f"{question.text if question.weights else question.whole} {answer}"
         words = claim_words(answer, tables.rarity, tables.split)
         supports = [alone_of(words, matches_of(words, passages, check), question, tables, check)]
-    weights = relevance.weigh(tables.terms(answer), tables.rarity)
+    weights = weigh(tables.terms(answer), tables.rarity)
     return relevance.rows(weights, question.weights.keys(), passages, supports, check)
 
 
@@ -213,13 +190,10 @@ def _carriers(
 
 def _covering(question: PreparedQuestion, passages: Sequence[PreparedPassage], check: Check) -> list[set[int]]:
     """Sentences of each context that carry the question, for answers without a supported claim."""
-    lines: list[set[int]] = [set() for _ in passages]
-    for context_lines, passage in zip(lines, passages, strict=True):
-        for index, sentence in enumerate(passage.sentences):
-            check()
-            if question.coverage(sentence) >= CARRIES:
-                context_lines.add(index)
-    return lines
+    return [
+        {index for index, terms in checked(enumerate(one.sentences), check) if question.coverage(terms) >= CARRIES}
+        for one in passages
+    ]
 
 
 def _context(value: float | None, lines: set[int], passage: PreparedPassage, thresholds: Thresholds) -> ContextReading:

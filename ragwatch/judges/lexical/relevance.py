@@ -33,13 +33,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cache
 
-from ragwatch.judges.claims.limits import Check, unlimited
-from ragwatch.judges.claims.words import terms
-from ragwatch.judges.lexical.features import UNLISTED
+from ragwatch.judges.claims.limits import Check, checked, unlimited
+from ragwatch.judges.claims.words import fold, term, terms
+from ragwatch.judges.lexical.features import coverage
 from ragwatch.judges.lexical.passages import PreparedPassage
+from ragwatch.judges.text_classifier import table_text
 
 _PLAIN = ("word_recall", "new_recall", "support_mean", "share")
 NAMES = (*_PLAIN, *(f"{name}_lead" for name in _PLAIN))
@@ -48,21 +50,6 @@ SHORT = 5
 ENOUGH = 0.5
 GATE = 0.25
 GATE_WORDS = 2
-
-
-def weigh(words: Iterable[str], rarity: Mapping[str, float]) -> dict[str, float]:
-    """Distinct terms, in order, with their rarity."""
-    return {term: rarity.get(term, UNLISTED) for term in dict.fromkeys(words)}
-
-
-def coverage(weights: Mapping[str, float], terms: AbstractSet[str]) -> float:
-    """Weighted recall of terms; 0.0 without weights.
-
-    >>> coverage({"tea": 0.75, "green": 0.25}, {"tea"})
-    0.75
-    """
-    total = math.fsum(weights.values())
-    return math.fsum([weight for term, weight in weights.items() if term in terms]) / total if total else 0.0
 
 
 def rows(
@@ -74,29 +61,21 @@ def rows(
 ) -> list[tuple[float, ...]]:
     """Compute the features of each context, in the order of `NAMES`.
 
-    Args:
-        answer: Terms of the answer with their rarity (with those of the question, when the answer is short).
-        question: Terms of the question.
-        passages: The prepared contexts.
-        supports: For each claim, the probability that each context alone supports it.
-        check: Called after each term and each context.
+    Terms of the answer have their rarity; `supports` are, for each claim, the probabilities that each context alone
+    supports it.
     """
-    new = {term: weight for term, weight in answer.items() if term not in question} or answer
-    counts = {term: _context_count(term, passages, check) for term in answer}
-    shared = {term: weight / max(1, counts[term]) for term, weight in answer.items()}
+    new = {name: weight for name, weight in answer.items() if name not in question} or answer
+    shared = {
+        name: weight / max(1, sum([name in passage.terms for passage in passages]))
+        for name, weight in checked(answer.items(), check)
+    }
     plain: list[tuple[float, ...]] = []
-    for rank, passage in enumerate(passages):
-        check()
+    for rank, passage in checked(enumerate(passages), check):
         support = math.fsum(row[rank] for row in supports) / max(1, len(supports))
         recalls = [coverage(weights, passage.terms) for weights in (answer, new, shared)]
         plain.append((recalls[0], recalls[1], support, recalls[2]))
     means = [math.fsum(column) / len(plain) for column in zip(*plain, strict=True)]
     return [(*row, *(value - mean for value, mean in zip(row, means, strict=True))) for row in plain]
-
-
-def _context_count(term: str, passages: Sequence[PreparedPassage], check: Check) -> int:
-    check()
-    return sum([term in passage.terms for passage in passages])
 
 
 def identifiers_missing(names: AbstractSet[str], passages: Sequence[PreparedPassage]) -> bool:
@@ -151,3 +130,49 @@ def apply_rules(
     if not used[0] and covers[0] >= max(ENOUGH, best_used):
         final[0] = max(read[0], covers[0])
     return final
+
+
+BY_CONTEXT, BY_ANSWER = 0.4, 0.6
+"""What a synonym covers of a term: less in contexts, because those of another topic may hold a few by chance."""
+FRAME = 0.3
+"""Weight of a word that says what kind of text is wanted, beside its rarity."""
+
+_FRAMES = frozenset(
+    terms(
+        "policy policies rule process procedure detail information info explain tell describe description overview"
+        " summary summarize question answer example way possible know please help thing mean give list name type kind"
+    )
+)
+
+
+@cache
+def _synonyms() -> Mapping[str, frozenset[str]]:
+    related: dict[str, set[str]] = {}
+    for line in table_text("synonyms.txt").splitlines():
+        words = {term(fold(word)) for word in line.split()} - {""} if not line.startswith("#") else set()
+        for word in words:
+            related.setdefault(word, set()).update(words)
+    return {word: frozenset(words - {word}) for word, words in related.items()}
+
+
+def question_share(question: Mapping[str, float], words: AbstractSet[str], by_synonym: float) -> float:
+    """Share of the weighted terms of a question that a text covers, in its words or others; 0.0 without a question.
+
+    An answer need not repeat its question: "Parcels may be sent back up to forty days after delivery" says what the
+    return policy is. So a term is covered by itself, or less (`by_synonym`) by a word that the shipped table has beside
+    it. Words that only say what kind of text is wanted ("policy", "details") weigh little.
+
+    >>> question_share({"return": 0.75, "tea": 0.25}, {"tea", "sent"}, BY_ANSWER)
+    0.7
+    >>> question_share({"policy": 1.0, "tea": 0.1}, {"tea"}, BY_ANSWER)
+    0.25
+    """
+    weights = {name: weight * (FRAME if name in _FRAMES else 1.0) for name, weight in question.items()}
+    total = math.fsum(weights.values())
+    related = _synonyms()
+    covers = (
+        weight * (1.0 if name in words else by_synonym)
+        for name, weight in weights.items()
+        if name in words or not words.isdisjoint(related.get(name, ()))
+    )
+    return math.fsum(covers) / total if total else 0.0

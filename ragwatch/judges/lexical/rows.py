@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -15,14 +14,13 @@ from ragwatch.judges.claims.atomic_facts import combine, weakest
 from ragwatch.judges.claims.claims import AnswerClaims, ClaimText
 from ragwatch.judges.claims.clauses import is_fragment
 from ragwatch.judges.claims.conversation import EARLIER, ELLIPTIC, asks_for, completed
-from ragwatch.judges.claims.limits import Check
+from ragwatch.judges.claims.limits import Check, checked
 from ragwatch.judges.claims.words import identifiers
-from ragwatch.judges.lexical import relevance
 from ragwatch.judges.lexical.facts import NOTHING_MISSING, MissingFacts, Sources, below, lowered
-from ragwatch.judges.lexical.features import ClaimWords, PassageMatch, claim_words, features, match
+from ragwatch.judges.lexical.features import ClaimWords, PassageMatch, claim_words, features, match, weigh
 from ragwatch.judges.lexical.passages import PreparedPassage
-from ragwatch.judges.lexical.synonyms import BY_CONTEXT, question_share
-from ragwatch.judges.lexical.tables import FittedTables, logit
+from ragwatch.judges.lexical.relevance import BY_CONTEXT, question_share
+from ragwatch.judges.lexical.tables import FittedTables, logistic, logit
 from ragwatch.judges.lexical.use import informed_by, joint_support, nearest
 
 _SLACK = 0.5
@@ -79,16 +77,12 @@ class ClaimRow:
     """One claim, compared with every context.
 
     Attributes:
-        claim: The claim.
-        words: Its words.
-        matches: What it shares with each context.
         support: Probability that all contexts together support it, lowered by the numbers and names that none of them
             holds; that of a fact is combined with its sentence's (see `atomic_facts.combine`).
         by_words: The same before it was lowered.
         alone: Probability that each alone does, by words, combined alike.
         missing: Numbers and names that no context holds; of a fact that is not the weakest of its sentence, numbers.
         probability: Probability that some of them together do, from their matches.
-        question: Terms of the question.
         sentence: The row of the sentence that a fact is a part of; None for a whole sentence.
     """
 
@@ -137,8 +131,6 @@ class ClaimRuling:
     """Ruling on one claim.
 
     Attributes:
-        verdict: Verdict of all contexts together.
-        support: Probability that they support the claim.
         cells: For each context, what it is to the claim.
         against: Whether contradiction was read too.
     """
@@ -149,12 +141,29 @@ class ClaimRuling:
     against: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ModelRules:
+    """When the readings of a model become verdicts, and how much it reads.
+
+    Attributes:
+        lexical: Thresholds of the lexical ruling.
+        supported_from: Minimum probability at which a claim counts as supported.
+        contradicted_from: Minimum probability at which a claim that is not supported counts as contradicted.
+        max_pairs: Maximum number of inputs of a sample that the model reads; it bounds the time.
+    """
+
+    lexical: Thresholds
+    supported_from: float
+    contradicted_from: float
+    max_pairs: int
+
+
 def least_together(row: ClaimRow) -> float:
     """Minimum probability by words at which contexts together support a claim that a model calls supported.
 
     It lies `_SLACK` below that of all contexts, in logits: without slack every context with any word would be needed.
     """
-    return 1.0 / (1.0 + math.exp(_SLACK - logit(row.by_words)))
+    return logistic(logit(row.by_words) - _SLACK)
 
 
 def prepared_question(sample: Sample, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:
@@ -175,7 +184,7 @@ def prepared_question(sample: Sample, passages: Sequence[PreparedPassage], table
 
 
 def _weights(question: str, tables: FittedTables) -> dict[str, float]:
-    return relevance.weigh([*tables.terms(question), *sorted(identifiers(question))], tables.rarity)
+    return weigh([*tables.terms(question), *sorted(identifiers(question))], tables.rarity)
 
 
 def rows_of(
@@ -200,8 +209,10 @@ def rows_of(
         by_words[claim.words] = row
         return row
 
-    if question.text and tables.split is None and _is_bare_fragment(answer):
-        return [_fragment(row_of(answer.claims[0]), thresholds)]
+    if question.text and tables.split is None and len(answer.claims) == 1:
+        only = answer.claims[0]
+        if only.start == 0 and is_fragment(only.words):  # a list item is none
+            return [_fragment(row_of(only), thresholds)]
     rows: list[ClaimRow] = []
     for sentence, group in groupby(answer.claims, key=lambda claim: claim.sentence or claim):
         facts = list(group)
@@ -213,11 +224,6 @@ def rows_of(
             parts = [_lesser(row_of(fact), part) for fact, part in zip(facts, own, strict=True)]
             rows += _facts(whole, parts, thresholds)
     return rows
-
-
-def _is_bare_fragment(answer: AnswerClaims) -> bool:
-    """Whether an answer is nothing but a fragment. A list item of an answer is none."""
-    return len(answer.claims) == 1 and answer.claims[0].start == 0 and is_fragment(answer.claims[0].words)
 
 
 def _fragment(row: ClaimRow, thresholds: Thresholds) -> ClaimRow:
@@ -292,22 +298,22 @@ def _row(
 
 def matches_of(words: ClaimWords, passages: Sequence[PreparedPassage], check: Check) -> tuple[PassageMatch, ...]:
     """Compare a claim with each context."""
-    matches = []
-    for passage in passages:
-        check()
-        matches.append(match(words, passage))
-    return tuple(matches)
+    return tuple(match(words, passage) for passage in checked(passages, check))
 
 
 def alone_of(
     words: ClaimWords, matches: Sequence[PassageMatch], question: PreparedQuestion, tables: FittedTables, check: Check
 ) -> tuple[float, ...]:
     """Probabilities that each context alone supports a claim."""
-    probabilities = []
-    for passage in matches:
-        check()
-        probabilities.append(tables.support.probability(features(words, (passage,), question.words)))
-    return tuple(probabilities)
+    return tuple(
+        tables.support.probability(features(words, (passage,), question.words)) for passage in checked(matches, check)
+    )
+
+
+def ruling_by_words(row: ClaimRow, rules: ModelRules) -> ClaimRuling:
+    """Rule by words on a claim that a model did not read: where no context has a word of it, none contradicts it."""
+    no_words = all(passage.sentence is None for passage in row.matches)
+    return replace(lexical_ruling(row, rules.lexical), against=no_words)
 
 
 def lexical_ruling(row: ClaimRow, thresholds: Thresholds) -> ClaimRuling:

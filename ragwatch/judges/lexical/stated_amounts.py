@@ -8,10 +8,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from ragwatch.judges.claims.limits import Check, unlimited
+from ragwatch.judges.claims.number_words import MAX_DIGITS, MONTHS, OTHER_NAMES, ROMAN, SHORT_MONTHS, month_name
 from ragwatch.judges.claims.words import fold, term, terms
 from ragwatch.judges.lexical.amounts import TOKEN, Amount, Kind, Measure, amounts, amounts_in, number_text
-from ragwatch.judges.lexical.implied_amounts import implied_amounts
-from ragwatch.judges.lexical.number_words import MONTHS, SHORT_MONTHS, month_name
 
 _CHECKED_AFTER = 256  # numbers
 _MAX_VALUES = 2_000  # with more different numbers in the sources, only equal ones are looked for
@@ -19,7 +18,11 @@ _NEAR = 0.1
 _CONVERTED = 0.01
 _MOST_CONVERTED = 0.05  # however few digits a converted number has
 _DEGREE = 0.6  # Celsius, of a converted temperature
-_DIGIT = re.compile(r"\d")
+_DIGITS = re.compile(r"\d+")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_CLOCK = re.compile(r"\b(\d{1,2})(?:[:.]\d\d)? ?(?:p\.?m|h\b)|\b(?=\d{1,2}[:h]\d\d)(\d{1,2})")
+_DATE = re.compile(r"\b\d{4}[-/.](\d{1,2})[-/.]\d{1,2}\b|\b(\d{1,2})[-/.](\d{1,2})[-/.]\d{2,4}\b")
+_YEARS = re.compile(r"\b((?:19|20)\d\d)[-–/](\d\d)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,6 @@ class StatedAmounts:
         forms: By each key of a number, how a source writes it.
         values: Values of the numbers that are no years.
         measures: How a source writes each quantity that people convert.
-        years: The years.
     """
 
     forms: Mapping[str, str]
@@ -85,7 +87,7 @@ def _is_converted(amount: Amount, source: Measure) -> bool:
 
 
 def stated(text: str, check: Check = unlimited) -> StatedAmounts:
-    """The numbers that a source states, or that follow from what it states; `check` is called after every few.
+    """The numbers that a source states, or that follow from them: a decade from a year, 17 from 5 p.m.
 
     >>> forms = stated("In 1971 half of 3,482,113 people were there, on 2024-01-02.").forms
     >>> [key in forms for key in ("1971", "1970s", "50", "january", "1970")]
@@ -108,7 +110,32 @@ def stated(text: str, check: Check = unlimited) -> StatedAmounts:
             values.add(amount.value)
         if amount.measure:
             measures.setdefault(amount.measure, written)
-    return StatedAmounts({**implied_amounts(folded, years), **forms}, frozenset(values), measures, frozenset(years))
+    return StatedAmounts({**_implied(folded, years), **forms}, frozenset(values), measures, frozenset(years))
+
+
+def _implied(folded: str, years: AbstractSet[int]) -> dict[str, str]:
+    """Numbers and months that follow from what a folded source states, and how it writes them."""
+    implied: dict[str, str] = {}
+    for year in years:
+        implied |= dict.fromkeys(
+            (f"{year // 10 * 10}s", f"century:{(year + 99) // 100}", f"{year // 100 * 100}s"), str(year)
+        )
+    implied |= {f"{first[:2]}{last}": last for first, last in _YEARS.findall(folded)}
+    implied |= {str(int(number)): number for number in _DIGITS.findall(folded) if len(number) <= MAX_DIGITS}
+    for word in frozenset(_LETTERS.findall(folded)):
+        implied |= dict.fromkeys(OTHER_NAMES.get(word, ()), word)
+        if word in ROMAN:
+            implied[str(ROMAN[word])] = word
+        month = MONTHS.get(word) or SHORT_MONTHS.get(word)
+        if month:
+            implied |= {str(month): word, month_name(month): word}
+    for clock in _CLOCK.finditer(folded):
+        hour = int(clock[1] or clock[2])
+        if hour < 24:
+            implied[str(hour + 12 if hour < 12 else hour - 12)] = clock[1] or clock[2]
+    for date in _DATE.finditer(folded):
+        implied |= {month_name(int(part)): part for part in date.groups() if part and 1 <= int(part) <= len(MONTHS)}
+    return implied
 
 
 def months_of(text: str) -> dict[str, str]:
@@ -117,7 +144,7 @@ def months_of(text: str) -> dict[str, str]:
     >>> months_of("on 5 Jan 2024; it may rain in March")
     {'january': 'jan'}
     """
-    tokens = TOKEN.findall(fold(text)) if _DIGIT.search(text) else []
+    tokens = TOKEN.findall(fold(text)) if _DIGITS.search(text) else []
     kept: dict[str, str] = {}
     for place, token in enumerate(tokens):
         month = MONTHS.get(token) or SHORT_MONTHS.get(token)

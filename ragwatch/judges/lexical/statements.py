@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 from ragwatch.core.alphabet import visible_text
@@ -19,38 +18,35 @@ from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.atomic_facts import weakest
 from ragwatch.judges.claims.claims import AnswerClaims
 from ragwatch.judges.claims.limits import Check
-from ragwatch.judges.claims.words import TOKEN, fold, term, terms
-from ragwatch.judges.lexical.facts import lowered, sources_of
+from ragwatch.judges.claims.words import TOKEN, fold, term, terms, word_set
+from ragwatch.judges.lexical.facts import Sources, lowered
 from ragwatch.judges.lexical.names import MONTHS
 from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
 from ragwatch.judges.lexical.rows import ClaimRow, Thresholds, prepared_question, rows_of
 from ragwatch.judges.lexical.tables import FittedTables
+from ragwatch.judges.text_classifier import table_text
 
 _REFERS = re.compile(r"\W*(?:(?:he|she|it|they|this|these|his|her|its|their)\b|the (?P<noun>[^\W\d_]+))", re.IGNORECASE)
 
 _CAPITALISED = re.compile(r"(?<=[\w,] )[^\W\d_a-z][\w'’-]*")  # not the first word of a claim
-_TABLE = Path(__file__).parents[1] / "tables" / "opposites.txt"
 NEARLY = 0.6
 """Recall of a claim in a sentence from which the two are compared: below, they may be about different things."""
 _REACH = 6
 """Tokens after a negation within which the terms that it denies stand."""
 _TERMS = 2
 """Number of them that are compared."""
-_NEGATIONS = frozenset({"not", "never", "cannot", "no", "neither", "nor"})
+_NEGATIONS = word_set("not never cannot no neither nor")
 _CUE = re.compile(
     r"\b(?:not|never|cannot|no|none|neither|nor|nothing|nobody|nowhere|without|unable|lacks?|lacking|fail\w*"
     r"|free (?:from|of)|hardly|barely|rarely|seldom|few|unlike|refus\w+|rul\w+ out|declin\w+|avoid\w*|reject\w*"
     r"|den(?:y|ies|ied)|prevent\w*|prohibit\w*|forbid\w*|bann\w+|unless|except|instead|rather than)\b|n't\b",
 )
-_WEAKENED = frozenset(
-    re.findall(
-        r"\w+",
-        "only just merely necessarily always all every longer more less least fewer earlier later until but matter sure"
-        " doubt yet even mention exclusively solely",
-    )
+_WEAKENED = word_set(
+    "only just merely necessarily always all every longer more less least fewer earlier later until but matter sure"
+    " doubt yet even mention exclusively solely"
 )
 """After a negation, these make a statement of its own: "not only" and "no later than" deny nothing that follows."""
-_INDIRECT = frozenset({"or", "if", "unless", "whether", "although", "though", "why", "because", "when"})
+_INDIRECT = word_set("or if unless whether although though why because when")
 """Before a negation in the same clause: "guilty or not guilty", "even if it is not" deny nothing."""
 _BEFORE = 6
 _PAUSE = re.compile(r"[,;:.!?()]")
@@ -81,9 +77,10 @@ def statements(
     passages = passages_of((context.text for context in sample.contexts), check)
     question = prepared_question(sample, passages, tables)
     texts = [context_text(context.text) for context in sample.contexts]
-    sources = sources_of(texts, question.text, [passage.terms for passage in passages], tables, check)
+    words = [passage.terms for passage in passages]
+    sources = Sources(texts, question.text, words, tables, check)
     rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
-    held = frozenset().union(*(passage.terms for passage in passages))
+    held = frozenset().union(*words)
     return [
         StatementReading(
             tuple(
@@ -125,9 +122,7 @@ def _continued(rows: Sequence[ClaimRow]) -> list[float]:
 def _goes_on(words: str, before: str) -> bool:
     """Whether a sentence begins with a pronoun, or with "the" and a noun of the sentence before it."""
     match = _REFERS.match(words)
-    if match is None:
-        return False
-    return match["noun"] is None or term(fold(match["noun"])) in terms(before)
+    return match is not None and (match["noun"] is None or term(fold(match["noun"])) in terms(before))
 
 
 def nearest(row: ClaimRow, texts: Sequence[str], passages: Sequence[PreparedPassage]) -> list[str]:
@@ -183,7 +178,7 @@ def _misplaced(claim: str, passages: Sequence[PreparedPassage]) -> AbstractSet[s
 def _opposites() -> Mapping[str, AbstractSet[str]]:
     """For each word of a pair, the words that say the opposite."""
     opposites: dict[str, set[str]] = defaultdict(set)
-    for line in _TABLE.read_text(encoding="utf-8").splitlines():
+    for line in table_text("opposites.txt").splitlines():
         if not line.startswith("#"):
             one, other = map(_form, line.split())
             opposites[one].add(other)
@@ -196,21 +191,18 @@ def _form(word: str) -> str:
     return term(word) or word
 
 
-@lru_cache(maxsize=1 << 10)
-def denied_terms(text: str) -> tuple[tuple[str, ...], ...]:
-    """Returns the first terms after each negation of a text.
-
-    >>> denied_terms("It isn't free, and it does not ship on Sundays. No, not only there.")
-    (('free',), ('ship', 'sunday'))
-    """
-    return tuple(_denied(_plain(text)))
-
-
 def _plain(text: str) -> str:
     return fold(text).replace("’", "'")
 
 
-def _denied(text: str) -> Iterator[tuple[str, ...]]:
+@lru_cache(maxsize=1 << 10)
+def _denied_terms(text: str) -> list[tuple[str, ...]]:
+    """The first terms after each negation of a text.
+
+    >>> _denied_terms("It isn't free, and it does not ship on Sundays. No, not only there.")
+    [('free',), ('ship', 'sunday')]
+    """
+    text, denied = _plain(text), []
     tokens = list(TOKEN.finditer(text))
     for place, token in enumerate(tokens):
         if token.group() not in _NEGATIONS and not token.group().endswith("n't"):
@@ -226,7 +218,8 @@ def _denied(text: str) -> Iterator[tuple[str, ...]]:
             end = other.end()
             names += [name for name in (term(other.group()),) if name]
         if names:
-            yield tuple(names)
+            denied.append(tuple(names))
+    return denied
 
 
 def reverses(claim: str, sentence: str) -> bool:
@@ -254,8 +247,33 @@ def _opposes(claim: str, sentence: str) -> bool:
 
 
 def _denies(one: str, other: str) -> bool:
-    denied = denied_terms(one)
+    denied = _denied_terms(one)
     if not denied or _CUE.search(_plain(other)):
         return False
-    terms = frozenset(map(term, TOKEN.findall(fold(other))))
-    return any(terms.issuperset(names) for names in denied)
+    held = frozenset(terms(other))
+    return any(held.issuperset(names) for names in denied)
+
+
+_COUNTERFACTUAL = re.compile(
+    r"\bif (?!(?:i|we|you)\b)[^.!?]{1,200}\b(?:were|had been)\b[^.!?]{1,300}\b(?:would|could|might)\b"
+    r"|\b(?:would|could|might)\b[^.!?]{1,300}\bif (?!(?:i|we|you)\b)[^.!?]{1,200}\b(?:were|had been)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_CONDITIONAL = re.compile(
+    r"\b(?:if|unless|would|could|might|may|should|were|hypothetical\w*|suppos\w+|assume\w*|assuming|assumption\w*"
+    r"|theor\w+|possib\w+|potential\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def loses_condition(claim: str, sentences: Sequence[str]) -> bool:
+    """Whether all sentences that a claim was taken from are conditional, and it is not.
+
+    >>> loses_condition("It extends to 2.4 AU.", ["If it were binary, it could extend to 2.4 AU."])
+    True
+    >>> loses_condition("It could extend to 2.4 AU.", ["If it were binary, it could extend to 2.4 AU."])
+    False
+    """
+    if not sentences or _CONDITIONAL.search(claim):
+        return False
+    return all(_COUNTERFACTUAL.search(sentence) for sentence in sentences)

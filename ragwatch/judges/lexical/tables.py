@@ -12,13 +12,11 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
-from typing import Any
 
 from ragwatch.judges.claims import words
+from ragwatch.judges.text_classifier import table_text
 
 FILES = ("lexical_weights.json", "idf.json")
-
 
 Split = Callable[[str], list[str]]
 """Splits a text into content terms, as `claims.words.terms` does in English."""
@@ -36,6 +34,11 @@ def logit(probability: float) -> float:
     return math.log(clipped / (1.0 - clipped))
 
 
+def logistic(logit: float) -> float:
+    """Probability of a logit, which counts up to 60."""
+    return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, logit))))
+
+
 @dataclass(frozen=True, slots=True)
 class LogisticModel:
     """A logistic model: sigmoid(bias + sum of weight * feature), on the raw scale of the features."""
@@ -49,8 +52,7 @@ class LogisticModel:
         >>> LogisticModel(0.0, (2.0,)).probability((0.0,))
         0.5
         """
-        logit = math.fsum((self.bias, *(w * x for w, x in zip(self.weights, features, strict=True))))
-        return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, logit))))
+        return logistic(math.fsum((self.bias, *(w * x for w, x in zip(self.weights, features, strict=True)))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +87,21 @@ def parse(weights: str, idf: str) -> FittedTables:
         KeyError, ValueError: The files are not in the format that `training/` writes.
     """
     fitted = json.loads(weights)
+    support, relevance = (
+        LogisticModel(float(fitted[part]["bias"]), tuple(map(float, fitted[part]["weights"].values())))
+        for part in ("support", "relevance")
+    )
     listed = {word: int(level) / 100 for level, words in json.loads(idf)["levels"].items() for word in words.split()}
-    version = hashlib.sha256((weights + idf).encode()).hexdigest()[:8]
     return FittedTables(
-        support=_linear(fitted["support"]),
-        relevance=_linear(fitted["relevance"]),
+        support,
+        relevance,
         rarity={word.lower(): value for word, value in listed.items()},
-        version=version,
+        version=hashlib.sha256((weights + idf).encode()).hexdigest()[:8],
         names=frozenset(word.lower() for word in listed if not word.islower() and word[0].isalpha()),
     )
-
-
-def _linear(part: Mapping[str, Any]) -> LogisticModel:
-    return LogisticModel(float(part["bias"]), tuple(float(weight) for weight in part["weights"].values()))
 
 
 @cache
 def shipped() -> FittedTables:
     """The tables of the package, from a cache."""
-    folder = resources.files("ragwatch.judges") / "tables"
-    weights, idf = ((folder / name).read_text(encoding="utf-8") for name in FILES)
-    return parse(weights, idf)
+    return parse(*map(table_text, FILES))

@@ -51,11 +51,7 @@ def joint_support(
 ) -> tuple[int, ...]:
     """Return the ranks of the support set of a claim; empty if all contexts together do not support it.
 
-    Args:
-        matches: The claim, compared with each context.
-        alone: Probability that each context alone supports it.
-        probability: Probability that some contexts together support it.
-        least: Minimum probability at which they do.
+    `probability` is that of some contexts together, and `least` the minimum at which they support it.
     """
     return smallest_support_set(
         strengths(matches, alone), lambda ranks: probability([matches[rank] for rank in ranks]) >= least
@@ -80,10 +76,7 @@ def _has_words(passage: PassageMatch) -> bool:
 def informed_by(claim: ClaimWords, shared: Sequence[AbstractSet[str]], question: AbstractSet[str]) -> tuple[int, ...]:
     """Return the ranks of the contexts that a claim has its specific content from, in increasing order.
 
-    Args:
-        claim: The claim.
-        shared: Terms that it shares with each context.
-        question: Terms of the question.
+    `shared` are the terms that it shares with each context.
     """
     weights = {name: weight for name, weight in claim.rarity.items() if weight >= COMMON and name not in question}
     total = math.fsum(weights.values())

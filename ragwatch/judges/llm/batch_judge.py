@@ -27,7 +27,10 @@ _MAX_CLOCK_SKEW_SECONDS = 3600.0  # between this machine and the provider
 
 
 class BatchLLMJudge(LLMJudge):
-    """A judge whose provider takes message batches as well as calls. Implements `ports.judging.BatchJudge`."""
+    """A judge whose provider takes message batches as well as calls. Implements `ports.judging.BatchJudge`.
+
+    Where the provider cannot say at present, the methods that ask about a batch raise JudgeError.
+    """
 
     def seed(self) -> str:
         """A new seed for one batch: a secret, and the fingerprint of the prompt."""
@@ -38,11 +41,7 @@ class BatchLLMJudge(LLMJudge):
         return " ".join((self.version, *sorted(self._context.quantities)))
 
     def _reading(self, sample: Sample, seed: str) -> Reading:
-        return self.start_reading(sample, self._seed(sample, seed))
-
-    @staticmethod
-    def _seed(sample: Sample, seed: str) -> str:
-        return f"{seed} {sample.id}"
+        return self.start_reading(sample, f"{seed} {sample.id}")
 
     async def reserve(self, sample: Sample, seed: str) -> int | Evidence:
         """Reserve half the worst case of one call. Returns the evidence instead where no call is needed.
@@ -50,7 +49,7 @@ class BatchLLMJudge(LLMJudge):
         Raises:
             JudgeError: The sample is too large, or the budget is exhausted at present.
         """
-        reading = await self.prepare(sample, self._seed(sample, seed))
+        reading = await self.prepare(sample, f"{seed} {sample.id}")
         prompts = reading.prompts()
         if not prompts:
             self.report(reading)
@@ -85,11 +84,7 @@ class BatchLLMJudge(LLMJudge):
         ]
 
     async def ended(self, batch: str) -> bool:
-        """Whether every sample of a batch has its result.
-
-        Raises:
-            JudgeError: The provider cannot say at present.
-        """
+        """Whether every sample of a batch has its result."""
         try:
             return await self._batches.ended(batch)
         except CallError as error:
@@ -98,11 +93,7 @@ class BatchLLMJudge(LLMJudge):
     async def results(
         self, batch: str, samples: Mapping[str, Sample], seed: str
     ) -> AsyncIterator[tuple[str, Collected]]:
-        """Results of these samples by custom id. Of several results with one id, the first counts.
-
-        Raises:
-            JudgeError: They cannot be read (to the end) at present.
-        """
+        """Results of these samples by custom id. Of several results with one id, the first counts."""
         missing, repeated = dict(samples), 0
         try:
             async for custom_id, result in self._batches.results(batch):
@@ -132,15 +123,12 @@ class BatchLLMJudge(LLMJudge):
         try:
             if isinstance(result, CallError):
                 raise result
-            return Collected(self._evidence(result, sample, seed), usage)
+            reading = self._reading(sample, seed)
+            reading.take([check_completion(prompt, result) for prompt in reading.prompts()])
         except CallError as error:
             return Collected(self._judge_error(error), usage)
-
-    def _evidence(self, completion: Completion, sample: Sample, seed: str) -> Evidence:
-        reading = self._reading(sample, seed)
-        reading.take([check_completion(prompt, completion) for prompt in reading.prompts()])
         self.report(reading)
-        return self.with_replies(self.evidence_of(reading, sample), [completion.text])
+        return Collected(self.with_replies(self.evidence_of(reading, sample), [result.text]), usage)
 
     async def confirm(self, sample: Sample, evidence: Evidence) -> Usage:
         """Read a sample with a suspected prompt injection again, with single calls: few samples need that.

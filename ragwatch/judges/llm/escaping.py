@@ -10,7 +10,7 @@ surrogates, line and paragraph separators, blank letters. Every pattern is linea
 from __future__ import annotations
 
 import re
-from types import MappingProxyType
+from collections.abc import Mapping
 
 _SIGN = "¤"
 _INVISIBLE = (
@@ -29,8 +29,8 @@ _ANY_CASE = _CONSONANTS + _CONSONANTS.upper()
 _LOOKBEHIND = "|".join([f"(?<=[{_ANY_CASE}]{{3}}[|])", *(rf"(?<=\.\d{{{digits}}}[|])" for digits in range(1, 7))])
 _ESCAPED = re.compile(rf"[{_SIGN}{_INVISIBLE}]|<(?=/?[Ss][Aa][Mm][Pp][Ll][Ee])|\|(?:{_LOOKBEHIND})")
 _ESCAPE = re.compile(rf"{_SIGN}(?:([nrtbl{_SIGN}])|([0-9a-f]{{1,6}});)")
-_SHORT = MappingProxyType({"\n": "n", "\r": "r", "\t": "t", "|": "b", "<": "l", _SIGN: _SIGN})
-_LONG = MappingProxyType({short: character for character, short in _SHORT.items()})
+_SHORT: Mapping[str, str] = {"\n": "n", "\r": "r", "\t": "t", "|": "b", "<": "l", _SIGN: _SIGN}
+_LONG: Mapping[str, str] = {short: character for character, short in _SHORT.items()}
 INVISIBLE = re.compile(rf"[{_INVISIBLE}]")
 """Invisible characters, line breaks and tabs included."""
 

@@ -3,7 +3,8 @@ r"""Detects prompt injection: text with instructions to the judge. It is counted
 Detection is best effort; verdicts are protected by the escaped page and the check of quotes. A text is read by patterns
 and by a fitted classifier (`training/injection.py`), as it is and after deobfuscation: invisible characters, tag
 characters, homoglyphs, l e t t e r s  s p a c e d  o u t, digits for letters, reversed text, rot13, base64,
-hexadecimal, percent and character escapes.
+hexadecimal, percent and character escapes. Every pattern is bounded to some hundred characters, so that matching takes
+linear time.
 """
 
 from __future__ import annotations
@@ -21,8 +22,127 @@ from urllib.parse import unquote
 
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.llm.escaping import INVISIBLE
-from ragwatch.judges.llm.injection_patterns import RULES, SHAPES
 from ragwatch.judges.text_classifier import TextClassifier, shipped_classifier, words_of
+
+_FRAGMENTS = {
+    "JUDGE": (
+        "(?:judge|grader|evaluator|rater|verifier|fact[- ]?checker|auditor|language model|ai model|ai assistant|llm"
+        "|chatbot|chatgpt|gpt|claude|assistant)"
+    ),
+    "VERDICT": (
+        "(?:supported|unsupported|contradicted|not[ _]in[ _]context|faithful|grounded|hallucinated|entailed"
+        "|fully relevant|irrelevant|perfect|passed)"
+    ),
+    "UNITS": (
+        "(?:claims?|statements?|sentences?|lines?|contexts?|documents?|passages?|answers?|repl(?:y|ies)|responses?)"
+    ),
+    "GRADE": (
+        "(?:mark|label|rate|score|grade|classify|treat|count|regard|judge|report|return|output|respond|answer|say)"
+    ),
+    "RULES": "(?:instructions?|prompts?|rules?|guidelines?|directions|directives?|rubric|system message|orders)",
+}
+
+# First the words of which one must occur before the pattern is tried, which is faster for most texts; then the pattern,
+# for text in lower case and with single spaces. `<NAME>` stands for a fragment.
+_PHRASES = r"""
+ignore ignoring disregard disregarding forget override bypass overlook
+    \b(?:ignor(?:e|ing)|disregard(?:ing)?|forget|override|bypass|overlook) (?:\w{1,12} ){0,5}?
+    (?:previous|prior|above|earlier|preceding|foregoing|other|system|all|any|your|these|those|the) (?:\w{1,12} ){0,3}?
+    <RULES>\b
+ignore disregard forget
+    \b(?:ignore|disregard|forget) (?:all |any )?(?:of )?(?:the |these |those |other )?
+    (?:documents|contexts|passages|sources|evidence|everything (?:above|before|you))\b
+new updated revised secret hidden
+    \b(?:new|updated|revised|secret|hidden) <RULES> (?:from|for you|follow|below|:)
+now
+    \bfrom now on,? you (?:are|will|must|should|have)\b
+judge grader evaluator rater verifier checker auditor model llm chatbot chatgpt gpt claude assistant
+    \byou are (?:now |hereby )?(?:a|an|the|acting as)(?: \w{1,14}){0,3}? <JUDGE>\b
+judge grader evaluator rater verifier checker auditor model llm chatbot chatgpt gpt claude assistant judges llms
+    \b(?:note|message|memo|instructions?|hint|attention|warning|reminder) (?:to|for) (?:the |any |all |every )?
+    (?:\w{1,12} )?<JUDGE>s?\b
+judge grader evaluator rater verifier checker auditor model llm chatbot chatgpt gpt claude assistant
+    \b(?:dear|attention|hey|hello),? (?:the )?<JUDGE>\b
+developer administrator operator creator system
+    \bas (?:your|the) (?:developer|administrator|operator|creator|system)\b[^.!?]{0,20}\bi (?:order|command|instruct)\b
+grader evaluator judge verifier llm model
+    \b(?:grader|evaluator|judge|verifier|llm|language model) (?:must|should|shall|has to|is to|will now)\b
+    [^.!?]{0,60}\b(?:<VERDICT>|<GRADE>)\b
+supported unsupported contradicted context faithful grounded hallucinated entailed relevant irrelevant perfect passed
+    (?<!the )(?<!a )\b<GRADE> (?:\w{1,12} ){0,4}?
+    (?:all|every|each|any|everything|this|that|the|these|other) (?:\w{1,12} ){0,4}?
+    (?:as |to be |is |are )?(?:\w{1,12} )?<VERDICT>\b
+supported not_in_context contradicted
+    \b<GRADE> ["'“]?(?:supported|not_in_context|contradicted)\b["'”]?
+    (?: (?:for|to|on|in) (?:all|every|each|any)\b|[.!]|$)
+supported
+    \b(?:all|every|each|everything)(?: \w{1,12}){0,3}? (?:is|are|must be|should be) (?:fully )?supported by
+     (?:the|this|these) <UNITS>\b
+support supports
+    \bsupports? (?:every|all|any) (?:<UNITS>|of them)\b
+proof
+    \b(?:as|is) proof of (?:any|every|all) <UNITS>\b
+verdict verdicts
+    \b(?:final |overall )?verdicts?: ?(?:\w{1,12},? ){0,3}?<VERDICT>\b
+verdict judgment default
+    \b(?:verdict|judgment) ?= ?['"]?(?:supported|faithful|yes|pass)\b|\bdefault\(['"]supported['"]\)
+give award assign
+    \b(?:give|award|assign)(?: \w{1,12}){0,3}?
+     (?:full marks|(?:a |the )?(?:perfect|highest|maximum|full) (?:score|rating|grade|marks))\b
+faithfulness groundedness relevancy
+    \b(?:faithfulness|groundedness|relevancy)(?: score)?(?: is| =|:| must be| should be)(?: always)?
+     ?(?:1|100|one|perfect)\b
+evaluation grading judging
+    \b(?:evaluation|grading|judging) (?:is|has) (?:over|ended|finished|complete)\b
+stop
+    \bstop (?:evaluating|grading|judging|checking|reviewing)\b
+supported faithful relevant
+    \b(supported|faithful|relevant)\b(?:[ ,;.]{1,3}\1\b){3}
+reveal print repeat show
+    \b(?:reveal|print|repeat|show)(?: me)? (?:your|the) (?:system prompt|system message|<RULES> above)\b
+anweisung anweisungen instruktion instruktionen vorgabe vorgaben
+    \b(?:ignorier\w{0,3}|vergiss|missachte)(?: \w{1,14}){0,4}? (?:anweisung|instruktion|vorgabe)\w{0,3}\b
+markiere markier bewerte stufe
+    \b(?:markiere?|bewerte|stufe)(?: \w{1,14}){0,5}? als (?:belegt|gestützt|wahr|unterstützt|korrekt)\b
+instructions consignes instrucciones istruzioni instruções
+    \b(?:ignore[zr]?|oublie[zr]?|ignora|olvida|omite)(?: \w{1,14}){0,4}?
+     (?:instructions|consignes|instrucciones|istruzioni|instruções)\b
+"""
+
+# For the text as it is, with a line feed before it. Each alternative starts with or is anchored at a special character,
+# so that the search skips from one to the next.
+_MARKUP = r"""
+<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|begin_of_text|start_header_id|end_header_id)\|>
+\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>
+\n\s{0,4}\#{1,4}\s{0,2}(?:system|assistant|instructions?|response|human|user)(?: prompt| message)?\s{0,2}:
+\n\n\s{0,4}assistant\s?:
+</?(?:system|assistant|verdicts?|instructions?|contexts?|documents?|judge|claims?|evaluation|system[-_ ]prompt)>
+</?sample\b
+\|\s(?<=[\s¤][bcdfghjklmnpqrstvwxz]{3}\.\d\|\s)
+-{3}\s?(?:end|begin|start) of (?:the )?(?:documents?|contexts?|page|answer|instructions?|prompt|input)
+"(?:verdicts?|in_reference|in_answer|answered|address)"\s{0,4}:\s{0,4}"(?:supported|contradicted|not_in_context|yes|fully)
+"(?:cells|claims|useful)"\s{0,4}:\s{0,4}\[\s{0,4}(?:\{\s{0,4}"(?:id|verdict|context|quote|text|cells)"|\])
+"(?:faithful(?:ness)?|grounded(?:ness)?|supported|score|is_supported)"\s{0,4}:\s{0,4}(?:1(?:\.0{0,3})?|true|"yes")\b
+\[x\]\s{1,3}(?:claim|statement)\s{1,3}\d{1,3}\s{1,3}(?:is\s)?supported
+\|\s?claims?\s?\|\s?verdicts?\s?\|
+[$%][({](?:supported|verdict)[)}]
+<!--\s?(?:supported|faithful)
+(?:忽略|无视|無視)[^。\n]{0,12}(?:指令|指示|说明|提示)
+(?:标记|標记|标为|视为|判定)[^。\n]{0,16}(?:支持|有依据|正确|属实)
+请将[^。\n]{0,16}(?:支持|有依据|正确|属实)
+"""
+
+
+def _phrases(table: str) -> Iterator[tuple[frozenset[str], re.Pattern[str]]]:
+    for row in table.replace("\n    ", "\t").strip().split("\n"):
+        words, *parts = row.split("\t")
+        pattern = re.sub(r"<([A-Z]+)>", lambda match: _FRAGMENTS[match[1]], "".join(parts))
+        yield frozenset(words.split()), re.compile(pattern)
+
+
+_RULES = tuple(_phrases(_PHRASES))
+_SHAPES = re.compile("|".join(_MARKUP.strip().split("\n")), re.IGNORECASE)
+"""Markup of prompt injections: role tags of chat templates, fences and marks of a page, replies of a judge."""
 
 _WINDOW = 36  # words that are read together
 _MIN_LETTERS = 8
@@ -90,7 +210,7 @@ def is_prompt_injection(text: str) -> bool:
 
 
 def _matches(text: str) -> bool:
-    if SHAPES.search(f"\n{text}"):
+    if _SHAPES.search(f"\n{text}"):
         return True
     thresholds, logit = injection_classifier().thresholds, highest_logit(text)
     if logit > thresholds["alone"] and logit > allowance(text):
@@ -101,7 +221,7 @@ def _matches(text: str) -> bool:
 def _has_phrase(text: str) -> bool:
     joined = " ".join(text.lower().split())
     words = frozenset(_WORD.findall(joined))
-    return any(not rule.words.isdisjoint(words) and rule.pattern.search(joined) for rule in RULES)
+    return any(not any_of.isdisjoint(words) and pattern.search(joined) for any_of, pattern in _RULES)
 
 
 def _variants(text: str) -> Iterator[str]:
@@ -112,7 +232,8 @@ def _variants(text: str) -> Iterator[str]:
             yield match.group()[:0:-1]
         for match in _TAGS.finditer(text):
             yield "".join(chr(ord(tag) - 0xE0000) for tag in match.group())
-        visible = unicodedata.normalize("NFKC", INVISIBLE.sub(_replace_invisible, text)).lower().translate(_HOMOGLYPHS)
+        seen = INVISIBLE.sub(lambda match: " " if match.group().isspace() else "", text)
+        visible = unicodedata.normalize("NFKC", seen).lower().translate(_HOMOGLYPHS)
         if visible != text.lower():
             yield visible
     for match in _SPACED.finditer(text):
@@ -135,10 +256,6 @@ def _escaped(text: str) -> Iterator[str]:
     if text.isascii() and not _ORDINARY.search(text):
         yield text[::-1]
         yield decode(text, "rot13")
-
-
-def _replace_invisible(match: re.Match[str]) -> str:
-    return " " if match.group().isspace() else ""
 
 
 def _decoded(blob: str) -> Iterator[str]:

@@ -6,23 +6,23 @@ import asyncio
 import random
 import secrets
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 
 from ragwatch.core.budget import Cost
-from ragwatch.core.criteria import unread
+from ragwatch.core.criteria import Criterion, unread
 from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Sample
 from ragwatch.core.self_tests import SELF_TEST_KEY
 from ragwatch.core.verdict import UnjudgedReason, Usage
 from ragwatch.errors import ConfigError, JudgeError
-from ragwatch.judges.llm.calls.caller import Caller, CallTerms, ReadingCost, prompt_bytes
+from ragwatch.judges.claims import limits
+from ragwatch.judges.llm.calls.caller import Caller, ReadingCost, prompt_bytes
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.calls.options import CallOptions
-from ragwatch.judges.llm.calls.prices import prices_of, worst_case
-from ragwatch.judges.llm.calls.provider import BatchProvider, Provider
+from ragwatch.judges.llm.calls.prices import Prices, prices_of, worst_case
+from ragwatch.judges.llm.calls.provider import BatchProvider, Provider, TokenCounter
 from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock, RealClock
-from ragwatch.judges.llm.criteria_cost import cost_of_criteria
 from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.judges.llm.prompt.reading import Reading
 from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION, criteria_version, parts_of
@@ -40,6 +40,8 @@ from ragwatch.ports import JudgeContext
 
 MAX_FAILURES_PER_SAMPLE = 3
 _MAX_TRACKED_SAMPLES = 10_000
+_BYTES_PER_TOKEN = 4  # of English text, where the provider does not count
+_PARTS = frozenset({Part.CLAIMS, Part.CONTEXTS, Part.NEEDS, Part.ADDRESS})
 # Failures of the provider that the sample may cause: a page that no model reads in time, or answers validly.
 _POSSIBLY_SAMPLE = frozenset(
     {UnjudgedReason.TIMEOUT, UnjudgedReason.PROTOCOL, UnjudgedReason.TRUNCATED, UnjudgedReason.UNREADABLE}
@@ -50,18 +52,9 @@ class LLMJudge:
     """Reads samples with a large language model.
 
     Attributes:
-        name: Configured name.
-        kind: Kind of the judge.
-        model: Name of the model.
         version: Kind, model and prompt; `-isolated` where each context is read in a call of its own, with the routes
             if that is so on some only; a digest of the criteria if there are some.
-        concurrency: Maximum number of concurrent calls.
         prices: Prices of tokens; None when they are unknown: then dollars are not counted and cannot be capped.
-        provider: The provider of the model.
-
-    Args:
-        clock: Clock for waits.
-        rng: Source of the jitter of backoffs.
 
     Raises:
         ConfigError: The price of the model is unknown, or the options do not work with message batches.
@@ -81,7 +74,9 @@ class LLMJudge:
         self.name, self.kind, self.model, self.concurrency = name, kind, provider.model, options.concurrency
         self._criteria = context.criteria_to_read
         asked = f"-criteria-{criteria_version(self._criteria)}" if self._criteria else ""
-        self.version = f"{kind}-{self.model}-{PROMPT_VERSION}{_isolated(options)}{asked}"
+        routes = f"-isolated:{'+'.join(sorted(options.isolated_routes))}" if options.isolated_routes else ""
+        isolated = "-isolated" if options.reading == "isolated" else routes
+        self.version = f"{kind}-{self.model}-{PROMPT_VERSION}{isolated}{asked}"
         self.provider = provider
         self.prices = prices_of(
             self.model, options.prices, allow_unknown=options.allow_unknown_price, where=f"judges.{name}"
@@ -101,7 +96,8 @@ class LLMJudge:
         self._caller = Caller(
             name,
             provider,
-            CallTerms(self.prices, options.timeout_seconds, options.thinking_budget),
+            options,
+            prices=self.prices,
             scheduler=self._scheduler,
             budget=context.budget,
             telemetry=context.telemetry,
@@ -187,11 +183,10 @@ class LLMJudge:
 
     def _second_reading(self, sample: Sample, part: Part) -> Reading:
         """A reading of claims with each context alone, or of criteria, without what may be an instruction."""
-        of_criteria = part is Part.CRITERIA
         return Reading(
             without_instructions(sample),
             parts=frozenset({part}),
-            reading="joint" if of_criteria else "isolated",
+            reading="joint" if part is Part.CRITERIA else "isolated",
             seed=secrets.token_hex(16),
             criteria=self._criteria,
         )
@@ -213,7 +208,7 @@ class LLMJudge:
         """Start the reading of a sample. The same seed gives the same prompts."""
         isolated = sample.route in self._options.isolated_routes
         reading = "isolated" if isolated else self._options.reading
-        parts = self._parts(sample)
+        parts = parts_of(self._context.quantities, reference=bool(sample.reference))
         return Reading(sample, parts=parts, reading=reading, seed=seed, criteria=self._criteria)
 
     def first_prompts(self, sample: Sample, seed: str) -> list[tuple[str, str]]:
@@ -237,10 +232,7 @@ class LLMJudge:
         Raises:
             JudgeError: The provider cannot be used; the message says why.
         """
-        try:
-            return await self.provider.probe()
-        except CallError as error:
-            raise JudgeError(error.rule.reason, f"{error.reason}: {error}") from None
+        return await _answered(self.provider.probe())
 
     def highest_cost(self, sample: Sample) -> Cost:
         """Return an upper bound on the cost of the first calls for a sample, without retries and second readings."""
@@ -261,17 +253,11 @@ class LLMJudge:
         """
         if not self._criteria:
             return ""
-        try:
-            return await cost_of_criteria(self.provider, self.prices, self._criteria, sample)
-        except CallError as error:
-            raise JudgeError(error.rule.reason, f"{error.reason}: {error}") from None
+        return await _answered(_cost_of_criteria(self.provider, self.prices, self._criteria, sample))
 
     async def close(self) -> None:
         """Close the client of the provider."""
         await self.provider.close()
-
-    def _parts(self, sample: Sample) -> frozenset[Part]:
-        return parts_of(self._context.quantities, reference=bool(sample.reference))
 
     async def _replies(self, prompts: Sequence[Prompt], cost: ReadingCost, until: float) -> list[object]:
         """Replies to concurrent calls. All are awaited, because a call that has started is charged anyway."""
@@ -297,18 +283,18 @@ class LLMJudge:
         return error
 
 
+async def _answered(asked: Awaitable[str]) -> str:
+    try:
+        return await asked
+    except CallError as error:
+        raise JudgeError(error.rule.reason, f"{error.reason}: {error}") from None
+
+
 def _parts_to_confirm(evidence: Evidence) -> tuple[Part, ...]:
     """The parts of a reading that an instruction in the sample may have changed."""
     supported = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in evidence.claims)
     parts = {Part.CLAIMS: supported, Part.CRITERIA: bool(to_confirm(evidence))}
     return tuple(part for part, is_needed in parts.items() if is_needed)
-
-
-def _isolated(options: CallOptions) -> str:
-    """The part of the version that says where contexts are read in calls of their own."""
-    if options.reading == "isolated":
-        return "-isolated"
-    return f"-isolated:{'+'.join(sorted(options.isolated_routes))}" if options.isolated_routes else ""
 
 
 def _check_relaxed(name: str, kind: str, provider: Provider, options: CallOptions) -> None:
@@ -326,14 +312,9 @@ def check_size(sample: Sample, options: CallOptions) -> None:
     Raises:
         JudgeError: The sample is larger than the options allow.
     """
-    _check(len(sample.contexts), options.max_contexts, "contexts")
-    _check(sample.chars + len(sample.reference or ""), options.max_chars, "characters")
-    _check(len(answer_of(sample).claims), options.max_claims, "claims")
-
-
-def _check(count: int, limit: int, what: str) -> None:
-    if count > limit:
-        raise JudgeError(UnjudgedReason.TOO_LARGE, f"{count} {what}, more than the {limit} allowed")
+    limits.check_size(len(sample.contexts), options.max_contexts, "contexts")
+    limits.check_size(sample.chars + len(sample.reference or ""), options.max_chars, "characters")
+    limits.check_size(len(answer_of(sample).claims), options.max_claims, "claims")
 
 
 def _severity(error: BaseException) -> int:
@@ -341,3 +322,43 @@ def _severity(error: BaseException) -> int:
     if not isinstance(error, JudgeError):
         return 0
     return 1 if error.permanent else 2
+
+
+async def _cost_of_criteria(
+    provider: Provider, prices: Prices | None, criteria: tuple[Criterion, ...], sample: Sample
+) -> str:
+    """Compare a prompt that asks all about a sample with one that asks for criteria as well. Returns text for people.
+
+    Tokens are estimated from bytes unless the provider counts them. The cost is an upper bound, without a cache.
+
+    Raises:
+        CallError: The provider cannot count at present.
+    """
+    without, asked = (
+        Reading(sample, parts=_PARTS | parts, reading="joint", seed="cost", criteria=criteria).prompts()[0]
+        for parts in (set(), {Part.CRITERIA})
+    )
+    if isinstance(provider, TokenCounter):
+        sent, source = await provider.count(asked) - await provider.count(without), "counted by the provider"
+    else:
+        sent = (_bytes(asked) - _bytes(without)) // _BYTES_PER_TOKEN
+        source = f"estimated as bytes / {_BYTES_PER_TOKEN}"
+    count, replied = len(criteria), asked.max_tokens - without.max_tokens
+    text = (
+        f"each of {count} criteria adds {sent / count:.0f} tokens to what is sent ({source}; cached between calls "
+        f"where the provider does so) and at most {replied / count:.0f} to the reply"
+    )
+    if prices is None:
+        return text
+    return f"{text}: at most {prices.dollars(Usage(sent, replied)) / count * 1000:.3f} USD per 1,000 answers"
+
+
+def price_of_reading(prices: Prices, sample: Sample) -> float:
+    """Return US dollars for the calls that read all about a sample: English, no cache, the longest usual reply."""
+    prompts = Reading(sample, parts=_PARTS, reading="joint", seed="cost").prompts()
+    usages = (Usage(prompt_bytes(prompt) // _BYTES_PER_TOKEN, prompt.max_tokens) for prompt in prompts)
+    return sum(map(prices.dollars, usages))
+
+
+def _bytes(prompt: Prompt) -> int:
+    return len(prompt.system.encode()) + len(str(prompt.schema))

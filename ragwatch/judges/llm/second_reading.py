@@ -75,32 +75,26 @@ def without_support(evidence: Evidence, place: tuple[int, int] | None) -> Eviden
     """Return evidence in which no claim within a place of the answer is supported: it is talk to the judge."""
     if place is None:
         return evidence
-    return replace(
-        evidence, claims=tuple(_unsupported(claim) if _lies_in(claim, place) else claim for claim in evidence.claims)
-    )
-
-
-def _lies_in(claim: Claim, place: tuple[int, int]) -> bool:
-    return claim.start is not None and claim.end is not None and claim.start < place[1] and place[0] < claim.end
-
-
-def _unsupported(claim: Claim) -> Claim:
-    return replace(
-        claim, verdict=ClaimVerdict.NOT_IN_CONTEXT, cells=(None,) * len(claim.cells), support=None, evidence=None
-    )
+    claims = []
+    for claim in evidence.claims:
+        lies_in = claim.start is not None and claim.end is not None and claim.start < place[1] and place[0] < claim.end
+        nowhere = (None,) * len(claim.cells)
+        refuted = replace(claim, verdict=ClaimVerdict.NOT_IN_CONTEXT, cells=nowhere, support=None, evidence=None)
+        claims.append(refuted if lies_in else claim)
+    return replace(evidence, claims=tuple(claims))
 
 
 def unconfirmed(first: Evidence, second: Evidence) -> int:
-    """Return the number of claims that are supported in the first reading and not in the second one."""
-    return sum(
-        claim.verdict is ClaimVerdict.SUPPORTED and not _is_supported(claim, second.claims) for claim in first.claims
-    )
+    """Return the number of claims that are supported in the first reading and not in the second one.
 
-
-def _is_supported(claim: Claim, claims: tuple[Claim, ...]) -> bool:
-    """Whether every claim of the other reading that shares text with this one is supported."""
-    shared = [other.verdict for other in claims if _overlap(claim, other)]
-    return bool(shared) and all(verdict is ClaimVerdict.SUPPORTED for verdict in shared)
+    There, every claim that shares text with such a claim must be supported, and one must.
+    """
+    count = 0
+    for claim in first.claims:
+        shared = [other.verdict for other in second.claims if _overlap(claim, other)]
+        is_again = bool(shared) and all(verdict is ClaimVerdict.SUPPORTED for verdict in shared)
+        count += claim.verdict is ClaimVerdict.SUPPORTED and not is_again
+    return count
 
 
 def _overlap(one: Claim, other: Claim) -> bool:

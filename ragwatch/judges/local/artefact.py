@@ -44,7 +44,6 @@ class ModelArtefact:
     """The verified artefact.
 
     Attributes:
-        folder: Folder of its files.
         support: Probability that the evidence supports a claim.
         contradiction: Probability that it contradicts it.
         supported_from: Minimum probability at which a claim counts as supported.

@@ -15,17 +15,17 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ragwatch.core.evidence import Cell, ClaimVerdict
 from ragwatch.judges.claims.atomic_facts import weakest
-from ragwatch.judges.claims.limits import Check, Deadline
+from ragwatch.judges.claims.limits import Deadline, checked
 from ragwatch.judges.claims.words import STOP_WORDS, TOKEN
 from ragwatch.judges.lexical.evidence import window
 from ragwatch.judges.lexical.facts import below, capped, missing_weight
 from ragwatch.judges.lexical.features import missing_run
 from ragwatch.judges.lexical.passages import PreparedPassage
-from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Thresholds, least_together, lexical_ruling
+from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, ModelRules, least_together, ruling_by_words
 from ragwatch.judges.lexical.tables import logit
 from ragwatch.judges.local.artefact import ModelArtefact
 from ragwatch.judges.local.fusion import ModelSignals, numbers
@@ -59,43 +59,16 @@ class LexicalOnlyReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class CrossEncoderRules:
-    """Probabilities at which readings become verdicts.
-
-    Attributes:
-        lexical: Thresholds of the lexical ruling.
-        supported_from: Minimum probability at which a claim counts as supported.
-        contradicted_from: Minimum probability at which a claim that is not supported counts as contradicted.
-        max_pairs: Maximum number of pairs of a sample that the model reads; it bounds the time.
-    """
-
-    lexical: Thresholds
-    supported_from: float
-    contradicted_from: float
-    max_pairs: int
-
-
 class CrossEncoderPass:
     """Rules on claims with the model and the comparison of words. It is a `reader.CrossEncoder`.
 
-    Args:
-        artefact: Calibration of the model.
-        model: The model.
-        rules: Probabilities at which readings become verdicts.
-        on_lexical_only: Called with the number of pairs of a sample that the model did not read, by reason.
+    `on_lexical_only` is called with the number of pairs of a sample that the model did not read, by reason.
     """
 
-    def __init__(
-        self,
-        artefact: ModelArtefact,
-        model: PairModel,
-        rules: CrossEncoderRules,
-        on_lexical_only: Callable[[Mapping[LexicalOnlyReason, int]], None],
-    ) -> None:
-        self._artefact = artefact
-        self._model = model
-        self._rules = rules
-        self._on_lexical_only = on_lexical_only
+    artefact: ModelArtefact
+    model: PairModel
+    rules: ModelRules
+    on_lexical_only: Callable[[Mapping[LexicalOnlyReason, int]], None]
 
     def __call__(
         self,
@@ -111,32 +84,30 @@ class CrossEncoderPass:
         supported sentence have its cells; if it needs several contexts, they have their own.
         """
         deadline = deadline or Deadline(inf)
-        reader = _PairReader(self._model, self._rules.max_pairs, deadline)
-        sample = _SampleTexts(passages, texts, deadline)
-        sentences = list({id(row.whole): row.whole for row in rows}.values())
-        together = [
-            self._with_cells(row, ruling)
-            for row, ruling in zip(sentences, self._read(sentences, sample, reader), strict=True)
-        ]
-        whole = dict(zip(map(id, sentences), together, strict=True))
-        doubtful = [row for row in rows if row.sentence and _is_doubtful(whole[id(row.sentence)])]
-        own = dict(zip(map(id, doubtful), self._read(doubtful, sample, reader), strict=True))
+        reader = _PairReader(self.model, self.rules.max_pairs, deadline)
+
+        def read(some: Sequence[ClaimRow]) -> dict[int, ClaimRuling | None]:
+            """Rule on claims, the supported ones without cells, by row; None where the model did not read."""
+            pairs = [
+                (" ".join(row.claim.words.split()), window(row.words, passages, texts, budget=self.artefact.budget))
+                for row in checked(some, deadline)
+            ]
+            reader.read(pairs)
+            return {id(row): self._together(row, reader.signals(pair)) for row, pair in zip(some, pairs, strict=True)}
+
+        sentences = {id(row.whole): row.whole for row in rows}
+        whole = {key: self._with_cells(sentences[key], one) for key, one in read(list(sentences.values())).items()}
+        own = read([row for row in rows if row.sentence and _is_doubtful(whole[id(row.sentence)])])
         combined = [
             ruling
             for _, group in groupby(rows, key=lambda row: id(row.whole))
             for ruling in self._combined(list(group), whole, own)
         ]
-        rulings = [
-            self._with_cells(row, ruling) or self._lexical(row) for row, ruling in zip(rows, combined, strict=True)
+        self.on_lexical_only(+reader.lexical_only)
+        return [
+            self._with_cells(row, ruling) or ruling_by_words(row, self.rules)
+            for row, ruling in zip(rows, combined, strict=True)
         ]
-        self._on_lexical_only(+reader.lexical_only)
-        return rulings
-
-    def _read(self, rows: Sequence[ClaimRow], sample: _SampleTexts, reader: _PairReader) -> list[ClaimRuling | None]:
-        """Rule on claims, the supported ones without cells; None where the model did not read."""
-        pairs = [self._pair(row, *sample) for row in rows]
-        reader.read(pairs)
-        return [self._together(row, reader.signals(pair)) for row, pair in zip(rows, pairs, strict=True)]
 
     def _combined(
         self,
@@ -146,10 +117,7 @@ class CrossEncoderPass:
     ) -> list[ClaimRuling | None]:
         """Rule on the facts of a sentence as `atomic_facts.combine` does, or on the sentence if it is not split.
 
-        Args:
-            facts: Their rows.
-            whole: The rulings on sentences, by row.
-            own: The rulings on the facts of doubtful sentences, by row.
+        The rulings on whole sentences, and on the `own` facts of doubtful ones, are by row.
         """
         ruling = whole[id(facts[0].whole)]
         if ruling is None or facts[0].sentence is None:
@@ -157,14 +125,12 @@ class CrossEncoderPass:
         if not _is_doubtful(ruling):
             is_joint = Cell.ALONE not in ruling.cells
             return [replace(ruling, cells=()) if is_joint else ruling for _ in facts]
-        read = [own[id(row)] or self._lexical(row) for row in facts]
+        read = [own[id(row)] or ruling_by_words(row, self.rules) for row in facts]
         least = weakest([fact.support for fact in read])
-        return [ruling if index == least else _at_least(fact, ruling.support) for index, fact in enumerate(read)]
-
-    def _pair(self, row: ClaimRow, passages: Sequence[PreparedPassage], texts: Sequence[str], check: Check) -> Pair:
-        check()
-        evidence = window(row.words, passages, texts, budget=self._artefact.budget)
-        return " ".join(row.claim.words.split()), evidence.text
+        return [
+            ruling if index == least else replace(fact, support=max(ruling.support, fact.support))
+            for index, fact in enumerate(read)
+        ]
 
     def _together(self, row: ClaimRow, signals: ModelSignals | None) -> ClaimRuling | None:
         """Rule on a claim; a supported one gets its cells later. None if not read."""
@@ -172,45 +138,24 @@ class CrossEncoderPass:
             return None
         values = numbers(logit(row.by_words), signals, missing_run(row.words, row.matches))
         # Before the curve, as the weights were fitted: after it the same weight would count twice as much.
-        support = capped(self._artefact.support.probability(values, missing_weight(row.missing)), row.missing)
-        support = below(support, row.missing, self._rules.supported_from)
-        against = self._artefact.contradiction.probability(values)
+        support = capped(self.artefact.support.probability(values, missing_weight(row.missing)), row.missing)
+        support = below(support, row.missing, self.rules.supported_from)
+        against = self.artefact.contradiction.probability(values)
         verdict = ClaimVerdict.SUPPORTED
-        if support < self._rules.supported_from:
-            contradicted = against >= self._rules.contradicted_from
+        if support < self.rules.supported_from:
+            contradicted = against >= self.rules.contradicted_from
             verdict = ClaimVerdict.CONTRADICTED if contradicted else ClaimVerdict.NOT_IN_CONTEXT
         cells = () if verdict is ClaimVerdict.SUPPORTED else row.informed_cells()
         return ClaimRuling(verdict, support, cells, against=True)
-
-    def _lexical(self, row: ClaimRow) -> ClaimRuling:
-        """The lexical ruling. It reads contradiction only if no context has a word of the claim: then there is none."""
-        no_words = all(passage.sentence is None for passage in row.matches)
-        return replace(lexical_ruling(row, self._rules.lexical), against=no_words)
 
     def _with_cells(self, row: ClaimRow, ruling: ClaimRuling | None) -> ClaimRuling | None:
         """Add the cells to a ruling that has none, by words."""
         if ruling is None or ruling.verdict is not ClaimVerdict.SUPPORTED or ruling.cells:
             return ruling
-        alone = [] if _is_joint(row) else [rank for rank, value in enumerate(row.alone) if value >= CELL_FROM]
+        # The model is lenient with a context that states only a part of a claim whose words are from several.
+        is_joint = logit(row.by_words) - logit(max(row.alone)) > _JOINT
+        alone = [] if is_joint else [rank for rank, value in enumerate(row.alone) if value >= CELL_FROM]
         return replace(ruling, cells=row.support_cells(alone, least_together(row)))
-
-
-def _is_joint(row: ClaimRow) -> bool:
-    """Whether a claim has its words from several contexts: the model is lenient with one that states only a part."""
-    return logit(row.by_words) - logit(max(row.alone)) > _JOINT
-
-
-class _SampleTexts(NamedTuple):
-    """The contexts of a sample, prepared and as text, and the limit of its reading."""
-
-    passages: Sequence[PreparedPassage]
-    texts: Sequence[str]
-    check: Check
-
-
-def _at_least(ruling: ClaimRuling, support: float) -> ClaimRuling:
-    """A ruling with no less than this support."""
-    return replace(ruling, support=max(support, ruling.support))
 
 
 def _is_doubtful(ruling: ClaimRuling | None) -> bool:
@@ -219,11 +164,7 @@ def _is_doubtful(ruling: ClaimRuling | None) -> bool:
 
 
 class _PairReader:
-    """Reads the pairs of one sample with the model: each pair once, and at most `max_pairs`.
-
-    Attributes:
-        lexical_only: Number of pairs that the model did not read, by reason.
-    """
+    """Reads the pairs of one sample with the model: each pair once, and at most `max_pairs`."""
 
     def __init__(self, model: PairModel, max_pairs: int, deadline: Deadline) -> None:
         self.lexical_only: Counter[LexicalOnlyReason] = Counter()
@@ -240,7 +181,7 @@ class _PairReader:
         """Read the pairs that have evidence, were not read before, and are in the language of the model."""
         new = [pair for pair in dict.fromkeys(pairs) if pair[1] and pair not in self._signals]
         self._signals.update(dict.fromkeys(new))
-        english = [pair for pair in new if self._is_english(pair)]
+        english = [pair for pair in checked(new, self._deadline) if is_english(" ".join(pair))]
         self.lexical_only[LexicalOnlyReason.LANGUAGE] += len(new) - len(english)
         self.lexical_only[LexicalOnlyReason.TOO_MANY] += max(0, len(english) - self._pairs_left)
         with self._deadline.paused():
@@ -252,10 +193,6 @@ class _PairReader:
         self.lexical_only[LexicalOnlyReason.LANGUAGE] += len(tokenized) - len(readable)
         self._pairs_left -= len(readable)
         self._signals.update(zip(readable, self._model.read(list(readable.values())), strict=True))
-
-    def _is_english(self, pair: Pair) -> bool:
-        self._deadline()
-        return is_english(" ".join(pair))
 
 
 def is_english(text: str) -> bool:

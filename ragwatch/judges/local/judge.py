@@ -16,15 +16,13 @@ from typing import Annotated
 from pydantic import Field
 
 from ragwatch.core.sample import Sample
-from ragwatch.errors import RagwatchError
 from ragwatch.judges.claims.limits import Deadline
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.lexical.judge import LexicalJudge, Probability, version_suffix
+from ragwatch.judges.lexical.judge import ModelJudge, Probability
 from ragwatch.judges.lexical.reader import CrossEncoder
-from ragwatch.judges.lexical.reference import READING_VERSION
-from ragwatch.judges.lexical.rows import Thresholds
-from ragwatch.judges.local.artefact import ModelArtefact, load, released_folder
-from ragwatch.judges.local.cross_encoder import CrossEncoderPass, CrossEncoderRules, LexicalOnlyReason
+from ragwatch.judges.lexical.rows import ModelRules
+from ragwatch.judges.local.artefact import load, released_folder
+from ragwatch.judges.local.cross_encoder import CrossEncoderPass, LexicalOnlyReason
 from ragwatch.ports import JudgeContext
 
 
@@ -52,59 +50,32 @@ class Options(lexical.Options):
     )
 
 
-class LocalJudge(LexicalJudge):
-    """Reads samples by comparing words, and rules on claims with a cross-encoder.
-
-    Attributes:
-        name: Configured name.
-        kind: `local`.
-        model: Version of the model and its tables.
-        version: Changes with the model, the tables, the thresholds and `max_pairs`. In fallback it is the version of
-            the lexical judge, whose verdicts are the same.
-        concurrency: Maximum number of samples read concurrently.
-        fallback: Why it has fallen back to the lexical judge; None if it has a model.
-    """
+class LocalJudge(ModelJudge):
+    """Reads samples by comparing words, and rules on claims with a cross-encoder."""
 
     kind = "local"
     cross_encoder: CrossEncoderPass | None = None
 
     def __init__(self, options: Options, *, name: str, context: JudgeContext) -> None:
-        super().__init__(_lexical_options(options), name=name, context=context)
-        self.fallback: str | None = None
-        lexical_version = f"{self.model}-r{READING_VERSION}"
-        try:
-            artefact = load(options.weights or released_folder())
-            self.cross_encoder = self._load_cross_encoder(artefact, options)
-        except ImportError as error:
-            package = (error.name or str(error)).replace("_", "-")
-            self.fallback = f"{package} is not installed; pip install 'ragwatch-exporter[local]'"
-        except RagwatchError as error:
-            self.fallback = str(error)
-        else:
-            self.model = f"local-{artefact.version}"
-            self.version = f"{self.model}-{lexical_version}{version_suffix(options)}"
-            self._count_lexical_only(dict.fromkeys(LexicalOnlyReason, 0))  # so that `increase` sees the first
-        context.telemetry.judge_fell_back(name, self.version, self.fallback)
+        shared = options.model_dump(include=set(lexical.Options.model_fields), exclude_none=True)
+        super().__init__(lexical.Options(**shared), name=name, context=context)
+        self._start(lambda: self._load(options), options, LexicalOnlyReason)
 
     def _cross_encoder_within(self, sample: Sample, deadline: Deadline) -> CrossEncoder | None:  # noqa: ARG002
         return None if self.cross_encoder is None else partial(self.cross_encoder, deadline=deadline)
 
-    def _load_cross_encoder(self, artefact: ModelArtefact, options: Options) -> CrossEncoderPass:
+    def _load(self, options: Options) -> str:
+        artefact = load(options.weights or released_folder())
         from ragwatch.judges.local.session import PairModel  # noqa: PLC0415 - an extra that only this kind needs
 
-        rules = CrossEncoderRules(
-            lexical=Thresholds(_lexical_options(options).support, options.relevance),
+        rules = ModelRules(
+            lexical=self._thresholds,
             supported_from=options.support or artefact.supported_from,
             contradicted_from=options.contradiction or artefact.contradicted_from,
             max_pairs=options.max_pairs,
         )
-        return CrossEncoderPass(artefact, PairModel(artefact), rules, self._count_lexical_only)
-
-
-def _lexical_options(options: Options) -> lexical.Options:
-    """The options of the lexical judge."""
-    shared = options.model_dump(include=set(lexical.Options.model_fields), exclude_none=True)
-    return lexical.Options(**shared)
+        self.cross_encoder = CrossEncoderPass(artefact, PairModel(artefact), rules, self._count_lexical_only)
+        return f"local-{artefact.version}"
 
 
 def build(options: Options, *, name: str, context: JudgeContext) -> LocalJudge:

@@ -50,9 +50,6 @@ class TextPair(NamedTuple):
 class PairModel:
     """The cross-encoder: a model of (claim, evidence) pairs.
 
-    Args:
-        artefact: The verified artefact.
-
     Raises:
         ArtefactError: The model cannot be loaded, or has unexpected outputs.
     """
@@ -71,11 +68,7 @@ class PairModel:
         if None in ids:
             raise ArtefactError(f"{PIECES} of its model lacks one of {', '.join(_SPECIAL)}")
         self._cls, self._sep, self._unk = (token_id or 0 for token_id in ids)
-        self._check_outputs()
-
-    def _check_outputs(self) -> None:
-        """Read two pairs, to detect a model with other inputs or outputs."""
-        try:
+        try:  # to detect a model with other inputs or outputs
             self.read(self.pairs([("Tea is green.", "Green tea."), ("Tea.", "Tea is green, they say.")]))
         except Exception as error:
             raise ArtefactError(f"its model has unexpected outputs: {str(error)[:200]}") from error

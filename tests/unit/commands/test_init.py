@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import socket
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from ragwatch.config import load
 from ragwatch.core.sample import Context, Sample
 from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.calls.prices import known_model
-from ragwatch.judges.llm.criteria_cost import price_of_reading
+from ragwatch.judges.llm.judge import price_of_reading
 
 DATA = Path(__file__).parents[2] / "data" / "formats"
 
@@ -130,6 +131,20 @@ def test_a_judge_that_cannot_be_used_is_refused(log: Path, tmp_path: Path) -> No
     result = _init(log, "--judge", "lexical", "--yes", "--out", tmp_path / "r.yaml", "--state", tmp_path / "state")
     assert [(judge.kind, judge.place.name) for judge in load(tmp_path / "r.yaml").judges] == [("lexical", "embedded")]
     assert "Which judge" not in result.stdout
+
+
+def test_a_detector_needs_its_model(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The menu says what to run, and that nobody knows its quality here; with a model the configuration is valid."""
+    monkeypatch.chdir(tmp_path)
+    shown = _init(log, "--out", "-", "--state", tmp_path / "state", typed="\n").stdout
+    assert "how good it is on this log is unknown until answers have labels" in shown
+    assert "needs ragwatch detector fetch OWNER/MODEL ./model" in shown
+    error = _init(log, "--judge", "detector", "--yes", "--out", "-").exception
+    assert "--judge detector: needs ragwatch detector fetch OWNER/MODEL ./model" in str(error)
+    shutil.copytree(DATA.parent / "detector" / "neutral", tmp_path / "model")
+    _init(log, "--judge", "detector", "--yes", "--out", tmp_path / "r.yaml", "--state", tmp_path / "state")
+    (judge,) = load(tmp_path / "r.yaml").judges
+    assert (judge.kind, judge.place.name, judge.options.model) == ("detector", "embedded", tmp_path / "model")
 
 
 @pytest.mark.parametrize("kind", ["push", "otlp"])

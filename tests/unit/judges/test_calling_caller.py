@@ -195,7 +195,7 @@ async def test_no_money_no_call() -> None:
         async def settle(self, reservation: int, actual: object) -> None:
             raise AssertionError(reservation, actual)
 
-    bench.caller._budget = Empty()
+    bench.caller.budget = Empty()
     for _ in range(3):
         assert await refused(bench) == ("over_budget", False)
     assert bench.provider.asked == []

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
-from support.callers import HandClock, canned, failed
+from support.callers import HandClock, canned
 from support.kit import a_judge_context, a_sample
 
 from ragwatch.core.verdict import UnjudgedReason
@@ -236,28 +236,6 @@ async def test_j1_a_429_for_two_hours_frees_every_worker_at_once(loopback: Loopb
     assert len(loopback.requests()) == 1
 
 
-async def test_a_reply_that_was_cut_gets_twice_the_room(loopback: LoopbackProcess) -> None:  # noqa: F811
-    """One retry with doubled max_tokens; its reply counts, and both calls are paid."""
-    loopback.control({"kind": "max_tokens", "times": 1})
-    async with a_judge("claude", loopback.address, loopback.key) as judge:
-        _, usage = await judge.read(a_sample())
-    first, second = (entry["body"]["max_tokens"] for entry in loopback.requests())
-    assert second == 2 * first
-    assert usage.output_tokens == loopback.record()["usage"]["output"]
-
-
-async def test_an_invalid_reply_is_repaired_once(loopback: LoopbackProcess) -> None:  # noqa: F811
-    """The model is told which field was wrong, never in its own words, and its second reply counts."""
-    loopback.control({"kind": "unknown_id", "times": 1})
-    async with a_judge("claude", loopback.address, loopback.key) as judge:
-        evidence, _ = await judge.read(a_sample())
-    first, second = (entry["body"]["messages"][0]["content"] for entry in loopback.requests())
-    assert second.startswith(first)
-    assert "claims" in second.removeprefix(first)
-    assert "zzz.9" not in second
-    assert len(evidence.claims) == 1
-
-
 def test_every_failure_has_a_rule_that_the_core_knows() -> None:
     """The table is complete; what is fatal is never the sample's fault, and what is mended always is."""
     assert set(RULES) == set(CallFailure)
@@ -301,9 +279,3 @@ async def test_a_server_that_echoes_the_page_finds_no_way_into_the_log() -> None
                 await judge.read(a_sample())
     assert "purr" not in str(caught.value)
     assert caught.value.permanent
-
-
-def test_a_failure_says_what_follows() -> None:
-    """A failed call carries the rule of its reason."""
-    assert (failed("misconfigured").fatal, failed("misconfigured").retry) == (True, False)
-    assert (failed("server").fatal, failed("server").retry) == (False, True)

@@ -30,8 +30,8 @@ async def test_no_header_stops_a_judge_for_months(telemetry: Telemetry) -> None:
     limits = parse_rate_limits(
         [(f"x-ratelimit-{what}-requests", value) for what, value in told.items()], now=1_789_999_990.0
     )
-    async with pool.slot(clock.now() + 25.0) as slot:
-        pool.record_success(slot, limits, 100)
+    async with pool.slot(clock.now() + 25.0) as is_trial:
+        pool.record_success(limits, 100, is_trial=is_trial)
     async with pool.slot(clock.now() + 25.0):  # the pace is heard when a call begins
         pass
     clock.at += 3601.0

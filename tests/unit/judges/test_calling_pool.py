@@ -28,11 +28,11 @@ def a_pool(telemetry: Telemetry | None = None, concurrency: int = 4) -> tuple[Ca
 
 async def call(pool: CallScheduler, outcome: str | None = None, until: float = FOREVER, **parts: object) -> None:
     """One call through the pool that is answered, or fails for a reason."""
-    async with pool.slot(until) as slot:
+    async with pool.slot(until) as is_trial:
         if outcome is None:
-            pool.record_success(slot, (), 10)
+            pool.record_success((), 10, is_trial=is_trial)
         else:
-            pool.record_failure(slot, failed(outcome, **parts))
+            pool.record_failure(failed(outcome, **parts), is_trial=is_trial)
 
 
 def test_breaker_opens_at_five_failures_and_half_of_the_calls() -> None:
@@ -209,8 +209,8 @@ def test_tokens_are_paced_by_what_a_call_takes() -> None:
 async def test_headers_slow_the_pool_down(telemetry: Telemetry) -> None:
     """When a provider says that nothing is left, calls start as fast as it refills; what is left is exported."""
     pool, clock = a_pool(telemetry, concurrency=8)
-    async with pool.slot(FOREVER) as slot:
-        pool.record_success(slot, (RateLimit("requests", 60, 0, 60.0),), 10)
+    async with pool.slot(FOREVER) as is_trial:
+        pool.record_success((RateLimit("requests", 60, 0, 60.0),), 10, is_trial=is_trial)
     started = clock.at
     await asyncio.gather(*(call(pool) for _ in range(8)))
     assert clock.at - started == pytest.approx(7.0)
@@ -224,12 +224,12 @@ async def test_no_more_calls_at_a_time_than_allowed() -> None:
     most: list[int] = []
 
     async def one() -> None:
-        async with pool.slot(FOREVER) as slot:
+        async with pool.slot(FOREVER) as is_trial:
             under_way[0] += 1
             most.append(under_way[0])
             await asyncio.sleep(0)
             under_way[0] -= 1
-            pool.record_success(slot, (), 1)
+            pool.record_success((), 1, is_trial=is_trial)
 
     await asyncio.gather(*(one() for _ in range(20)))
     assert max(most) == 3

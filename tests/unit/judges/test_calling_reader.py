@@ -219,8 +219,3 @@ def test_an_unknown_price_is_refused_when_the_judge_is_built() -> None:
         a_judge(prices=None)
     assert a_judge(prices=None, allow_unknown_price=True).prices is None
     assert a_judge().prices is PRICES
-
-
-async def test_a_probe_tells_what_a_provider_can() -> None:
-    """The probe's line is the provider's."""
-    assert await a_judge().probe() == "scripted answers"

@@ -30,14 +30,14 @@ from ragwatch.judges.detector.families import (
     signals_of,
 )
 from ragwatch.judges.detector.judge import DetectorJudge, Options, build
-from ragwatch.judges.detector.reading import MOST, DetectorPass, DetectorRules, LexicalOnlyReason, fused
+from ragwatch.judges.detector.reading import MOST, DetectorPass, LexicalOnlyReason, fused
 from ragwatch.judges.detector.session import DetectorModel, TokenSignal
 from ragwatch.judges.detector.windows import windows_of
 from ragwatch.judges.error_rates import rates
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.passages import passages_of
 from ragwatch.judges.lexical.reader import CrossEncoder
-from ragwatch.judges.lexical.rows import Thresholds
+from ragwatch.judges.lexical.rows import ModelRules, Thresholds
 from ragwatch.model.quantities import Quantity
 from ragwatch.telemetry import Telemetry
 
@@ -176,7 +176,7 @@ def ruled(
         cast("DetectorModel", model),
         Family(reads, 512, window),
         Classes((0, 1), 2, 0 if contradicts else None),
-        DetectorRules(Thresholds(), 0.8, max_pairs),
+        ModelRules(Thresholds(), 0.5, 0.8, max_pairs),
         counts.update,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -147,57 +147,27 @@ def test_what_is_whole_is_kept(hub: Hub, tmp_path: Path) -> None:
     assert (tmp_path / "model.onnx").read_bytes() == FILES["model.onnx"]
 
 
-def _cut(hub: Hub) -> None:
-    hub.cut = "model.onnx"
-
-
-def _shorter(hub: Hub) -> None:
-    hub.bodies["model.onnx"] = FILES["model.onnx"][:-100]
-
-
-def _other(hub: Hub) -> None:
-    hub.bodies["model.onnx"] = FILES["model.onnx"][:-1] + b"x"
-
-
-def _other_text(hub: Hub) -> None:
-    hub.bodies["config.json"] = FILES["config.json"][:-1] + b" "
-
-
-def _endless(hub: Hub) -> None:
-    hub.bodies["model.onnx"] = FILES["model.onnx"] * 50
-
-
-def _elsewhere(hub: Hub) -> None:
-    hub.location = "http://files.example.org/{name}"
-
-
-def _metadata(hub: Hub) -> None:
-    hub.location = "http://169.254.169.254/{name}"
-
-
-def _circle(hub: Hub) -> None:
-    hub.location = f"/a/b/resolve/{COMMIT}/{{name}}"
-
-
-def _file(hub: Hub) -> None:
-    hub.location = "file:///etc/passwd"
-
-
-def _gone(hub: Hub) -> None:
-    hub.location = "/nowhere/{name}"
-
-
-FAULTS: dict[str, tuple[Callable[[Hub], None], str]] = {
-    "cut short": (_cut, "model.onnx: RemoteProtocolError"),
-    "shorter than said": (_shorter, "bytes came instead of"),
-    "another content": (_other, "its hash is not the one that the hub names"),
-    "another small file": (_other_text, "config.json: its hash"),
-    "longer than said": (_endless, "are allowed"),
-    "redirected elsewhere": (_elsewhere, "http://files.example.org, which is no host of the hub"),
-    "redirected to a metadata service": (_metadata, "may not be asked"),
-    "redirected to a file": (_file, "may not be asked"),
-    "redirected in a circle": (_circle, "more than 4 redirects"),
-    "gone": (_gone, "HTTP 404"),
+GRAPH = FILES["model.onnx"]
+FAULTS: dict[str, tuple[dict[str, Any], str]] = {
+    "cut short": ({"cut": "model.onnx"}, "model.onnx: RemoteProtocolError"),
+    "shorter than said": ({"bodies": FILES | {"model.onnx": GRAPH[:-100]}}, "bytes came instead of"),
+    "another content": (
+        {"bodies": FILES | {"model.onnx": GRAPH[:-1] + b"x"}},
+        "its hash is not the one that the hub names",
+    ),
+    "another small file": (
+        {"bodies": FILES | {"config.json": FILES["config.json"][:-1] + b" "}},
+        "config.json: its hash",
+    ),
+    "longer than said": ({"bodies": FILES | {"model.onnx": GRAPH * 50}}, "are allowed"),
+    "redirected elsewhere": (
+        {"location": "http://files.example.org/{name}"},
+        "http://files.example.org, which is no host of the hub",
+    ),
+    "redirected to a metadata service": ({"location": "http://169.254.169.254/{name}"}, "may not be asked"),
+    "redirected to a file": ({"location": "file:///etc/passwd"}, "may not be asked"),
+    "redirected in a circle": ({"location": f"/a/b/resolve/{COMMIT}/{{name}}"}, "more than 4 redirects"),
+    "gone": ({"location": "/nowhere/{name}"}, "HTTP 404"),
 }
 
 
@@ -206,7 +176,7 @@ def test_a_fault_is_named_and_leaves_nothing_half(hub: Hub, tmp_path: Path, name
     """What was there stays, no part of a file remains, and the same command ends the work once the hub is well."""
     fault, why = FAULTS[name]
     (tmp_path / "model.onnx").write_bytes(b"an earlier model")
-    fault(hub)
+    vars(hub).update(fault)
     assert why in fails(hub, tmp_path)
     assert held(tmp_path) <= WANTED
     assert (tmp_path / "model.onnx").read_bytes() == b"an earlier model"
@@ -222,33 +192,14 @@ def test_another_host_may_be_allowed(hub: Hub, tmp_path: Path) -> None:
     assert fetch(hub, tmp_path, "--host", "localhost").exit_code == 0
 
 
-def _no_model(hub: Hub) -> None:
-    hub.rows = {"pytorch_model.bin": hub.rows["pytorch_model.bin"]}
-
-
-def _path(hub: Hub) -> None:
-    hub.rows["model.onnx"]["rfilename"] = "model.onnx"
-    hub.rows["x"] = {"rfilename": "model.onnx_data/../../x", "size": 1, "blobId": "0"}
-    del hub.rows["README.md"]
-
-
-def _no_hash(hub: Hub) -> None:
-    del hub.rows["config.json"]["blobId"]
-
-
-def _no_list(hub: Hub) -> None:
-    hub.said = {"siblings": 3}
-
-
-def _huge(hub: Hub) -> None:
-    hub.rows["model.onnx"]["lfs"]["size"] = 10**15
-
-
-LISTS: dict[str, tuple[Callable[[Hub], None], str]] = {
-    "no format that is run": (_no_model, "pickle can hold code"),
-    "no hash": (_no_hash, "config.json: the hub names no hash"),
-    "no list": (_no_list, "does not answer as a hub of models"),
-    "a huge file": (_huge, "are allowed"),
+ROWS = {name: row_of(name, content) for name, content in FILES.items()}
+NO_HASH = ROWS | {"config.json": {**ROWS["config.json"], "blobId": None}}
+HUGE = ROWS | {"model.onnx": {**ROWS["model.onnx"], "lfs": {**ROWS["model.onnx"]["lfs"], "size": 10**15}}}
+LISTS: dict[str, tuple[dict[str, Any], str]] = {
+    "no format that is run": ({"rows": {"x": ROWS["pytorch_model.bin"]}}, "pickle can hold code"),
+    "no hash": ({"rows": NO_HASH}, "config.json: the hub names no hash"),
+    "no list": ({"said": {"siblings": 3}}, "does not answer as a hub of models"),
+    "a huge file": ({"rows": HUGE}, "are allowed"),
 }
 
 
@@ -256,7 +207,7 @@ LISTS: dict[str, tuple[Callable[[Hub], None], str]] = {
 def test_a_list_that_is_wrong_is_refused_before_anything_is_written(hub: Hub, tmp_path: Path, name: str) -> None:
     """Nothing is downloaded and no file is made."""
     fault, why = LISTS[name]
-    fault(hub)
+    vars(hub).update(fault)
     assert why in fails(hub, tmp_path)
     assert held(tmp_path) == set()
     assert not any("resolve" in path for path in hub.asked)
@@ -264,7 +215,8 @@ def test_a_list_that_is_wrong_is_refused_before_anything_is_written(hub: Hub, tm
 
 def test_a_name_that_leads_out_of_the_folder_is_never_written(hub: Hub, tmp_path: Path) -> None:
     """Neither one that the hub names nor one that is asked for."""
-    _path(hub)
+    hub.rows["x"] = {"rfilename": "model.onnx_data/../../x", "size": 1, "blobId": "0"}
+    del hub.rows["README.md"]
     assert fetch(hub, tmp_path / "model").exit_code == 0
     assert "is not a file of the model" in fails(hub, tmp_path / "model", "--file", "../x")
     assert held(tmp_path) == {f"model/{name}" for name in {*WANTED - {"README.md"}, "ragwatch.json"}}
@@ -272,7 +224,7 @@ def test_a_name_that_leads_out_of_the_folder_is_never_written(hub: Hub, tmp_path
 
 def test_hashes_of_ones_own_take_the_place_of_the_hubs(hub: Hub, tmp_path: Path) -> None:
     """A mirror that names none, or a hash that was published elsewhere."""
-    _no_hash(hub)
+    hub.rows = dict(NO_HASH)
     hashes = tmp_path / "SHA256SUMS"
     hashes.write_text(f"{hashlib.sha256(FILES['config.json']).hexdigest()}  config.json\n")
     assert fetch(hub, tmp_path / "model", "--hashes", str(hashes)).exit_code == 0

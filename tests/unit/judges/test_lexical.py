@@ -30,20 +30,12 @@ def read(question: str | None, answer: str, *contexts: str) -> Evidence:
     return JUDGE.evidence(Sample("s", question, tuple(map(Context, contexts)), answer))
 
 
-async def test_reading_costs_nothing_and_happens_off_the_loop() -> None:
-    """Awaiting a reading gives the same evidence as the direct call, for no tokens and no money."""
-    sample = Sample("s", "How fast is the kettle?", (Context(KETTLE),), "It boils one litre in 90 seconds.")
-    evidence, usage = await JUDGE.read(sample)
-    assert JUDGE.evidence(sample) == evidence
-    assert Usage() == usage
-    await JUDGE.close()
-
-
 async def test_each_reading_is_counted_and_costs_nothing() -> None:
     """A reading is a call of the tables' version, for no tokens and no money; one that is refused is a failure."""
     telemetry = Telemetry()
     judge = build(Options(max_contexts=1), name="embedded", context=a_judge_context(telemetry))
-    await judge.read(Sample("s", None, (Context(KETTLE),), "It boils one litre in 90 seconds."))
+    sample = Sample("s", None, (Context(KETTLE),), "It boils one litre in 90 seconds.")
+    assert await judge.read(sample) == (JUDGE.evidence(sample), Usage())
     with pytest.raises(JudgeError):
         await judge.read(Sample("s", None, (Context(KETTLE), Context(LAMP)), "It boils."))
     counts = {(str(kind), *labels): value for (kind, labels), value in telemetry.counts().items()}
@@ -53,15 +45,6 @@ async def test_each_reading_is_counted_and_costs_nothing() -> None:
     assert counts["judge_tokens", "embedded", judge.model, "input"] == 0
     assert judge.version.startswith(judge.model)
     assert judge.ready_in() == 0.0
-
-
-def test_version_names_the_tables() -> None:
-    """Kind, eight hexadecimal digits, and the way references are read: the same for every judge of these tables."""
-    kind, digits, reading = JUDGE.version.split("-")
-    assert JUDGE.kind == kind
-    assert len(bytes.fromhex(digits)) == 4
-    assert reading == f"r{READING_VERSION}"
-    assert build(Options(max_claims=7), name="other", context=a_judge_context()).version == JUDGE.version
 
 
 def test_unknown_options_are_refused() -> None:
@@ -98,15 +81,6 @@ def test_a_copied_answer_is_supported_by_its_source_alone() -> None:
     assert [column.relevant for column in evidence.contexts] == [False, True]
     assert evidence.address is Address.FULLY
     assert [column.relevant_sentences for column in evidence.contexts] == [0, 1]
-
-
-def test_a_number_that_is_not_there_is_not_supported() -> None:
-    """Changing the number of an otherwise copied sentence lowers its support."""
-    right = read(None, "The Ember toaster browns 4 slices at once.", TOASTER).claims[0].support
-    wrong = read(None, "The Ember toaster browns 9 slices at once.", TOASTER).claims[0].support
-    assert right is not None
-    assert wrong is not None
-    assert right > wrong + 0.2
 
 
 def test_contradiction_is_never_claimed() -> None:
@@ -198,5 +172,7 @@ def test_other_thresholds_are_another_version() -> None:
     plain, strict = (
         build(Options(**chosen), name="mine", context=a_judge_context()) for chosen in ({}, {"support": 0.75})
     )
+    kind, digits, reading = plain.version.split("-")
+    assert (kind, len(bytes.fromhex(digits)), reading) == (plain.kind, 4, f"r{READING_VERSION}")
     assert strict.version == f"{plain.version}-support0.75"
     assert build(Options(max_claims=7), name="mine", context=a_judge_context()).version == plain.version

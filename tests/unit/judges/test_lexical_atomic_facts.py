@@ -139,9 +139,13 @@ def test_the_reference_of_seed_000_has_four_facts_of_which_one_is_missing(judge:
 
 @JUDGES
 def test_the_walk_through_of_seed_001_finds_three_of_six_steps(judge: LexicalJudge) -> None:
-    """Steps are instructions, which are not split."""
-    evidence = evidence_of(judge, "Push the image.", *AKS_CONTEXTS, reference=AKS)
-    assert score_by_reference(evidence)[ReferenceQuantity.CONTEXT_RECALL] == 0.5
+    """Requirements 15 and 16: each document supports a step (p = 1), three of six steps are supported (r = .5)."""
+    question = "What are the steps to deploy a containerized application to AKS?"
+    evidence = evidence_of(judge, "Push the image.", *AKS_CONTEXTS, question=question, reference=AKS)
+    scores = score_by_reference(evidence)
+    assert scores[ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE] == 1.0
+    assert scores[ReferenceQuantity.CONTEXT_RECALL] == 0.5
+    assert scores[ReferenceQuantity.CONTEXT_F1] == pytest.approx(2 / 3)
     missing = [fact.text for fact in evidence.reference or () if not any(fact.cells)]
     assert missing == [
         "Build your Docker image",

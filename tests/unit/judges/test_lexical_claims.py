@@ -279,12 +279,12 @@ def test_what_is_no_claim_has_a_kind(text: str, kind: str) -> None:
     answer = f"Tea is green.\n\n{text}"
     claims = [(claim.start, claim.end) for claim in claims_of(answer).claims]
     assert claims == [(0, 13)]
-    (other,) = other_sentences(answer, claims)
-    assert (answer[other.start : other.end], other.kind) == (text, kind)
+    ((start, end, shown),) = other_sentences(answer, claims)
+    assert (answer[start:end], shown) == (text, kind)
 
 
 def test_a_sentence_with_a_claim_in_it_is_none_of_the_others() -> None:
     """Facts are parts of sentences; a sentence counts with any of them."""
     answer = "Sure, tea is green, and it is hot. Enjoy it! The number 3 stays."
-    others = [answer[one.start : one.end] for one in other_sentences(answer, [(45, 64), (6, 18), (20, 34)])]
+    others = [answer[start:end] for start, end, _ in other_sentences(answer, [(45, 64), (6, 18), (20, 34)])]
     assert others == ["Enjoy it!"]

@@ -9,7 +9,6 @@ from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.claims.clauses import is_fragment
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.lexical.facts import NOTHING_MISSING, below
 
 QUESTION = "Who wrote the song about the old harbour?"
 TOGETHER = "Mitch Murray wrote the song about the old harbour."
@@ -49,12 +48,3 @@ def test_what_is_a_fragment() -> None:
     others = ("It takes thirty days.", "The", "", "Tea, rum and milk", "one two three four five six seven", "x" * 1000)
     others += ("They live in Bern.", "It's green.", "Yes, in Bern", "五日以内")
     assert [is_fragment(text) for text in (*fragments, *others)] == [True] * 4 + [False] * 10
-
-
-def test_the_threshold_is_the_judges() -> None:
-    """A fragment that stands apart is below any threshold, and nothing else changes."""
-    apart = NOTHING_MISSING._replace(apart=True)
-    for threshold in (0.1, 0.5, 0.9):
-        assert below(0.95, apart, threshold) < threshold
-        assert below(threshold / 2, apart, threshold) == threshold / 2
-        assert below(0.95, NOTHING_MISSING, threshold) == 0.95

@@ -112,13 +112,6 @@ def test_permuting_contexts_permutes_columns(question: str, answer: str, context
     assert [here[index] for index in order] == there
 
 
-@given(TEXT, st.lists(TEXT, max_size=3))
-@settings(max_examples=draws(50), deadline=None)
-def test_reading_twice_gives_the_same(answer: str, contexts: list[str]) -> None:
-    """The reader is a function."""
-    assert read("water?", answer, contexts) == read("water?", answer, contexts)
-
-
 MEGABYTE = 1_000_000
 HOSTILE = [
     ". ",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.kit import a_judge_context
+from unit.judges.test_lexical_atomic_facts import EINSTEIN, EINSTEIN_CONTEXTS
 
 from ragwatch.core.reference import reference_line, score_by_reference
 from ragwatch.core.sample import Context, Sample
@@ -83,39 +84,14 @@ def test_a_reference_that_claims_nothing_leaves_recall_unknown() -> None:
     assert scores[ReferenceQuantity.CONTEXT_RECALL] is None
 
 
-AKS = """To deploy to AKS:
-1. Build your Docker image
-2. Push the image to Azure Container Registry
-3. Create an AKS cluster using az aks create
-4. Configure kubectl to connect to your cluster
-5. Create Kubernetes deployment YAML
-6. Apply the deployment using kubectl apply"""
-AKS_CONTEXTS = (
-    Context("Azure Container Registry (ACR) stores Docker images. Push with: docker push myacr.azurecr.io/myapp:v1"),
-    Context("Create AKS cluster: az aks create --resource-group myRG --name myAKS --node-count 3"),
-    Context("Kubectl connects to clusters. Get credentials: az aks get-credentials --name myAKS"),
-)
-
-
-def missing(contexts: tuple[Context, ...], reference: str = AKS) -> list[str]:
-    """Claims of the reference that no context supports."""
-    question = "What are the steps to deploy a containerized application to AKS?"
-    read = JUDGE.evidence(Sample("aks", question, contexts, "Push the image.", reference=reference)).reference or ()
-    return [claim.text for claim in read if not any(claim.cells)]
-
-
-def test_the_worked_example_names_exactly_the_three_missing_steps() -> None:
-    """Requirements item 16: docker build, the YAML, kubectl apply. That a registry stores images builds none."""
-    gone = ["Build your Docker image", "Create Kubernetes deployment YAML", "Apply the deployment using kubectl apply"]
-    assert missing(AKS_CONTEXTS) == gone
-
-
 @pytest.mark.parametrize(
-    "found", ["Build the Docker image with docker build.", "A Docker image is built with docker build -t myapp ."]
+    "found", ["Write the deployment manifest in YAML.", "A deployment manifest is written in YAML with an editor."]
 )
 def test_a_step_is_found_where_its_action_stands(found: str) -> None:
     """In any form of its verb."""
-    assert "Build your Docker image" not in missing((*AKS_CONTEXTS, Context(found)))
+    sample = a_sample()._replace(contexts=(*CONTEXTS, Context(found)))
+    missing = [claim.text for claim in JUDGE.evidence(sample).reference or () if not any(claim.cells)]
+    assert missing == ["Apply the manifest with kubectl"]
 
 
 def test_a_step_of_the_answer_is_confirmed_by_its_action_alone() -> None:
@@ -165,39 +141,23 @@ def test_any_form_of_a_verb_is_a_trace(text: str) -> None:
     assert not names_action(frozenset(terms("It has an appetite.")), verbs)
 
 
-def test_f1_of_the_worked_example() -> None:
-    """Requirements 15 and 16: each document supports a step (p = 1), three of six steps are supported (r = .5)."""
-    question = "What are the steps to deploy a containerized application to AKS?"
-    evidence = JUDGE.evidence(Sample("aks", question, AKS_CONTEXTS, "Push the image.", reference=AKS))
-    scores = score_by_reference(evidence)
-    assert scores[ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE] == 1.0
-    assert scores[ReferenceQuantity.CONTEXT_RECALL] == 0.5
-    assert scores[ReferenceQuantity.CONTEXT_F1] == pytest.approx(2 / 3)
-
-
-EINSTEIN = (
-    Context("Einstein published the theory of relativity in a groundbreaking 1905 paper."),
-    Context("During the early 1900s, Einstein worked at a government office evaluating patents."),
-    Context("Einstein later moved to Berlin to join the Prussian Academy of Sciences."),
-    Context("He studied physics in Zurich before becoming one of the most influential scientists."),
-)
-ONE_SENTENCE = "Einstein developed the theory of relativity in 1905 while working at the Swiss patent office in Bern."
 FOUR_CLAIMS = (
     "Einstein developed the theory of relativity. He developed it in 1905. He was working at the Swiss patent office. "
     "The office was in Bern."
 )
 
 
-@pytest.mark.parametrize("reference", [ONE_SENTENCE, FOUR_CLAIMS])
+@pytest.mark.parametrize("reference", [EINSTEIN, FOUR_CLAIMS])
 def test_each_statement_has_its_evidence(reference: str) -> None:
     """Requirements items 7 and 9: in either wording three of four, each with its passage and words, but not Bern."""
     question = "Where was Einstein when he developed relativity?"
-    evidence = JUDGE.evidence(Sample("s", question, EINSTEIN, "At a patent office.", reference=reference))
+    contexts = tuple(map(Context, EINSTEIN_CONTEXTS))
+    evidence = JUDGE.evidence(Sample("s", question, contexts, "At a patent office.", reference=reference))
     line = reference_line(evidence)
     assert line is not None
     assert line["context_recall"] == 0.75
     read = [(one["supported"], one["contexts"], one["quotes"]) for one in line["statements"]]  # type: ignore[union-attr]
-    published, worked = EINSTEIN[0].text, EINSTEIN[1].text
+    published, worked, *_ = EINSTEIN_CONTEXTS
     assert read == [(True, [0], [published])] * 2 + [(True, [1], [worked]), (False, [], [])]
     assert line["statements"][3]["missing"] == ["Bern"]  # type: ignore[index]
 

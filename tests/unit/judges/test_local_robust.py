@@ -12,15 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from ragwatch_reader import MODEL_FOLDER
-from support.draws import draws
 from support.hostile import HOSTILE
 from support.kit import a_judge_context
 from support.patience import cpu_limit
 
-from ragwatch.core.evidence import ClaimVerdict, Evidence, UnreadReason
+from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
 from ragwatch.core.stage import stage
@@ -65,26 +62,12 @@ def verdicts(evidence: Evidence) -> list[ClaimVerdict]:
     return [claim.verdict for claim in evidence.claims]
 
 
-def test_a_clear_case(judge: LocalJudge) -> None:
-    """What the tests below start from."""
-    assert verdicts(read(judge, ANSWER, [MUSEUM, FERRY])) == CLEAN
-
-
-@pytest.mark.costly
-@pytest.mark.parametrize("text", HOSTILE)
-def test_orders_change_no_verdict(judge: LocalJudge, text: str) -> None:
-    """In a context of their own, and behind the text of one: the verdicts are those of the clean run."""
-    assert verdicts(read(judge, ANSWER, [MUSEUM, FERRY, text])) == CLEAN
-    assert verdicts(read(judge, ANSWER, [MUSEUM, f"{FERRY}\n\n{text}"])) == CLEAN
-
-
 @pytest.mark.costly
 def test_an_order_as_a_context_supports_nothing(judge: LocalJudge) -> None:
-    """The injections of the LLM judges' tests: alone they support no claim, behind a text they change none."""
-    for each in INJECTIONS:
-        found = verdicts(read(judge, ANSWER, [each["text"]], "When does the museum open?"))
-        assert ClaimVerdict.SUPPORTED not in found, each
-        assert verdicts(read(judge, ANSWER, [MUSEUM, FERRY, each["text"]])) == CLEAN, each
+    """Alone it supports no claim, behind other contexts it changes none."""
+    for text in (*(each["text"] for each in INJECTIONS), *HOSTILE):
+        assert ClaimVerdict.SUPPORTED not in verdicts(read(judge, ANSWER, [text], "When does the museum open?")), text
+        assert verdicts(read(judge, ANSWER, [MUSEUM, FERRY, text])) == CLEAN, text
 
 
 TABLE_TEXT = "| ship | price | crew |\n|---|---|---|\n| Ferry | 12 euros | 7 |\n| Old ship | 40 euros | 12 |"
@@ -140,12 +123,6 @@ def test_anything_is_read(judge: LocalJudge, answer: str, contexts: list[str]) -
     read(judge, answer, contexts)
 
 
-@pytest.mark.parametrize("contexts", [[], [""], ["   ", "\n"]])
-def test_nothing_retrieved_supports_and_contradicts_nothing(judge: LocalJudge, contexts: list[str]) -> None:
-    """No invented certainty: without text there is nothing to say."""
-    assert set(verdicts(read(judge, ANSWER, contexts))) == {ClaimVerdict.NOT_IN_CONTEXT}
-
-
 def test_duplicates_change_nothing(judge: LocalJudge) -> None:
     """Forty copies of a context: the same verdicts, the same probabilities, every copy used."""
     once, often = read(judge, ANSWER, [MUSEUM]), read(judge, ANSWER, [MUSEUM] * 40)
@@ -153,35 +130,6 @@ def test_duplicates_change_nothing(judge: LocalJudge) -> None:
         (claim.verdict, claim.support) for claim in once.claims
     ]
     assert often.claims[0].contexts == tuple(range(40))
-
-
-@pytest.mark.costly
-@pytest.mark.parametrize(
-    ("answer", "context"),
-    [
-        ("Москва - столица России.", "Москва - столица России и самый большой город страны."),
-        ("北京是中国的首都。", "北京是中国的首都，人口超过两千万。"),
-        (
-            "Die Fähre zur Insel legt alle vierzig Minuten vom nördlichen Anleger ab.",
-            "Die Fähre zur Insel legt alle vierzig Minuten vom nördlichen Anleger ab, auch am Abend.",
-        ),
-        (
-            "Le musée ouvre à neuf heures en été et ferme à cinq heures.",
-            "Le musée ouvre à neuf heures en été et ferme à cinq heures, sauf le lundi.",
-        ),
-    ],
-    ids=["ru", "zh", "de", "fr"],
-)
-@pytest.mark.parametrize("name", sorted(FOLDERS))
-def test_the_model_reads_no_other_languages(name: str, answer: str, context: str) -> None:
-    """Words read what they know, without contradictions; of the rest the verdict says why it is unknown."""
-    if not (FOLDERS[name] / TABLE).exists():
-        pytest.skip("needs the model of reader/, which training/ makes")
-    judge = build(Options(weights=FOLDERS[name]), name="reader", context=a_judge_context())
-    evidence = read(judge, answer, [context])
-    by_words = evidence.language is not None
-    assert evidence.unread is (None if by_words else UnreadReason.LANGUAGE)
-    assert not evidence.reads_contradiction
 
 
 HUGE = 100_000
@@ -215,21 +163,3 @@ def test_a_sample_at_its_limits_takes_bounded_time(judge: LocalJudge) -> None:
     start = time.process_time()
     assert len(read(judge, answer, contexts).claims) == 60
     assert time.process_time() - start < cpu_limit(30.0)
-
-
-MENU = (
-    "the museum opens at nine in summer not never 12 euros . ! ? - * | ``` \n “ ” [1] ( ) 中 é \u200b 1,000 is was of"
-)
-PROSE = st.lists(st.sampled_from(MENU.split(" ")), max_size=30).map(" ".join)
-TEXT = st.one_of(PROSE, st.text(max_size=60))
-
-
-@pytest.mark.costly
-@given(st.none() | TEXT, TEXT, st.lists(TEXT, max_size=3))
-@settings(max_examples=draws(40), deadline=None)
-def test_any_text_is_read(question: str | None, answer: str, contexts: list[str]) -> None:
-    """Whatever the text, the laws of `read` hold."""
-    read(TINY, answer, contexts, question)
-
-
-TINY = build(Options(weights=FOLDERS["tiny"]), name="reader", context=a_judge_context())

@@ -69,12 +69,6 @@ def test_without_a_budget_of_its_own_it_is_that_of_the_window(folder: Path) -> N
     assert load(folder).budget == BUDGET
 
 
-def test_a_missing_folder_is_told(tmp_path: Path) -> None:
-    """The usual case: a checkout without weights."""
-    with pytest.raises(ArtefactError, match=r"local\.json"):
-        load(tmp_path / "absent")
-
-
 @pytest.mark.parametrize("name", ["reader.onnx", "tokenizer.json"])
 def test_x25_a_file_of_other_bytes_is_refused(folder: Path, name: str) -> None:
     """One bit is enough; the digest found is told, so that it can be compared."""
@@ -180,11 +174,6 @@ def test_a_pair_is_read_alone_whatever_its_company() -> None:
     for pair, said in zip(pairs, together, strict=True):
         assert said == model.read([pair])[0]
     assert model.read([]) == []
-
-
-def test_an_empty_pair_is_read() -> None:
-    """Nothing to say of nothing, and no fault."""
-    model = PairModel(load(TINY))
     assert len(model.read(model.pairs([("", "Tea."), ("", "")]))) == 2
 
 

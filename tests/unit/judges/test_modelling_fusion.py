@@ -8,20 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.judges.lexical.tables import logit
 from ragwatch.judges.local.cross_encoder import is_english
-from ragwatch.judges.local.fusion import NAMES, FittedCurve, ModelSignals, interpolate, numbers
+from ragwatch.judges.local.fusion import FittedCurve, ModelSignals, interpolate, numbers
 
 KNOTS = ((-2.0, 0.1), (0.0, 0.4), (1.0, 0.4), (3.0, 0.9))
 WEIGHTS = (1.0, 2.0, -3.0, 0.5, 0.25, -0.5, 0.0, -1.0)
 NUMBERS = st.floats(-1e6, 1e6)
-
-
-def test_the_logit_is_a_weighted_sum() -> None:
-    """Bias, the words' logit, the four numbers of the model, the run and a sure contradiction, each with its weight."""
-    curve = FittedCurve(0.5, WEIGHTS, KNOTS)
-    said = numbers(1.0, ModelSignals(2.0, 3.0, 4.0, 8.0), 6.0)
-    assert curve.logit(said) == 0.5 + 1.0 + 4.0 - 9.0 + 2.0 + 2.0 - 3.0 - 2.5
 
 
 def test_between_knots_is_a_line_and_beyond_them_it_is_level() -> None:
@@ -37,28 +29,12 @@ def test_no_claim_is_certain(lexical: float, signals: ModelSignals) -> None:
     assert 0.1 <= FittedCurve(0.0, WEIGHTS, KNOTS).probability(numbers(lexical, signals, 1.0)) <= 0.9
 
 
-def test_doubt_counts_only_where_the_model_is_sure() -> None:
-    """A mild "contradicted" and any "supported" leave the two sure numbers at 0, so that none of many claims sinks."""
-    low, high = NAMES.index("s_low"), NAMES.index("c_high")
-    mild, sure = (numbers(0.0, ModelSignals(s, c, 0.0, 0.0), 0.0) for s, c in ((3.0, 0.4), (-1.0, 2.5)))
-    assert (mild[low], mild[high]) == (0.0, 0.0)
-    assert (sure[low], sure[high]) == (-1.0, 2.0)
-
-
 @given(NUMBERS, NUMBERS)
 def test_more_support_by_words_is_never_less_support(one: float, other: float) -> None:
     """With a positive weight the probability rises with the words' figure."""
     curve, still = FittedCurve(0.0, (1.0, *[0.0] * 7), KNOTS), ModelSignals(0.0, 0.0, 0.0, 0.0)
     low, high = sorted((one, other))
     assert curve.probability(numbers(low, still, 0.0)) <= curve.probability(numbers(high, still, 0.0))
-
-
-@given(st.floats(0.0, 1.0))
-def test_the_words_logit_is_finite_and_bounded(probability: float) -> None:
-    """0 and 1 as well."""
-    found = logit(probability)
-    assert abs(found) < 14.0
-    assert math.copysign(1.0, found) == math.copysign(1.0, probability - 0.5) or found == 0.0
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ async def all_closed() -> AsyncIterator[None]:
 def dialect(judge: LLMJudge) -> ReplyConstraint:
     """How far the judge thinks that its server binds a reply."""
     assert isinstance(judge.provider, OpenAI)
-    return judge.provider._dialect.constraint
+    return judge.provider._dialects[0].constraint
 
 
 def completion(text: str | None, finish: str = "stop", usage: Any = None, **message: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from ragwatch.core.budget import Cost
 from ragwatch.core.verdict import NO_USAGE, UnjudgedReason, Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure, RetryPolicy, safe_code
+from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.calls.prices import Prices, worst_case
 from ragwatch.judges.llm.calls.provider import Completion, Provider
 from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock
@@ -21,21 +22,6 @@ MAX_TRIES = 4
 PROMPT_OVERHEAD_BYTES = 1024  # what a provider adds to a prompt
 _COMPLETE = frozenset({"end_turn", "stop_sequence"})
 _TRUNCATED = frozenset({"max_tokens", "model_context_window_exceeded"})
-
-
-@dataclass(frozen=True, slots=True)
-class CallTerms:
-    """Prices and limits of calls.
-
-    Attributes:
-        prices: Prices of tokens; None when they are unknown.
-        timeout_seconds: Timeout of a call.
-        thinking_tokens: Tokens that a model may use in addition to its reply.
-    """
-
-    prices: Prices | None
-    timeout_seconds: float
-    thinking_tokens: int = 0
 
 
 @dataclass(slots=True)
@@ -55,57 +41,39 @@ class _Attempt:
     repaired: frozenset[CallFailure] = frozenset()
 
 
+@dataclass(slots=True)
 class Caller:
     """Makes the calls of one judge.
 
-    Args:
-        judge: Name of the judge.
-        provider: The provider.
-        terms: Prices and limits of calls.
-        scheduler: Decides when a call may start.
-        budget: The worst case of a call is reserved here before it, and settled after it.
-        telemetry: Counts calls, tokens, cost and failures.
-        clock: Clock for waits.
+    The worst case of a call is reserved from the budget before it, and settled after it.
     """
 
-    def __init__(
-        self,
-        judge: str,
-        provider: Provider,
-        terms: CallTerms,
-        *,
-        scheduler: CallScheduler,
-        budget: BudgetAccount,
-        telemetry: Telemetry,
-        clock: Clock,
-    ) -> None:
-        self._judge = judge
-        self._provider = provider
-        self._terms = terms
-        self._scheduler = scheduler
-        self._budget = budget
-        self._telemetry = telemetry
-        self._clock = clock
+    judge: str
+    provider: Provider
+    options: CallOptions
+    prices: Prices | None
+    scheduler: CallScheduler
+    budget: BudgetAccount
+    telemetry: Telemetry
+    clock: Clock
 
     async def call(self, prompt: Prompt, cost: ReadingCost, until: float) -> object:
         """Call the provider, with retries, and return what `prompt.check` returns for the reply.
 
-        Args:
-            prompt: The prompt.
-            cost: Increased by the usage of every call, failed ones included.
-            until: Deadline, as a reading of the clock, after which no call starts.
+        The usage of every call, failed ones included, is added to `cost`. No call starts `until` a reading of the clock
+        is passed.
 
         Raises:
             JudgeError: There is no valid reply; permanent when the sample is the cause.
         """
-        attempt = _Attempt(prompt, prompt.max_tokens + self._terms.thinking_tokens)
+        attempt = _Attempt(prompt, prompt.max_tokens + self.options.thinking_budget)
         tries = 0
         while True:
             tries += 1
             try:
                 return await self._attempt(attempt, cost, until)
             except CallError as error:
-                self._telemetry.call_failed(self._judge, self._provider.model, error.reason, str(error))
+                self.telemetry.call_failed(self.judge, self.provider.model, error.reason, str(error))
                 attempt = await self._next_attempt(attempt, error, tries, until)
 
     async def _next_attempt(self, attempt: _Attempt, error: CallError, tries: int, until: float) -> _Attempt:
@@ -117,67 +85,63 @@ class Caller:
         repair = error.rule.retry is RetryPolicy.REPAIR
         if tries == MAX_TRIES or not error.retry or (repair and error.reason in attempt.repaired):
             raise _final(error, permanent=error.rule.permanent)
-        wait = 0.0 if repair else self._wait(error, tries)
-        late = self._clock.now() + wait > until
-        if late or not self._scheduler.healthy or not self._scheduler.take_retry():
+        wait = 0.0
+        if error.reason is CallFailure.RATE_LIMITED:
+            wait = self.scheduler.ready_in()
+        elif not repair:
+            wait = max(error.wait or 0.0, self.scheduler.backoff(tries))
+        late = self.clock.now() + wait > until
+        if late or not self.scheduler.healthy or not self.scheduler.take_retry():
             # A retry might have succeeded, so the failure is not permanent.
             raise _final(error, permanent=False)
-        self._telemetry.call_repeated(self._judge, self._provider.model)
-        await self._clock.sleep(wait)
+        self.telemetry.call_repeated(self.judge, self.provider.model)
+        await self.clock.sleep(wait)
         return _repaired(attempt, error) if repair else attempt
-
-    def _wait(self, error: CallError, tries: int) -> float:
-        if error.reason is CallFailure.RATE_LIMITED:
-            return self._scheduler.ready_in()
-        return max(error.wait or 0.0, self._scheduler.backoff(tries))
 
     async def _attempt(self, attempt: _Attempt, cost: ReadingCost, until: float) -> object:
         """Make one call: reserve its worst case, call, settle, and check the reply.
 
         If it ends before `_settle` (a cancellation, a bug), the worst case stays reserved.
         """
-        async with self._scheduler.slot(until) as slot:
-            reservation = await self._budget.reserve(self._worst_case(attempt))
+        async with self.scheduler.slot(until) as is_trial:
+            most = worst_case(self.prices, prompt_bytes(attempt.prompt), attempt.max_tokens)
+            reservation = await self.budget.reserve(most)
             try:
-                completion = await self._complete(attempt)
+                outcome: Completion | CallError = await self._complete(attempt)
             except CallError as error:
-                self._scheduler.record_failure(slot, error)
-                outcome: Completion | CallError = error
+                outcome = error
+            if isinstance(outcome, CallError):
+                self.scheduler.record_failure(outcome, is_trial=is_trial)
             else:
-                tokens = completion.usage.tokens if completion.usage else 0
-                self._scheduler.record_success(slot, completion.limits, tokens)
-                outcome = completion
+                tokens = outcome.usage.tokens if outcome.usage else 0
+                self.scheduler.record_success(outcome.limits, tokens, is_trial=is_trial)
         await self._settle(reservation, outcome.usage, cost)
         if isinstance(outcome, CallError):
             raise outcome
         cost.replies.append(outcome.text)
         return check_completion(attempt.prompt, outcome)
 
-    def _worst_case(self, attempt: _Attempt) -> Cost:
-        return worst_case(self._terms.prices, prompt_bytes(attempt.prompt), attempt.max_tokens)
-
     async def _complete(self, attempt: _Attempt) -> Completion:
-        start = self._clock.now()
-        timeout = self._terms.timeout_seconds
+        start = self.clock.now()
+        timeout = self.options.timeout_seconds
         try:
             # A client's own timeout is per read; a server that sends a byte at a time would hold the slot for ever.
             async with asyncio.timeout(timeout):
-                return await self._provider.call(attempt.prompt, max_tokens=attempt.max_tokens, timeout=timeout)
+                return await self.provider.call(attempt.prompt, max_tokens=attempt.max_tokens, timeout=timeout)
         except TimeoutError:
             raise CallError(CallFailure.TIMEOUT, f"no reply within {timeout:g} s", usage=None) from None
         finally:
-            self._telemetry.judge_called(self._judge, self._provider.model, self._clock.now() - start)
+            self.telemetry.judge_called(self.judge, self.provider.model, self.clock.now() - start)
 
     async def _settle(self, reservation: int, usage: Usage | None, cost: ReadingCost) -> None:
         """Settle the cost of a call. While its usage is unknown, the worst case stays reserved."""
         if usage is None:
             return
-        prices = self._terms.prices
-        dollars = 0.0 if prices is None else prices.dollars(usage)
+        dollars = 0.0 if self.prices is None else self.prices.dollars(usage)
         if usage is not NO_USAGE:
             cost.usage += replace(usage, cost_usd=dollars)
-            self._telemetry.judge_spent(self._judge, self._provider.model, usage.by_direction(), dollars)
-        await self._budget.settle(reservation, Cost(dollars, usage.tokens))
+            self.telemetry.judge_spent(self.judge, self.provider.model, usage.by_direction(), dollars)
+        await self.budget.settle(reservation, Cost(dollars, usage.tokens))
 
 
 def prompt_bytes(prompt: Prompt) -> int:

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from types import MappingProxyType
 
 from ragwatch.core.verdict import NO_USAGE, UnjudgedReason, Usage
 from ragwatch.judges.llm.calls.limits import RateLimit
@@ -62,30 +61,28 @@ class FailureRule:
     permanent: bool = False
 
 
-RULES: Mapping[CallFailure, FailureRule] = MappingProxyType(
-    {
-        CallFailure.RATE_LIMITED: FailureRule(
-            UnjudgedReason.RATE_LIMITED, RetryPolicy.BACKOFF, trips_circuit_breaker=False
-        ),
-        CallFailure.BUDGET_PROVIDER: FailureRule(UnjudgedReason.OVER_BUDGET, RetryPolicy.NEVER, fatal=True),
-        CallFailure.OVERLOADED: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
-        CallFailure.SERVER: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
-        CallFailure.TIMEOUT: FailureRule(UnjudgedReason.TIMEOUT, RetryPolicy.BACKOFF),
-        CallFailure.UNREACHABLE: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
-        CallFailure.MISCONFIGURED: FailureRule(UnjudgedReason.MISCONFIGURED, RetryPolicy.NEVER, fatal=True),
-        CallFailure.REJECTED: FailureRule(UnjudgedReason.REJECTED, RetryPolicy.NEVER, permanent=True),
-        CallFailure.PROTOCOL: FailureRule(UnjudgedReason.PROTOCOL, RetryPolicy.BACKOFF),
-        CallFailure.TRUNCATED: FailureRule(
-            UnjudgedReason.TRUNCATED, RetryPolicy.REPAIR, trips_circuit_breaker=False, permanent=True
-        ),
-        CallFailure.REFUSAL: FailureRule(
-            UnjudgedReason.REFUSED, RetryPolicy.NEVER, trips_circuit_breaker=False, permanent=True
-        ),
-        CallFailure.INVALID_OUTPUT: FailureRule(
-            UnjudgedReason.UNREADABLE, RetryPolicy.REPAIR, trips_circuit_breaker=False, permanent=True
-        ),
-    }
-)
+RULES: Mapping[CallFailure, FailureRule] = {
+    CallFailure.RATE_LIMITED: FailureRule(
+        UnjudgedReason.RATE_LIMITED, RetryPolicy.BACKOFF, trips_circuit_breaker=False
+    ),
+    CallFailure.BUDGET_PROVIDER: FailureRule(UnjudgedReason.OVER_BUDGET, RetryPolicy.NEVER, fatal=True),
+    CallFailure.OVERLOADED: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
+    CallFailure.SERVER: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
+    CallFailure.TIMEOUT: FailureRule(UnjudgedReason.TIMEOUT, RetryPolicy.BACKOFF),
+    CallFailure.UNREACHABLE: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
+    CallFailure.MISCONFIGURED: FailureRule(UnjudgedReason.MISCONFIGURED, RetryPolicy.NEVER, fatal=True),
+    CallFailure.REJECTED: FailureRule(UnjudgedReason.REJECTED, RetryPolicy.NEVER, permanent=True),
+    CallFailure.PROTOCOL: FailureRule(UnjudgedReason.PROTOCOL, RetryPolicy.BACKOFF),
+    CallFailure.TRUNCATED: FailureRule(
+        UnjudgedReason.TRUNCATED, RetryPolicy.REPAIR, trips_circuit_breaker=False, permanent=True
+    ),
+    CallFailure.REFUSAL: FailureRule(
+        UnjudgedReason.REFUSED, RetryPolicy.NEVER, trips_circuit_breaker=False, permanent=True
+    ),
+    CallFailure.INVALID_OUTPUT: FailureRule(
+        UnjudgedReason.UNREADABLE, RetryPolicy.REPAIR, trips_circuit_breaker=False, permanent=True
+    ),
+}
 
 
 class CallError(Exception):
@@ -125,54 +122,39 @@ class CallError(Exception):
         """Consequences of the failure."""
         return RULES[self.reason]
 
-    @property
-    def fatal(self) -> bool:
-        """Whether every other call would fail too."""
-        return self.rule.fatal
-
 
 # A 400 for a spend limit has no error code; it is known by its message.
 _SPEND_LIMIT = re.compile(r"credit balance is too low|spend(?:ing)? limit|api usage limits", re.IGNORECASE)
-_BY_STATUS: Mapping[int, CallFailure] = MappingProxyType(
-    {
-        401: CallFailure.MISCONFIGURED,
-        402: CallFailure.BUDGET_PROVIDER,
-        403: CallFailure.MISCONFIGURED,
-        404: CallFailure.MISCONFIGURED,
-        408: CallFailure.SERVER,
-        409: CallFailure.SERVER,
-        429: CallFailure.RATE_LIMITED,
-        529: CallFailure.OVERLOADED,
-    }
-)
-_BY_KIND: Mapping[str, CallFailure] = MappingProxyType(
-    {"billing_error": CallFailure.BUDGET_PROVIDER, "overloaded_error": CallFailure.OVERLOADED}
-)
-_BY_CODE: Mapping[str, CallFailure] = MappingProxyType(
-    {
-        "enforced_spend_limit_reached": CallFailure.BUDGET_PROVIDER,
-        "contract_spend_limit_reached": CallFailure.BUDGET_PROVIDER,
-        "linked_organization_spend_limit_reached": CallFailure.BUDGET_PROVIDER,
-        "linked_organization_billing_unavailable": CallFailure.BUDGET_PROVIDER,
-        "organization_on_hold": CallFailure.MISCONFIGURED,
-        "insufficient_quota": CallFailure.BUDGET_PROVIDER,  # OpenAI's
-        "billing_hard_limit_reached": CallFailure.BUDGET_PROVIDER,
-    }
-)
+_BY_STATUS: Mapping[int, CallFailure] = {
+    401: CallFailure.MISCONFIGURED,
+    402: CallFailure.BUDGET_PROVIDER,
+    403: CallFailure.MISCONFIGURED,
+    404: CallFailure.MISCONFIGURED,
+    408: CallFailure.SERVER,
+    409: CallFailure.SERVER,
+    429: CallFailure.RATE_LIMITED,
+    529: CallFailure.OVERLOADED,
+}
+_BY_KIND: Mapping[str, CallFailure] = {
+    "billing_error": CallFailure.BUDGET_PROVIDER,
+    "overloaded_error": CallFailure.OVERLOADED,
+}
+_BY_CODE: Mapping[str, CallFailure] = {
+    "enforced_spend_limit_reached": CallFailure.BUDGET_PROVIDER,
+    "contract_spend_limit_reached": CallFailure.BUDGET_PROVIDER,
+    "linked_organization_spend_limit_reached": CallFailure.BUDGET_PROVIDER,
+    "linked_organization_billing_unavailable": CallFailure.BUDGET_PROVIDER,
+    "organization_on_hold": CallFailure.MISCONFIGURED,
+    "insufficient_quota": CallFailure.BUDGET_PROVIDER,  # OpenAI's
+    "billing_hard_limit_reached": CallFailure.BUDGET_PROVIDER,
+}
 _MAYBE_BILLED = frozenset({408, 502, 504})  # a proxy may have timed out after the model had answered
 _MAX_MESSAGE_CHARS = 300
 _QUOTE_CHARS = 24
 
 
 def failure_of_status(status: int, kind: str, code: str, message: str) -> CallFailure:
-    """Classify an HTTP error. An error code takes precedence over an error type, and that over the status.
-
-    Args:
-        status: HTTP status.
-        kind: The body's `error.type`.
-        code: The body's error code.
-        message: The body's message.
-    """
+    """Classify an HTTP error by type, code and message of its body. A code takes precedence, then the type."""
     if status in {400, 403} and _SPEND_LIMIT.search(message):
         return CallFailure.BUDGET_PROVIDER
     failure = _BY_CODE.get(code) or _BY_KIND.get(kind) or _BY_STATUS.get(status)
@@ -193,17 +175,7 @@ def error_of_response(
     key: str = "",
     limits: tuple[RateLimit, ...] = (),
 ) -> CallError:
-    """Build the CallError for a response with an error status.
-
-    Args:
-        status: HTTP status.
-        headers: Response headers.
-        body: Response body as JSON, or None.
-        now: Seconds since the epoch.
-        page: What was sent; a message that quotes it is withheld.
-        key: A secret to remove from the message.
-        limits: Rate limits of the response.
-    """
+    """Build the CallError for a response with an error status, whose message shows neither `page` nor `key`."""
     kind, code, text = _error(body)
     text = sanitize_message(text, page=page, key=key)
     message = ", ".join(part for part in (f"HTTP {status}", kind, code, text, headers.get("request-id", "")) if part)
@@ -230,17 +202,13 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
         try:
             seconds = float(text) * unit
         except ValueError:
-            seconds = _until(text, now)
+            try:
+                seconds = parsedate_to_datetime(text).timestamp() - now
+            except ValueError:
+                continue
         if math.isfinite(seconds) and seconds >= 0.0:
             return seconds
     return None
-
-
-def _until(text: str, now: float) -> float:
-    try:
-        return parsedate_to_datetime(text).timestamp() - now
-    except ValueError:
-        return math.nan
 
 
 def sanitize_message(text: str, *, page: str = "", key: str = "") -> str:
@@ -262,7 +230,8 @@ def _error(body: object) -> tuple[str, str, str]:
         error = {**envelope, "message": error} if isinstance(error, str) else envelope
     details = error.get("details")
     code = details.get("error_code") if isinstance(details, Mapping) else error.get("code")
-    return safe_code(error.get("type")), safe_code(code), _text(error.get("message") or error.get("detail"))
+    message = error.get("message") or error.get("detail")
+    return safe_code(error.get("type")), safe_code(code), message if isinstance(message, str) else ""
 
 
 def safe_code(value: object) -> str:
@@ -270,18 +239,11 @@ def safe_code(value: object) -> str:
     return value if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", value) else ""
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
 @dataclass(frozen=True, slots=True)
 class Setting:
     """An option that shows in every request.
 
-    Attributes:
-        option: Name of the option in the configuration.
-        named: Matches the beginning of a message that rejects what the option sends.
-        advice: What to write instead.
+    `named` matches the beginning of a message that rejects what it sends; `advice` says what to write instead.
     """
 
     option: str
@@ -290,13 +252,7 @@ class Setting:
 
 
 def with_setting_advice(error: CallError, settings: Sequence[Setting], where: str) -> CallError:
-    """The error itself; as `misconfigured`, with advice, where it rejects one of these settings.
-
-    Args:
-        error: A failed call.
-        settings: What every call sends.
-        where: Path of the judge in the configuration.
-    """
+    """The error itself; as `misconfigured`, with advice, where it rejects one of the settings that every call sends."""
     if error.reason is not CallFailure.REJECTED:
         return error
     for setting in settings:

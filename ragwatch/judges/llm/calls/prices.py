@@ -10,15 +10,15 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
-from importlib import resources
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragwatch.core.budget import Cost
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import ConfigError
+from ragwatch.judges.text_classifier import table_text
 
 Dollars = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
@@ -106,17 +106,9 @@ def known_models() -> Mapping[str, KnownModel]:
     return MappingProxyType(
         {
             name: KnownModel(Thinking(facts["thinking"]), Prices.model_validate(facts["prices"]))
-            for name, facts in _table()["models"].items()
+            for name, facts in json.loads(table_text(TABLE))["models"].items()
         }
     )
-
-
-@cache
-def _table() -> Mapping[str, Any]:
-    table: Mapping[str, Any] = json.loads(
-        (resources.files("ragwatch.judges") / "tables" / TABLE).read_text(encoding="utf-8")
-    )
-    return table
 
 
 def retired_on(name: str) -> str | None:
@@ -125,8 +117,8 @@ def retired_on(name: str) -> str | None:
     >>> retired_on("claude-3-sonnet-20240229")
     '2025-07-21'
     """
-    day = _table()["retired"].get(name)
-    return None if day is None else str(day)
+    retired: Mapping[str, str] = json.loads(table_text(TABLE))["retired"]
+    return retired.get(name)
 
 
 def known_model(name: str) -> KnownModel | None:
@@ -136,12 +128,6 @@ def known_model(name: str) -> KnownModel | None:
 
 def prices_of(model: str, configured: Prices | None, *, allow_unknown: bool, where: str) -> Prices | None:
     """Prices of a model: the configured ones, else those of the table; None when an unknown price is allowed.
-
-    Args:
-        model: Name of the model.
-        configured: Prices in the configuration.
-        allow_unknown: Whether the price may be unknown.
-        where: Path of the judge in the configuration, for the message.
 
     Raises:
         ConfigError: The price is unknown and must not be, or the model is retired.

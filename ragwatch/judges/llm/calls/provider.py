@@ -42,11 +42,9 @@ class Completion:
     """A reply of a model.
 
     Attributes:
-        text: Text of the reply.
         usage: Tokens without cost; None when the provider does not report them.
         stop: Stop reason in Anthropic's terms: `end_turn`, `max_tokens`, `refusal` ...
         detail: Detail of the stop reason, such as the category of a refusal.
-        limits: Rate limits in the headers of the reply.
     """
 
     text: str
@@ -57,28 +55,16 @@ class Completion:
 
 
 class Provider(Protocol):
-    """Makes single calls, without retries.
-
-    Attributes:
-        model: Name of the model.
-    """
+    """Makes single calls, without retries. Where there is no reply, it raises CallError, whose message says why."""
 
     model: str
 
     async def call(self, prompt: Prompt, *, max_tokens: int, timeout: float) -> Completion:  # noqa: ASYNC109 - for the client
-        """Make one call.
-
-        Raises:
-            CallError: There is no reply.
-        """
+        """Make one call."""
         ...
 
     async def probe(self) -> str:
-        """Check the key, the model and the settings. Returns one line for a person.
-
-        Raises:
-            CallError: The provider cannot be used; the message says why.
-        """
+        """Check the key, the model and the settings. Returns one line for a person."""
         ...
 
     async def close(self) -> None:
@@ -88,26 +74,16 @@ class Provider(Protocol):
 
 @runtime_checkable
 class TokenCounter(Protocol):
-    """Counts the tokens of a prompt, free of charge."""
+    """Counts the tokens of a prompt, free of charge; raises CallError if it cannot at present."""
 
     async def count(self, prompt: Prompt) -> int:
-        """Return the number of tokens that a call with this prompt sends.
-
-        Raises:
-            CallError: The provider cannot count at present.
-        """
+        """Return the number of tokens that a call with this prompt sends."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SentBatch:
-    """A message batch in the list of the provider.
-
-    Attributes:
-        id: Id of the batch at the provider.
-        created: Time of creation, seconds since the epoch.
-        entries: Number of requests.
-    """
+    """A message batch in the list of the provider."""
 
     id: str
     created: float
@@ -116,38 +92,25 @@ class SentBatch:
 
 @runtime_checkable
 class BatchProvider(Protocol):
-    """Takes message batches, at half the price, with results within a day."""
+    """Takes message batches, at half the price, with results within a day. Raises CallError if it cannot at present.
+
+    Where an error has the usage None, a batch may have been accepted nevertheless: see `recent`.
+    """
 
     async def submit(self, entries: Sequence[tuple[str, Prompt]]) -> str:
-        """Send prompts, each with a custom id, as one batch. Returns the id of the batch at the provider.
-
-        Raises:
-            CallError: The batch may not have been accepted. With `usage` None it may have been: see `recent`.
-        """
+        """Send prompts, each with a custom id, as one batch. Returns the id of the batch at the provider."""
         ...
 
     async def ended(self, batch: str) -> bool:
-        """Whether every entry of a batch has its result.
-
-        Raises:
-            CallError: The provider cannot say at present; `misconfigured` when there is no such batch.
-        """
+        """Whether every entry of a batch has its result; an error is `misconfigured` when there is no such batch."""
         ...
 
     def results(self, batch: str) -> AsyncIterator[tuple[str, Completion | CallError]]:
-        """Results by custom id, in no particular order.
-
-        Raises:
-            CallError: They cannot be read (to the end) at present.
-        """
+        """Results by custom id, in no particular order."""
         ...
 
     async def recent(self, since: float) -> list[SentBatch]:
-        """Batches created since an instant, newest first.
-
-        Raises:
-            CallError: They cannot be listed at present.
-        """
+        """Batches created since an instant (seconds since the epoch), newest first."""
         ...
 
 
@@ -177,17 +140,7 @@ _NOT_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})  # erro
 
 
 class HttpProvider:
-    """What calls of any provider over HTTP share: its errors, its rate limits, and the key that no message may show.
-
-    Args:
-        options: Settings of the judge.
-        clock: Seconds since the epoch.
-        where: Path of the judge in the configuration, for messages.
-        settings: The options that show in every request.
-
-    Attributes:
-        model: Name of the model.
-    """
+    """What calls of any provider over HTTP share: its errors, its rate limits, and the key that no message may show."""
 
     def __init__(
         self, options: CallOptions, clock: Callable[[], float], where: str, settings: Sequence[Setting]

@@ -8,7 +8,6 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
 
@@ -139,23 +138,8 @@ class RealClock:
         await asyncio.sleep(seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class CallSlot:
-    """Permission to make one call; `is_trial` for the one call that an open circuit breaker lets through."""
-
-    is_trial: bool
-
-
 class CallScheduler:
-    """Decides when each call of a judge may start.
-
-    Args:
-        judge: Name of the judge.
-        concurrency: Maximum number of concurrent calls.
-        telemetry: Reports the circuit breaker and rate limits.
-        clock: Clock for waits.
-        rng: Source of the jitter of backoffs.
-    """
+    """Decides when each call of a judge may start. `rng` is the source of the jitter of backoffs."""
 
     def __init__(self, judge: str, *, concurrency: int, telemetry: Telemetry, clock: Clock, rng: random.Random) -> None:
         self._judge = judge
@@ -180,25 +164,23 @@ class CallScheduler:
         return max(0.0, self._paused_until - now, self._circuit_breaker.wait(now))
 
     @asynccontextmanager
-    async def slot(self, until: float) -> AsyncIterator[CallSlot]:
-        """Wait for permission to make one call, and hold its slot.
+    async def slot(self, until: float) -> AsyncIterator[bool]:
+        """Wait until a deadline for permission to make one call, and hold its slot.
 
-        Args:
-            until: Deadline, as a reading of the clock.
+        Yields whether it is the trial call that an open circuit breaker lets through.
 
         Raises:
             JudgeError: The call cannot start before the deadline; not permanent.
         """
         async with self._semaphore:
             await self._wait(until)
-            now = self._clock.now()
-            slot = CallSlot(self._circuit_breaker.begin_call())
-            self._rate_limiter.begin_call(now)
+            is_trial = self._circuit_breaker.begin_call()
+            self._rate_limiter.begin_call(self._clock.now())
             self._retry_budget = min(MAX_RETRY_BUDGET, self._retry_budget + RETRIES_PER_CALL)
             try:
-                yield slot
+                yield is_trial
             finally:
-                self._circuit_breaker.end_call(is_trial=slot.is_trial)
+                self._circuit_breaker.end_call(is_trial=is_trial)
 
     async def _wait(self, until: float) -> None:
         """Wait for the pause and the rate limiter, both of which other calls may extend meanwhile."""
@@ -216,16 +198,16 @@ class CallScheduler:
                 return
             await self._clock.sleep(seconds)
 
-    def record_success(self, slot: CallSlot, limits: tuple[RateLimit, ...], tokens: int) -> None:
+    def record_success(self, limits: tuple[RateLimit, ...], tokens: int, *, is_trial: bool) -> None:
         """Record a call that was answered, with a valid reply or not."""
         self._consecutive_429s = 0
         if tokens:
             self._rate_limiter.record_tokens(tokens)
         self._record_limits(limits)
-        if self._circuit_breaker.record_success(self._clock.now(), is_trial=slot.is_trial):
+        if self._circuit_breaker.record_success(self._clock.now(), is_trial=is_trial):
             self._telemetry.breaker(self._judge, is_open=False)
 
-    def record_failure(self, slot: CallSlot, error: CallError) -> None:
+    def record_failure(self, error: CallError, *, is_trial: bool) -> None:
         """Record a call that was not answered."""
         now = self._clock.now()
         self._record_limits(error.limits)
@@ -235,7 +217,7 @@ class CallScheduler:
             self._paused_until = max(self._paused_until, now + min(wait, MAX_PAUSE_SECONDS))
         if not error.rule.trips_circuit_breaker:
             return
-        seconds = self._circuit_breaker.record_failure(now, is_trial=slot.is_trial, fatal=error.fatal)
+        seconds = self._circuit_breaker.record_failure(now, is_trial=is_trial, fatal=error.rule.fatal)
         if seconds is not None:
             why = f"{error.reason}: {error}"
             self._telemetry.breaker(self._judge, is_open=True, why=why, seconds=seconds)

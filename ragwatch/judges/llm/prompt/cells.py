@@ -24,12 +24,7 @@ _MOST = 2.0 / 3.0
 
 @dataclass(frozen=True)
 class CellReader:
-    """Reads the cells of the claims of one sample.
-
-    Attributes:
-        units: The sample.
-        isolated: Whether each context was read in a call of its own: then each that was quoted supports alone.
-    """
+    """Reads the cells of the claims of one sample. Isolated: each context was read alone, so a quoted one supports."""
 
     units: SampleUnits
     isolated: bool
@@ -48,7 +43,7 @@ class CellReader:
         Args:
             claim: Its text.
             quotes: The verbatim quote of each context that supports it.
-            supported: Whether it is supported.
+            supported: Its verdict.
             jointly: Whether the reply says that only several contexts together support it; None if it does not say.
             informed: The verbatim quote of each context that the reply takes an unsupported claim to be taken from. One
                 that has no word of the claim beyond those of the question does not count.

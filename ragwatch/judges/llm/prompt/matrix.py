@@ -182,9 +182,6 @@ class Findings:
     Attributes:
         claims: The checked claims of the answer, or facts of them.
         useful: Number of useful sentences, by rank of a context.
-        needs: Sub-questions, and whether the contexts answer them.
-        address: How the answer addresses the question.
-        reference: The checked claims of the reference, or facts of them.
         isolated: Whether each context was read in a call of its own.
         criteria: Answer and quote, not checked, of each criterion in order.
     """
@@ -206,21 +203,17 @@ class Findings:
 def evidence_of(
     units: SampleUnits, requested: frozenset[Part], findings: Findings, criteria: Sequence[str] = ()
 ) -> Evidence:
-    """Build the evidence on the requested parts. Parts that needed no call are filled in.
-
-    Args:
-        units: The sample in claims and sentences.
-        requested: Parts that were to be read.
-        findings: Contents of the replies.
-        criteria: Names of the criteria, in the order of their answers.
-    """
+    """Build the evidence on the requested parts and criteria. Parts that needed no call are filled in."""
+    address = findings.address
+    if address is None and units.abstained:  # without a question only an abstention can be detected
+        address = Address.ABSTAINED
     return Evidence(
         claims=_claims(units, findings) if Part.CLAIMS in requested else (),
         contexts=tuple(_context(units, rank, requested, findings) for rank in range(len(units.folded))),
-        address=_address(units, findings) if Part.ADDRESS in requested else None,
+        address=address if Part.ADDRESS in requested else None,
         needs=findings.needs,
         reads_claims=Part.CLAIMS in requested,
-        reference=_reference(units, requested, findings),
+        reference=_reference(units, findings) if Part.REFERENCE in requested else None,
         criteria=tuple(
             CriterionReading(name, answer, _verbatim(units, quote))
             for name, (answer, quote) in zip(criteria, findings.criteria, strict=False)
@@ -276,14 +269,9 @@ def _context(units: SampleUnits, rank: int, requested: frozenset[Part], findings
     return ContextReading(bool(useful), sentences=len(units.sentences[rank]), relevant_sentences=useful)
 
 
-def _address(units: SampleUnits, findings: Findings) -> Address | None:
-    """The address in the replies; without a question only an abstention can be detected."""
-    return Address.ABSTAINED if findings.address is None and units.abstained else findings.address
-
-
-def _reference(units: SampleUnits, requested: frozenset[Part], findings: Findings) -> tuple[ReferenceClaim, ...] | None:
+def _reference(units: SampleUnits, findings: Findings) -> tuple[ReferenceClaim, ...] | None:
     text = units.sample.reference
-    if Part.REFERENCE not in requested or text is None or units.reference is None:
+    if text is None:
         return None
     return tuple(
         ReferenceClaim(

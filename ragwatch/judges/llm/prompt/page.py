@@ -27,6 +27,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ragwatch.judges.llm.escaping import escape
 
@@ -39,11 +40,7 @@ _MAX_SHORT_MARKS = 2_000  # after so many, marks have four letters, so that an u
 class RandomMarks:
     """Generates unique ids, and one fence, from a hash: a later version of Python may parse the replies to a batch.
 
-    Args:
-        seed: Secret seed of the page; the same seed gives the same marks in the same order.
-
-    Attributes:
-        fence: Eight hexadecimal digits.
+    The same secret seed gives the same marks in the same order.
     """
 
     def __init__(self, seed: str) -> None:
@@ -70,14 +67,8 @@ def _letters(seed: str) -> Iterator[str]:
         block += 1
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedLine:
-    """One line of foreign text.
-
-    Attributes:
-        text: The text, not escaped.
-        number: 1-based number of the sentence or claim; None for text between claims.
-    """
+class MarkedLine(NamedTuple):
+    """One line of foreign text, not escaped: the number (from 1) of a sentence or claim; None between claims."""
 
     text: str
     number: int | None
@@ -98,12 +89,9 @@ class MarkedText:
 
 @dataclass(frozen=True, slots=True)
 class PromptPage:
-    """Contents of a page. None: the section is not on the page.
+    """Contents of a page, with the contexts that have text and the turns before the question in their order.
 
-    Attributes:
-        fence: Eight hexadecimal digits around the page.
-        contexts: In the retriever's order; a context without text is left out.
-        history: The turns before the question, oldest first, each with the role of its speaker; empty without any.
+    None: the section is not on the page.
     """
 
     fence: str

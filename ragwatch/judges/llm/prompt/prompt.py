@@ -8,7 +8,7 @@ from functools import partial
 
 from ragwatch.core.criteria import Criterion
 from ragwatch.judges.llm.prompt import rubric
-from ragwatch.judges.llm.prompt.page import MarkedText, PromptPage, RandomMarks, claims, numbered, sentences, unnumbered
+from ragwatch.judges.llm.prompt.page import PromptPage, RandomMarks, claims, numbered, sentences, unnumbered
 from ragwatch.judges.llm.prompt.reply import MAX_NEEDS, PageIds, parse
 from ragwatch.judges.llm.prompt.rubric import PromptTurn, keys, schema
 from ragwatch.judges.llm.prompt.units import SampleUnits
@@ -21,7 +21,6 @@ class Prompt:
 
     Attributes:
         system: The rubric. It is the same for all samples with the same parts, so that it can be cached.
-        user: The page.
         schema: JSON schema of the reply, static like the rubric.
         max_tokens: Upper bound on the tokens of the reply, without thinking.
         check: Parses the text of the reply for `Reading.take`; raises `ReplyError` when it is not valid.
@@ -53,52 +52,32 @@ def make_prompt(
     criteria: tuple[Criterion, ...] = (),
 ) -> Prompt:
     """Build the prompt about these parts, contexts, sub-questions and criteria. The first turn shows no contexts."""
-    blocks = None if turn is PromptTurn.FIRST else tuple(_context(marks, units, rank) for rank in ranks)
-    page = _page(units, marks, blocks, needs, compared=Part.REFERENCE in parts)
-    ids = _ids(page, ranks, tuple(criterion.name for criterion in criteria))
-    reply_keys = keys(turn, parts)
-    reply_schema = schema(turn, parts, tuple(ids.criteria))
-    return Prompt(
-        system=rubric.system(turn, parts, with_history=bool(page.history), criteria=criteria),
-        user=page.render(),
-        schema=reply_schema,
-        max_tokens=_max_tokens(reply_keys, ids),
-        check=partial(parse, schema=reply_schema, ids=ids),
-    )
-
-
-def _page(
-    units: SampleUnits,
-    marks: RandomMarks,
-    contexts: tuple[MarkedText, ...] | None,
-    needs: Sequence[str],
-    *,
-    compared: bool,
-) -> PromptPage:
-    return PromptPage(
+    sample = units.sample
+    shown = [sentences(marks, sample.contexts[rank].text, units.sentences[rank]) for rank in ranks]
+    page = PromptPage(
         fence=marks.fence,
         history=tuple((str(role), unnumbered(marks, text)) for role, text in units.history),
         question=None if units.question is None else numbered(marks, [units.question.strip()]),
         needs=numbered(marks, needs) if needs else None,
-        contexts=contexts,
-        answer=claims(marks, units.sample.answer, units.claims),
-        reference=claims(marks, units.sample.reference or "", units.reference or ()) if compared else None,
+        contexts=None if turn is PromptTurn.FIRST else tuple(shown),
+        answer=claims(marks, sample.answer, units.claims),
+        reference=claims(marks, sample.reference or "", units.reference or ()) if Part.REFERENCE in parts else None,
     )
-
-
-def _context(marks: RandomMarks, units: SampleUnits, rank: int) -> MarkedText:
-    return sentences(marks, units.sample.contexts[rank].text, units.sentences[rank])
-
-
-def _ids(page: PromptPage, ranks: Sequence[int], criteria: Sequence[str]) -> PageIds:
-    shown = page.contexts or ()
-    return PageIds(
+    ids = PageIds(
         claims=page.answer.ids,
         contexts={block.mark: block.ids for block in shown},
         ranks={block.mark: rank for block, rank in zip(shown, ranks, strict=True)},
         needs=page.needs.ids if page.needs else (),
         reference=page.reference.ids if page.reference else (),
-        criteria=criteria,
+        criteria=tuple(criterion.name for criterion in criteria),
+    )
+    reply_schema = schema(turn, parts, tuple(ids.criteria))
+    return Prompt(
+        system=rubric.system(turn, parts, with_history=bool(page.history), criteria=criteria),
+        user=page.render(),
+        schema=reply_schema,
+        max_tokens=_max_tokens(keys(turn, parts), ids),
+        check=partial(parse, schema=reply_schema, ids=ids),
     )
 
 

@@ -96,9 +96,7 @@ def is_verbatim(quote: str, context: str) -> bool:
 
     The parts before and after an ellipsis must be verbatim each, in the order of the context and near each other.
 
-    Args:
-        quote: The quote of the model, with the escapes of the page.
-        context: The whole context, already `folded`.
+    The context is already `folded`; the quote has the escapes of the page.
 
     >>> context = folded("**Refunds** take [five days](https://x.org). Shipping is free.")
     >>> [is_verbatim(quote, context) for quote in ("refunds take FIVE days", "refunds take ... is free", "take six")]

@@ -31,7 +31,7 @@ class Reading:
     """The reading of one sample. While `prompts()` returns any, `take()` their checked replies; then call `evidence()`.
 
     Args:
-        sample: The sample.
+        sample: What is read.
         parts: Parts to read (see `parts_of`); `reference` includes `claims`, and is ignored for a sample without one.
         reading: All in one call, or each context in a call of its own. If sub-questions are requested, the calls about
             contexts wait for the first one; otherwise all run at once.
@@ -59,41 +59,37 @@ class Reading:
         self.instructions = self._units.instructions
         self._asked = parts_to_ask(self._units, parts)
         self._findings = Findings()
-        self._awaits_first = False
         self._joint, self._first = Reply(), Reply()  # about all contexts, and about the answer
+        self._prompts: list[tuple[PromptTurn, Prompt]] = []
         joint = self._asked & {Part.CRITERIA} if self._isolated else self._asked
-        self._prompts = [self._prompt(PromptTurn.JOINT, joint, " criteria", self._units.shown)] if joint else []
-        self._awaits_joint = bool(joint)
+        if joint:
+            self._ask(PromptTurn.JOINT, joint, " criteria", self._units.shown)
         if self._isolated:
-            self._prompts += self._first_prompts()
+            self._ask_first()
 
-    def _prompt(
+    def _ask(
         self, turn: PromptTurn, parts: frozenset[Part], name: str, ranks: Sequence[int] = (), needs: Sequence[str] = ()
-    ) -> Prompt:
+    ) -> None:
         marks = RandomMarks(f"{self._seed}{name if self._isolated else ''}")
         criteria = self._criteria if turn is PromptTurn.JOINT else ()
-        return make_prompt(self._units, turn, parts, marks, ranks=ranks, needs=needs, criteria=criteria)
+        prompt = make_prompt(self._units, turn, parts, marks, ranks=ranks, needs=needs, criteria=criteria)
+        self._prompts.append((turn, prompt))
 
-    def _first_prompts(self) -> list[Prompt]:
+    def _ask_first(self) -> None:
         parts = self._asked & _OF_ANSWER
-        self._awaits_first = bool(parts)
-        if not parts:
-            return self._context_prompts()
-        if Part.REFERENCE in parts:
-            parts |= {Part.CLAIMS} & self._asked
-        first = self._prompt(PromptTurn.FIRST, parts, " answer")
-        return [first] if Part.NEEDS in parts else [first, *self._context_prompts()]
+        if parts:
+            compared = {Part.CLAIMS} & self._asked if Part.REFERENCE in parts else frozenset[Part]()
+            self._ask(PromptTurn.FIRST, parts | compared, " answer")
+        if Part.NEEDS not in parts:
+            self._ask_contexts()
 
-    def _context_prompts(self, needs: Sequence[str] = ()) -> list[Prompt]:
+    def _ask_contexts(self, needs: Sequence[str] = ()) -> None:
         parts = self._asked & _OF_CONTEXT
         if not needs:
             parts -= {Part.NEEDS}
-        if not parts:
-            return []
-        texts = {rank: self._units.sample.contexts[rank].text for rank in self._units.shown}
-        return [
-            self._prompt(PromptTurn.CONTEXT, parts, f" context {text}", (rank,), needs) for rank, text in texts.items()
-        ]
+        for rank in self._units.shown if parts else ():
+            text = self._units.sample.contexts[rank].text
+            self._ask(PromptTurn.CONTEXT, parts, f" context {text}", (rank,), needs)
 
     @property
     def unquoted(self) -> int:
@@ -102,24 +98,25 @@ class Reading:
 
     def prompts(self) -> Sequence[Prompt]:
         """Prompts of this round, which may run concurrently; empty when the reading is complete."""
-        return self._prompts
+        return [prompt for _, prompt in self._prompts]
 
     def take(self, replies: Sequence[object]) -> None:
         """Take what each `check` returned, in the order of `prompts()`."""
         if len(replies) != len(self._prompts):
             raise ValueError(f"{len(replies)} replies to {len(self._prompts)} prompts")
-        checked = list(cast("Sequence[Reply]", replies))
-        if self._awaits_joint:
-            self._awaits_joint = False
-            self._joint = checked.pop(0)
-        self._prompts = []
-        if self._awaits_first:
-            self._awaits_first = False
-            self._first = checked.pop(0)
-            if self._first.needs is not None:
-                self._prompts = self._context_prompts(self._first.needs)
+        turns, self._prompts = [turn for turn, _ in self._prompts], []
+        of_contexts: list[Reply] = []
+        for turn, reply in zip(turns, cast("Sequence[Reply]", replies), strict=True):
+            if turn is PromptTurn.JOINT:
+                self._joint = reply
+            elif turn is PromptTurn.FIRST:
+                self._first = reply
+            else:
+                of_contexts.append(reply)
+        if PromptTurn.FIRST in turns and self._first.needs is not None:
+            self._ask_contexts(self._first.needs)
         if not self._prompts:
-            self._findings = self._checked(checked)
+            self._findings = self._checked(of_contexts)
 
     def evidence(self) -> Evidence:
         """Evidence from all replies, once `prompts()` is empty.

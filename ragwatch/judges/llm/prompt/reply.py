@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -21,26 +20,22 @@ from ragwatch.model.quantity_row import Part
 
 MAX_NEEDS = 3
 MAX_FACTS = 12  # of one claim
-_KINDS: Mapping[str, tuple[type, str]] = MappingProxyType(
-    {"object": (dict, "an object"), "array": (list, "a list"), "string": (str, "a string")}
-)
+_KINDS: Mapping[str, tuple[type, str]] = {
+    "object": (dict, "an object"),
+    "array": (list, "a list"),
+    "string": (str, "a string"),
+}
 _MAX_NEED_CHARS = 300
 _MAX_QUOTE_CHARS = 300
 _MAX_REPLY_CHARS = 1_000_000
 
 
 class ReplyError(ValueError):
-    """A reply is invalid.
-
-    Args:
-        field: Path of the invalid field, empty for the whole reply.
-        why: What the field must be.
-    """
+    """A reply is invalid: the path of a field, empty for the whole reply, and what it must be."""
 
     def __init__(self, field: str, why: str) -> None:
         super().__init__(f"{field}: {why}" if field else why)
         self.field = field
-        self.why = why
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +67,10 @@ class Reply:
     """Contents of a reply. None: the part was not requested.
 
     Attributes:
-        claims: The rows of each claim of the answer, in its order.
+        claims: The rows of each claim of the answer, in its order; `reference` has those of the reference.
         useful: For each context on the page, how many of its sentences are useful.
         needs: Sub-questions that the model wrote; None where they are on the page.
         answered: Whether the contexts answer each of them.
-        address: How the answer addresses the question.
-        reference: The rows of each claim of the reference, in its order.
     """
 
     claims: tuple[ClaimRows, ...] | None = None
@@ -91,15 +84,9 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class PageIds:
-    """The ids on a page.
+    """The ids on a page: of claims, needs and claims of the reference, and names of criteria, in order.
 
-    Attributes:
-        claims: Ids of the answer's claims, in order.
-        contexts: Ids of the lines of each context, by the id of the context.
-        ranks: Rank of each context in the sample, by its id.
-        needs: Ids of the sub-questions on the page.
-        reference: Ids of the reference's claims.
-        criteria: Names of the criteria that are asked.
+    Those of the lines of a context, and its rank in the sample, are by the id of the context.
     """
 
     claims: Sequence[str]
@@ -124,10 +111,13 @@ def parse(text: str, schema: Mapping[str, Any], ids: PageIds) -> Reply:
     reply = _requested(whole, schema, "")
     if Part.CRITERIA in reply and (unknown := len(whole[Part.CRITERIA].keys() - set(ids.criteria))):
         raise ReplyError(Part.CRITERIA, f"has {unknown} names that were not asked for")
-    needs = answered = None
+    needs = answered = criteria = None
     if Part.NEEDS in reply:
         on_page = "id" in schema["properties"][Part.NEEDS]["items"]["properties"]
         needs, answered = _needs(reply[Part.NEEDS], ids, on_page=on_page)
+    if Part.CRITERIA in reply:
+        entries = reply[Part.CRITERIA].values()
+        criteria = tuple((CriterionAnswer(one["answer"]), one["quote"][:_MAX_QUOTE_CHARS]) for one in entries)
     return Reply(
         claims=_rows(reply, Part.CLAIMS, ids.claims, ids),
         useful=_useful(reply[Part.CONTEXTS], ids) if Part.CONTEXTS in reply else None,
@@ -135,12 +125,7 @@ def parse(text: str, schema: Mapping[str, Any], ids: PageIds) -> Reply:
         answered=answered,
         address=Address(reply[Part.ADDRESS]) if Part.ADDRESS in reply else None,
         reference=_rows(reply, Part.REFERENCE, ids.reference, ids),
-        criteria=tuple(
-            (CriterionAnswer(entry["answer"]), entry["quote"][:_MAX_QUOTE_CHARS])
-            for entry in reply[Part.CRITERIA].values()
-        )
-        if Part.CRITERIA in reply
-        else None,
+        criteria=criteria,
     )
 
 

@@ -27,7 +27,6 @@ from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache, lru_cache
 from importlib.resources import files
-from types import MappingProxyType
 
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.evidence import Address, ClaimVerdict, CriterionAnswer
@@ -38,7 +37,7 @@ SUPPORTED_JOINTLY = "supported_jointly"
 """The word of a reply for a claim that only several contexts together support: `supported`, with cells `jointly`."""
 
 
-FACTS_KEYS: Mapping[Part, str] = MappingProxyType({Part.CLAIMS: "facts", Part.REFERENCE: "reference_facts"})
+FACTS_KEYS: Mapping[Part, str] = {Part.CLAIMS: "facts", Part.REFERENCE: "reference_facts"}
 """Keys of the entries about facts, where contexts are read for the lines of a part."""
 
 
@@ -99,13 +98,7 @@ def keys(turn: PromptTurn, parts: frozenset[Part]) -> dict[Part, tuple[str, ...]
 
 @cache
 def schema(turn: PromptTurn, parts: frozenset[Part], criteria: tuple[str, ...] = ()) -> Mapping[str, object]:
-    """JSON schema of a reply. Cached, so that equal schemas are the same object.
-
-    Args:
-        turn: Kind of the call.
-        parts: The requested parts.
-        criteria: Names of the criteria, if these are requested.
-    """
+    """JSON schema of a reply. Cached, so that equal schemas are the same object."""
     properties: dict[str, object] = {}
     for part, names in keys(turn, parts).items():
         if part is Part.CRITERIA:
@@ -147,37 +140,23 @@ _KEYS: Mapping[str, Mapping[str, object]] = {
 }
 
 
-_SECTIONS: Mapping[PromptTurn, Mapping[Part, str]] = MappingProxyType(
-    {
-        PromptTurn.JOINT: {
-            Part.CLAIMS: "claims",
-            Part.CONTEXTS: "contexts",
-            Part.NEEDS: "needs",
-            Part.ADDRESS: "address",
-            Part.REFERENCE: "reference",
-        },
-        PromptTurn.FIRST: {Part.NEEDS: "needs_first", Part.ADDRESS: "address", Part.REFERENCE: "reference_first"},
-        PromptTurn.CONTEXT: {
-            Part.CLAIMS: "claims",
-            Part.CONTEXTS: "contexts",
-            Part.NEEDS: "needs_context",
-            Part.REFERENCE: "reference_context",
-        },
-    }
-)
+_SECTIONS: Mapping[PromptTurn, tuple[str, ...]] = {
+    PromptTurn.JOINT: ("claims", "contexts", "needs", "address", "reference"),
+    PromptTurn.FIRST: ("needs_first", "address", "reference_first"),
+    PromptTurn.CONTEXT: ("claims", "contexts", "needs_context", "reference_context"),
+}
+"""The texts of a rubric in their order; the first word is that of the part."""
 _CELLS = [{"context": "kqv", "quote": "ships within five days"}]
 _IDS = {Part.CLAIMS: "rwd.1", Part.CONTEXTS: "kqv", Part.NEEDS: "nds.1", Part.REFERENCE: "hgp.1"}
-_PATTERN: Mapping[str, object] = MappingProxyType(
-    {
-        "question": "How long does shipping take?",
-        "cells": _CELLS,
-        "verdict": "supported",
-        "useful": ["kqv.1"],
-        "answered": "yes",
-        "in_answer": "yes",
-        "in_reference": "yes",
-    }
-)
+_PATTERN: Mapping[str, object] = {
+    "question": "How long does shipping take?",
+    "cells": _CELLS,
+    "verdict": "supported",
+    "useful": ["kqv.1"],
+    "answered": "yes",
+    "in_answer": "yes",
+    "in_reference": "yes",
+}
 
 
 @lru_cache(256)
@@ -185,7 +164,7 @@ def system(
     turn: PromptTurn, parts: frozenset[Part], *, with_history: bool = False, criteria: tuple[Criterion, ...] = ()
 ) -> str:
     """Build the rubric for these parts, for pages with or without a history, and for these criteria if requested."""
-    names = [name for part, name in _SECTIONS[turn].items() if part in parts]
+    names = [name for name in _SECTIONS[turn] if Part(name.partition("_")[0]) in parts]
     opening = ("opening", "history") if with_history else ("opening",)
     questions = [_questions(criteria)] if Part.CRITERIA in keys(turn, parts) else []
     texts = [*map(_section, (*opening, *names)), *questions, _section("closing")]
@@ -232,7 +211,7 @@ def _version() -> str:
 
     Criteria are not part of it: the version of a judge that reads some has a digest of these.
     """
-    names = sorted({"opening", "history", "closing"}.union(*(texts.values() for texts in _SECTIONS.values())))
+    names = sorted({"opening", "history", "closing"}.union(*_SECTIONS.values()))
     all_parts = frozenset(Part) - {Part.CRITERIA}
     shapes = json.dumps([(schema(turn, all_parts), _pattern(turn, all_parts)) for turn in PromptTurn])
     return hashlib.sha256("\0".join([*map(_section, names), shapes, str(READING_VERSION)]).encode()).hexdigest()[:8]

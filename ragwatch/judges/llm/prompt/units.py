@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
@@ -29,10 +29,8 @@ class SampleUnits:
     """A sample in claims and sentences.
 
     Attributes:
-        sample: The sample.
         question: The question; None when it is unknown or blank.
         claims: (start, end) of the claims of the answer.
-        abstained: The answer abstains, and claims nothing.
         sentences: (start, end) of the sentences of each context.
         shown: Ranks of the contexts that are not blank.
         folded: Each context, normalized for the comparison of quotes.
@@ -99,6 +97,13 @@ def units_of(sample: Sample) -> SampleUnits:
     injected = [is_prompt_injection(text) for text in texts]
     history = tuple(turn for turn in sample.history if turn.text.strip()) if question is not None else ()
     stated = statements_of([turn.text for turn in history if turn.role is Role.USER])
+    places = {
+        "question": is_prompt_injection(question or ""),
+        "context": any(injected),
+        "answer": is_prompt_injection(sample.answer),
+        "history": any(is_prompt_injection(turn.text) for turn in history),
+    }
+    language = language_of(sample.answer) or ENGLISH
     rows = zip(texts, sentences, normalized, injected, strict=True)
     return SampleUnits(
         sample=sample,
@@ -112,8 +117,8 @@ def units_of(sample: Sample) -> SampleUnits:
             _without_injections(text, cuts) if is_injection else whole for text, cuts, whole, is_injection in rows
         ),
         reference=None if reference is None else _cuts(reference),
-        foreign=_foreign(sample.answer, texts),
-        instructions=_places(question or "", sample.answer, history, in_context=any(injected)),
+        foreign=frozenset(rank for rank, text in enumerate(texts) if (language_of(text) or ENGLISH) != language),
+        instructions=tuple(place for place, is_injected in places.items() if is_injected),
         history=history,
         stated=tuple(stated),
         facts=_facts(answer.claims, sample.answer),
@@ -126,28 +131,13 @@ def _facts(claims: Sequence[ClaimText], text: str) -> dict[Cut, int]:
     return {(claim.start, claim.end): len(split(claim, text)) for claim in claims}
 
 
-def _foreign(answer: str, texts: Sequence[str]) -> frozenset[int]:
-    language = language_of(answer) or ENGLISH
-    return frozenset(rank for rank, text in enumerate(texts) if (language_of(text) or ENGLISH) != language)
-
-
-def _places(question: str, answer: str, history: Sequence[Turn], *, in_context: bool) -> tuple[str, ...]:
-    places = {
-        "question": is_prompt_injection(question),
-        "context": in_context,
-        "answer": is_prompt_injection(answer),
-        "history": any(is_prompt_injection(turn.text) for turn in history),
-    }
-    return tuple(place for place, is_injected in places.items() if is_injected)
-
-
 def _without_injections(text: str, cuts: Sequence[Cut]) -> str:
     """Normalize a context without the sentences that are prompt injections; empty if no single sentence is one."""
     kept = [text[start:end] for start, end in cuts if not is_prompt_injection(text[start:end])]
     return GAP.join(map(folded, kept)) if len(kept) < len(cuts) else ""
 
 
-def _cuts(parts: Sequence[ClaimText | SentenceSpan]) -> tuple[Cut, ...]:
+def _cuts(parts: Iterable[ClaimText | SentenceSpan]) -> tuple[Cut, ...]:
     return tuple((part.start, part.end) for part in parts)
 
 

@@ -24,42 +24,24 @@ from ragwatch.judges.llm.prompt.page import (
     unnumbered,
 )
 
-ANY = st.text(st.characters(exclude_categories=())) | st.lists(
-    st.sampled_from(
-        (
-            *(
-                "¤",
-                "¤n",
-                "¤¤",
-                "n",
-                "200b;",
-                "|",
-                "| ",
-                "kqv.1|",
-                "kqv|",
-                "bcdf.123456|",
-                "<",
-                "</",
-                "sample 9f3c2a71>",
-            ),
-            *(
-                "SAMPLE",
-                "\n",
-                "\r\n",
-                "\u2028",
-                "\x85",
-                "\x1c",
-                "[kqv]",
-                "ANSWER",
-                "none",
-                "\u200b",
-                "\ud800",
-                ". ",
-                "1. ",
-            ),
-        )
-    )
-).map("".join)
+PIECES = [
+    "¤",
+    "¤n",
+    "¤¤",
+    "n",
+    "200b;",
+    "|",
+    "| ",
+    "kqv.1|",
+    "kqv|",
+    "bcdf.123456|",
+    "<",
+    "</",
+    "sample 9f3c2a71>",
+    "SAMPLE",
+]
+PIECES += ["\n", "\r\n", "\u2028", "\x85", "\x1c", "[kqv]", "ANSWER", "none", "\u200b", "\ud800", ". ", "1. "]
+ANY = st.text(st.characters(exclude_categories=())) | st.lists(st.sampled_from(PIECES)).map("".join)
 
 
 @given(ANY)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.callers import HandClock, canned
 from support.kit import a_judge_context
+from unit.judges.test_lexical_atomic_facts import AKS, AKS_CONTEXTS, EINSTEIN
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.reference import score_by_reference
@@ -24,9 +25,7 @@ from ragwatch.judges.llm.prompt.reply import MAX_FACTS, ReplyError
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.references import ReferenceQuantity
 
-LINE = (
-    "Einstein developed the theory of relativity in 1905 while working at the Swiss patent office in Bern."  # seed 000
-)
+LINE = EINSTEIN  # seed 000
 CONTEXTS = (
     "Albert Einstein developed the theory of relativity. He published it in 1905.",
     "At that time Einstein was working at the Swiss patent office as an examiner.",
@@ -123,18 +122,6 @@ async def test_the_example_of_the_seed_has_four_facts_and_one_is_missing(
     assert score_by_reference(evidence)[ReferenceQuantity.CORRECTNESS] == 1.0
 
 
-STEPS = """To deploy to AKS:
-1. Build your Docker image
-2. Push the image to Azure Container Registry
-3. Create an AKS cluster using az aks create
-4. Configure kubectl to connect to your cluster
-5. Create Kubernetes deployment YAML
-6. Apply the deployment using kubectl apply"""  # seed 001, as are its contexts
-STEPS_CONTEXTS = (
-    "Azure Container Registry (ACR) stores Docker images. Push with: docker push myacr.azurecr.io/myapp:v1",
-    "Create AKS cluster: az aks create --resource-group myRG --name myAKS --node-count 3",
-    "Kubectl connects to clusters. Get credentials: az aks get-credentials --name myAKS",
-)
 QUOTES = {
     "Push the image to Azure Container Registry": "Azure Container Registry (ACR) stores Docker images",
     "Create an AKS cluster using az aks create": "Create AKS cluster: az aks create",
@@ -150,7 +137,7 @@ def test_the_walk_through_of_seed_001_finds_three_of_six_steps(model: Any, ask_a
         words = QUOTES.get(step)
         return words if words is not None and words in context else None
 
-    asked = ask_about("How?", "Push the image.", *STEPS_CONTEXTS, reference=STEPS, reading=reading)
+    asked = ask_about("How?", "Push the image.", *AKS_CONTEXTS, reference=AKS, reading=reading)
     evidence = model(quote).read(asked)
     assert evidence.reference is not None
     assert score_by_reference(evidence)[ReferenceQuantity.CONTEXT_RECALL] == 0.5
