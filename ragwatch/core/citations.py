@@ -6,9 +6,9 @@ The numbers begin at 1, in the order of the sample's contexts: `[1]`, `[2, 3]`, 
 `[doc-4]`, `【4:0†handbook】`, `(Source: handbook)`. Other marks (`【4:0†source】`, `(Source: handbook.pdf, p. 12)`,
 superscripts) name no context, and are no part of the text.
 
-A citation belongs to the claims of the sentence in which it stands; in brackets behind a
-stop, to those of the sentence before. A line of markers alone ("Sources: [1], [3]") cites for the claims before it,
-back to the last such line, what they do not cite themselves. Headings, code and lists of references cite nothing.
+A citation belongs to the claims of the sentence in which it stands; in brackets behind a stop, to those of the sentence
+before. A line of markers alone ("Sources: [1], [3]") cites for the claims before it, back to the last such line, what
+they do not cite themselves. Headings, code and lists of references cite nothing.
 
 A citation is right (ALCE, arXiv 2305.14627) if the contexts that its sentence cites support every claim of the
 sentence, and it supports one of them, alone or jointly with others; in a line of markers, if it supports one claim.

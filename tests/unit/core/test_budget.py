@@ -90,6 +90,7 @@ def test_what_remains_is_a_share(pairs: list[tuple[SpendingCap, Cost]]) -> None:
 
 def test_a_cap_without_limits_limits_nothing() -> None:
     """Neither what is left of it nor the pace."""
+    assert fits(SpendingCap(DAY), Cost(5.0, 5), Cost(1.0, 1))
     assert remaining([SpendingCap(DAY)], [Cost(5.0, 5)]) == 1.0
     assert pacing_factor([SpendingCap(DAY)], [Cost(5.0, 5)], unit_cost=Cost(1.0, 1), waiting=9, rate=9.0) == 1.0
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.kit import a_draw, a_record, a_sample, a_verdict, an_evidence
 
 from ragwatch.core.compare_line import answer_of, compare_verdicts
-from ragwatch.core.criteria import MAX_EXAMPLES, MAX_QUESTION_CHARS, Criterion, Example
+from ragwatch.core.criteria import MAX_EXAMPLES, MAX_QUESTION_CHARS, Criterion, Example, unread
 from ragwatch.core.evidence import CriterionAnswer, CriterionReading
 from ragwatch.core.gate_line import stage_of
 from ragwatch.core.labels.label import Label, from_record
@@ -91,6 +91,7 @@ def test_scores_and_reasons(answer: CriterionAnswer | None, score: float | None,
     evidence = an_evidence((1, 0), criteria=(CriterionReading("kind", YES), CriterionReading("polite", answer)))
     assert score_all(evidence)[POLITE] == score
     assert why_unknown(evidence, POLITE) is reason
+    assert why_unknown(an_evidence((1, 0), criteria=unread(["polite"])), POLITE) is UnknownReason.NOT_READ
     assert why_unknown(an_evidence((1, 0)), POLITE) is UnknownReason.NOT_READ
 
 

@@ -106,7 +106,7 @@ def test_choices_of_judges_are_independent() -> None:
 def test_plan(route: str, stratum: object, expected: float) -> None:
     """A configured stratum comes before the route, the route before the rest; odd values are no stratum."""
     plan = SamplingPlan(0.1, {"support": 1.0}, "tier", {"gold": 0.5})
-    assert plan.probability_of(route, stratum) == expected
+    assert (plan.probability_of(route, stratum), plan.highest) == (expected, 1.0)
 
 
 def test_labels_come_from_configuration() -> None:
