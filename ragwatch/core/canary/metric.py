@@ -23,12 +23,12 @@ class SeriesRow:
     @property
     def gauge(self) -> Gauge:
         """Mean over a suite."""
-        return Gauge(f"canary_{self.name}")
+        return Gauge(f"canary_{self.name}_ratio")
 
     @property
     def by_category(self) -> Gauge:
         """Mean over the canaries of a category."""
-        return Gauge(f"canary_category_{self.name}")
+        return Gauge(f"canary_category_{self.name}_ratio")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
