@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from ragwatch.core.trends import DAY, Point, log_height, stretches
 from ragwatch.ports import RecordedEvent
 
-WIDTH, HEIGHT, COUNTS_HEIGHT = 600.0, 100.0, 16.0
+WIDTH, COUNTS_HEIGHT = 600.0, 16.0
 _TOP, _BOTTOM = 3.0, 97.0  # so that a line at an end of the scale is not cut
 _MARK = 8.0  # width of the place of an event that can be clicked
 MAX_EVENTS = 50  # on one chart, the newest ones

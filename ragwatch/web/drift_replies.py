@@ -10,8 +10,6 @@ from ragwatch.core.causes.line import FindingsLine
 from ragwatch.web.figure_replies import Anything, Count, Event, Share, StageName, State, Time
 from ragwatch.web.json_schema import Also
 
-Outcome = Annotated[str, Also(enum=["judged", "unjudged"])]
-
 
 class Alarmed(TypedDict):
     """A row with or without an alarm, and the command that acknowledges it."""
