@@ -62,7 +62,7 @@ def calibrate(given: CalibrateArguments) -> int:
     """Compare a judge with labels: agreement, kappa, sensitivity, specificity, reliability, largest disagreements."""
     configure_logging("error")
     config = load(given.path)
-    judge = judge_name(config, given.name)
+    judge = judge_name(config, given.name or None)
     options = config.settings.labels
     with label_client(config, given.url, given.token_file) as client:
         verdicts = _read(client, judge, time.time() - options.fresh, frozenset(options.leave_out))

@@ -60,7 +60,8 @@ def label(given: LabelArguments) -> int:
         require_utf8(option, value or "")
     if given.annotator is None and given.revoke is None:
         raise ConfigError("--annotator: is missing; give your name, labels are stored under it")
-    if given.out is not None and given.rows is not None:
+    elsewhere = given.revoke is not None or given.relevance is not None
+    if given.out is not None and given.rows is not None and not elsewhere:
         raise ConfigError("--export and --import: give only one of them")
     config, annotator = load(given.path), given.annotator or ""
     if given.relevance is not None and given.revoke is None:
