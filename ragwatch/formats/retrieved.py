@@ -273,7 +273,8 @@ def _of_message(message: dict[str, object]) -> Iterator[Sequence[Document] | Non
 
 def _is_retrieved(part: dict[str, object]) -> bool:
     kind = str(part.get("type", ""))
-    return kind == "document" or kind.endswith(("_result", "_response")) or _converse(part) is not None
+    is_kind = kind in ("search_result", "document") or kind.endswith(("_result", "_response"))
+    return is_kind or _converse(part) is not None
 
 
 def _converse(part: dict[str, object]) -> object:

@@ -121,7 +121,8 @@ def _starts_of_requests(tops: Sequence[Span], children: Children, kinds: Mapping
     def chain(span: Span, name: str) -> str:
         return name or (span.span_id if kinds[span.span_id] is Kind.CHAIN else "")
 
-    below = _whole(tops, children, kinds, chain)
+    several = [*kinds.values()].count(Kind.LLM) > 1  # without it no walk is needed
+    below = _whole(tops, children, kinds, chain) if several else set()
     times = Counter(root for root, _ in below)
     starts = {name for root, name in below if times[root] > 1}
     called = (span for some in children.values() for span in some)
