@@ -21,6 +21,7 @@ from ragwatch.web.drift_replies import (
     Band,
     Drift,
     JudgeDrift,
+    PastAlarm,
     SegmentDrift,
     TrafficDrift,
 )
@@ -138,9 +139,7 @@ class _DriftRows:
         labels = (quantity, route)
         evidence, threshold = self._value(Gauge.DRIFT_EVIDENCE, labels), self._value(Gauge.DRIFT_THRESHOLD, labels)
         alarm = bool(self._value(Gauge.DRIFT_ALARM, labels))
-        newest = self._past.get((KIND, f"{quantity}/{route}"), [])
-        runs = [run for run in newest if run.failing][:PAST_ALARMS]
-        back = {run.body.get("seq"): run.body.get("since") for run in newest if not run.failing}
+        runs, past = self._history(KIND, labels)
         baseline = self._value(Gauge.DRIFT_BASELINE, labels)
         paused = (place[2] for gauge, place in self._gauges if gauge is Gauge.DRIFT_PAUSED and place[:2] == labels)
         since = runs[0].at if alarm and runs else None
@@ -161,14 +160,20 @@ class _DriftRows:
             "since": since,
             "since_seconds": self._age(since),
             "judge_moved": bool(alarm and runs and runs[0].body.get("judge_moved")),
-            "back": back.get(runs[0].body.get("seq")) if runs and not alarm else None,
-            "past": [
-                {"at": run.at, "evidence": run.body.get("evidence"), "back": back.get(run.body.get("seq"))}
-                for run in runs
-            ],
+            "back": past[0]["back"] if past and not alarm else None,
+            "past": past,
             "acknowledge": self._command("--quantity", quantity, "--route", route) if alarm else None,
             "samples": _samples(quantity, route, baseline, runs),
         }
+
+    def _history(self, kind: str, labels: tuple[str, str]) -> tuple[list[StoredRun], list[PastAlarm]]:
+        """Runs of the newest alarms, and when each ended."""
+        newest = self._past.get((kind, "/".join(labels)), [])
+        runs = [run for run in newest if run.failing][:PAST_ALARMS]
+        back = {run.body.get("seq"): run.body.get("since") for run in newest if not run.failing}
+        return runs, [
+            {"at": run.at, "evidence": run.body.get("evidence"), "back": back.get(run.body.get("seq"))} for run in runs
+        ]
 
     def segment(self, labels: tuple[str, ...]) -> SegmentDrift:
         """Row of an alarm about a segment."""
@@ -189,7 +194,7 @@ class _DriftRows:
         """Row of a traffic signal on a route."""
         labels = (signal, route)
         alarm = bool(self._value(Gauge.TRAFFIC_DRIFT_ALARM, labels))
-        runs = self._past.get((TRAFFIC_KIND, "/".join(labels)), [])
+        runs, past = self._history(TRAFFIC_KIND, labels)
         body = runs[0].body if alarm and runs else {}
         since = runs[0].at if alarm and runs else None
         evidence = self._value(Gauge.TRAFFIC_DRIFT_EVIDENCE, labels)
@@ -205,6 +210,8 @@ class _DriftRows:
             "since_seconds": self._age(since),
             "cut": body.get("cut"),
             "direction": body.get("direction"),
+            "back": past[0]["back"] if past and not alarm else None,
+            "past": past,
             "acknowledge": self._command("--quantity", signal, "--route", route) if alarm else None,
         }
 

@@ -94,6 +94,8 @@ class TrafficDrift(DatedAlarm):
     cut: Annotated[object, Also(description="above which value requests are counted: a number, or a text such as yes")]
     direction: str | None
     words: str | None
+    back: Time | None
+    past: Sequence[PastAlarm]
 
 
 class PausedSignal(TypedDict):

@@ -23,7 +23,7 @@ from ragwatch.web.canaries import canaries, suites_of
 from ragwatch.web.causes import CauseQuestion, causes_view
 from ragwatch.web.changes_page import ChangeRequest, changes
 from ragwatch.web.drift_page import drift
-from ragwatch.web.drift_replies import Drift, Suite
+from ragwatch.web.drift_replies import AnswerDrift, Drift, Suite, TrafficDrift
 from ragwatch.web.figure_replies import ChangeRow, Figure, RouteFigures
 from ragwatch.web.markdown import block, code, link, table
 from ragwatch.web.overview import overview
@@ -38,6 +38,7 @@ RESPONSE_SIZE = 8 * MIB  # approximate memory for one response
 MAX_SECONDS = 30 * DAY
 MAX_ROUTES, MAX_CAUSES, MAX_ANSWERS, MAX_EVENTS = 10, 5, 5, 30
 ANSWER_CHARS, QUESTION_CHARS = 800, 300
+_ACTIVE = "still active"
 UNKNOWN = "unknown"
 _TIME_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _STATES = {"bad": "worse than its threshold", "unsure": "inconclusive", "good": "good", "plain": "not compared"}
@@ -174,30 +175,32 @@ class _Incident:
         yield table(head, rows) if rows else "No drift alarm stood in this time."
 
     def _alarms(self, view: Drift) -> Iterator[list[str]]:
-        active = "still active"
         for row in view["answers"]:
-            for number, past in enumerate(row["past"]):
-                standing, end = row["alarm"] and number == 0, past["back"]
-                if not self._concerns(row["route"], past["at"], self.now if standing else end):
-                    continue
-                began = self._gauge(Gauge.DRIFT_BEGAN, row["quantity"], row["route"]) if standing else None
-                ended = active if standing else _time(end) if end is not None else "acknowledged, or unknown"
-                stage = row["changed_stage"]
-                named = code(stage["stage"]) if standing and stage else UNKNOWN
-                place = [_words(row["quantity"]), code(row["route"])]
-                yield ["answers", *place, _time(began), _time(past["at"]), ended, named]
+            stage = row["changed_stage"]
+            named = code(stage["stage"]) if row["alarm"] and stage else UNKNOWN
+            yield from self._of("answers", row["quantity"], row, Gauge.DRIFT_BEGAN, named)
         for one in view["segments"]:
             if self._concerns(one["route"], one["began"], self.now):
                 what = f"{_words(one['quantity'])} of {code(one['segment'])} {code(one['value'])}"
-                yield ["segment", what, code(one["route"]), _time(one["began"]), UNKNOWN, active, UNKNOWN]
+                yield ["segment", what, code(one["route"]), _time(one["began"]), UNKNOWN, _ACTIVE, UNKNOWN]
         for signal in view["traffic"]:
-            if signal["alarm"] and self._concerns(signal["route"], signal["since"], self.now):
-                began = self._gauge(Gauge.TRAFFIC_DRIFT_BEGAN, signal["signal"], signal["route"])
-                times = [_time(began), _time(signal["since"])]
-                yield ["traffic", _words(signal["signal"]), code(signal["route"]), *times, active, "none"]
+            yield from self._of("traffic", signal["signal"], signal, Gauge.TRAFFIC_DRIFT_BEGAN, "none")
         for judge in view["judges"]:
             if judge["alarm"]:
-                yield ["judge", code(judge["judge"]), "all", UNKNOWN, _time(judge["read_at"]), active, "none"]
+                yield ["judge", code(judge["judge"]), "all", UNKNOWN, _time(judge["read_at"]), _ACTIVE, "none"]
+
+    def _of(
+        self, about: str, name: str, row: AnswerDrift | TrafficDrift, began: Gauge, stage: str
+    ) -> Iterator[list[str]]:
+        """Rows of the alarms of one detector; begin and stage are those of the alarm that stands."""
+        for number, past in enumerate(row["past"]):
+            standing, end = row["alarm"] and number == 0, past["back"]
+            if not self._concerns(row["route"], past["at"], self.now if standing else end):
+                continue
+            start = self._gauge(began, name, row["route"]) if standing else None
+            ended = _ACTIVE if standing else _time(end) if end is not None else "acknowledged, or unknown"
+            place = [_words(name), code(row["route"])]
+            yield [about, *place, _time(start), _time(past["at"]), ended, stage if standing else UNKNOWN]
 
     def _concerns(self, route: str, raised: float | None, ended: float | None) -> bool:
         """Whether an alarm is of the route and stood in the time; without a known end, whether it was raised then."""

@@ -347,7 +347,7 @@ class KafkaClient(Client):
         consumer.incremental_unassign(list(parts))
 
     @property
-    def unread(self) -> tuple[int | None, float | None]:  # type: ignore[override]  # librdkafka is told as it reads
+    def unread(self) -> tuple[int | None, float | None]:  # type: ignore[override]  # librdkafka knows it as it reads
         """Messages of the partitions of this worker."""
         if not self.joined:
             return None, None

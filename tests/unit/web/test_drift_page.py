@@ -113,6 +113,9 @@ async def test_traffic_and_judges_have_their_part(store: SqliteStore) -> None:
     """A shift of traffic and a judge that moved are told with their commands; they are no drift of answers."""
     body = {"evidence": 200.0, "threshold": 180.0, "cut": "3.0", "direction": "fall"}
     store.record_run(StoredRun("traffic_drift", "contexts/search", AT - 4000, failing=True, body=body), Counter())
+    for at, failing, more in ((AT - 90_000, True, body), (AT - 80_000, False, {"since": AT - 82_800})):
+        run = StoredRun("traffic_drift", "abstentions/search", at, failing=failing, body={**more, "seq": 7})
+        store.record_run(run, Counter())
     read = {"version": "claude-2", "since": "claude-1", "read": 98}
     store.record_run(StoredRun("anchor", "claude", AT - 3000, failing=True, body=read), Counter())
     gauges = {
@@ -123,12 +126,18 @@ async def test_traffic_and_judges_have_their_part(store: SqliteStore) -> None:
         (Gauge.JUDGE_DRIFT_FLIPS, ("claude",)): 0.12,
         (Gauge.JUDGE_DRIFT_ALARM, ("claude",)): 1.0,
     }
+    _, ended = drift(showing(gauges), store, now=AT, address=HERE)["traffic"]
+    assert (ended["signal"], ended["back"], [past["back"] for past in ended["past"]]) == (
+        "abstentions",
+        AT - 82_800,
+        [AT - 82_800],
+    )
     page = (await get(showing(gauges), store, "/drift")).text
     for text in (
         "A judge or the traffic has drifted", "ragwatch acknowledge --quantity contexts --route search",
         "it needs 180, and the evidence is 250",
         "1 h ago", "are at or below 3.0", "ragwatch acknowledge --judge claude", "12.0 %", "98", "claude-2",
-        "compared with claude-1", "No quantity has a baseline",
+        "compared with claude-1", "No quantity has a baseline", "back since ",
     ):  # fmt: skip
         assert text in page, text
 
