@@ -64,9 +64,9 @@ def test_values_are_texts() -> None:
 
 def test_the_number_of_series_is_stated_and_limited() -> None:
     """`check` states it; too many are refused, with the number and what to change."""
-    ((key, well, text),) = setting_notes(parsed(segments={"tier": ["free", "paid"]}, routes=["search", "support"]))
-    assert (key, well) == ("segments", True)
-    assert text.startswith("exported as up to 1,722 series of at most 20,000 (3 values with `other`, 3 routes")
+    (note,) = setting_notes(parsed(segments={"tier": ["free", "paid"]}, routes=["search", "support"]))
+    assert (note.subject, note.state) == ("segments", "ok")
+    assert note.detail.startswith("exported as up to 1,722 series of at most 20,000 (3 values with `other`, 3 routes")
     values = [f"v{index}" for index in range(200)]
     with pytest.raises(ConfigError, match=r"^segments: would be exported as .* series .*; give fewer values"):
         parsed(segments={"release": values})

@@ -101,7 +101,7 @@ async def test_what_becomes_of_entries_that_failed(life: Life, log: LogCapture) 
     assert life.provider.entries == 8
     assert life.spent().usd == pytest.approx(5 * PRICE)
     counts = {
-        labels[-1]: value for (kind, labels), value in life.telemetry.counts().items() if kind == "judge_failures"
+        labels[-1]: value for (kind, labels), value in life.telemetry.counts().items() if kind == "judge_call_failures"
     }
     assert counts == {"server": 1, "overloaded": 1, "refusal": 1, "invalid_output": 1, "rejected": 1}
     assert sum(each["event"] == "draw deferred" for each in log.entries) == 2
