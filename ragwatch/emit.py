@@ -47,7 +47,6 @@ class _Target(Protocol):
 
         Raises OSError if none is done, and all can be tried again.
         """
-        ...
 
 
 class AnswerLog:

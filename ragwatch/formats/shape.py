@@ -20,7 +20,6 @@ class RecordReader(Protocol):
         Raises:
             FormatError: The record contains no sample; `field` is the path of the missing or invalid field.
         """
-        ...
 
 
 class FormatReader(RecordReader, Protocol):
@@ -32,7 +31,6 @@ class FormatReader(RecordReader, Protocol):
         Raises:
             FormatError: Required parts are not in it.
         """
-        ...
 
 
 class Format(FormatReader, Protocol):
@@ -41,18 +39,14 @@ class Format(FormatReader, Protocol):
     @property
     def NAME(self) -> str:  # noqa: N802  these three are constants, read-only here
         """Name in the configuration."""
-        ...
 
     @property
     def KNOWN_BIAS(self) -> str:  # noqa: N802
         """What its records do not hold, and which figures that changes; empty if nothing is known."""
-        ...
 
     @property
     def MAPPING(self) -> Mapping[str, str]:  # noqa: N802
         """The same format as JMESPath expressions, as a starting point for a custom mapping."""
-        ...
 
     def matches(self, record: Record) -> bool:
         """Return whether a record looks like this format, by its keys alone. Never raises."""
-        ...

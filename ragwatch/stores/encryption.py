@@ -34,7 +34,7 @@ HEADER_BYTES = len(MARK) + ID_BYTES + SALT_BYTES
 FIRST_SEGMENT_BYTES = HEADER_BYTES + SEGMENT_BYTES + TAG_BYTES  # of a stored value, to read its first segment
 KEY_STATE = "encryption"
 TABLES = {
-    **dict.fromkeys(("samples", "labels", "runs", "states", "parts", "traits"), "body"),
+    **dict.fromkeys(("samples", "labels", "runs", "states", "parts", "traits", "replies"), "body"),
     "verdicts": "line",
 }
 _KEY_IDS = "SELECT body FROM states WHERE name = ?"

@@ -15,13 +15,15 @@ from starlette.routing import Route
 
 from ragwatch.core.compare_line import ComparedAnswer, answer_of, compare_answers, compare_line
 from ragwatch.core.estimate import Addends
+from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.trends import DAY, HOUR, Sides, TrendKey, TrendKind, difference, estimate_of, mean_of, sides_of
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.ports import Query, RecordedEvent, Store, TrendQuery, TrendSums
+from ragwatch.web.canaries import suites_of
 from ragwatch.web.figure_replies import Alarm, ChangeRow, Changes, ChangeSides, ComparedMeans, Difference, SideMean
 from ragwatch.web.headline import active_alarms
-from ragwatch.web.overview import interval_of
+from ragwatch.web.overview import interval_of, routes_of
 from ragwatch.web.pages import Site, event_line
 from ragwatch.web.request_limit import MIB
 from ragwatch.web.samples import MAX_LIMIT, ParameterError, moment
@@ -94,6 +96,7 @@ SPANS: Mapping[str, int] = {"1h": HOUR, "6h": 6 * HOUR, "1d": DAY, "7d": 7 * DAY
 MAX_AGE_SECONDS = 3650 * DAY
 MAX_OTHERS = 20
 SAME = "same"
+_OK = 200
 _SAME_SECONDS = 0.01  # addresses hold times to the millisecond
 _LOW_IS_GOOD = frozenset({*map(str, LOW_IS_GOOD), "degraded"})
 _ORDER = {str(quantity): place for place, quantity in enumerate(Quantity)}
@@ -145,8 +148,15 @@ def change_routes(site: Site) -> list[Route]:
     """Routes of the comparison and of its data as JSON."""
 
     def view(request: Request) -> tuple[Changes, int]:
-        now = site.clock()
-        return changes(ChangeRequest.of(request.query_params, now), site.store, site.scope(), now=now)
+        now, scope, snapshot = site.clock(), site.scope(), site.board.latest()
+        wanted = ChangeRequest.of(request.query_params, now)
+        shown, status = changes(wanted, site.store, scope, now=now)
+        known = suites_of(scope, snapshot) if wanted.suite else routes_of(snapshot or Snapshot(at=now), scope)
+        name = wanted.suite or wanted.route
+        if name and not shown["rows"] and name not in known and status == _OK:
+            kind = "suite" if wanted.suite else "route"
+            return {**shown, "error": f"there is no {kind} of this name; use one of: {', '.join(known)}"}, 404
+        return shown, status
 
     def invalid(_: Request, why: str) -> Changes:
         now = site.clock()

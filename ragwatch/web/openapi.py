@@ -109,7 +109,9 @@ def operations(criteria: Sequence[str] = ()) -> dict[str, Operation]:
             errors=(400,),
             unlike=(404, 503),
         ),
-        "/changes": Operation("Before and after an instant", "Changes", changes, ("at",), errors=(400,), unlike=(503,)),
+        "/changes": Operation(
+            "Before and after an instant", "Changes", changes, ("at",), errors=(400,), unlike=(404, 503)
+        ),
         "/causes": Operation("What failing answers have in common", "Causes", causes, errors=(400,)),
         "/openapi.json": Operation("This document", "Document"),
     }

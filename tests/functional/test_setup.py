@@ -57,7 +57,7 @@ def test_the_demo_runs_with_what_its_lock_names(python: Path) -> None:
     assert "faithfulness" in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("config", "module"), [(CLAUDE, "anthropic"), (OTLP, "google")], ids=["claude", "otlp"])
+@pytest.mark.parametrize(("config", "module"), [(CLAUDE, "anthropic"), (OTLP, "opentelemetry")], ids=["claude", "otlp"])
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_what_the_demo_does_not_need_says_how_to_install_it(
     python: Path, tmp_path: Path, config: str, module: str, command: str
@@ -65,7 +65,7 @@ def test_what_the_demo_does_not_need_says_how_to_install_it(
     """One line names the module and the command that installs it; the code is that of a wrong configuration."""
     path = tmp_path / "ragwatch.yaml"
     path.write_text(f"state: {tmp_path}/state\nweb: {{listen: '127.0.0.1:0'}}\n{config}")
-    if command == "check" and module == "google":
+    if command == "check" and module == "opentelemetry":
         pytest.skip("`check` starts no source that receives")
     done = _ragwatch(python, command, "--config", path)
     assert done.returncode == 2, done.stderr

@@ -64,24 +64,19 @@ class Detector(Protocol[Reading_contra]):
     @property
     def threshold(self) -> float:
         """Evidence at which an alarm is raised."""
-        ...
 
     @property
     def design(self) -> Numbers:
         """Identity of the detector: state can only be continued by a detector of the same design."""
-        ...
 
     def start(self) -> Numbers:
         """Return the state before the first reading."""
-        ...
 
     def step(self, numbers: Numbers, reading: Reading_contra, credit: float) -> Numbers:
         """Return the state after one more reading; `credit` is the run length that this reading adds."""
-        ...
 
     def evidence(self, numbers: Numbers) -> float:
         """Return the evidence for a change."""
-        ...
 
 
 class Scheme(Protocol[Reading_contra]):
@@ -90,12 +85,10 @@ class Scheme(Protocol[Reading_contra]):
     @property
     def unit(self) -> Unit:
         """Unit of the run length."""
-        ...
 
     @property
     def span(self) -> float:
         """Minimum learning time in seconds, whatever the number of readings. See `MIN_LEARNING_GAPS`."""
-        ...
 
     def size(self, reading: Reading_contra) -> float:
         """Return the number of scores in one reading: one."""
@@ -119,7 +112,6 @@ class Scheme(Protocol[Reading_contra]):
 
     def detector(self, reference: Numbers) -> Detector[Reading_contra] | None:
         """Return the detector, or None while the reference is too small or too noisy."""
-        ...
 
 
 class AlarmRecord(TypedDict):

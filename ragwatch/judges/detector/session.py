@@ -30,7 +30,6 @@ class Runner(Protocol):
 
     def logits(self, inputs: dict[str, list[int]]) -> list[list[float]]:
         """The logits of each token, or a single row for the whole input."""
-        ...
 
 
 class TokenSignal(NamedTuple):

@@ -111,11 +111,9 @@ class Client(Protocol):
 
     def fetch(self) -> Fetched | None:
         """Return records that no consumer has stored, None if there is no stream to read. Raises GoneError."""
-        ...
 
     def acknowledge(self, fetched: Fetched, good: Sequence[Delivery], dead: Sequence[Delivery]) -> None:
         """Copy dead letters, and acknowledge all."""
-        ...
 
     def extend(self, deliveries: Sequence[Delivery]) -> bool:  # noqa: ARG002 - for those that have to ask
         """Keep what is not stored yet for this consumer. False if another one has it by now."""
@@ -123,11 +121,9 @@ class Client(Protocol):
 
     def newest(self, count: int) -> Fetched | None:
         """Return the newest records without reading them as a consumer; None if there is no such stream."""
-        ...
 
     def close(self) -> None:
         """Close connections. What is not acknowledged is delivered again."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ async def test_a_reply_is_paid_as_used() -> None:
         ("cache_read",): 0,
         ("cache_write",): 0,
     }
-    assert bench.counts("judge_cost") == {(): pytest.approx(PAID)}
+    assert bench.counts("judge_cost_dollars") == {(): pytest.approx(PAID)}
 
 
 async def test_a_reply_that_is_worth_nothing_is_paid_all_the_same() -> None:
@@ -98,7 +98,7 @@ async def test_a_provider_that_never_ends_is_given_up() -> None:
     never = asyncio.Event()
     bench = Bench(*[never.wait] * MAX_TRIES, timeout=0.01)
     assert await refused(bench) == ("timeout", False)
-    assert bench.counts("judge_failures") == {("timeout",): MAX_TRIES}
+    assert bench.counts("judge_call_failures") == {("timeout",): MAX_TRIES}
     assert bench.purse.spent().usd > MAX_TRIES * 50 * 10.0 / 1e6
 
 
@@ -206,7 +206,7 @@ async def test_failures_are_told_with_their_reason(telemetry: Telemetry, log: Lo
     """Each try that failed is counted and logged by its reason."""
     bench = Bench(failed("overloaded", "HTTP 529"), telemetry=telemetry)
     await make(bench)
-    assert bench.counts("judge_failures") == {("overloaded",): 1}
+    assert bench.counts("judge_call_failures") == {("overloaded",): 1}
     assert [(entry["reason"], entry["why"]) for entry in log.entries] == [("overloaded", "HTTP 529")]
 
 

@@ -154,7 +154,7 @@ async def test_j6_every_row_has_its_reason(kind: str, row: Row, loopback: Loopba
         with pytest.raises(JudgeError) as caught:
             await judge.read(a_sample("struck"))
         assert (caught.value.reason, caught.value.permanent) == (row.reason, row.permanent)
-        assert figures(judge, "judge_failures") == {row.failure: row.calls}
+        assert figures(judge, "judge_call_failures") == {row.failure: row.calls}
         assert figures(judge, "judge_calls") == {judge.model: row.calls + made}
         assert sum(figures(judge, "judge_retries").values()) == row.calls - 1
         assert judge._scheduler.healthy is not row.opens
@@ -165,7 +165,7 @@ async def test_j6_every_row_has_its_reason(kind: str, row: Row, loopback: Loopba
             row.paid
         ]
         if row.paid == "used":
-            assert purse.spent().usd == pytest.approx(figures(judge, "judge_cost")[judge.model])
+            assert purse.spent().usd == pytest.approx(figures(judge, "judge_cost_dollars")[judge.model])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -175,7 +175,7 @@ async def test_j6_nobody_listens(kind: str) -> None:
         with pytest.raises(JudgeError) as caught:
             await judge.read(a_sample())
         assert (caught.value.reason, caught.value.permanent) == ("unavailable", False)
-        assert figures(judge, "judge_failures") == {"unreachable": 4}
+        assert figures(judge, "judge_call_failures") == {"unreachable": 4}
         assert isinstance(judge._context.budget, InMemoryBudget)
         assert judge._context.budget.spent().tokens == 0
 

@@ -40,8 +40,8 @@ async def test_each_reading_is_counted_and_costs_nothing() -> None:
         await judge.read(Sample("s", None, (Context(KETTLE), Context(LAMP)), "It boils."))
     counts = {(str(kind), *labels): value for (kind, labels), value in telemetry.counts().items()}
     assert counts["judge_calls", "embedded", judge.model] == 2
-    assert counts["judge_failures", "embedded", judge.model, "too_large"] == 1
-    assert counts["judge_cost", "embedded", judge.model] == 0.0
+    assert counts["judge_call_failures", "embedded", judge.model, "too_large"] == 1
+    assert counts["judge_cost_dollars", "embedded", judge.model] == 0.0
     assert counts["judge_tokens", "embedded", judge.model, "input"] == 0
     assert judge.version.startswith(judge.model)
     assert judge.ready_in() == 0.0

@@ -93,7 +93,7 @@ def test_keys_rotate(tmp_path: Path) -> None:
     fill(store, "second")
     store.close()
     with pytest.raises(
-        ConfigError, match=r"store\.encryption: 8 stored texts are encrypted with key [0-9a-f]{16}, and"
+        ConfigError, match=r"store\.encryption: 9 stored texts are encrypted with key [0-9a-f]{16}, and"
     ):
         opened(tmp_path, NEW)
     store = opened(tmp_path, NEW, OLD)

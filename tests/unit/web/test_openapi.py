@@ -157,6 +157,7 @@ async def test_the_document_names_every_route_and_no_other() -> None:
         ("/api/v1/changes?at=1h&route=search", 200),
         ("/api/v1/changes?at=1h&route=search&questions=same", 200),
         ("/api/v1/changes?at=5m&suite=docs&span=1h", 200),
+        ("/api/v1/changes?at=1h&route=nowhere", 404),
         ("/api/v1/changes", 400),
         ("/api/v1/causes?window=1h&route=search", 200),
         ("/api/v1/causes?window=soon", 400),

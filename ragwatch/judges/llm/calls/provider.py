@@ -61,15 +61,12 @@ class Provider(Protocol):
 
     async def call(self, prompt: Prompt, *, max_tokens: int, timeout: float) -> Completion:  # noqa: ASYNC109 - for the client
         """Make one call."""
-        ...
 
     async def probe(self) -> str:
         """Check the key, the model and the settings. Returns one line for a person."""
-        ...
 
     async def close(self) -> None:
         """Close the client."""
-        ...
 
 
 @runtime_checkable
@@ -78,7 +75,6 @@ class TokenCounter(Protocol):
 
     async def count(self, prompt: Prompt) -> int:
         """Return the number of tokens that a call with this prompt sends."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +95,15 @@ class BatchProvider(Protocol):
 
     async def submit(self, entries: Sequence[tuple[str, Prompt]]) -> str:
         """Send prompts, each with a custom id, as one batch. Returns the id of the batch at the provider."""
-        ...
 
     async def ended(self, batch: str) -> bool:
         """Whether every entry of a batch has its result; an error is `misconfigured` when there is no such batch."""
-        ...
 
     def results(self, batch: str) -> AsyncIterator[tuple[str, Completion | CallError]]:
         """Results by custom id, in no particular order."""
-        ...
 
     async def recent(self, since: float) -> list[SentBatch]:
         """Batches created since an instant (seconds since the epoch), newest first."""
-        ...
 
 
 MAX_TOKENS = 10**9  # of one call; more is an error of the server, such as -1 as an unsigned number

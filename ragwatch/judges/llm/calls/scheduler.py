@@ -119,11 +119,9 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """Seconds since an arbitrary instant; it never decreases."""
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Sleep for so many seconds."""
-        ...
 
 
 class RealClock:
