@@ -108,9 +108,11 @@ One incident is one notification.
 - A warning never mutes a page. A failing or drifted judge mutes the tickets on its own quality, not those of other
   judges.
 - A page about a route names a judge or canaries that changed too: look at these first.
-
 - A signal of traffic that pages (refusals, empty answers, another language, repeated answers, empty retrievals) holds
-  back the alerts on the quality of its route: their figures follow from it.
+  back the alerts on the quality of its route: their figures follow from it. A drop of quality that began before the end
+  of that page does not page for 6 hours after it; one that began later does.
+- A signal that follows from another one of its route is no ticket of its own: citations after any of these five;
+  refusals, empty answers and duplicate contexts after empty retrievals.
 
 ## What pages
 

@@ -155,7 +155,8 @@ def change_routes(site: Site) -> list[Route]:
         name = wanted.suite or wanted.route
         if name and not shown["rows"] and name not in known and status == _OK:
             kind = "suite" if wanted.suite else "route"
-            return {**shown, "error": f"there is no {kind} of this name; use one of: {', '.join(known)}"}, 404
+            choice = f"use one of: {', '.join(known)}" if known else "none is configured"
+            return {**shown, "error": f"there is no {kind} of this name; {choice}"}, 404
         return shown, status
 
     def invalid(_: Request, why: str) -> Changes:

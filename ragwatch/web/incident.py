@@ -38,7 +38,7 @@ RESPONSE_SIZE = 8 * MIB  # approximate memory for one response
 MAX_SECONDS = 30 * DAY
 MAX_ROUTES, MAX_CAUSES, MAX_ANSWERS, MAX_EVENTS = 10, 5, 5, 30
 ANSWER_CHARS, QUESTION_CHARS = 800, 300
-_ACTIVE = "still active"
+_ACTIVE, _NO_STAGE = "still active", "none"
 UNKNOWN = "unknown"
 _TIME_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _STATES = {"bad": "worse than its threshold", "unsure": "inconclusive", "good": "good", "plain": "not compared"}
@@ -184,10 +184,10 @@ class _Incident:
                 what = f"{_words(one['quantity'])} of {code(one['segment'])} {code(one['value'])}"
                 yield ["segment", what, code(one["route"]), _time(one["began"]), UNKNOWN, _ACTIVE, UNKNOWN]
         for signal in view["traffic"]:
-            yield from self._of("traffic", signal["signal"], signal, Gauge.TRAFFIC_DRIFT_BEGAN, "none")
+            yield from self._of("traffic", signal["signal"], signal, Gauge.TRAFFIC_DRIFT_BEGAN, _NO_STAGE)
         for judge in view["judges"]:
             if judge["alarm"]:
-                yield ["judge", code(judge["judge"]), "all", UNKNOWN, _time(judge["read_at"]), _ACTIVE, "none"]
+                yield ["judge", code(judge["judge"]), "all", UNKNOWN, _time(judge["read_at"]), _ACTIVE, _NO_STAGE]
 
     def _of(
         self, about: str, name: str, row: AnswerDrift | TrafficDrift, began: Gauge, stage: str
@@ -200,7 +200,8 @@ class _Incident:
             start = self._gauge(began, name, row["route"]) if standing else None
             ended = _ACTIVE if standing else _time(end) if end is not None else "acknowledged, or unknown"
             place = [_words(name), code(row["route"])]
-            yield [about, *place, _time(start), _time(past["at"]), ended, stage if standing else UNKNOWN]
+            named = stage if standing or stage == _NO_STAGE else UNKNOWN
+            yield [about, *place, _time(start), _time(past["at"]), ended, named]
 
     def _concerns(self, route: str, raised: float | None, ended: float | None) -> bool:
         """Whether an alarm is of the route and stood in the time; without a known end, whether it was raised then."""

@@ -30,7 +30,8 @@ A period without traffic is no evidence, and a shorter run length keeps the guar
 """
 SUSPICION = 1e-3
 """Share of the threshold from which on evidence counts as a suspicion."""
-_RISING_SHARE, _CREDIT_SCORES = 0.5, 100.0
+_RISING_SHARE = 0.5  # of the threshold: from here on evidence rises, however little traffic there is
+_CREDIT_SCORES = 100.0  # scores over which the run length that one adds is averaged
 MIN_LEARNING_GAPS = 8.0
 """The time between two readings counts as at most 1 / MIN_LEARNING_GAPS of the learning time. So neither a period
 without traffic nor a single wrong timestamp completes the reference; a stream with little traffic learns for longer."""

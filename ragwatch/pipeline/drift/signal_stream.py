@@ -9,7 +9,7 @@ from typing import NotRequired, TypedDict, cast
 from ragwatch.core.drift import detect
 from ragwatch.core.drift.detect import DetectorRecord, Direction
 from ragwatch.core.drift.detectors.shift import Counts, CountScheme, ShiftDetector
-from ragwatch.core.drift.recovery import EndTest, Mend, Recovery, RecoveryRecord, Sums, limit_time
+from ragwatch.core.drift.recovery import EndTest, Mend, Recovery, RecoveryRecord, Sums
 from ragwatch.core.tally import bound_label
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.streams import DriftStream
@@ -92,7 +92,6 @@ class SignalStream(DriftStream[Counts]):
         super().__init__(scheme)
         self.signal = signal
         self._end = end
-        self._recovery = Recovery()
         self._counts = counts
         self._vocabulary = vocabulary
         self._rise: Rise | None = None
@@ -165,20 +164,15 @@ class SignalStream(DriftStream[Counts]):
             return None
         return self._end.mend(self._recovery, self._smallest(rise))
 
-    def limit_time(self, now: float) -> None:
-        """Replace times after now, which come from a clock that was ahead, by now."""
-        super().limit_time(now)
-        self._recovery = limit_time(self._recovery, now)
-
     def acknowledge(self) -> None:
         """End the alarm; evidence restarts at 0."""
         super().acknowledge()
-        self._rise, self._recovery = None, Recovery()
+        self._rise = None
 
     def renew(self) -> None:
         """End the alarm and learn another reference."""
         super().renew()
-        self._rise, self._recovery = None, Recovery()
+        self._rise = None
 
     def change(self) -> SignalChange | None:
         """How the distribution changed, while there is an alarm; None if it was raised by an earlier version.

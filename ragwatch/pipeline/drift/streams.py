@@ -43,6 +43,7 @@ class DriftStream(Generic[_R]):
     def __init__(self, scheme: Scheme[_R]) -> None:
         self._scheme = scheme
         self._watch: DetectorState[_R] = detect.begin(scheme)
+        self._recovery = Recovery()  # the test that ends an alarm, of streams that have one
 
     @property
     def alarm(self) -> Alarm | None:
@@ -77,14 +78,15 @@ class DriftStream(Generic[_R]):
     def limit_time(self, now: float) -> None:
         """Replace times after now, which come from a clock that was ahead, by now."""
         self._watch = detect.cap_time(self._watch, now)
+        self._recovery = limit_time(self._recovery, now)
 
     def acknowledge(self) -> None:
         """End the alarm; evidence restarts at 0."""
-        self._watch = detect.acknowledge(self._watch)
+        self._watch, self._recovery = detect.acknowledge(self._watch), Recovery()
 
     def renew(self) -> None:
         """End the alarm and learn another reference."""
-        self._watch = detect.renew(self._scheme, self._watch)
+        self._watch, self._recovery = detect.renew(self._scheme, self._watch), Recovery()
 
     def _step(self, seq: int, at: float, value: _R | None, *, learn: bool = True) -> None:
         self._watch = detect.step(self._scheme, self._watch, seq, at, value, learn=learn)
@@ -103,7 +105,6 @@ class ReferenceStream(DriftStream[Score]):
         self._reference = scheme
         self._baseline: tuple[Numbers, float | None] = ((), None)
         self._end = end
-        self._recovery = Recovery()
 
     @property
     def baseline(self) -> float | None:
@@ -139,21 +140,6 @@ class ReferenceStream(DriftStream[Score]):
         """The mend of the break behind the alarm; None while it is not over. Acknowledge the alarm then."""
         baseline = self.baseline
         return None if self.alarm is None or baseline is None else self._end.mend(self._recovery, baseline)
-
-    def limit_time(self, now: float) -> None:
-        """Replace times after now, which come from a clock that was ahead, by now."""
-        super().limit_time(now)
-        self._recovery = limit_time(self._recovery, now)
-
-    def acknowledge(self) -> None:
-        """End the alarm; evidence restarts at 0."""
-        super().acknowledge()
-        self._recovery = Recovery()
-
-    def renew(self) -> None:
-        """End the alarm and learn another reference."""
-        super().renew()
-        self._recovery = Recovery()
 
     def to_dict(self) -> ReferenceRecord:
         """The state as JSON values."""
