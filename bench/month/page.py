@@ -45,8 +45,9 @@ _METHOD = """## How it is made
   Nobody has labelled an answer, so the level rests on what is known of the judge's error elsewhere.
 - Silence of a route is learnt by the minute and cannot be played at this speed; `make slow` plays it.
 - An alert belongs to a breakage if it came while this lasted, or within {after:g} hours after it; any other is false.
-- `stage` is what the text of a page named. Prometheus renders it with the first bad answers, when few are known, and sends a
-  later text a minute after, which is 35 hours here: pages that end sooner show the first text only. `/drift` names it.
+- `stage` is what the text of a page named. Prometheus renders it with the first bad answers, when few are known, and
+  sends a later text a minute after, which is 35 hours here: pages that end sooner show the first text only. `/drift`
+  names it.
 - The answers depend on the seed only. When somebody is notified also depends on the machine: by an hour or two.
 """
 
