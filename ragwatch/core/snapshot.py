@@ -155,6 +155,7 @@ class Gauge(Labelled):
     TRAFFIC_DRIFT_ALARM = "traffic_drift_alarm", "signal", "route"
     TRAFFIC_DRIFT_BEGAN = "traffic_drift_start_timestamp_seconds", "signal", "route"  # as of scores
     TRAFFIC_DRIFT_SHARE = "traffic_drift_ratio", "signal", "route", "above", "period"
+    TRAFFIC_DRIFT_SHARE_LOW = "traffic_drift_ratio_low", "signal", "route", "above"  # of the share since the change
     TRAFFIC_DRIFT_PAUSED = "traffic_drift_baseline_paused", "signal", "route", "reason"  # as of scores
     SILENCE_ALARM = "silence_alarm", "route"
     SILENCE_MISSED = "silence_missed_samples", "route"  # answers that were to be expected since the last one

@@ -83,6 +83,10 @@ DRIFT: tuple[SeriesDefinition, ...] = (
         "while the baseline was learned, and since the change.",
     ),
     SeriesDefinition(
+        Gauge.TRAFFIC_DRIFT_SHARE_LOW,
+        "Lower bound, with 98 % confidence, of the share since the change. The alert pages by it.",
+    ),
+    SeriesDefinition(
         Gauge.TRAFFIC_DRIFT_PAUSED,
         "Whether learning the baseline of a traffic signal is paused (1) by a standing alert on the route.",
     ),

@@ -31,8 +31,8 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
             name="RagwatchTrafficDrift",
             meaning="A signal of all requests differs from its reference. Refusals, empty answers, other language, "
             "repeated answers, empty retrievals, citations and old documents warn; the first five page where they have "
-            "risen by more than half of the answers (`alerts.rises`); others inform. It ends when a test says that "
-            "answers are back at the reference.",
+            "surely risen by more than half of the answers (`alerts.rises`); others inform. It ends when a test says "
+            "that answers are back at the reference.",
             delay="see the table of delays in [statistics](statistics.md); no hold",
             promise="one in `drift.traffic.false_alarm_every` (30 d) over all signals, guaranteed",
             severity=severity,
@@ -91,12 +91,13 @@ def _follows(plan: RulePlan) -> str:
 
 
 def _gross(plan: RulePlan) -> str:
-    """Condition that the share of answers with a signal has risen so much over its reference since the change."""
+    """Condition that the share of answers with a signal has surely risen so much over its reference.
+
+    The share since the change is that of eight answers at first, so its lower bound counts.
+    """
     parts = []
     for signal, rise in plan.rises.items():
-        before, since = (
-            f'{operator} by (job, route) (ragwatch_traffic_drift_ratio{{signal="{signal}",period="{period}"}})'
-            for operator, period in (("min", "before"), ("max", "since"))
-        )
+        before = f'min by (job, route) (ragwatch_traffic_drift_ratio{{signal="{signal}",period="before"}})'
+        since = f'max by (job, route) (ragwatch_traffic_drift_ratio_low{{signal="{signal}"}})'
         parts.append(f'label_replace({since} - on (job, route) {before} > {rise:g}, "signal", "{signal}", "", "")')
     return "\n  or ".join(parts)

@@ -288,8 +288,8 @@ def test_a_warning_holds_no_page_back(tmp_path: Path) -> None:
     assert "FAILED" not in play(tmp_path, [low, worse], {"promql_expr_test": checks})
 
 
-def abstaining(share: float, alarm: int) -> dict[str, Shape]:
-    """Of ten answers a step so many that abstain."""
+def abstaining(share: float, alarm: int, low: float | None = None) -> dict[str, Shape]:
+    """Of ten answers a step so many that abstain; `low` is the lower bound of their share since the change."""
     place = 'route="search",signal="abstentions"'
     shares = {"before": 0.03, "since": share / 10} if alarm else {}
     return {
@@ -301,16 +301,26 @@ def abstaining(share: float, alarm: int) -> dict[str, Shape]:
             f'ragwatch_traffic_drift_ratio{{{place},above="",period="{period}"}}': Flat(value)
             for period, value in shares.items()
         },
+        f'ragwatch_traffic_drift_ratio_low{{{place},above=""}}': Flat(share / 10 if low is None else low)
+        if alarm
+        else None,
     }
 
 
-@pytest.mark.parametrize(("share", "severities"), [(9.5, {"critical"}), (4.0, {"warning"})])
-def test_a_route_that_refuses_most_questions_pages(share: float, severities: set[str], tmp_path: Path) -> None:
-    """Whatever the judge says; a smaller rise is a ticket. Both say how many answers abstain, before and now."""
+@pytest.mark.parametrize(
+    ("share", "low", "severities"), [(9.5, 0.8, {"critical"}), (4.0, 0.3, {"warning"}), (6.25, 0.29, {"warning"})]
+)
+def test_a_route_that_refuses_most_questions_pages(
+    share: float, low: float, severities: set[str], tmp_path: Path
+) -> None:
+    """Whatever the judge says; a smaller rise is a ticket, as is a large one of few answers, such as five of eight.
+
+    All say how many answers abstain, before and now.
+    """
     rules(PLAN, ["RagwatchTrafficDrift"], tmp_path)
     at = PHASE + 30
     expected = [{"alertname": "RagwatchTrafficDrift", "eval_time": f"{at}m", "exp_alerts": []}]
-    told = play(tmp_path, [abstaining(0.3, 0), abstaining(share, 1)], {"alert_rule_test": expected})
+    told = play(tmp_path, [abstaining(0.3, 0), abstaining(share, 1, low)], {"alert_rule_test": expected})
     assert set(re.findall(r'severity="(\w+)"', told)) == severities
     said = annotations(told)["summary"]
     assert said == f"search: abstentions rose from 3.0 % to {10 * share:.1f} % of answers since 01:59 UTC."

@@ -10,9 +10,13 @@ from ragwatch.core.drift import detect
 from ragwatch.core.drift.detect import DetectorRecord, Direction
 from ragwatch.core.drift.detectors.shift import Counts, CountScheme, ShiftDetector
 from ragwatch.core.drift.recovery import EndTest, Mend, Recovery, RecoveryRecord, Sums
+from ragwatch.core.estimators.interval import clopper_pearson
 from ragwatch.core.tally import bound_label
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.streams import DriftStream
+
+SURE = 0.98
+"""Confidence with which a share since a change is above its bound."""
 
 
 class RiseRecord(TypedDict):
@@ -64,12 +68,14 @@ class SignalChange:
         above: The value above which requests are counted; None where those that have the signal are.
         before: Their share while the reference was learnt.
         since: Their share since the change.
+        since_low: Its lower bound (Clopper and Pearson, confidence `SURE`): the first answers after a change are few.
     """
 
     began: float
     above: str | None
     before: float
     since: float
+    since_low: float
 
 
 class SignalStream(DriftStream[Counts]):
@@ -183,15 +189,17 @@ class SignalStream(DriftStream[Counts]):
         if self.alarm is None or rise is None or rise.cut is None or not any(rise.counts):
             return None
         reference, bounds, first = self._watch.reference[: len(rise.counts)], self.signal.row.bounds, rise.cut + 1
-        since = sum(rise.counts[first:]) / sum(rise.counts)
-        if self._recovery.worse.n:
-            usual = self._recovery.worse.mean
+        total = float(sum(rise.counts))
+        since = sum(rise.counts[first:]) / total
+        if worse := self._recovery.worse.n:
+            total, usual = worse, self._recovery.worse.mean
             since = 1.0 - usual if rise.direction is Direction.RISE else usual
         return SignalChange(
             began=rise.began,
             above=None if bounds is None else bound_label(bounds[rise.cut]),
             before=sum(reference[first:]) / sum(reference),
             since=since,
+            since_low=clopper_pearson(since, total, 2.0 * SURE - 1.0)[0],
         )
 
     def shift(self) -> dict[str, str]:

@@ -179,6 +179,7 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
                 figures[Gauge.TRAFFIC_DRIFT_BEGAN, cell] = change.began
                 for period, share in (("before", change.before), ("since", change.since)):
                     figures[Gauge.TRAFFIC_DRIFT_SHARE, (*cell, change.above or "", period)] = share
+                figures[Gauge.TRAFFIC_DRIFT_SHARE_LOW, (*cell, change.above or "")] = change.since_low
         return figures
 
 

@@ -101,6 +101,8 @@ def test_a_rate_that_rises_is_noticed(store: SqliteStore) -> None:
         for period in ("before", "since")
     ]
     assert share == [pytest.approx(0.05, abs=0.01), pytest.approx(0.25, abs=0.03)]
+    low = watch.gauges()[Gauge.TRAFFIC_DRIFT_SHARE_LOW, ("abstentions", "search", "")]
+    assert share[1] - 0.1 < low < share[1] - 0.01
     assert watch.gauges()[Gauge.TRAFFIC_DRIFT_BEGAN, ("abstentions", "search")] == AT + 30 * HOUR
     assert a_watch(store, clock).gauges() == watch.gauges()
     assert watch._settle("contexts", None, renew=False) == ()
