@@ -28,8 +28,8 @@ __all__ = [
 def alerts(plan: RulePlan) -> tuple[Alert, ...]:
     """Builds every alert of a plan."""
     return (
+        *traffic_alerts.alerts(plan),  # before those of quality: of a change that both see, one page is enough
         *quality_alerts.alerts(plan),
-        *traffic_alerts.alerts(plan),
         *burn_alerts.alerts(plan),
         *cause_alerts.alerts(plan),
         *own_alerts.alerts(plan),

@@ -16,6 +16,7 @@ from ragwatch.rules import texts
 from ragwatch.rules.alert import Alert, Area, Severity
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import span, unless_paged
+from ragwatch.rules.traffic_alerts import undecided
 
 _IGNORED = str(Quantity.TOP_RANKED_IGNORED)
 _OTHERS = f'quantity!="{_IGNORED}"'
@@ -135,7 +136,7 @@ def _drift(plan: RulePlan) -> Alert:
             'alertname=~"RagwatchQualityBad|RagwatchErrorBudgetBurn"',
             OF_SIGNALS,
         )
-        + f"\nunless on (job, route) (\n    {_explained()}\n)",
+        + f"\nunless on (job, route) (\n    {_explained(plan)}\n)",
         summary=(
             "{{ $labels.route }}: "
             f"{texts.of_worst(drifted, arguments, headline, 'answer quality has changed')} (drift)."
@@ -153,11 +154,15 @@ def _drift(plan: RulePlan) -> Alert:
     )
 
 
-def _explained() -> str:
-    """Breaks that began before the end of a page about signals, for some hours: the end of their alarm is due later."""
+def _explained(plan: RulePlan) -> str:
+    """Breaks that began before the end of a page about signals, for some hours: the end of their alarm is due later.
+
+    And those of a route about which a signal may page after some more answers.
+    """
     began = "max by (job, route) (ragwatch_drift_change_start_timestamp_seconds)"
     paged = f'ALERTS{{{OF_SIGNALS},alertstate="firing",severity="critical"}}'
-    return f"{began} < on (job, route) max by (job, route) (max_over_time(timestamp({paged})[{_MEND_HOURS}h:1m]))"
+    over = f"{began} < on (job, route) max by (job, route) (max_over_time(timestamp({paged})[{_MEND_HOURS}h:1m]))"
+    return f"{over}\n    or {undecided(plan)}" if plan.rises else over
 
 
 def _baseline(plan: RulePlan) -> str:

@@ -13,6 +13,8 @@ from ragwatch.rules.promql import span
 _WARNED = "|".join(signal for signal in Signal if signal.row.warns)
 _FIRING = 'ALERTS{{alertname="RagwatchTrafficDrift",severity="{}",alertstate="firing"}}'
 _PLACE, _ARGUMENTS = "job='%s',route='%s',signal='%s'", "$labels.job $labels.route $labels.signal"
+_MEAN = 'ragwatch_traffic_drift_ratio{{signal="{}",period="since"}}'
+_LOW = 'ragwatch_traffic_drift_ratio_low{{signal="{}"}}'
 _BEGIN = f"max(ragwatch_traffic_drift_start_timestamp_seconds{{{_PLACE}}})"
 _SHARE = f"topk(1, 100 * ragwatch_traffic_drift_ratio{{{{{_PLACE},period='{{}}'}}}})"
 
@@ -20,8 +22,9 @@ _SHARE = f"topk(1, 100 * ragwatch_traffic_drift_ratio{{{{{_PLACE},period='{{}}'}
 def alerts(plan: RulePlan) -> Iterator[Alert]:
     """Alerts on signals: those that users feel at once warn, and page where far more answers than before have them."""
     warned, others = (_alarm(operator, _WARNED) for operator in ("=~", "!~"))
-    warned = f"{warned}\nunless on (job, route, signal) (\n  {_paged(plan)}\n  or {_follows(plan)}\n)"
-    gross = f"{_alarm('=~', '|'.join(plan.rises))}\nand on (job, route, signal) (\n  {_gross(plan)}\n)"
+    silent = "\n  or ".join((_paged(plan), _follows(plan), *([undecided(plan)] if plan.rises else ())))
+    warned = f"{warned}\nunless on (job, route, signal) (\n  {silent}\n)"
+    gross = f"{_alarm('=~', '|'.join(plan.rises))}\nand on (job, route, signal) (\n  {_risen(plan, _LOW)}\n)"
     for severity, expr in (
         *([(Severity.CRITICAL, gross)] if plan.rises else ()),
         (Severity.WARNING, warned),
@@ -90,14 +93,20 @@ def _follows(plan: RulePlan) -> str:
     return f"({held})\n    unless on (job, route, signal) {_FIRING.format('warning')}"
 
 
-def _gross(plan: RulePlan) -> str:
-    """Condition that the share of answers with a signal has surely risen so much over its reference.
+def undecided(plan: RulePlan) -> str:
+    """Builds a condition on the signals that may page after some more answers, for a window: most of few have them."""
+    begin = "max by (job, route, signal) (ragwatch_traffic_drift_start_timestamp_seconds)"
+    return f"({_risen(plan, _MEAN)})\n    and on (job, route, signal) time() - {begin} < {plan.window:g}"
 
-    The share since the change is that of eight answers at first, so its lower bound counts.
+
+def _risen(plan: RulePlan, share: str) -> str:
+    """Condition that a share of answers with a signal since its change is so much above its reference that it pages.
+
+    The mean is that of eight answers at first: by its lower bound it has surely risen.
     """
     parts = []
     for signal, rise in plan.rises.items():
         before = f'min by (job, route) (ragwatch_traffic_drift_ratio{{signal="{signal}",period="before"}})'
-        since = f'max by (job, route) (ragwatch_traffic_drift_ratio_low{{signal="{signal}"}})'
+        since = f"max by (job, route) ({share.format(signal)})"
         parts.append(f'label_replace({since} - on (job, route) {before} > {rise:g}, "signal", "{signal}", "", "")')
     return "\n  or ".join(parts)

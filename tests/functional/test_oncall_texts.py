@@ -308,22 +308,28 @@ def abstaining(share: float, alarm: int, low: float | None = None) -> dict[str, 
 
 
 @pytest.mark.parametrize(
-    ("share", "low", "severities"), [(9.5, 0.8, {"critical"}), (4.0, 0.3, {"warning"}), (6.25, 0.29, {"warning"})]
+    ("share", "low", "minutes", "severities"),
+    [
+        (9.5, 0.8, 30, {"critical"}),
+        (4.0, 0.3, 30, {"warning"}),
+        (6.25, 0.29, 30, set()),
+        (6.25, 0.29, 75, {"warning"}),
+    ],
 )
 def test_a_route_that_refuses_most_questions_pages(
-    share: float, low: float, severities: set[str], tmp_path: Path
+    share: float, low: float, minutes: int, severities: set[str], tmp_path: Path
 ) -> None:
-    """Whatever the judge says; a smaller rise is a ticket, as is a large one of few answers, such as five of eight.
+    """Whatever the judge says; a smaller rise is a ticket. Both say how many answers abstain, before and now.
 
-    All say how many answers abstain, before and now.
+    A large one of few answers, such as five of eight, is a ticket after an hour, if more answers do not make it a page.
     """
     rules(PLAN, ["RagwatchTrafficDrift"], tmp_path)
-    at = PHASE + 30
-    expected = [{"alertname": "RagwatchTrafficDrift", "eval_time": f"{at}m", "exp_alerts": []}]
+    expected = [{"alertname": "RagwatchTrafficDrift", "eval_time": f"{PHASE + minutes}m", "exp_alerts": []}]
     told = play(tmp_path, [abstaining(0.3, 0), abstaining(share, 1, low)], {"alert_rule_test": expected})
     assert set(re.findall(r'severity="(\w+)"', told)) == severities
-    said = annotations(told)["summary"]
-    assert said == f"search: abstentions rose from 3.0 % to {10 * share:.1f} % of answers since 01:59 UTC."
+    if severities:
+        said = annotations(told)["summary"]
+        assert said == f"search: abstentions rose from 3.0 % to {10 * share:.1f} % of answers since 01:59 UTC."
 
 
 def test_a_number_that_moved_is_told_with_its_value_and_direction(tmp_path: Path) -> None:
@@ -340,11 +346,12 @@ def test_a_number_that_moved_is_told_with_its_value_and_direction(tmp_path: Path
     assert said["summary"] == "search: contexts above 3 fell from 90.0 % to 12.5 % of answers."
 
 
-def test_one_cause_is_one_page(tmp_path: Path) -> None:
-    """A route that refuses pages as such, and not a second time because its scores fall."""
+@pytest.mark.parametrize(("share", "low", "last"), [(9.5, None, 0), (6.25, 0.29, 1)])
+def test_one_cause_is_one_page(share: float, low: float | None, last: int, tmp_path: Path) -> None:
+    """A route that refuses pages as such, and not because its scores fall. While that is undecided, scores wait."""
     rules(PLAN, ["RagwatchTrafficDrift", DRIFT], tmp_path, texts=False)
-    refusing = {**BROKEN, **abstaining(9.5, 1)}
-    checks = [firing(DRIFT, minute, 0) for minute in range(PHASE + 15, 2 * PHASE, 15)]
+    refusing = {**BROKEN, **abstaining(share, 1, low)}
+    checks = [firing(DRIFT, PHASE + minute, shown) for minute, shown in ((15, 0), (45, 0), (75, last), (105, last))]
     told = play(tmp_path, [{**HEALTHY, **abstaining(0.3, 0)}, refusing], {"promql_expr_test": checks})
     assert "FAILED" not in told, told
 
