@@ -35,7 +35,7 @@ NAVIGATION = {
         "docs/statistics",
         "docs/requirements",
         "training/README",
-        "training/LOCAL",
+        *("training/LOCAL", "training/KINDS", "training/INJECTION"),
         "docs/comparison",
         "docs/bench_peers",
         *("docs/month" for page in [ROOT / "docs" / "month.md"] if page.exists()),  # `make month` writes it

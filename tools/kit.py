@@ -111,6 +111,9 @@ One incident is one notification.
 - A signal of traffic that pages (refusals, empty answers, another language, repeated answers, empty retrievals) holds
   back the alerts on the quality of its route: their figures follow from it. A drop of quality that began before the end
   of that page does not page for 6 hours after it; one that began later does.
+- Such a signal pages once its share has risen by more than half of the answers with 98 % confidence: nine answers
+  where all have it, 16 where four in five do. Until that is decided, for an hour at most, neither its ticket nor the
+  page about quality is sent.
 - A signal that follows from another one of its route is no ticket of its own: citations after any of these five;
   refusals, empty answers and duplicate contexts after empty retrievals.
 

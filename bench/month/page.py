@@ -37,13 +37,13 @@ _METHOD = """## How it is made
 - An hour is {hour:g} seconds. Every duration of the shipped rules, and `false_alarm_every` of the configuration, is
   divided by {factor:g}. Prometheus scrapes every second, so no range is shorter than four seconds, and an alert goes on
   for six seconds instead of 5 minutes after its condition ended. Nothing else of the rules differs.
-- Each route gives about {rate:g} answers an hour, by day nine times as many as by night. Its baselines were learnt from
-  {learnt:,} answers before the first day. By default a baseline takes 2,000 scores, or 5,000 requests for signals of
-  traffic.
+- Each route gives about {rate:g} answers an hour, by day nine times as many as by night. Its baselines were learned
+  from {learnt:,} answers before the first day. By default a baseline takes 2,000 scores, or 5,000 requests for signals
+  of traffic.
 - Blue and green lines are the recorded means of six hours. The dashed line, and its grey interval, is the level of two
   minutes of the daemon, which sums up by the minute: {level:.0f} hours. Alerts on levels see one minute, not an hour.
   Nobody has labelled an answer, so the level rests on what is known of the judge's error elsewhere.
-- Silence of a route is learnt by the minute and cannot be played at this speed; `make slow` plays it.
+- Silence of a route is learned by the minute and cannot be played at this speed; `make slow` plays it.
 - An alert belongs to a breakage if it came while this lasted, or within {after:g} hours after it; any other is false.
 - `stage` is what the text of a page named. Prometheus renders it with the first bad answers, when few are known, and
   sends a later text a minute after, which is 35 hours here: pages that end sooner show the first text only. `/drift`

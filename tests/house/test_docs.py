@@ -7,6 +7,7 @@ import runpy
 import shlex
 import textwrap
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -118,17 +119,27 @@ def test_configuration_keys_exist(page: Path) -> None:
 
 
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
-    """Pages of docs/ and runbooks are on the site that `make docs` builds, each once."""
+    """Pages of docs/, runbooks and what they link to are on the site that `make docs` builds, each once."""
     pages = [page for group in runpy.run_path(str(ROOT / "docs" / "conf.py"))["NAVIGATION"].values() for page in group]
     assert len(pages) == len(set(pages))
-    documents = (*(ROOT / "docs").glob("*.md"), *(ROOT / "deploy" / "runbooks").glob("*.md"))
-    assert {told(page).removesuffix(".md") for page in documents} <= set(pages)
+    documents = {*(ROOT / "docs").glob("*.md"), *(ROOT / "deploy" / "runbooks").glob("*.md")}
+    for page in [ROOT / f"{page}.md" for page in pages]:
+        documents |= {(page.parent / link).resolve() for link in re.findall(r"\]\(([^):#\s]+\.md)", page.read_text())}
+    assert {told(page).removesuffix(".md") for page in documents} <= {*pages, "README"}
 
 
 def anchors(page: Path) -> set[str]:
     """Names under which the headings of a page can be linked to, as GitHub makes them."""
     headings = re.findall(r"(?m)^#+ (.+)$", page.read_text())
     return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
+
+
+@pytest.mark.parametrize("page", [each for each in PAGES if each.suffix == ".md"], ids=told)
+def test_headings_skip_no_level(page: Path) -> None:
+    """The site that `make docs` builds refuses a heading of the third level after one of the first."""
+    text = re.sub(r"(?ms)^```.*?^```$", "", page.read_text())
+    levels = [len(marks) for marks in re.findall(r"(?m)^(#+) ", text)]
+    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
 
 
 @pytest.mark.parametrize("page", [each for each in PAGES if each.suffix == ".md"], ids=told)
