@@ -13,8 +13,8 @@ from ragwatch.rules.promql import span
 _WARNED = "|".join(signal for signal in Signal if signal.row.warns)
 _FIRING = 'ALERTS{{alertname="RagwatchTrafficDrift",severity="{}",alertstate="firing"}}'
 _PLACE, _ARGUMENTS = "job='%s',route='%s',signal='%s'", "$labels.job $labels.route $labels.signal"
-_MEAN = 'ragwatch_traffic_drift_ratio{{signal="{}",period="since"}}'
-_LOW = 'ragwatch_traffic_drift_ratio_low{{signal="{}"}}'
+_MEAN = 'ragwatch_traffic_drift_ratio{{signal=~"{}",period="since"}}'
+_LOW = 'ragwatch_traffic_drift_ratio_low{{signal=~"{}"}}'
 _BEGIN = f"max(ragwatch_traffic_drift_start_timestamp_seconds{{{_PLACE}}})"
 _SHARE = f"topk(1, 100 * ragwatch_traffic_drift_ratio{{{{{_PLACE},period='{{}}'}}}})"
 
@@ -104,9 +104,12 @@ def _risen(plan: RulePlan, share: str) -> str:
 
     The mean is that of eight answers at first: by its lower bound it has surely risen.
     """
-    parts = []
+    signals: dict[float, list[str]] = {}
     for signal, rise in plan.rises.items():
-        before = f'min by (job, route) (ragwatch_traffic_drift_ratio{{signal="{signal}",period="before"}})'
-        since = f"max by (job, route) ({share.format(signal)})"
-        parts.append(f'label_replace({since} - on (job, route) {before} > {rise:g}, "signal", "{signal}", "", "")')
-    return "\n  or ".join(parts)
+        signals.setdefault(rise, []).append(signal)
+    place, before = "job, route, signal", 'ragwatch_traffic_drift_ratio{{signal=~"{}",period="before"}}'
+    return "\n  or ".join(
+        f"max by ({place}) ({share.format('|'.join(names))}) "
+        f"- on ({place}) min by ({place}) ({before.format('|'.join(names))}) > {rise:g}"
+        for rise, names in signals.items()
+    )
