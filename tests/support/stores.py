@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from ragwatch.core.tally import Invariant, violations
 from ragwatch.ports import Store
 from ragwatch.stores import KINDS
 from ragwatch.stores.postgres.connections import Target, connect
@@ -34,6 +35,11 @@ def settings_of(kind: str, state: Path) -> dict[str, str]:
 def open_store(kind: str, state: Path) -> Store:
     """Open the store of a kind over a state directory."""
     return KINDS[kind].build(KINDS[kind].Options.model_validate(settings_of(kind, state)), state)
+
+
+def balanced(store: Store) -> bool:
+    """For each judge, assigned = judged + unjudged + pending."""
+    return Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.tallies_and_pending())
 
 
 def emptied(url: str, schema: str) -> None:
