@@ -32,9 +32,9 @@ class LoopbackProcess:
         key: The key it lets in; None: any.
     """
 
-    def __init__(self, key: str | None = KEY, *options: str) -> None:
+    def __init__(self, key: str | None = KEY) -> None:
         self.key = key
-        command = [sys.executable, "-m", "loopback.server", "--port", "0", "--attached", *options]
+        command = [sys.executable, "-m", "loopback.server", "--port", "0", "--attached"]
         self._process = subprocess.Popen(
             command + (["--judge-key", key] if key else []),
             stdin=subprocess.PIPE,
@@ -57,16 +57,6 @@ class LoopbackProcess:
         """End it."""
         self._process.terminate()
         self._process.communicate(timeout=DEADLINE)
-
-    def orphan(self) -> None:
-        """Let go of it, as the death of its parent would."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe:
-                pipe.close()
-
-    def wait(self) -> int:
-        """Its exit code, once it has ended."""
-        return self._process.wait(DEADLINE)
 
     def control(self, *faults: dict[str, Any] | str, **rules: Any) -> None:
         """Begin a new run: these faults (a kind, or its fields), and other fields of `control.Control`."""

@@ -1,4 +1,4 @@
-"""The process: `python -m loopback.server --port 0 [--judge-key KEY] [--control FILE]`. Prints its address and serves.
+"""The process: `python -m loopback.server --port 0 [--judge-key KEY]`. Prints its address and serves.
 
 Every request takes one way: it is recorded, let in by its key and the request limit, struck by the script, made to
 wait, and answered.
@@ -16,7 +16,6 @@ import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -49,9 +48,9 @@ class Loopback:
         key: The key that requests must bring; None takes any, and none.
     """
 
-    def __init__(self, key: str | None = None, control: Control | None = None) -> None:
+    def __init__(self, key: str | None = None) -> None:
         self._key = key
-        self.world = World(control or Control())
+        self.world = World(Control())
         self.server: uvicorn.Server | None = None
 
     def app(self) -> Starlette:
@@ -251,11 +250,9 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m loopback.server", description=__doc__)
     options.add_argument("--port", type=int, default=0, help="0 takes a free one (default)")
     options.add_argument("--judge-key", help="the key that requests must bring; without it any will do")
-    options.add_argument("--control", type=Path, help="a file with the first script, as /control takes it")
     options.add_argument("--attached", action="store_true", help="end when standard input closes")
     chosen = options.parse_args()
-    control = Control.model_validate_json(chosen.control.read_bytes()) if chosen.control else None
-    loopback = Loopback(chosen.judge_key, control)
+    loopback = Loopback(chosen.judge_key)
     config = uvicorn.Config(
         loopback.app(), http="h11", lifespan="off", log_level="critical", access_log=False, timeout_graceful_shutdown=1
     )
