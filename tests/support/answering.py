@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any, NamedTuple
@@ -56,10 +56,11 @@ def answering(
             body = said if isinstance(said, bytes) else json.dumps(said).encode()
             self.send_response(status)
             named = {name.lower(): value for name, value in headers.items()}
-            for name, value in {"content-type": "application/json", **named, "content-length": str(len(body))}.items():
+            for name, value in {"content-type": "application/json", "content-length": str(len(body)), **named}.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(body)
+            with suppress(OSError):  # who asked may have seen enough
+                self.wfile.write(body)
 
         do_GET = do_POST = _answer  # noqa: N815 - names that the library looks for
 
