@@ -155,6 +155,19 @@ def test_an_upgrade_that_was_cut_short_goes_on(tmp_path: Path, monkeypatch: pyte
     store.close()
 
 
+def test_answers_whose_ids_would_be_the_same_are_both_found(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers of one second differ by a hash of their keys; where it is the same, ids are counted on."""
+    monkeypatch.setattr(sqlite_index, "_HASH_BITS", 0)
+    contexts = [Context("Cats purr.", "doc-1"), Context("Dogs bark.", "doc-2")]
+    draws = [a_draw(name, contexts=contexts) for name in ("r1", "r2", "r3")]
+    store.admit(an_admission(*draws))
+    store.settle([a_verdict(draw) for draw in draws])
+    assert sorted(found_by(store, Query(context="doc-1"))) == ["r1", "r2", "r3"]
+    assert counts(store)[0] == 3
+
+
 def test_with_encryption_the_database_holds_no_value(tmp_path: Path) -> None:
     """Terms are keyed digests, found with the key that wrote them, and with another one only beside it."""
     old, new = b"k" * 32, b"n" * 32
