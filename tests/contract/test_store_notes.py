@@ -14,7 +14,7 @@ from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Draw
 from ragwatch.core.sampling import key_of
 from ragwatch.core.tally import Tally
-from ragwatch.errors import StoreError
+from ragwatch.errors import ReceivedMeanwhileError, StoreError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Admission, Erasure, Feedback, Part, Query, RecordedEvent, Retention, Store, StoredRun
 
@@ -167,6 +167,9 @@ def test_received_ids_are_recognised_by_source(opened: Callable[[], Store]) -> N
     assert store.received("app", ["r1", "r2", "r3", "r1"]) == {"r1", "r2"}
     assert store.received("other", ["r1"]) == set()
     assert store.received("app", []) == set()
+    with pytest.raises(ReceivedMeanwhileError):  # another worker was faster: nothing is written
+        store.admit(holding(part("t1"), received=("r3", "r2")))
+    assert (list(store.parts("app")), store.received("app", ["r3"])) == ([], set())
 
 
 def test_nothing_is_held_or_received_when_the_admission_fails(opened: Callable[[], Store]) -> None:

@@ -9,19 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_draw, a_line, a_verdict, an_admission, an_evidence
+from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE
 from support.stores import sql
 
 from ragwatch.core.sample import Context, Draw
-from ragwatch.core.sampling import SamplingPlan
 from ragwatch.core.tally import Tallies, Tally
-from ragwatch.errors import NotLeadingError, ReceivedMeanwhileError, UnsearchableError
-from ragwatch.formats import canonical
+from ragwatch.errors import NotLeadingError, UnsearchableError
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.ports import Admission, Query, Retention, StoredRun
+from ragwatch.ports import Query, Retention, StoredRun
 from ragwatch.stores import store_base
 from ragwatch.stores.answer_terms import asked_terms
 from ragwatch.stores.kept_texts import Texts
@@ -29,7 +26,6 @@ from ragwatch.stores.postgres.connections import Target, connect
 from ragwatch.stores.postgres.postgres_queries import PostgresQueries
 from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.stores.postgres.postgres_writer import in_dialect
-from ragwatch.telemetry import Telemetry
 
 pytestmark = pytest.mark.costly
 _OVER = "UPDATE leader SET until = clock_timestamp()"
@@ -111,48 +107,6 @@ def test_counters_by_worker_add_up(target: Target, worker: Callable[..., Postgre
     two.settle([a_verdict(draws[0])])
     two.admit(an_admission(a_draw("later")))
     assert two.own_tallies()[Tally.DRAWN, ("search",)] == 1
-
-
-class Receiving(ListSource):
-    """A source of which two workers read the same records."""
-
-    recognises_resent = True
-
-
-class Slow(PostgresStore):
-    """A worker that is overtaken by another one between its look-up of the ids and its admission."""
-
-    overtaken: Callable[[], object] | None = None
-
-    def admit(self, admission: Admission) -> int:
-        """Be overtaken once, then admit."""
-        if self.overtaken is not None:
-            overtake, self.overtaken = self.overtaken, None
-            overtake()
-        return super().admit(admission)
-
-
-async def test_records_that_two_workers_receive_count_once(
-    target: Target, worker: Callable[..., PostgresStore], telemetry: Telemetry
-) -> None:
-    """Of the same records at two workers at once, one is seen and drawn, the other one is counted as resent."""
-    slow, quick = Slow(target), worker()
-    rules = IntakeRules(SamplingPlan(1.0, known_routes=frozenset({"search"})), {JUDGE: 1.0}, None, 1000)
-    lines = [a_line("a"), a_line("b"), a_line("c")]
-    intakes = [
-        IntakeLoop(
-            Receiving([a_batch(*some)]), canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT)
-        )
-        for store, some in ((slow, lines), (quick, lines[:2]))
-    ]
-    slow.overtaken = intakes[1]._step
-    assert await intakes[0].step()
-    tallies = quick.tallies()
-    assert [tallies[tally, ("app",)] for tally in (Tally.SEEN, Tally.RESENT)] == [3, 2]
-    assert (tallies[Tally.DRAWN, ("search",)], tallies[Tally.REJECTED, ("app", "duplicate_id")]) == (3, 0)
-    with pytest.raises(ReceivedMeanwhileError):
-        quick.admit(replace(an_admission(), received=["c"]))
-    slow.close()
 
 
 def test_workers_learn_one_vocabulary(worker: Callable[..., PostgresStore]) -> None:
