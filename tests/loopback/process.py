@@ -79,11 +79,6 @@ class LoopbackProcess:
         """Requests of one path, in order."""
         return [entry for entry in self.record()["requests"] if entry["path"] == path]
 
-    def cpu_seconds(self) -> float:
-        """User and system time that the process has used."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.address + path, data, method=method)
