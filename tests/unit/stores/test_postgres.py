@@ -217,15 +217,6 @@ def test_one_worker_prunes_at_a_time(worker: Callable[..., PostgresStore]) -> No
     assert worker().prune(Retention(30, 30, 1 << 40), now=AT) == 1
 
 
-def test_workers_share_one_secret(worker: Callable[..., PostgresStore]) -> None:
-    """The first secret counts for all; a damaged one is told."""
-    one, two = worker(), worker()
-    assert (one.shared_secret(b"a" * 32), two.shared_secret(b"b" * 32)) == (b"a" * 32, b"a" * 32)
-    one.remember("sampling key", {"secret": 7})
-    with pytest.raises(StoreError, match="damaged"):
-        two.shared_secret(b"b" * 32)
-
-
 def test_tables_in_use_are_not_rewritten(target: Target, worker: Callable[..., PostgresStore]) -> None:
     """While another session holds a lock, what was erased may remain in files, and that is told."""
     store = worker()
@@ -309,11 +300,14 @@ def test_a_trial_run_leaves_the_database_alone(path: Path, running: PostgresStor
 
 
 def test_state_directories_have_the_secret_of_the_database(tmp_path: Path, running: PostgresStore) -> None:
-    """Workers draw alike: each directory holds the secret that the first worker brought."""
+    """Workers draw alike: each directory holds the secret that the first worker brought; a damaged one is told."""
     first = state_secret(_made(tmp_path / "one"), running)
     other = _made(tmp_path / "two")
     assert state_secret(other) != first
     assert (state_secret(other, running), state_secret(other)) == (first, first)
+    running.remember("sampling key", {"secret": 7})
+    with pytest.raises(StoreError, match="damaged"):
+        running.shared_secret(b"b" * 32)
 
 
 def _made(folder: Path) -> Path:
