@@ -32,9 +32,9 @@ def settings_of(kind: str, state: Path) -> dict[str, str]:
     return {"url": server.url, "database_schema": SCHEMA}
 
 
-def open_store(kind: str, state: Path) -> Store:
+def open_store(kind: str, state: Path, **options: Any) -> Store:
     """Open the store of a kind over a state directory."""
-    return KINDS[kind].build(KINDS[kind].Options.model_validate(settings_of(kind, state)), state)
+    return KINDS[kind].build(KINDS[kind].Options.model_validate({**settings_of(kind, state), **options}), state)
 
 
 def balanced(store: Store) -> bool:

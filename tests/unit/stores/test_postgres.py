@@ -25,7 +25,6 @@ from ragwatch.errors import ConfigError, StoreError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Assignment, FollowUp, Part, Query, RecordedEvent, Retention, StoredRun
 from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.postgres.connections import Target, connect
 from ragwatch.stores.postgres.postgres_store import PostgresStore, sizes
 from ragwatch.stores.settling import settle
@@ -153,26 +152,6 @@ def test_size_is_measured_by_what_is_stored(worker: Callable[..., PostgresStore]
     assert store.prune(Retention(1e6, 1e6, size // 2), now=AT + 100) > 0
     assert store.prune(Retention(1e6, 1e6, 1), now=AT + 100) + deleted <= 20
     assert store.find(Query()) == []
-
-
-def test_texts_are_deleted_after_judging(worker: Callable[..., PostgresStore]) -> None:
-    """`failing` keeps the texts of answers with a fault; what was stored before under `all` is deleted by retention."""
-    before = worker()
-    early = a_draw("early")
-    before.admit(an_admission(early))
-    before.settle([a_verdict(early)])
-    store = worker(texts=Texts.FAILING)
-    good, bad = a_draw("good"), a_draw("bad")
-    store.admit(an_admission(good, bad))
-    store.settle([a_verdict(good), a_verdict(bad, an_evidence((0, 0)))])
-
-    def kept() -> dict[str, bool]:
-        return {stored.verdict.id: stored.sample is not None for stored in store.find(Query())}
-
-    assert kept() == {"early": True, "good": False, "bad": True}
-    store.prune(Retention(1e6, 1e6, 1 << 40), now=AT)
-    assert kept() == {"early": False, "good": False, "bad": True}
-    assert [row.scores is not None for row in store.window(0, 0.0, 9)] == [True] * 3
 
 
 def test_encrypted_texts(target: Target, worker: Callable[..., PostgresStore]) -> None:
