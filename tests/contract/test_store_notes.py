@@ -1,17 +1,22 @@
-"""The contract of `ports.Notes`: runs, labels, what loops remember, and rights in a fleet."""
+"""The contract of `ports.Store` beside verdicts: runs, labels, states, rights, parts, feedback, erasure."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
-from support.kit import AT, a_draw, a_verdict, an_admission
+from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.core.evidence import ClaimVerdict
 from ragwatch.core.labels.label import Label
+from ragwatch.core.sample import Draw
+from ragwatch.core.sampling import key_of
 from ragwatch.core.tally import Tally
+from ragwatch.errors import ReceivedMeanwhileError, StoreError
 from ragwatch.model.quantities import Quantity
-from ragwatch.ports import Query, Retention, Store, StoredRun
+from ragwatch.ports import Admission, Erasure, Feedback, Part, Query, RecordedEvent, Retention, Store, StoredRun
 
 DAY = 86400.0
 
@@ -116,3 +121,233 @@ def test_a_right_that_was_given_back_is_free_at_once(store: Store) -> None:
     assert store.claim("docs", "a", now=AT, seconds=60) is True
     assert store.claim("docs", "a", now=AT, seconds=0) is True
     assert store.claim("docs", "b", now=AT - 3600, seconds=60) is True
+
+
+def holding(*parts: Part, release: tuple[str, ...] = (), received: tuple[str, ...] = (), at: float = AT) -> Admission:
+    """An admission that holds and releases parts."""
+    return replace(an_admission(), hold=parts, release=release, received=received, at=at)
+
+
+def part(group: str, name: str = "a", payload: bytes = b"{}") -> Part:
+    """A part."""
+    return Part(group, name, payload, AT)
+
+
+def test_parts_wait_until_their_group_is_released(opened: Callable[[], Store]) -> None:
+    """Parts come back whole and in order after a restart; released groups do not, and other sources have their own."""
+    store = opened()
+    parts = [part("t1", "b", bytes(range(256)) * 50), part("t2"), part("t1", "a", b"")]
+    store.admit(holding(*parts))
+    store.admit(replace(holding(part("t1", "a", b"other")), source="app2"))
+    store = opened()
+    assert list(store.parts("app")) == parts
+    store.admit(holding(part("t3"), release=("t1", "unknown")))
+    assert list(opened().parts("app")) == [parts[1], part("t3")]
+    assert [one.payload for one in opened().parts("app2")] == [b"other"]
+
+
+def test_a_part_that_arrives_again_is_ignored(store: Store) -> None:
+    """Of parts of one name in one group, the first is kept: a client that retries changes nothing."""
+    store.admit(holding(part("t1", payload=b"first")))
+    store.admit(holding(part("t1", payload=b"second"), part("t1", payload=b"third")))
+    assert [one.payload for one in store.parts("app")] == [b"first"]
+
+
+def test_parts_that_are_held_and_released_at_once_are_gone(store: Store) -> None:
+    """A group whose last parts arrive in the batch that releases it leaves nothing behind."""
+    store.admit(holding(part("t1", "a")))
+    store.admit(holding(part("t1", "b"), release=("t1",)))
+    assert list(store.parts("app")) == []
+
+
+def test_received_ids_are_recognised_by_source(opened: Callable[[], Store]) -> None:
+    """An id is known after its admission, for its source alone, also after a restart."""
+    opened().admit(holding(received=("r1", "r2")))
+    store = opened()
+    assert store.received("app", ["r1", "r2", "r3", "r1"]) == {"r1", "r2"}
+    assert store.received("other", ["r1"]) == set()
+    assert store.received("app", []) == set()
+    with pytest.raises(ReceivedMeanwhileError):  # another worker was faster: nothing is written
+        store.admit(holding(part("t1"), received=("r3", "r2")))
+    assert (list(store.parts("app")), store.received("app", ["r3"])) == ([], set())
+
+
+def test_nothing_is_held_or_received_when_the_admission_fails(opened: Callable[[], Store]) -> None:
+    """Parts, ids, draws and cursor are one transaction: a client that was not answered sends all of it again."""
+    store = opened()
+    bad = replace(
+        holding(part("t1"), received=("r1",)), draws=[(replace(a_draw("x"), at="no time"), ())], tallies={("bad",): 1}
+    )
+    with pytest.raises((StoreError, ValueError, TypeError)):
+        store.admit(bad)
+    assert (list(store.parts("app")), store.received("app", ["r1"]), store.cursors("app")) == ([], set(), {})
+
+
+def test_old_ids_and_parts_are_pruned(store: Store) -> None:
+    """Ids are remembered for a day, and parts of a source that releases none do not stay for ever."""
+    store.admit(holding(part("t1"), received=("old",)))
+    store.admit(holding(replace(part("t2"), at=AT + DAY), received=("new",), at=AT + DAY))
+    store.prune(Retention(30, 90, 1 << 40), now=AT + DAY + 1)
+    assert store.received("app", ["old", "new"]) == {"new"}
+    assert [one.group for one in store.parts("app")] == ["t2"]
+
+
+def test_many_ids_at_once(store: Store) -> None:
+    """More ids than one statement can name are looked up."""
+    ids = tuple(f"r{number}" for number in range(1500))
+    store.admit(holding(received=ids[::2]))
+    assert store.received("app", ids) == set(ids[::2])
+
+
+HOUR, DAY = 3600.0, 86400.0
+
+
+def said(name: str, score: float = 1.0, *, at: float = AT, sources: tuple[str, ...] = ("app",)) -> Feedback:
+    """Feedback on an answer of one of these sources."""
+    return Feedback(tuple(key_of(source, name) for source in sources), score, at, "app")
+
+
+def admitting(*feedback: Feedback, draws: tuple[Draw, ...] = (), at: float = AT) -> Admission:
+    """An admission with feedback."""
+    return replace(an_admission(*draws), feedback=feedback, at=at)
+
+
+def outcomes(store: Store) -> dict[str, float]:
+    """What became of all feedback."""
+    return {labels[1]: count for (tally, labels), count in store.tallies().items() if tally is Tally.FEEDBACK}
+
+
+def scores(store: Store, *names: str) -> list[float | None]:
+    """The scores by users that are stored for some answers."""
+    stored = [store.feedback_of(key_of("app", name)) for name in names]
+    return [None if one is None else one[0] for one in stored]
+
+
+def test_feedback_joins_its_answer(opened: Callable[[], Store]) -> None:
+    """In the batch of its answer or a later one, before and after the verdict, also over a restart."""
+    opened().admit(admitting(said("a", 0.5), draws=(a_draw("a"), a_draw("b"))))
+    store = opened()
+    store.settle([a_verdict(a_draw("b"))])
+    store.admit(admitting(said("b", 0.0, at=AT + 9)))
+    assert scores(store, "a", "b", "c") == [0.5, 0.0, None]
+    assert store.feedback_of(a_draw("b").key) == (0.0, AT + 9)
+    assert outcomes(store) == {"joined": 2}
+
+
+def test_the_last_feedback_counts(store: Store) -> None:
+    """Later feedback replaces earlier; the same again, or older that arrives late, changes nothing."""
+    store.admit(admitting(said("a", 1.0, at=AT + 1), draws=(a_draw("a"),)))
+    store.admit(admitting(said("a", 0.0, at=AT + 5), said("a", 1.0, at=AT + 2), said("a", 0.0, at=AT + 6)))
+    assert scores(store, "a") == [0.0]
+    assert outcomes(store) == {"joined": 1, "replaced": 1, "repeated": 2}
+
+
+def test_feedback_waits_for_its_answer(opened: Callable[[], Store]) -> None:
+    """Feedback that arrives first is joined when its answer arrives, whichever source that comes from, and once."""
+    opened().admit(admitting(said("a", 0.25, sources=("app", "other")), said("a", 0.5, at=AT + 1)))
+    store = opened()
+    assert (scores(store, "a"), outcomes(store)) == ([None], {"replaced": 1})
+    store.admit(admitting(draws=(a_draw("a"),)))
+    assert (scores(store, "a"), outcomes(store)) == ([0.5], {"replaced": 1, "joined": 1})
+    store.prune(Retention(30, 30, 1 << 40), now=AT + 2 * HOUR)
+    assert outcomes(store) == {"replaced": 1, "joined": 1}
+
+
+def test_all_feedback_that_arrives_early_is_counted(store: Store) -> None:
+    """As when it arrives after its answer; also if it is said of fewer or more sources, and if no answer comes."""
+    both = ("app", "other")
+    store.admit(admitting(said("a", 1.0, at=AT + 1), said("a", 0.0, at=AT + 5), said("a", 1.0, at=AT + 2)))
+    store.admit(admitting(said("a", 0.0, at=AT + 6), said("b", 1.0), said("b", 0.0, at=AT + 1, sources=both)))
+    assert outcomes(store) == {"replaced": 2, "repeated": 2}
+    store.admit(admitting(draws=(a_draw("a"),)))
+    store.prune(Retention(30, 30, 1 << 40), now=AT + HOUR + 1)
+    assert scores(store, "a") == [0.0]
+    assert outcomes(store) == {"replaced": 2, "repeated": 2, "joined": 1, "unknown_answer": 1}
+
+
+def test_feedback_on_an_unknown_answer_is_counted_and_not_kept(store: Store) -> None:
+    """After an hour, feedback without an answer is counted once, and is gone."""
+    store.admit(admitting(said("a", sources=("app", "other")), said("b")))
+    store.prune(Retention(30, 30, 1 << 40), now=AT + HOUR - 1)
+    assert outcomes(store) == {}
+    store.prune(Retention(30, 30, 1 << 40), now=AT + HOUR + 1)
+    assert outcomes(store) == {"unknown_answer": 2}
+    store.admit(admitting(draws=(a_draw("a"),)))
+    assert scores(store, "a") == [None]
+
+
+def test_rated_answers(store: Store) -> None:
+    """Verdicts of answers with feedback come with the score by the user, by time of the answer."""
+    draws = tuple(a_draw(name, at=AT + place * HOUR, probability=0.5) for place, name in enumerate("abc"))
+    store.admit(admitting(said("a", 0.25), said("c", 1.0), draws=draws))
+    store.settle([a_verdict(draw) for draw in draws])
+    rated = store.rated(AT, AT + HOUR)
+    assert [(row.key, row.probability, score) for row, score in rated] == [(draws[0].key, 0.5, 0.25)]
+    assert [score for _, score in store.rated(AT, AT + DAY)] == [0.25, 1.0]
+
+
+def test_changes_are_reported_in_order(store: Store) -> None:
+    """New, replaced and erased feedback each have a sequence number above all earlier ones."""
+    store.admit(admitting(said("a"), said("b"), draws=(a_draw("a"), a_draw("b", at=AT + HOUR))))
+    first = store.feedback_after(0, 10)
+    assert [at for _, at in first] == [AT, AT + HOUR]
+    assert store.feedback_after(0, 1) == first[:1]
+    store.admit(admitting(said("a", 0.0)))
+    store.forget(Erasure(ids=frozenset({"b"})))
+    changed = store.feedback_after(first[-1][0], 10)
+    assert [at for _, at in changed] == [AT, AT + HOUR]
+
+
+def test_erased_feedback_stays_away(store: Store) -> None:
+    """Forgetting an answer erases what its user said, and refuses to store it again, also if nothing was said."""
+    store.admit(admitting(said("a", 0.5), draws=(a_draw("a"), a_draw("b"))))
+    erasure = Erasure(ids=frozenset({"a", "b"}))
+    assert [store.forget(erasure, dry_run=dry).feedback for dry in (True, False, True)] == [1, 1, 0]
+    store.admit(admitting(said("a", 1.0), said("b", 1.0)))
+    assert scores(store, "a", "b") == [None, None]
+    assert outcomes(store) == {"joined": 1, "unknown_answer": 2}
+    assert store.rated(AT, AT + 1) == []
+
+
+def test_retention_deletes_feedback_with_its_answer(store: Store) -> None:
+    """Feedback lives as long as its sample."""
+    store.admit(admitting(said("a"), draws=(a_draw("a"),)))
+    store.settle([a_verdict(a_draw("a"))])
+    store.prune(Retention(1, 1, 1 << 40), now=AT + 2 * DAY)
+    assert scores(store, "a") == [None]
+
+
+def test_a_person_is_forgotten_for_good(opened: Callable[[], Store]) -> None:
+    """Texts go, scores stay, pending draws become unjudged, and nothing comes back after a restart.
+
+    What labels, runs, states and events quote of her is gone as well, and so is her feedback.
+    """
+    store, text = opened(), "Where is the parcel of Anna Schmidt?"
+    hers = [a_draw(name, question=text, metadata={"user": "anna"}) for name in ("judged", "pending")]
+    his = a_draw("his", metadata={"user": "bob"})
+    store.admit(admitting(said("judged"), draws=(*hers, his)))
+    store.settle([a_verdict(hers[0]), a_verdict(his)])
+    store.add_labels([a_label(hers[0].key, note=text), a_label(his.key, note="well said")])
+    store.record_run(StoredRun("canary", "docs", AT, failing=False, body={"query": text}), Counter())
+    store.remember("pool", {"queries": [text]})
+    store.record(RecordedEvent(AT, "note", f"{text}!"))
+    erasure = Erasure(metadata=frozenset({("user", "anna")}))
+    counted = store.forget(erasure, dry_run=True)
+    assert store.pending() == {JUDGE: 1}
+    erased = store.forget(erasure)
+    assert erased == counted
+    assert set(erased.keys) == {draw.key for draw in hers}
+    assert (erased.pending, erased.verdicts, erased.labels, erased.others, erased.complete) == (1, 1, 1, 3, True)
+    store = opened()
+    samples = {row.verdict.key: row.sample is None for row in store.find(Query(outcome="judged"))}
+    assert samples == {hers[0].key: True, his.key: False}
+    assert {label.key: label.note for label in store.labels(0.0)} == {hers[0].key: "", his.key: "well said"}
+    assert (store.recall("pool"), store.runs("canary", "docs", 1)[0].body) == ({"queries": [""]}, {"query": ""})
+    assert (store.events(0.0)[0].detail, store.feedback_of(hers[0].key)) == ("", None)
+    tallies, pending = store.tallies_and_pending()
+    assert (pending, tallies[Tally.ASSIGNED, (JUDGE,)]) == ({}, 3)
+    assert tallies[Tally.UNJUDGED, ("search", JUDGE, "erased")] == 1
+    assert store.forget(erasure).keys == ()
+    assert store.admit(an_admission(hers[0])) == 0  # a source that delivers it again brings nothing back
+    assert store.forget(Erasure(ids=frozenset({hers[0].key}), with_scores=True)).verdicts == 1
+    assert {row.verdict.key for row in store.find(Query(outcome="judged"))} == {his.key}

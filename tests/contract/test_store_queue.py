@@ -1,4 +1,4 @@
-"""The contract of `ports.Store` about the queue: who waits since when, who is held back, and what verdicts bring."""
+"""The contract of `ports.Store` about the queue, leases and batches: none is lost, none is given or counted twice."""
 
 from __future__ import annotations
 
@@ -7,19 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
+from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
+from support.stores import balanced
 
+from ragwatch.core.budget import Cost
 from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Invariant, Tallies, Tally, violations
+from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import StoreError
-from ragwatch.ports import Assignment, FollowUp, Query, Retention, Store
+from ragwatch.ports import Assignment, FollowUp, OpenBatch, Query, Retention, Store
 
 SECOND = "second"
-
-
-def balanced(store: Store) -> bool:
-    """For each judge, assigned = judged + unjudged + pending."""
-    return Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.tallies_and_pending())
 
 
 def follow_up(draw: Draw, judge: str = SECOND, *, probability: float = 0.25, at: float = AT + 50) -> FollowUp:
@@ -111,14 +108,6 @@ def test_settling_again_counts_nothing_again(store: Store) -> None:
     assert store.tallies()[Tally.KNOWN_BAD, (JUDGE, "1")] == 1
 
 
-def test_an_unjudged_draw_brings_work_too(store: Store) -> None:
-    """A draw that the first judge could not read may still be read by the second."""
-    draw = a_draw("a")
-    store.admit(an_admission(draw))
-    store.settle([an_unjudged(draw)], [follow_up(draw)])
-    assert (store.pending(), balanced(store)) == ({SECOND: 1}, True)
-
-
 def test_work_is_brought_once(store: Store) -> None:
     """Not by a verdict told twice, not twice by one, not behind another judge's verdict, not for a draw unknown."""
     draw, other = a_draw("a"), a_draw("b")
@@ -141,15 +130,6 @@ def test_a_judge_is_not_given_what_it_has_or_has_read(store: Store) -> None:
     assert (store.pending(), store.tallies()[Tally.ASSIGNED, (SECOND,)]) == ({SECOND: 1}, 2)
     assert [draw.probability for draw in store.lease(SECOND, 9, now=AT, seconds=60)] == [1.0]
     assert balanced(store)
-
-
-def test_a_sample_outlives_its_verdict_while_a_follow_up_waits(store: Store) -> None:
-    """Retention takes the first judge's verdict, not the sample that the second has not read."""
-    draw = a_draw("a", at=AT - 1e7)
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw)], [follow_up(draw, probability=1.0)])
-    assert store.prune(Retention(1, 1, 1 << 40), now=AT) == 1
-    assert store.lease(SECOND, 9, now=AT, seconds=60) == [draw]
 
 
 def test_further_counts_are_written_with_verdicts(store: Store) -> None:
@@ -188,3 +168,74 @@ def test_overdue_weighs_what_has_waited_too_long(store: Store) -> None:
     }
     store.lease(JUDGE, 9, now=AT, seconds=60)
     assert sum(store.overdue(AT + 1).values()) == 16.0
+
+
+NAMES = "abcd"
+DRAWS = {name: a_draw(name, probability=0.5) for name in NAMES}
+
+
+def waiting(store: Store, judge: str = JUDGE) -> list[str]:
+    """Names of what is free to be leased; it is free again afterwards."""
+    draws = store.lease(judge, 9, now=AT, seconds=60)
+    store.postpone(judge, [draw.key for draw in draws], AT)
+    return [draw.sample.id for draw in draws]
+
+
+def prepared(store: Store, names: str, *, seed: str = "seed", now: float = AT) -> int:
+    """A batch of these draws; the reservation of each is its place in the alphabet."""
+    store.admit(an_admission(*DRAWS.values(), judges=(JUDGE, "second")))
+    return store.prepare_batch(JUDGE, {DRAWS[name].key: ord(name) for name in names}, seed, now=now)
+
+
+def test_a_batch_is_told_whole(opened: Callable[[], Store]) -> None:
+    """Draws as they were leased, oldest first, with their reservations; also after a restart."""
+    batch = prepared(opened(), "ca", seed="5eed", now=AT + 7)
+    for _ in range(2):
+        store = opened()
+        assert store.batches(JUDGE) == [OpenBatch(batch, None, AT + 7, "5eed")]
+        assert store.batches("second") == []
+        assert store.batched(batch) == [(DRAWS["a"], ord("a")), (DRAWS["c"], ord("c"))]
+
+
+def test_sending_names_it(opened: Callable[[], Store]) -> None:
+    """The provider's name is kept; batches come oldest first."""
+    store = opened()
+    first, second = prepared(store, "a"), prepared(store, "b")
+    store.send_batch(second, "msgbatch_2")
+    batches = opened().batches(JUDGE)
+    assert [(batch.id, batch.provider_id) for batch in batches] == [(first, None), (second, "msgbatch_2")]
+
+
+def test_a_draw_is_in_one_batch_at_most(store: Store) -> None:
+    """One that is out already, is settled, or is unknown, is not put into a second one: it would be paid twice."""
+    first = prepared(store, "ab")
+    store.settle([a_verdict(DRAWS["d"])])
+    wanted = {DRAWS[name].key: 1 for name in "bcd"} | {"unknown": 1}
+    second = store.prepare_batch(JUDGE, wanted, "seed", now=AT)
+    assert [draw.sample.id for draw, _ in store.batched(first)] == ["a", "b"]
+    assert store.batched(second) == [(DRAWS["c"], 1)]
+
+
+def test_closing_returns_what_is_not_settled(opened: Callable[[], Store]) -> None:
+    """Those draws are leased again at once, also where they were leased for long before; closing twice is once."""
+    store = opened()
+    store.admit(an_admission(*DRAWS.values()))
+    store.lease(JUDGE, 9, now=AT, seconds=1e9)
+    batch = store.prepare_batch(JUDGE, {DRAWS[name].key: 1 for name in "abc"}, "seed", now=AT)
+    store.settle([a_verdict(DRAWS["b"])])
+    assert [store.close_batch(batch), store.close_batch(batch)] == [2, 0]
+    assert (store.batches(JUDGE), store.batched(batch), waiting(store)) == ([], [], ["a", "c"])
+    assert waiting(opened()) == ["a", "c", "d"]
+
+
+def test_retention_takes_no_sample_that_is_out(store: Store) -> None:
+    """However old it is: the reply may come tomorrow. So do the money set aside and the batch itself stay."""
+    draw = a_draw("old", at=AT - 1e7)
+    store.admit(an_admission(draw, judges=(JUDGE, "second")))
+    held = store.reserve(JUDGE, Cost(0.5, 10), [], now=AT)
+    assert held is not None
+    batch = store.prepare_batch(JUDGE, {draw.key: held}, "seed", now=AT)
+    store.settle([a_verdict(draw, reading=a_reading("second"))])
+    assert store.prune(Retention(1, 1, 1 << 40), now=AT + 2 * 86400) == 1
+    assert (store.find(Query()), store.batched(batch)) == ([], [(draw, held)])
+    assert store.spent(JUDGE, AT - 1) == Cost(0.5, 10)

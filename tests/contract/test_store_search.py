@@ -1,17 +1,20 @@
-"""The contract of `ports.Store` for searches by metadata, contexts and words."""
+"""The contract of `ports.Store` for searches and lists: filters, words, the worst first, pages, excerpts, texts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from support.hostile import HOSTILE, SEARCHES
-from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidence
+from support.kit import AT, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
+from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Context, Draw
 from ragwatch.core.search_words import phrases_of
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.ports import Erasure, Query, Retention, Store
 
 DAY = 86400.0
@@ -46,8 +49,11 @@ def filled(store: Store) -> Store:
 def ids(store: Store, **filters: Any) -> str:
     """Numbers of the answers that are found, in order."""
     query = Query(**filters)
-    assert [row.verdict.key for row in store.summaries(query)] == [one.verdict.key for one in store.entries(query)]
-    return "".join(str(row.verdict.id)[1:] for row in store.find(query))
+    rows = store.find(query)
+    keys = [row.verdict.key for row in rows]
+    assert [row.verdict.key for row in store.summaries(query)] == keys
+    assert [(one.verdict.key, one.place["key"]) for one in store.entries(query)] == [(key, key) for key in keys]
+    return "".join(str(row.verdict.id)[1:] for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -111,14 +117,19 @@ def test_a_search_forgets_with_the_answers(opened: Callable[[], Store]) -> None:
     assert ids(store, context="doc-1") == "41"
 
 
-def test_hostile_values_find_what_is_stored_and_nothing_else(store: Store) -> None:
-    """What a person can type is compared, and is no part of a statement."""
-    hostile = "'; DROP TABLE terms; --\0\u202e%_\"}"
-    draw = a_draw("r1", contexts=[Context("x", hostile), Context("y", "doc")], metadata={hostile[:20]: hostile})
+def test_x24_hostile_values_find_nothing_and_change_nothing(store: Store) -> None:
+    """What a person can type is compared, and is no part of a statement: as id, route, key, filter and metadata."""
+    hostile = "'; DROP TABLE verdicts; --\0\u202e%_\"}"
+    contexts = [Context("x", hostile), Context("y", "doc")]
+    draw = a_draw(hostile, route=hostile[:26], question=hostile, contexts=contexts, metadata={hostile[:20]: hostile})
     store.admit(an_admission(draw, a_draw("r2")))
     settle(store, [draw, a_draw("r2")])
-    assert ids(store, context=hostile, top_context=hostile, metadata=((hostile[:20], hostile),)) == "1"
+    rows = store.find(Query(context=hostile, top_context=hostile, metadata=((hostile[:20], hostile),)))
+    assert [row.verdict.id for row in rows] == [hostile]
     assert ids(store, context=hostile[:-1]) == ids(store, metadata=((hostile, hostile),)) == ""
+    for field in ("key", "route", "judge", "stage", "outcome"):
+        assert len(store.find(Query(**{field: hostile[:26]}))) == (field == "route")
+    assert (len(store.find(Query())), store.pending()) == (2, {})
 
 
 TEXTS = (
@@ -177,3 +188,128 @@ def test_hostile_searches_for_words_are_words(store: Store) -> None:
         for phrase in phrases_of(text)[:1]:
             assert ids(store, words=(phrase,)) in ("1", "")
     assert ids(store, words=phrases_of(HOSTILE[0])) == "1"
+
+
+FILTERS: Sequence[dict[str, Any]] = (
+    {},
+    {"judge": "other"},
+    {"stage": "generation"},
+    {"below": 0.9},
+    {"below": 1.5, "above": 0.2},
+    {"above": 0.0},
+    {"since": AT + 2, "until": AT + 5},
+    {"disputed": True},
+    {"disputed": False, "labelled": False},
+    {"context": "doc-1"},
+    {"words": (("cats",),), "above": 0.2},
+    {"words": (("cats",),), "context": "doc-1", "judge": "embedded"},
+    {"route": "nowhere"},
+)
+
+
+def an_answer(number: int) -> Draw:
+    """Two answers of each second, from three documents."""
+    contexts = [Context("Cats purr.", f"doc-{number % 3}", 0.5), Context("Dogs bark.", "doc-9", 0.25)]
+    return a_draw(f"r{number}", at=AT + number // 2, contexts=contexts)
+
+
+def fill(store: Store) -> None:
+    """Fourteen answers, of which a judge reads all and another one every second."""
+    draws = [an_answer(number) for number in range(14)]
+    store.admit(an_admission(*draws[::2], judges=("embedded", "other")))
+    store.admit(an_admission(*draws[1::2]))
+    for judge, read in (("embedded", draws), ("other", draws[::2])):
+        for number, draw in enumerate(read):
+            cells = [(1, 0)] * (number % 4) + [(0, 0)] * (number % 3)
+            claims = [a_claim(cell, None if sum(cell) or number % 5 else "contradicted") for cell in cells]
+            store.settle([a_verdict(draw, an_evidence(*claims), a_reading(judge))])
+
+
+def rows(store: Store, **filters: Any) -> list[tuple[str, str, float]]:
+    """Key, judge and score of the verdicts that are found, in order."""
+    found_rows = store.find(Query(**filters))
+    scores = [(row.verdict.key, row.verdict.judge, row.verdict.scores[filters["quantity"]]) for row in found_rows]
+    return [(key, judge, score) for key, judge, score in scores if score is not None]
+
+
+def check(store: Store) -> int:
+    """Compare each search with the same one by time. Returns how many verdicts were found."""
+    count = 0
+    for quantity in (Quantity.FAITHFULNESS, Quantity.CONTRADICTION, Quantity.NEED_RECALL):
+        sign = -1.0 if quantity in LOW_IS_GOOD else 1.0
+        for place, search in enumerate(FILTERS):
+            newest = rows(store, quantity=quantity, limit=500, **search)
+            expected = sorted(newest, key=lambda row: sign * row[2])
+            limit = (500, 4)[place % 2]
+            assert rows(store, quantity=quantity, worst=True, limit=limit, **search) == expected[:limit], search
+            count += len(newest)
+    return count
+
+
+def test_the_worst_scores_come_first_whatever_else_is_asked(store: Store) -> None:
+    """In the order of the score, then of time, as many as are asked for; also after some verdicts were deleted."""
+    fill(store)
+    before = check(store)
+    store.forget(Erasure(ids=frozenset({"r4", "r9"}), with_scores=True))
+    after = check(store)
+    store.prune(Retention(days=1, failing_days=30, bytes=1 << 30), now=AT + 9 * DAY)
+    assert before > after > check(store) > 0
+
+
+LONG = "Cats purr. " * 1000
+
+
+def long_answers(store: Store, count: int = 3) -> list[str]:
+    """Settle some verdicts; their keys, the newest first."""
+    draws = [a_draw(f"r{number}", at=AT + number, answer=LONG, question=f"why {number}?") for number in range(count)]
+    store.admit(an_admission(*draws))
+    store.settle([a_verdict(draw) for draw in draws])
+    return [draw.key for draw in reversed(draws)]
+
+
+def test_summaries_hold_figures_and_excerpts(store: Store) -> None:
+    """A row of a list has the figures of its verdict and the beginning of its texts, and no claim and no context."""
+    keys = long_answers(store)
+    summaries = store.summaries(Query())
+    assert [summary.verdict.key for summary in summaries] == keys
+    whole = store.find(Query())[0].line
+    figures = ("id", "at", "route", "judge_name", "outcome", "reason", "stage", "fault", "scores", "probability")
+    assert {name: summaries[0].line[name] for name in figures} == {name: whole[name] for name in figures}
+    assert "claims" not in summaries[0].line
+    assert summaries[0].sample is not None
+    assert (summaries[0].sample["question"], len(summaries[0].sample["answer"])) == ("why 2?", 300)
+    assert summaries[0].damage is None
+
+
+def test_entries_hold_whole_texts(store: Store) -> None:
+    """Entries unpack to what `find` returns."""
+    long_answers(store)
+    for entry, stored in zip(store.entries(Query()), store.find(Query()), strict=True):
+        assert {**json.loads(b"".join(entry.line.pieces())), **entry.place} == stored.line
+        assert entry.sample is not None
+        assert json.loads(b"".join(entry.sample.pieces())) == stored.sample
+
+
+def test_texts_can_be_left_unread(store: Store) -> None:
+    """Whoever needs figures only reads no sample."""
+    long_answers(store, 1)
+    (stored,) = store.find(Query(texts=False))
+    assert (stored.sample, stored.damage, stored.verdict.id) == (None, None, "r0")
+
+
+def test_labels_of_one_sample_and_in_pages(store: Store) -> None:
+    """Labels of a sample are the newest of it, oldest first; pages of all of them neither repeat nor skip one."""
+    labels = [
+        Label(key, name, AT + number // 2, {Quantity.FAITHFULNESS: 1.0})
+        for number, (key, name) in enumerate([("a", "x"), ("a", "y"), ("b", "x"), ("a", "z"), ("b", "y")])
+    ]
+    store.add_labels(labels)
+    first, last = (label.annotator for label in store.labels_of("a", 2))
+    assert (first in ("x", "y"), last) == (True, "z")
+    seen: list[tuple[str, str]] = []
+    place = None
+    while page := store.labels_after(place, 2):
+        seen += [(label.key, label.annotator) for label in page]
+        place = (page[-1].at, page[-1].key, page[-1].annotator)
+    assert sorted(seen) == sorted((label.key, label.annotator) for label in labels)
+    assert len(seen) == len(set(seen))

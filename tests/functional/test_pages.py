@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
+from support.answering import answering
 from support.chromium import DESK, PHONE, Browser, chromium
 
 from ragwatch.web.guard import HEADERS
@@ -54,27 +53,8 @@ def lines_of(png: bytes) -> int:
 @contextmanager
 def serving(body: bytes) -> Iterator[str]:
     """A page with the headers of ours, on a port of this machine."""
-
-    class Page(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            for name, value in {**HEADERS, "Content-Type": "text/html; charset=utf-8"}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Nothing: pytest's output is for tests."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answering(lambda _: (200, body, {**HEADERS, "content-type": "text/html; charset=utf-8"})) as (address, _):
+        yield f"{address}/"
 
 
 def test_a_broken_page_is_noticed(browser: Browser, tmp_path: Path) -> None:

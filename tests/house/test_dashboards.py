@@ -20,7 +20,7 @@ from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules.dashboards import BoardPlan, boards
 from ragwatch.rules.dashboards.query import PLACE
 from ragwatch.web.samples import query_of
-from tools.dashboard_linter import exclusions, left, nodes, panels, parsed
+from tools.dashboard_linter import exclusions, left, panels, parsed
 
 ROOT = Path(__file__).parents[2]
 BOARDS: dict[str, Any] = dict(boards(BoardPlan(pages="https://rag.example.org/watch")))
@@ -234,11 +234,3 @@ def test_only_the_command_builds_dashboards() -> None:
                 importers.add(file.relative_to(ROOT).as_posix())
     outside = {name for name in importers if not name.startswith("ragwatch/rules/dashboards/")}
     assert outside == {"ragwatch/commands/rules.py"}
-
-
-def test_nodes_are_walked() -> None:
-    """The walk finds every selector, those of operators included."""
-    found = [
-        node for node, _ in nodes(parsed("sum(rate(a[5m])) / b or on () c")) if isinstance(node, promql.VectorSelector)
-    ]
-    assert [node.name for node in found] == ["a", "b", "c"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from house.test_manifests import access_of, faults
+from house.test_manifests import access_of
 
 from ragwatch.config import Config, parse
 from ragwatch.exporter.catalogue import CATALOGUE
@@ -21,26 +21,6 @@ from ragwatch.stores.postgres import Options as PostgresOptions
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 FLEET = DEPLOY / "kubernetes" / "fleet"
-QUANTITY = re.compile(r"\d+(\.\d+)?(m|[KMGT]i?)?")
-AMOUNTS = {"cpu": QUANTITY, "memory": QUANTITY}
-# The parts of CloudNativePG's schema (v1) that we use: see `test_manifests.faults`.
-CLUSTER = {
-    "apiVersion!": {"postgresql.cnpg.io/v1"},
-    "kind!": {"Cluster"},
-    "metadata!": {"name!": str, "namespace": str, "labels": {"*": str}},
-    "spec!": {
-        "instances!": int,
-        "imageName": str,
-        "bootstrap": {"initdb": {"database!": str, "owner!": str, "encoding": str}},
-        "postgresql": {
-            "parameters": {"*": str},
-            "synchronous": {"method!": {"any", "first"}, "number!": int, "dataDurability": {"required", "preferred"}},
-        },
-        "storage!": {"size": QUANTITY, "storageClass": str},
-        "walStorage": {"size": QUANTITY, "storageClass": str},
-        "resources": {"requests": AMOUNTS, "limits": AMOUNTS},
-    },
-}
 
 
 def documents() -> Iterator[dict[str, Any]]:
@@ -69,17 +49,6 @@ def config(monkeypatch: pytest.MonkeyPatch) -> Config:
         value = "postgresql://u:p@h/d" if "DATABASE" in variable["name"] else "secret"
         monkeypatch.setenv(variable["name"], value)
     return parse(yaml.safe_load(of("ConfigMap")["data"]["ragwatch.yaml"]), folder=FLEET)
-
-
-def test_the_operator_takes_the_database() -> None:
-    """No key that the schema lacks, every value of its type; a wrong one is found."""
-    cluster = of("Cluster", "ragwatch-db")
-    assert faults(cluster, CLUSTER, "Cluster") == []
-    cluster["spec"]["storage"] = {"size": "much", "sizes": "1Gi"}
-    assert faults(cluster, CLUSTER, "Cluster") == [
-        "Cluster.spec.storage.sizes: unknown",
-        "Cluster.spec.storage.size: 'much'",
-    ]
 
 
 def test_a_worker_asks_the_database_that_is_made(config: Config) -> None:

@@ -1,10 +1,8 @@
-"""Manifests for Kubernetes: the operator takes its resources, and pod, monitor, policy and configuration agree."""
+"""Manifests for Kubernetes: pod, monitor, policy and configuration agree. Schemas: `make check-deploy`."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,69 +19,7 @@ from tools.kit import files, kit
 
 KIT = kit()
 FOLDER = Path(__file__).parents[2] / "deploy" / "kubernetes"
-DURATION = re.compile(r"(0|(\d+y)?(\d+w)?(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?)")  # as the operator's schema has it
 GRACE_SECONDS, ANNOTATION_BYTES = 30.0, 262_144
-
-# The parts of the operator's schemas (v0.91) that we use: a type, a pattern, a set of words, [items] or {keys}; keys
-# that must be there end in an exclamation mark, and `*` is any key.
-LABELS = {"*": str}
-METADATA = {"name!": str, "labels": LABELS, "namespace": str}
-RULE = {"record": str, "alert": str, "expr!": str, "for": DURATION, "keep_firing_for": DURATION, "labels": LABELS}
-GROUP = {"name!": str, "interval": DURATION, "limit": int, "rules": [{**RULE, "annotations": LABELS}]}
-RELABELING = {
-    "action": {"replace", "keep", "drop", "labelmap", "labeldrop", "labelkeep", "hashmod", "lowercase", "uppercase"},
-    "sourceLabels": [str],
-    "separator": str,
-    "targetLabel": str,
-    "regex": str,
-    "replacement": str,
-}
-SECRET_KEY = {"name!": str, "key!": str}
-ENDPOINT = {
-    "port": str,
-    "path": str,
-    "interval": DURATION,
-    "scrapeTimeout": DURATION,
-    "honorLabels": bool,
-    "scheme": {"http", "https"},
-    "basicAuth": {"username!": SECRET_KEY, "password!": SECRET_KEY},
-    "relabelings": [RELABELING],
-    "metricRelabelings": [RELABELING],
-}
-MONITOR = {"selector!": {"matchLabels": LABELS}, "namespaceSelector": {"matchNames": [str]}, "jobLabel": str}
-SCHEMAS: dict[str, Any] = {
-    "PrometheusRule": {"groups": [GROUP]},
-    "PodMonitor": {**MONITOR, "podMetricsEndpoints": [ENDPOINT]},
-}
-
-
-def faults(value: Any, schema: Any, place: str) -> list[str]:
-    """Where a value is not of a schema."""
-    match schema:
-        case dict():
-            return _of_mapping(value, schema, place) if isinstance(value, Mapping) else [f"{place}: no mapping"]
-        case list():
-            found = enumerate(value) if isinstance(value, list) else ((-1, value),)
-            return [each for index, one in found for each in faults(one, schema[0], f"{place}[{index}]")]
-        case set():
-            right = value in schema
-        case re.Pattern():
-            right = isinstance(value, str) and schema.fullmatch(value) is not None
-        case _:
-            right = type(value) is schema
-    return [] if right else [f"{place}: {value!r}"]
-
-
-def _of_mapping(value: Mapping[str, Any], schema: Mapping[str, Any], place: str) -> list[str]:
-    known = {key.removesuffix("!"): inner for key, inner in schema.items()}
-    missing = [f"{place}.{key[:-1]}: missing" for key in schema if key.endswith("!") and key[:-1] not in value]
-    strange = [f"{place}.{key}: unknown" for key in value if key not in known and "*" not in known]
-    inner = {key: known.get(key, known.get("*")) for key in value if key in known or "*" in known}
-    return [
-        *missing,
-        *strange,
-        *(each for key, one in inner.items() for each in faults(value[key], one, f"{place}.{key}")),
-    ]
 
 
 def access_of(web: WebOptions, file: Path, text: str) -> Access:
@@ -104,42 +40,9 @@ def document(file: str, kind: str) -> Any:
     return found
 
 
-@pytest.mark.parametrize(
-    ("file", "kind"), [("prometheusrule.yaml", "PrometheusRule"), ("podmonitor.yaml", "PodMonitor")]
-)
-def test_the_operator_takes_its_resources(file: str, kind: str) -> None:
-    """No key that its schema lacks (an API server drops those in silence), every value of its type."""
-    resource = document(file, kind)
-    schema = {
-        "apiVersion!": {"monitoring.coreos.com/v1"},
-        "kind!": {kind},
-        "metadata!": METADATA,
-        "spec!": SCHEMAS[kind],
-    }
-    assert faults(resource, schema, kind) == []
-    if kind == "PrometheusRule":
-        groups = resource["spec"]["groups"]
-        assert len({each["name"] for each in groups}) == len(groups)
-        assert all(("record" in rule) != ("alert" in rule) for group in groups for rule in group["rules"])
-
-
 def test_the_rules_fit_into_an_annotation() -> None:
     """`kubectl apply` keeps a copy of what it applied in an annotation, and those have a limit."""
     assert len(KIT["kubernetes/prometheusrule.yaml"].encode()) < ANNOTATION_BYTES
-
-
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        ({"name": "a", "rules": [{"expr": "up", "foor": "5m"}]}, ["g.rules[0].foor: unknown"]),
-        ({"name": "a", "rules": [{"record": "a"}]}, ["g.rules[0].expr: missing"]),
-        ({"name": "a", "interval": "1.5m"}, ["g.interval: '1.5m'"]),
-        ({"name": "a", "rules": [{"expr": "up", "labels": {"n": 1}}]}, ["g.rules[0].labels.n: 1"]),
-    ],
-)
-def test_the_schema_finds_what_is_wrong(wrong: dict[str, Any], told: list[str]) -> None:
-    """A misspelt key, a missing one, a duration that is none, a number where a text must stand."""
-    assert faults(wrong, GROUP, "g") == told
 
 
 def test_pod_monitor_policy_and_configuration_agree() -> None:

@@ -97,6 +97,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.ends_after(600)
 WAITS = "import time; print('up', flush=True); time.sleep(600)"
 
 def test_interrupt_reaches_a_child():
@@ -120,8 +123,11 @@ def write_suite(folder: Path, **tests: str) -> None:
         (folder / f"test_{name}.py").write_text(text)
 
 
-def start_suite(folder: Path, seconds: float, *, ignore_sigint: bool = False) -> subprocess.Popen[str]:
-    """Run that suite as `make test` runs this one, with the options of pyproject.toml; so long is no test stuck."""
+def run_suite(folder: Path, seconds: float) -> tuple[int, str]:
+    """Exit code and output of that suite, run as `make test` runs this one, in a shell's background.
+
+    So long is no test stuck.
+    """
     options = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder), "-p", "no:cacheprovider"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
     home = folder / "home"
@@ -129,69 +135,37 @@ def start_suite(folder: Path, seconds: float, *, ignore_sigint: bool = False) ->
     environment |= {"PYTHONPATH": str(ROOT / "tests"), "HOME": str(home), "HOME_OF_THE_ACCOUNT": str(home)}
     environment["RAGWATCH_TEST_PATIENCE"] = str(seconds / 600)
     command = [sys.executable, "-m", "pytest", "--workers", "2", *options, str(folder)]
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if ignore_sigint else None
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        return subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=DEADLINE
         )
     finally:
-        if handler is not None:
-            signal.signal(signal.SIGINT, handler)
-
-
-def run_suite(folder: Path, seconds: float = DEADLINE, *, ignore_sigint: bool = False) -> tuple[int, str]:
-    """Exit code and output of that suite; it fails the test where it does not end."""
-    with start_suite(folder, seconds, ignore_sigint=ignore_sigint) as process:
-        try:
-            output, _ = process.communicate(timeout=DEADLINE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise
-    return process.returncode, output
+        signal.signal(signal.SIGINT, handler)
+    return done.returncode, done.stdout + done.stderr
 
 
 @pytest.mark.costly
-def test_a_test_that_hangs_fails_alone(tmp_path: Path) -> None:
-    """It is named, with the place of each thread and its process, which is ended; the tests around it run."""
-    write_suite(tmp_path, hangs=HANGS)
+def test_tests_that_hang_or_die_fail_alone(tmp_path: Path) -> None:
+    """They are named, with the place of each thread and what they started, which is ended; all other tests run.
+
+    What nothing interrupts (in C, or in a fixture that ends) costs its worker; so does a test that ends its process.
+    With SIGINT ignored, as a shell does for `make test &`, what tests start can be interrupted all the same; nothing is
+    written into HOME.
+    """
+    write_suite(tmp_path, hangs=HANGS, in_c=IN_C, in_teardown=IN_TEARDOWN, dies=DIES, interrupts=INTERRUPTS)
     code, output = run_suite(tmp_path, STUCK_AFTER)
     assert code == 1, output
-    assert "1 failed, 6 passed" in output
+    assert re.search(r"[45] failed, 14 passed", output), output
     assert f"test_hangs.py::test_hangs is stuck: it has not ended within {STUCK_AFTER:.0f} s" in output
     for place in ("in test_hangs", "in waits_in_a_thread", "Thread beside:"):
         assert place in output
     assert re.search(r"ended now:\n.*[0-9]+ \(S, [0-9.]+ s of CPU\): .*started-by-a-test", output), output
+    for name in ("test_in_c.py::test_hangs", "test_in_teardown.py::test_hangs", "test_dies.py::test_dies"):
+        assert f"worker crashed while running '{name}'" in output, output
+    for place in ("in test_hangs", "in never_ends"):
+        assert re.search(rf"Timeout \(.*\)!(\n.*)+ {place}", output), output
     assert "left behind" not in output
-
-
-@pytest.mark.costly
-@pytest.mark.parametrize(("text", "passed"), [(IN_C, 6), (IN_TEARDOWN, 6)], ids=["in C", "in a fixture that ends"])
-def test_a_test_that_nothing_interrupts_costs_its_worker(tmp_path: Path, text: str, passed: int) -> None:
-    """It fails by name, with the places of its threads; the tests around it run."""
-    write_suite(tmp_path, hangs=text)
-    code, output = run_suite(tmp_path, STUCK_AFTER)
-    assert code == 1, output
-    assert re.search(rf"[12] failed, {passed} passed", output), output
-    assert "worker crashed while running 'test_hangs.py::test_hangs'" in output
-    assert re.search(r"Timeout \(.*\)!(\n.*)+ in (test_hangs|never_ends)", output), output
-
-
-@pytest.mark.costly
-def test_a_worker_that_dies_does_not_keep_the_run_waiting(tmp_path: Path) -> None:
-    """A test that ends its process fails by name, and everything else runs: in its module and in the others."""
-    write_suite(tmp_path, dies=DIES)
-    code, output = run_suite(tmp_path)
-    assert code == 1, output
-    assert "1 failed, 6 passed" in output
-    assert "crashed while running 'test_dies.py::test_dies'" in output
-
-
-@pytest.mark.costly
-def test_a_run_in_the_background_interrupts_and_writes_nothing_into_home(tmp_path: Path) -> None:
-    """With SIGINT ignored, as a shell does for `make test &`, what tests start can be interrupted all the same."""
-    write_suite(tmp_path, interrupts=INTERRUPTS)
-    code, output = run_suite(tmp_path, ignore_sigint=True)
-    assert code == 0, output
     assert list((tmp_path / "home").iterdir()) == []
 
 
@@ -209,11 +183,3 @@ def test_a_process_that_ignores_sigterm_is_killed(monkeypatch: pytest.MonkeyPatc
         kill(leftovers)
         assert process.wait(DEADLINE) == -signal.SIGKILL
     kill(leftovers)
-
-
-def command_line(pid: int) -> bytes:
-    """The command line of a process; empty when it has ended."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return b""

@@ -44,7 +44,6 @@ class Control(BaseModel):
         latency: Of Messages and chat calls.
         embedding_latency: Of embeddings.
         thinking: Tokens of thought before each Messages reply, unless the request turns thinking off.
-        requests_per_minute: Bucket of calls, refilled steadily; a call without room gets 429. Unknown: no limit.
         formats: `response_format` types the chat endpoint takes; others get 400.
         heeds_schema: False plays a server that takes a JSON schema and does not hold itself to it.
         models: Names that exist; empty means any.
@@ -59,7 +58,6 @@ class Control(BaseModel):
     latency: Latency = Latency()
     embedding_latency: Latency = Latency()
     thinking: int = Field(default=0, ge=0)
-    requests_per_minute: int | None = None
     formats: frozenset[str] = frozenset({"json_schema", "json_object", "text"})
     heeds_schema: bool = True
     models: frozenset[str] = frozenset()

@@ -32,9 +32,9 @@ class LoopbackProcess:
         key: The key it lets in; None: any.
     """
 
-    def __init__(self, key: str | None = KEY, *options: str) -> None:
+    def __init__(self, key: str | None = KEY) -> None:
         self.key = key
-        command = [sys.executable, "-m", "loopback.server", "--port", "0", "--attached", *options]
+        command = [sys.executable, "-m", "loopback.server", "--port", "0", "--attached"]
         self._process = subprocess.Popen(
             command + (["--judge-key", key] if key else []),
             stdin=subprocess.PIPE,
@@ -58,16 +58,6 @@ class LoopbackProcess:
         self._process.terminate()
         self._process.communicate(timeout=DEADLINE)
 
-    def orphan(self) -> None:
-        """Let go of it, as the death of its parent would."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe:
-                pipe.close()
-
-    def wait(self) -> int:
-        """Its exit code, once it has ended."""
-        return self._process.wait(DEADLINE)
-
     def control(self, *faults: dict[str, Any] | str, **rules: Any) -> None:
         """Begin a new run: these faults (a kind, or its fields), and other fields of `control.Control`."""
         self._ask("POST", "/control", _script(faults, rules))
@@ -88,11 +78,6 @@ class LoopbackProcess:
     def requests(self, path: str = "/v1/messages") -> list[dict[str, Any]]:
         """Requests of one path, in order."""
         return [entry for entry in self.record()["requests"] if entry["path"] == path]
-
-    def cpu_seconds(self) -> float:
-        """User and system time that the process has used."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()

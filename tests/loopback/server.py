@@ -1,7 +1,6 @@
-"""The process: `python -m loopback.server --port 0 [--judge-key KEY] [--control FILE]`. Prints its address and serves.
+"""The process: `python -m loopback.server --port 0 [--judge-key KEY]`. Prints its address and serves.
 
-Every request takes one way: it is recorded, let in by its key and the request limit, struck by the script, made to
-wait, and answered.
+Every request takes one way: it is recorded, let in by its key, struck by the script, made to wait, and answered.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -36,10 +34,8 @@ from loopback.wire import HTML, Reply, is_chat, refused, struck
 from loopback.world import World
 
 _NOT_ALLOWED = Refusal(401, "authentication_error", "invalid bearer token")
-_LIMITED = Refusal(429, "rate_limit_error", "This request would exceed your organization's rate limit.")
-_LIMITED_PATHS = frozenset({messages.PATH, chat.PATH})
-TOKENS = 1_000
-"""Tokens of either direction that go with each request of the limit; told, not enforced."""
+ROOMY = 4_000
+"""Requests a minute, and thousands of tokens of either direction, that headers tell of; nothing is held to them."""
 
 
 class Loopback:
@@ -49,9 +45,9 @@ class Loopback:
         key: The key that requests must bring; None takes any, and none.
     """
 
-    def __init__(self, key: str | None = None, control: Control | None = None) -> None:
+    def __init__(self, key: str | None = None) -> None:
         self._key = key
-        self.world = World(control or Control())
+        self.world = World(Control())
         self.server: uvicorn.Server | None = None
 
     def app(self) -> Starlette:
@@ -116,11 +112,6 @@ class Loopback:
         path = request.url.path
         if self._key is not None and not entry.authorized:
             return refused(_NOT_ALLOWED, path), None
-        full = world.room_in() if path in _LIMITED_PATHS else 0.0
-        if full:
-            seconds = f"{max(1, -(-full // 1)):g}"
-            limited = refused(_LIMITED, path)
-            return Reply(limited.payload, 429, {**_limits(world, path), "retry-after": seconds}), None
         fault = world.script.pick(path, raw)
         if fault:
             entry.fault = fault.kind
@@ -201,17 +192,12 @@ def _batches(request: Request, world: World, body: Any) -> Reply:
 
 def _limits(world: World, path: str) -> dict[str, str]:
     """Headers that tell how much room is left."""
-    bucket = world.bucket
     if is_chat(path):
-        return {
-            "x-ratelimit-limit-requests": str(bucket.size),
-            "x-ratelimit-remaining-requests": str(bucket.left),
-            "x-ratelimit-reset-requests": f"{bucket.full_in:.3f}s",
-        }
+        limit = {"limit": str(ROOMY), "remaining": str(ROOMY), "reset": "0.000s"}
+        return {f"x-ratelimit-{name}-requests": value for name, value in limit.items()}
     found = {"request-id": world.new_id("req")}
-    reset = rfc3339(world.now() + bucket.full_in)
-    for what, each in (("requests", 1), ("input-tokens", TOKENS), ("output-tokens", TOKENS)):
-        limit = {"limit": str(bucket.size * each), "remaining": str(bucket.left * each), "reset": reset}
+    for what, each in (("requests", 1), ("input-tokens", 1_000), ("output-tokens", 1_000)):
+        limit = {"limit": str(ROOMY * each), "remaining": str(ROOMY * each), "reset": rfc3339(world.now())}
         found |= {f"anthropic-ratelimit-{what}-{name}": value for name, value in limit.items()}
     return found
 
@@ -251,11 +237,9 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m loopback.server", description=__doc__)
     options.add_argument("--port", type=int, default=0, help="0 takes a free one (default)")
     options.add_argument("--judge-key", help="the key that requests must bring; without it any will do")
-    options.add_argument("--control", type=Path, help="a file with the first script, as /control takes it")
     options.add_argument("--attached", action="store_true", help="end when standard input closes")
     chosen = options.parse_args()
-    control = Control.model_validate_json(chosen.control.read_bytes()) if chosen.control else None
-    loopback = Loopback(chosen.judge_key, control)
+    loopback = Loopback(chosen.judge_key)
     config = uvicorn.Config(
         loopback.app(), http="h11", lifespan="off", log_level="critical", access_log=False, timeout_graceful_shutdown=1
     )

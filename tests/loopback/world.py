@@ -14,39 +14,6 @@ from loopback.record import Record
 from loopback.tokens import PromptCache
 from loopback.wire import Reply, refused
 
-ROOMY = 4_000
-"""Requests a minute that headers tell of where there is no limit."""
-
-
-class Bucket:
-    """Requests allowed: a bucket that holds one minute's worth and refills steadily."""
-
-    def __init__(self, per_minute: int, clock: Callable[[], float]) -> None:
-        self.size = per_minute
-        self._clock = clock
-        self._left = float(per_minute)
-        self._at = clock()
-
-    def take(self) -> float:
-        """Seconds until there is room for a request; 0 when it was let through."""
-        now = self._clock()
-        self._left = min(float(self.size), self._left + (now - self._at) * self.size / 60.0)
-        self._at = now
-        if self._left < 1.0:
-            return (1.0 - self._left) * 60.0 / self.size
-        self._left -= 1.0
-        return 0.0
-
-    @property
-    def left(self) -> int:
-        """Requests that would be let through now."""
-        return int(self._left)
-
-    @property
-    def full_in(self) -> float:
-        """Seconds until the bucket is full again."""
-        return (self.size - self._left) * 60.0 / self.size
-
 
 class World:
     """Everything that one run remembers.
@@ -63,7 +30,6 @@ class World:
         self.record = Record()
         self.cache = PromptCache(clock)
         self.batches: dict[str, Batch] = {}
-        self.bucket = Bucket(control.requests_per_minute or ROOMY, clock)
         self.began = clock()
         self._made = 0
         self._waits = random.Random(f"{control.seed}/latency")
@@ -72,11 +38,6 @@ class World:
         """Go on with another script: what was asked, batches and caches stay."""
         self.control = control
         self.script = Script(control.faults, control.seed)
-        self.bucket = Bucket(control.requests_per_minute or ROOMY, self.clock)
-
-    def room_in(self) -> float:
-        """Seconds until a call may come; 0 when it may now, and always where the script sets no limit."""
-        return self.bucket.take() if self.control.requests_per_minute else 0.0
 
     def now(self) -> float:
         """Seconds since the epoch."""

@@ -9,8 +9,6 @@ from typing import Any
 
 Watcher = Callable[[float, float], bool]
 """Called with the time in seconds and the score of each answer; True when an alarm begins."""
-PAGE_HINKLEY = (0.005, 50.0, 30)
-"""Slack, threshold and number of scores of river's defaults."""
 
 
 def adwin() -> Watcher:
@@ -31,20 +29,17 @@ def adwin() -> Watcher:
 
 
 def page_hinkley() -> Watcher:
-    """Page-Hinkley test for a fall (Page 1954), at river's defaults; it starts again after an alarm."""
-    slack, threshold, least = PAGE_HINKLEY
-    count, mean, drop, minimum = 0, 0.0, 0.0, 0.0
+    """Page-Hinkley test for a fall (Page 1954) of river, which forgets nothing; it starts again after an alarm.
+
+    Raises:
+        ImportError: River is not installed.
+    """
+    drift: Any = import_module("river.drift")
+    detector = drift.PageHinkley(alpha=1.0, mode="down")
 
     def watch(_: float, score: float) -> bool:
-        nonlocal count, mean, drop, minimum
-        count += 1
-        mean += (score - mean) / count
-        drop += mean - score - slack
-        minimum = min(minimum, drop)
-        if count < least or drop - minimum <= threshold:
-            return False
-        count, mean, drop, minimum = 0, 0.0, 0.0, 0.0
-        return True
+        detector.update(score)
+        return bool(detector.drift_detected)
 
     return watch
 

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from ragwatch.core.tally import Invariant, violations
 from ragwatch.ports import Store
 from ragwatch.stores import KINDS
 from ragwatch.stores.postgres.connections import Target, connect
@@ -31,9 +32,14 @@ def settings_of(kind: str, state: Path) -> dict[str, str]:
     return {"url": server.url, "database_schema": SCHEMA}
 
 
-def open_store(kind: str, state: Path) -> Store:
+def open_store(kind: str, state: Path, **options: Any) -> Store:
     """Open the store of a kind over a state directory."""
-    return KINDS[kind].build(KINDS[kind].Options.model_validate(settings_of(kind, state)), state)
+    return KINDS[kind].build(KINDS[kind].Options.model_validate({**settings_of(kind, state), **options}), state)
+
+
+def balanced(store: Store) -> bool:
+    """For each judge, assigned = judged + unjudged + pending."""
+    return Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.tallies_and_pending())
 
 
 def emptied(url: str, schema: str) -> None:

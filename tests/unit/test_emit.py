@@ -9,9 +9,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.answering import Asked, Reply, answering
 from support.draws import draws
 from support.kit import AT
 from support.patience import DEADLINE
@@ -288,40 +288,27 @@ def test_a_fault_of_the_target_ends_no_thread(tmp_path: Path) -> None:
 
 
 class Receiver:
-    """A server that answers like `/v1/samples`."""
+    """A server that answers like `/v1/samples`, or as `replies` say: status, headers and body."""
 
     def __init__(self) -> None:
         self.replies: list[tuple[int, dict[str, str], bytes]] = []
-        self.received: list[tuple[dict[str, str], bytes]] = []
-        outer = self
+        self.received: list[tuple[Mapping[str, str], bytes]] = []
+        self.url = ""
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                outer.received.append((dict(self.headers), body))
-                status, headers, reply = outer.replies.pop(0) if outer.replies else (202, {}, b"{}")
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(reply)))
-                self.end_headers()
-                self.wfile.write(reply)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1/samples"
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    def reply(self, asked: Asked) -> Reply:
+        """Reply."""
+        self.received.append((asked.headers, asked.content))
+        status, headers, body = self.replies.pop(0) if self.replies else (202, {}, b"{}")
+        return status, body, headers
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     """A server that listens on this machine."""
     server = Receiver()
-    yield server
-    server.server.shutdown()
-    server.server.server_close()
+    with answering(server.reply) as (address, _):
+        server.url = f"{address}/v1/samples"
+        yield server
 
 
 def test_answers_are_sent_with_the_token(receiver: Receiver) -> None:

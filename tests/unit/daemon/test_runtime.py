@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import LogCapture
+from support.answering import Asked, Reply, answering
 from support.exporting import traced
 from support.kit import AT, JUDGE, Clock, a_draw, an_admission
 from support.otlp_backend import OtlpBackend, plain
@@ -101,37 +100,18 @@ async def test_batches_stay_open_where_they_can_be_collected(
     assert len(store.lease(JUDGE, 10, now=AT, seconds=1.0)) == 1 - left
 
 
-class _Flaky(BaseHTTPRequestHandler):
-    """A chat server that answers three times, and then is overloaded."""
-
-    answered = 0
-
-    def do_POST(self) -> None:
-        """One call."""
-        self.rfile.read(int(self.headers["content-length"]))
-        type(self).answered += 1
-        good = type(self).answered <= ANSWERED
-        message = {"role": "assistant", "content": '{"address":"fully"}'}
-        usage = {"prompt_tokens": 100, "completion_tokens": 5}
-        completion = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
-        body = json.dumps(completion if good else {"error": {"message": "overloaded"}}).encode()
-        self.send_response(200 if good else 503)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture
 def flaky() -> Iterator[str]:
-    """Its address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Fresh", (_Flaky,), {"answered": 0}))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
+    """Address of a chat server that answers some times, and then is overloaded."""
+    message = {"role": "assistant", "content": '{"address":"fully"}'}
+    usage = {"prompt_tokens": 100, "completion_tokens": 5}
+    completion = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+
+    def reply(_: Asked) -> Reply:
+        return (200, completion, {}) if len(calls) <= ANSWERED else (503, {"error": {"message": "overloaded"}}, {})
+
+    with answering(reply) as (address, calls):
+        yield f"{address}/v1"
 
 
 @pytest.mark.costly

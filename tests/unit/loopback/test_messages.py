@@ -1,33 +1,22 @@
-"""The loopback server speaks the Messages API."""
+"""The loopback server speaks the Messages API, plays its script, and reads pages as they were written."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-import anthropic
 import httpx
 import pytest
-from loopback.asked import RUBRIC, a_request, words_of
-from loopback.process import KEY, LoopbackProcess
+from loopback.asked import RUBRIC, SAMPLE, a_page, a_request, embedded
+from loopback.faults import Fault, Script
+from loopback.page import parse, text_of
+from loopback.rule import reply_to
 from loopback.tokens import PromptCache
+from support.hostile import HOSTILE
+from support.kit import a_sample
 
-
-def test_a_message_answers_in_the_schema_and_is_recorded(
-    claude: anthropic.Anthropic,
-    loopback: LoopbackProcess,
-) -> None:
-    """The reply has the schema's keys alone; the record holds the body, the version and a yes for the key."""
-    message = claude.messages.create(**a_request())
-    assert message.stop_reason == "end_turn"
-    reply = words_of(message)
-    assert list(reply) == ["claims", "address"]
-    assert [row["verdict"] for row in reply["claims"]] == ["supported", "not_in_context"]
-    (entry,) = loopback.requests()
-    assert entry["body"]["messages"] == a_request()["messages"]
-    assert (entry["authorized"], entry["status"], entry["note"]) == (True, 200, None)
-    assert entry["headers"]["anthropic-version"] == "2026-10-21"
-    assert loopback.record()["usage"]["output"] == message.usage.output_tokens
+from ragwatch.core.sample import Role, Turn
+from ragwatch.judges.claims.claims import claims_of
+from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim
 
 
 def test_short_unmarked_and_stale_prefixes_are_not_read_from_the_cache() -> None:
@@ -82,16 +71,45 @@ def test_requests_that_the_api_refuses(web: httpx.Client, parts: dict[str, Any],
     assert why in error["message"]
 
 
-def test_a_wrong_key_is_refused_and_none_is_recorded(loopback: LoopbackProcess) -> None:
-    """Status 401 without the key; neither it nor a wrong one stands anywhere in the record."""
-    for key in ("wrong-key", KEY):
-        with anthropic.Anthropic(api_key=key, base_url=loopback.address, max_retries=0) as client:
-            if key == KEY:
-                client.messages.create(**a_request())
-            else:
-                with pytest.raises(anthropic.AuthenticationError):
-                    client.messages.create(**a_request())
-    record = loopback.record()
-    assert [entry["authorized"] for entry in record["requests"]] == [False, True]
-    assert "wrong-key" not in json.dumps(record)
-    assert KEY not in json.dumps(record)
+def test_a_script_strikes_where_it_says() -> None:
+    """Path, text, times and those that go by first are heeded; a share is drawn alike from the same seed."""
+    busy, page = Fault(kind="overloaded", after=1, times=2), Fault(kind="html", path="/v1/embeddings", match="tea")
+    script = Script([busy, page])
+    struck = [script.pick("/v1/messages", "") for _ in range(4)]
+    assert [fault.kind if fault else None for fault in struck] == [None, "overloaded", "overloaded", None]
+    assert script.pick("/v1/embeddings", "milk") is None
+    assert script.pick("/v1/embeddings", "green tea") is not None
+    faults = [Fault(kind="overloaded", share=0.3)]
+    first, second, other = (Script(faults, seed) for seed in (1, 1, 2))
+    draws = [[script.pick("/v1/messages", "") is not None for _ in range(1000)] for script in (first, second, other)]
+    assert draws[0] == draws[1] != draws[2]
+    assert 250 < sum(draws[0]) < 350
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_page_reads_back_as_it_was_written(text: str) -> None:
+    """Whatever stands in question, context and answer, each line comes back in its section with its own words."""
+    history = (Turn(Role.USER, "Hello"), Turn(Role.ASSISTANT, text))
+    sample = a_sample(question=text, contexts=(text, "Cats purr."), answer=f"Cats purr. {text}", history=history)
+    page = parse(a_page(sample))
+    assert [(role, text_of(lines)) for role, lines in page.history] == [("user", "Hello"), ("assistant", text.strip())]
+    assert text_of(page.question) == text
+    said = [sample.answer[claim.start : claim.end] for claim in claims_of(sample.answer, text).claims]
+    assert [line.meant for line in page.answer if line.numbered] == said
+    assert "".join(text_of(page.contexts[0][1]).split()) == "".join(text.split())
+    assert page.contexts[1][1][0].meant == "Cats purr."
+
+
+def test_the_rule_is_what_the_embedded_judge_reads() -> None:
+    """Verdicts, cells, relevance and address are the embedded judge's; every quote stands where it says."""
+    page = parse(a_page())
+    reply = reply_to(page)
+    evidence = embedded()
+    assert [row["verdict"] for row in reply["claims"]] == [str(claim.verdict) for claim in evidence.claims]
+    assert reply["claims"][0]["cells"][0]["context"] == page.contexts[0][0]
+    assert [bool(row["useful"]) for row in reply["contexts"]] == [each.relevant for each in evidence.contexts]
+    assert reply["address"] == str(evidence.address)
+    texts = {mark: folded(each.text) for (mark, _), each in zip(page.contexts, SAMPLE.contexts, strict=True)}
+    cells = [cell for row in reply["claims"] for cell in row["cells"]]
+    assert cells
+    assert all(is_verbatim(cell["quote"], texts[cell["context"]]) for cell in cells)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-import base64
 import json
-import struct
 from typing import Any
 
 import httpx
 import pytest
-from loopback import peers
 from loopback.other_peers import reply_to
 from loopback.process import LoopbackProcess
 
@@ -33,37 +30,12 @@ def asked(key: str, text: str) -> Any:
     return reply[key]
 
 
-@pytest.mark.parametrize(("key", "mark"), [("claims", "AI Output"), ("truths", "Text"), ("statements", "Text")])
-def test_a_statement_is_a_sentence(key: str, mark: str) -> None:
-    """A text is split into its sentences, whatever deepeval calls them."""
-    assert asked(key, f"\n{mark}:\n{CONTEXT}\n\nJSON:\n") == [
-        "The mill stands by the river.",
-        "It was built in 1820.",
-        "A cat sleeps there.",
-    ]
-
-
 def test_every_claim_has_a_verdict() -> None:
     """As many verdicts as claims, "no" with a reason only where the contexts do not hold the words."""
     claims = ["The mill stands by the river.", "Whales sing at night."]
     verdicts = asked("verdicts", f"\nRetrieval Contexts:\n{CONTEXT}\n\nClaims:\n{claims}\n\nJSON:\n")
     assert [row["verdict"] for row in verdicts] == ["yes", "no"]
     assert [row["reason"] is None for row in verdicts] == [True, False]
-
-
-def test_every_sentence_of_a_context_has_a_verdict() -> None:
-    """Each sentence is repeated, as deepeval asks, with a verdict about the question."""
-    verdicts = asked("verdicts", f"\nInput:\nWhere does the mill stand?\n\nContext:\n{CONTEXT}\n\nJSON:\n")
-    assert [(row["statement"][:6], row["verdict"]) for row in verdicts] == [
-        ("The mi", "yes"),
-        ("It was", "no"),
-        ("A cat ", "no"),
-    ]
-
-
-def test_statements_that_are_no_list_have_no_verdicts() -> None:
-    """A list that cannot be read is an empty one, not an error of the server."""
-    assert asked("verdicts", "\nInput:\nWhere?\n\nStatements:\n[oops\n\nJSON:\n") == []
 
 
 def test_trulens_gets_grades_and_its_list_back() -> None:
@@ -74,11 +46,6 @@ def test_trulens_gets_grades_and_its_list_back() -> None:
     kept = reply_to("ALL STATEMENTS: ['Tea is green.', 'Hello.']\n\nIMPORTANT STATEMENTS: ")
     assert isinstance(kept, str)
     assert ast.literal_eval(kept) == ["Tea is green.", "Hello."]
-
-
-def test_other_prompts_are_left_to_others() -> None:
-    """What none of these tools asks has no reply here."""
-    assert reply_to("What is the capital of France?") is None
 
 
 def test_responses_are_held_to_their_schema(web: httpx.Client, loopback: LoopbackProcess) -> None:
@@ -100,17 +67,6 @@ def content_of(reply: httpx.Response) -> str:
     """What the first choice says."""
     found: str = reply.json()["choices"][0]["message"]["content"]
     return found
-
-
-def test_embeddings_are_alike_in_both_encodings(web: httpx.Client) -> None:
-    """One vector a text, of length one; texts with the same words have the same."""
-    body = {"model": "vectors", "input": ["green tea", "Tea, green!", "black coffee"]}
-    plain = [row["embedding"] for row in web.post("/v1/embeddings", json=body).json()["data"]]
-    assert plain[0] == plain[1] != plain[2]
-    assert sum(value * value for value in plain[2]) == pytest.approx(1.0)
-    coded = web.post("/v1/embeddings", json=body | {"encoding_format": "base64"}).json()["data"][2]["embedding"]
-    assert struct.unpack(f"<{peers.DIMENSIONS}f", base64.b64decode(coded)) == pytest.approx(plain[2])
-    assert web.post("/v1/embeddings", json=body | {"input": [[1, 2]]}).status_code == 400
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
 
 import pytest
 from pydantic import SecretStr, ValidationError
+from support.answering import Asked, Reply, answering
 from support.kit import Clock
 from support.spans import a_span, said
 from support.traces import ANSWER, OI, TEXTS, genai_ids_only
@@ -32,47 +31,30 @@ REPLIES = {
 }
 
 
-class Documents(ThreadingHTTPServer):
-    """A server of documents; counts requests by id."""
+class Documents:
+    """A server of documents at `url`, which keeps the ids and the tokens that it was asked with."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        self.url = ""
         self.asked: list[str] = []
         self.tokens: set[str] = set()
 
-    @property
-    def url(self) -> str:
-        """Where the text of a document is."""
-        return f"http://127.0.0.1:{self.server_port}/chunks/{{id}}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Documents
-
-    def do_GET(self) -> None:
+    def reply(self, asked: Asked) -> Reply:
         """The reply for an id."""
-        name = unquote(self.path.removeprefix("/chunks/"))
-        self.server.asked.append(name)
-        self.server.tokens.add(self.headers.get("Authorization", ""))
+        name = unquote(asked.path.removeprefix("/chunks/"))
+        self.asked.append(name)
+        self.tokens.add(asked.headers.get("Authorization", ""))
         status, body = REPLIES[name]
-        self.send_response(status)
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
+        return status, body.encode(), {"content-type": "text/plain"}
 
 
 @pytest.fixture
 def server() -> Iterator[Documents]:
     """The server."""
     documents = Documents()
-    thread = threading.Thread(target=documents.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield documents
-    documents.shutdown()
-    thread.join()
-    documents.server_close()
+    with answering(documents.reply) as (address, _):
+        documents.url = f"{address}/chunks/{{id}}"
+        yield documents
 
 
 def test_texts_by_id(server: Documents) -> None:
@@ -132,16 +114,12 @@ async def test_a_source_waits_for_the_texts(server: Documents) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
-def test_an_id_leaves_no_folder(name: str) -> None:
+def test_an_id_leaves_no_folder(server: Documents, name: str) -> None:
     """It is not asked for; others are one segment of the path."""
-    documents = Documents()
-    threading.Thread(target=documents.serve_forever, daemon=True).start()
-    resolver = Resolver(ResolveOptions(url=documents.url, bearer=SecretStr("secret")))
+    resolver = Resolver(ResolveOptions(url=server.url, bearer=SecretStr("secret")))
     assert resolver([name, "quoted/../d2"]) == {"quoted/../d2": "a text"}
-    assert documents.asked == ["quoted/../d2"]
+    assert server.asked == ["quoted/../d2"]
     resolver.close()
-    documents.shutdown()
-    documents.server_close()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -9,22 +10,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence
+from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence
 from support.stored_bytes import readable
 
 from ragwatch.core.sample import Context
+from ragwatch.core.trends import TrendKind
 from ragwatch.errors import UnsearchableError
-from ragwatch.ports import Erasure, Query, Retention
+from ragwatch.model.quantities import Quantity
+from ragwatch.ports import AnswerQuery, Erasure, Query, Retention, TrendQuery
 from ragwatch.stores import indexing, store_base
 from ragwatch.stores.answer_terms import TERM_BYTES, Rules, asked_terms, stored_terms, terms_of
 from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.indexing import Entry
 from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.queries import answers_statement
 from ragwatch.stores.rows import pack
+from ragwatch.stores.settling import SETTLED
 from ragwatch.stores.sqlite import sqlite_index, sqlite_queries
 from ragwatch.stores.sqlite.schema import prepare
 from ragwatch.stores.sqlite.sqlite_queries import SqliteQueries
 from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.stores.trends import HIGHEST, MERGED, parameters_of
 
 STATE = Path(__file__).parents[2] / "data" / "state" / "schema_6.sql"
 KEEP = Retention(days=9999, failing_days=9999, bytes=1 << 30)
@@ -33,7 +38,6 @@ DRAW = a_draw(
     contexts=[Context("Cats purr.", "doc-1", 0.5), Context("Dogs bark.", "doc-2", 0.25)],
     metadata={"release": "v2", "user": "SECRETUSER"},
 )
-BY_RELEASE = Query(metadata=(("release", "v2"),))
 
 
 def counts(store: SqliteStore) -> tuple[int, int]:
@@ -44,25 +48,63 @@ def counts(store: SqliteStore) -> tuple[int, int]:
     return answers, terms
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        BY_RELEASE,
-        Query(context="doc-1", since=1.0, until=AT, after=(AT, 7)),
-        Query(top_context="doc-1", context="doc-1", metadata=(("release", "v2"), ("tier", "free")), stage="none"),
-    ],
-)
-def test_a_search_goes_through_the_index_in_the_order_of_time(store: SqliteStore, query: Query) -> None:
-    """One term is looked up, newest first; all else is looked up by time and key; only rows of one time are sorted."""
-    sql, parameters = SqliteQueries.full(query, asked_terms(query, None))
-    plan = [row[-1] for row in store.engine.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
-    bounds = " AND at>? AND at<?" if query.since else ""
-    outer = [step for step in plan if "SEARCH" in step and " o " not in step]
-    assert outer[0] == f"SEARCH t USING PRIMARY KEY (term=?{bounds})"
-    assert outer[1] == "SEARCH a USING INTEGER PRIMARY KEY (rowid=?)"
-    assert outer[2].startswith("SEARCH v USING INDEX verdicts_answer (at=? AND key=?")
-    assert all("term=? AND at=? AND id=?" in step for step in plan if step.startswith("SEARCH o "))
-    assert not [step for step in plan if step.startswith("SCAN") or step == "USE TEMP B-TREE FOR ORDER BY"]
+def searched(**filters: Any) -> tuple[str, Any]:
+    """The statement of a search."""
+    query = Query(**filters)
+    return SqliteQueries.full(query, asked_terms(query, None))
+
+
+CATS = (("cats",),)
+WORST = {"quantity": Quantity.CONTRADICTION, "worst": True, "route": "search", "since": 1.0}
+TRENDS = parameters_of(TrendQuery(TrendKind.SCORE, "search", 3600, 86400, since=0, until=86400))
+OF_A_PLACE = "USING PRIMARY KEY (span=? AND kind=? AND place=? AND start>? AND start<?)"
+PLANS = {
+    "a term": (searched(metadata=(("release", "v2"),)), "SEARCH t USING PRIMARY KEY (term=?)"),
+    "a term and a page": (
+        searched(context="doc-1", since=1.0, until=AT, after=(AT, 7)),
+        "SEARCH t USING PRIMARY KEY (term=? AND at>? AND at<?)",
+    ),
+    "terms": (
+        searched(top_context="d", context="d", metadata=(("a", "b"), ("c", "d")), stage="none"),
+        "SEARCH o USING PRIMARY KEY (term=? AND at=? AND id=?)",
+    ),
+    "words": (searched(words=CATS), "SEARCH v USING INDEX verdicts_answer (at=? AND key=?)"),
+    "words and a term": (searched(words=CATS, context="d"), "SEARCH t USING PRIMARY KEY (term=?)"),
+    "labelled": (searched(labelled=True), "SEARCH l USING PRIMARY KEY (key=?)"),
+    "disputed": (searched(disputed=True), "SEARCH o USING COVERING INDEX verdicts_answer (at=? AND key=?)"),
+    "the worst": (searched(**WORST), "SEARCH x USING PRIMARY KEY (name=?)"),
+    "scores": (searched(**WORST, below=0.5, above=0.0), "SEARCH x USING PRIMARY KEY (name=? AND rank>? AND rank<?)"),
+    "the worst of a term": (searched(**WORST, context="d"), "SEARCH t USING PRIMARY KEY (term=? AND at>?)"),
+    "the worst of words": (searched(**WORST, words=CATS), "SEARCH v USING INDEX verdicts_answer (at=? AND key=?)"),
+    "settling": (
+        (SETTLED, {"judge": JUDGE, "keys": ["a"]}),
+        "SEARCH w USING COVERING INDEX sqlite_autoindex_work_1 (judge=? AND key=?)",
+    ),
+    "trends": ((MERGED, TRENDS), f"SEARCH trends {OF_A_PLACE}"),
+    "peaks": ((HIGHEST, TRENDS), f"SEARCH peaks {OF_A_PLACE}"),
+    "answers": (
+        answers_statement(AnswerQuery(0.0, AT, "search", "embedded", (AT, 7))),
+        "SEARCH v USING INDEX verdicts_at (at>? AND at<?)",
+    ),
+}
+READ_WHOLE = re.compile(r"SCAN (v USING INDEX verdicts_at|(words|json_each) VIRTUAL TABLE.*|m|\(subquery-\d\))")
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_statements_look_up_by_index(store: SqliteStore, name: str) -> None:
+    """No table is read whole, and only what the index of searches finds is sorted; texts are read of what is returned.
+
+    Each plan has the step that makes it quick with 100,000 answers.
+    """
+    (sql, parameters), needed = PLANS[name]
+    with store.engine.transaction() as writer:
+        plan = [str(row[-1]) for row in writer.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+    assert needed in plan
+    assert [step for step in plan if step.startswith("SCAN ") and not READ_WHOLE.fullmatch(step)] == []
+    is_sorted = "USE TEMP B-TREE FOR ORDER BY" in plan
+    assert is_sorted <= ("MATERIALIZE m" in plan or "words VIRTUAL TABLE" in str(plan))
+    if "MATERIALIZE m" in plan:
+        assert [number for number, step in enumerate(plan) if step.startswith("SEARCH s ")] == [len(plan) - 2]
 
 
 def upgraded(folder: Path) -> SqliteStore:
@@ -113,18 +155,17 @@ def test_an_upgrade_that_was_cut_short_goes_on(tmp_path: Path, monkeypatch: pyte
     store.close()
 
 
-def test_answers_of_one_second_have_ids_of_their_own(store: SqliteStore) -> None:
-    """Ids of a later second are higher; those that would be the same are counted on."""
-    with store.engine.transaction() as writer:
-        for number in range(3):
-            store.index.add(writer, {"same" if number == 0 else f"same{number}": Entry(5.0, [number], None)})
-        taken = [row[0] for row in writer.execute("SELECT id FROM answer_index ORDER BY id")]
-        assert sqlite_index.first_id(5.0) <= taken[0] < taken[-1] < sqlite_index.first_id(6.0)
-        writer.execute("UPDATE answer_index SET key = 'moved' WHERE key = 'same'")
-        store.index.add(writer, {"same": Entry(5.0, [1], None)})
-        assert len(writer.execute("SELECT id FROM answer_index").fetchall()) == 4
-    assert sqlite_index.first_id(-1.0) == 0
-    assert sqlite_index.first_id(1e300) < 1 << 63
+def test_answers_whose_ids_would_be_the_same_are_both_found(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers of one second differ by a hash of their keys; where it is the same, ids are counted on."""
+    monkeypatch.setattr(sqlite_index, "_HASH_BITS", 0)
+    contexts = [Context("Cats purr.", "doc-1"), Context("Dogs bark.", "doc-2")]
+    draws = [a_draw(name, contexts=contexts) for name in ("r1", "r2", "r3")]
+    store.admit(an_admission(*draws))
+    store.settle([a_verdict(draw) for draw in draws])
+    assert sorted(found_by(store, Query(context="doc-1"))) == ["r1", "r2", "r3"]
+    assert counts(store)[0] == 3
 
 
 def test_with_encryption_the_database_holds_no_value(tmp_path: Path) -> None:
@@ -165,16 +206,6 @@ def with_words(folder: Path, **settings: Any) -> SqliteStore:
     store.admit(an_admission(TEXT))
     store.settle([a_verdict(TEXT, an_evidence((0, 0)))])
     return store
-
-
-def test_a_search_for_words_goes_through_the_index(store: SqliteStore) -> None:
-    """The full-text index says which answers, these and their verdicts are looked up; a term is looked up before."""
-    for query, first in ((BY_WORD, "SEARCH a USING INTEGER PRIMARY KEY"), (replace(BY_WORD, context="d"), "SEARCH t ")):
-        sql, parameters = SqliteQueries.full(query, asked_terms(query, None))
-        plan = [row[-1] for row in store.engine.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
-        assert plan[0].startswith(first)
-        assert any("SCAN words VIRTUAL TABLE INDEX" in step for step in plan)
-        assert not [step for step in plan if step.startswith("SCAN ") and "words" not in step]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The PostgreSQL store beyond the contract of all kinds: several workers, damage, erasure, retention."""
+"""The PostgreSQL store beyond the contract of all kinds: workers, damage, retention, and commands beside workers."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
+from click.testing import CliRunner
+from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.patience import DEADLINE
-from support.stores import sql
+from support.postgres import Postgres
+from support.stores import WORKERS_SCHEMA, sql
 
+from ragwatch.commands import cli, state_reader
+from ragwatch.config import Config, load
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.labels.label import Label
 from ragwatch.core.tally import Tally
+from ragwatch.daemon.state_secret import state_secret
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.model.quantities import Quantity
-from ragwatch.ports import Assignment, Erasure, Feedback, FollowUp, Part, Query, RecordedEvent, Retention, StoredRun
+from ragwatch.ports import Assignment, FollowUp, Part, Query, RecordedEvent, Retention, StoredRun
 from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.postgres.connections import Target, connect
 from ragwatch.stores.postgres.postgres_store import PostgresStore, sizes
 from ragwatch.stores.settling import settle
@@ -149,26 +154,6 @@ def test_size_is_measured_by_what_is_stored(worker: Callable[..., PostgresStore]
     assert store.find(Query()) == []
 
 
-def test_texts_are_deleted_after_judging(worker: Callable[..., PostgresStore]) -> None:
-    """`failing` keeps the texts of answers with a fault; what was stored before under `all` is deleted by retention."""
-    before = worker()
-    early = a_draw("early")
-    before.admit(an_admission(early))
-    before.settle([a_verdict(early)])
-    store = worker(texts=Texts.FAILING)
-    good, bad = a_draw("good"), a_draw("bad")
-    store.admit(an_admission(good, bad))
-    store.settle([a_verdict(good), a_verdict(bad, an_evidence((0, 0)))])
-
-    def kept() -> dict[str, bool]:
-        return {stored.verdict.id: stored.sample is not None for stored in store.find(Query())}
-
-    assert kept() == {"early": True, "good": False, "bad": True}
-    store.prune(Retention(1e6, 1e6, 1 << 40), now=AT)
-    assert kept() == {"early": False, "good": False, "bad": True}
-    assert [row.scores is not None for row in store.window(0, 0.0, 9)] == [True] * 3
-
-
 def test_encrypted_texts(target: Target, worker: Callable[..., PostgresStore]) -> None:
     """No stored column contains a text; without the key nothing opens; with an older key beside it, both are read."""
     pytest.importorskip("cryptography")
@@ -186,27 +171,6 @@ def test_encrypted_texts(target: Target, worker: Callable[..., PostgresStore]) -
     assert both.find(Query())[0].sample == draw.sample.to_record()
     assert both.summaries(Query())[0].line["id"] == "secret-id"
     assert both.recall("state") == {"query": "Where is my parcel?"}
-
-
-def test_everything_about_a_person_is_erased(target: Target, worker: Callable[..., PostgresStore]) -> None:
-    """Texts are gone from samples, verdicts, labels, runs, states and events, also beside a second worker."""
-    store, other = worker(), worker()
-    text = "Where is the parcel of Anna Schmidt?"
-    draws = [a_draw(name, question=text, metadata={"user": "anna"}) for name in ("judged", "pending")]
-    store.admit(replace(an_admission(*draws), feedback=[Feedback((draws[0].key,), 1.0, AT, "app")]))
-    store.settle([a_verdict(draws[0])])
-    store.add_labels([Label(draws[0].key, "ada", AT, {Quantity.FAITHFULNESS: 1.0}, note=text)])
-    store.record_run(StoredRun("canary", "docs", AT, False, {"query": text}), Counter())  # noqa: FBT003 - a field
-    store.remember("pool", {"queries": [text]})
-    store.record(RecordedEvent(AT, "note", f"{text}!"))
-    sql(target, "INSERT INTO labels (key, annotator, at, body) SELECT key, 'bob', at, 'x' FROM labels")
-    erased = other.forget(Erasure(metadata=frozenset({("user", "anna")})))
-    assert (erased.pending, erased.verdicts, erased.labels, erased.others, erased.complete) == (1, 1, 2, 3, True)
-    assert store.labels(0.0)[0].note == ""
-    assert (store.recall("pool"), store.runs("canary", "docs", 1)[0].body) == ({"queries": [""]}, {"query": ""})
-    assert (store.events(0.0)[0].detail, store.feedback_of(draws[0].key)) == ("", None)
-    assert store.forget(Erasure(ids=frozenset({draws[0].key}), with_scores=True)).verdicts == 1
-    assert [stored.verdict.key for stored in store.find(Query())] == [draws[1].key]
 
 
 def test_feedback_and_answer_that_arrive_at_two_workers_are_joined(
@@ -232,15 +196,6 @@ def test_one_worker_prunes_at_a_time(worker: Callable[..., PostgresStore]) -> No
     assert worker().prune(Retention(30, 30, 1 << 40), now=AT) == 1
 
 
-def test_workers_share_one_secret(worker: Callable[..., PostgresStore]) -> None:
-    """The first secret counts for all; a damaged one is told."""
-    one, two = worker(), worker()
-    assert (one.shared_secret(b"a" * 32), two.shared_secret(b"b" * 32)) == (b"a" * 32, b"a" * 32)
-    one.remember("sampling key", {"secret": 7})
-    with pytest.raises(StoreError, match="damaged"):
-        two.shared_secret(b"b" * 32)
-
-
 def test_tables_in_use_are_not_rewritten(target: Target, worker: Callable[..., PostgresStore]) -> None:
     """While another session holds a lock, what was erased may remain in files, and that is told."""
     store = worker()
@@ -252,12 +207,88 @@ def test_tables_in_use_are_not_rewritten(target: Target, worker: Callable[..., P
     assert store.engine.rewrite(["events"]) is True
 
 
-def test_a_batch_is_with_one_worker(worker: Callable[..., PostgresStore]) -> None:
-    """Draws in a batch are leased to nobody; two workers that prepare the same draws do not both have them."""
-    one, two = worker(), worker()
-    draw = a_draw("a")
-    one.admit(an_admission(draw))
-    batches = [store.prepare_batch(JUDGE, {draw.key: 7}, "seed", now=AT) for store in (one, two)]
-    assert [len(two.batched(batch)) for batch in batches] == [1, 0]
-    assert two.lease(JUDGE, 9, now=AT + DAY, seconds=1) == []
-    assert one.settle([a_verdict(draw, reading=a_reading())]) == 1
+CONFIG = """\
+state: {state}
+sources: [{{kind: tail, name: app, path: {state}.jsonl}}]
+store: {{kind: postgres, url: "{url}", database_schema: {schema}}}
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path, server: Postgres) -> Path:
+    """A configuration."""
+    path = tmp_path / "ragwatch.yaml"
+    text = CONFIG.format(state=tmp_path / "state", url=server.url, schema=WORKERS_SCHEMA)
+    path.write_text(text, encoding="utf-8")
+    (tmp_path / "state.jsonl").write_text('{"id": "1", "question": "q", "answer": "a", "contexts": []}\n', "utf-8")
+    return path
+
+
+@pytest.fixture
+def config(path: Path) -> Config:
+    """It, read."""
+    return load(path)
+
+
+@pytest.fixture
+def running(worker: Callable[..., PostgresStore]) -> PostgresStore:
+    """A worker with two verdicts, a label, a run and an event."""
+    store = worker()
+    draws = [a_draw(name, metadata={"user": name}) for name in ("anna", "bob")]
+    store.admit(an_admission(*draws, cursor="1"))
+    store.settle([a_verdict(draw) for draw in draws])
+    store.add_labels([Label(draws[0].key, "ada", AT, {Quantity.FAITHFULNESS: 1.0})])
+    store.record_run(StoredRun("canary", "docs", AT, failing=True, body={"x": 1}), Counter())
+    store.record(RecordedEvent(AT, "index", "v2"))
+    return store
+
+
+@pytest.mark.servers
+def test_what_is_stored_can_be_read_beside_a_worker(config: Config, running: PostgresStore) -> None:
+    """Verdicts, labels, runs, events and cursors, as from a SQLite state."""
+    query = Query(judge=JUDGE)
+    assert list(state_reader.verdicts(config, query)) == running.find(query)
+    assert [label.annotator for label in state_reader.labels_by_key(config)[a_draw("anna").key]] == ["ada"]
+    assert state_reader.last_index_event(config) == "2023-11-14"
+    with state_reader.state_reader(config) as reader:
+        assert [run.body for run in reader.runs("canary", "docs", 1)] == [{"x": 1}]
+        assert reader.pruned_until() < 0.0
+    assert (state_reader.has_started(config, "app"), state_reader.has_started(config, "other")) == (True, False)
+    assert state_reader.stored_tallies(config, Tally.JUDGED) == {("search", JUDGE): 2.0}
+
+
+@pytest.mark.servers
+def test_forget_runs_beside_a_worker(path: Path, running: PostgresStore) -> None:
+    """The texts of a person are gone for the worker, too."""
+    command = ["forget", "--metadata", "user=anna", "--config", str(path)]
+    result = CliRunner().invoke(cli, command, standalone_mode=False)
+    assert (result.return_value, result.exception) == (0, None), result.output
+    assert {stored.verdict.key: stored.sample is None for stored in running.find(Query())} == {
+        a_draw("anna").key: True,
+        a_draw("bob").key: False,
+    }
+
+
+@pytest.mark.servers
+def test_a_trial_run_leaves_the_database_alone(path: Path, running: PostgresStore) -> None:
+    """`run --once` stores what it reads in a file of its own."""
+    before = running.tallies()
+    result = CliRunner().invoke(cli, ["run", "--once", "--config", str(path)], standalone_mode=False)
+    assert 'ragwatch_requests_seen_total{source="app"} 1.0' in result.output
+    assert running.tallies() == before
+
+
+def test_state_directories_have_the_secret_of_the_database(tmp_path: Path, running: PostgresStore) -> None:
+    """Workers draw alike: each directory holds the secret that the first worker brought; a damaged one is told."""
+    first = state_secret(_made(tmp_path / "one"), running)
+    other = _made(tmp_path / "two")
+    assert state_secret(other) != first
+    assert (state_secret(other, running), state_secret(other)) == (first, first)
+    running.remember("sampling key", {"secret": 7})
+    with pytest.raises(StoreError, match="damaged"):
+        running.shared_secret(b"b" * 32)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder

@@ -68,6 +68,7 @@ def test_retention_drops_days(target: Target, worker: Callable[..., PostgresStor
     assert (kept.verdict.key, kept.sample is not None) == (bad.key, True)
     assert (store.feedback_of(good.key), store.window(0, 0.0, 9)) == (None, [])
     assert set(before) == {good.key, bad.key, old.key}
+    assert sql(target, "SELECT key FROM answer_index") == [(bad.key,)]
     assert [draw.key for draw in store.lease(JUDGE, 9, now=now, seconds=1)] == [pending.key]
     assert store.admit(an_admission(good)) == 1  # its key is free, and there is no partition of its day
     assert store.prune(KEEP, now=now + 91 * DAY) == 1

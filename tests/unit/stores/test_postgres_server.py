@@ -20,14 +20,14 @@ from pydantic import ValidationError
 from support.cut_connection import CutConnection
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from support.patience import DEADLINE
-from support.postgres import Postgres, new_server, shared_server
+from support.postgres import Postgres, new_server
 from support.stores import WORKERS_SCHEMA, sql
 
 from ragwatch.core.estimate import Addends
 from ragwatch.core.tally import Tally
 from ragwatch.core.trends import SPANS, start_of
 from ragwatch.errors import StoreError
-from ragwatch.stores.postgres import Options, build, connected, describe
+from ragwatch.stores.postgres import Options, build, describe
 from ragwatch.stores.postgres import migrations as schema
 from ragwatch.stores.postgres.connections import PostgresEngine, Target, connect
 from ragwatch.stores.postgres.migrations import VERSION
@@ -209,17 +209,6 @@ def test_connections_are_limited(server: Postgres) -> None:
     connections.close()
     with pytest.raises(StoreError, match="closed"):
         connections.rows("SELECT 1")
-
-
-def test_a_worker_owns_its_state_directory(tmp_path: Path) -> None:
-    """A second worker needs a directory of its own, with its own secret; commands read beside a running worker."""
-    options = Options.model_validate({"url": shared_server().url, "database_schema": WORKERS_SCHEMA})
-    store = build(options, tmp_path)
-    with pytest.raises(StoreError, match="is locked by process"):
-        build(options, tmp_path)
-    connected(options).close()
-    store.close()
-    build(options, tmp_path).close()
 
 
 @pytest.mark.parametrize(("when", "succeeds"), [("before", False), ("after", True)])

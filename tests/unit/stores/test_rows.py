@@ -1,7 +1,10 @@
-"""Rows: what is packed comes back, whatever a log put into it."""
+"""Rows and texts: what is packed comes back, in pieces or as far as a limit, and what is damaged is an error."""
 
 from __future__ import annotations
 
+import json
+import random
+import zlib
 from collections import Counter
 from typing import Any
 
@@ -13,8 +16,10 @@ from support.kit import a_sample, a_verdict, an_evidence
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, RelevantContext, Role, Turn
 from ragwatch.core.tally import Tallies, Tally
+from ragwatch.errors import StoreError
 from ragwatch.formats import build
 from ragwatch.stores.rows import pack, sample_of, tallies_of, tally_rows, unpack, verdict_row
+from ragwatch.stores.texts import EXCERPT_CHARS, PIECE_BYTES, PackedText, excerpt
 
 texts = st.text(st.characters(exclude_categories=()))
 values = st.recursive(
@@ -40,28 +45,28 @@ def test_samples_come_back(
     assert sample_of(unpack(pack(sample.to_record()))) == sample
 
 
-def test_contexts_come_back() -> None:
-    """With all that is seldom known of them; one that an earlier version stored has less."""
-    sample = a_sample()._replace(contexts=(Context("Tea.", "d1", 0.5, "search", 1.7e9), Context("Milk.")))
-    record = sample.to_record()
-    assert sample_of(unpack(pack(record))) == sample
-    assert "updated_at" not in record["contexts"][1]
-    assert build("canonical").read(record, "log:1") == sample
-
-
-def test_relevance_judgements_come_back() -> None:
-    """Ids and texts with their grades; none at all is another thing than unknown."""
-    for relevant in ((RelevantContext("c1", None, 2), RelevantContext(None, "One.", 1)), (), None):
-        sample = a_sample(relevant=relevant)
-        assert sample_of(unpack(pack(sample.to_record()))) == sample
-        assert build("canonical").read(sample.to_record(), "log:1") == sample
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"contexts": (Context("Tea.", "d1", 0.5, "search", 1.7e9), Context("Milk."))},
+        {"relevant": (RelevantContext("c1", None, 2), RelevantContext(None, "One.", 1))},
+        {"relevant": ()},
+        {"relevant": None},
+    ],
+)
+def test_what_is_seldom_known_comes_back(parts: dict[str, Any]) -> None:
+    """Of contexts, and ids and texts with their grades; none at all is another thing than unknown."""
+    sample = a_sample(**parts)
+    assert sample_of(unpack(pack(sample.to_record()))) == sample
+    assert build("canonical").read(sample.to_record(), "log:1") == sample
 
 
 def test_samples_of_earlier_versions_come_back() -> None:
-    """Version 0.1.0 stored no history: its samples are first questions."""
-    record = a_sample().to_record()
+    """Version 0.1.0 stored no history: its samples are first questions. What is unknown takes no room."""
+    record = a_sample(contexts=(Context("Milk."),)).to_record()
+    assert "updated_at" not in record["contexts"][0]
     del record["history"]
-    assert sample_of(unpack(pack(record))) == a_sample()
+    assert sample_of(unpack(pack(record))) == a_sample(contexts=(Context("Milk."),))
 
 
 @pytest.mark.parametrize(
@@ -102,3 +107,86 @@ def test_a_counter_that_is_not_known_is_left_out_and_counted(row: tuple[str, str
     """It costs no other counter, and shows in a series of its own."""
     stored = [(*row, 4.0), ("seen", '["app"]', '["source"]', 1.0)]
     assert tallies_of(stored) == {(Tally.SEEN, ("app",)): 1, (Tally.UNKNOWN_COUNTERS, (row[0],)): 1}
+
+
+RECORD = {
+    "id": "r1",
+    "question": "Wh\ud800y é 😀 \\ud800?",
+    "contexts": [{"id": None, "text": "x" * 50 + "😀" * 5, "score": 1.0}],
+    "answer": "half \ud83d of a pair",
+    "metadata": {"a": [1, {"b": None}]},
+}
+PACKED = pack(RECORD)
+JSON = zlib.decompress(PACKED)
+
+
+def paired(value: object) -> object:
+    """A JSON value, with a replacement character for each half of a surrogate pair."""
+    text = json.dumps(value, ensure_ascii=False)
+    return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def test_pieces_are_the_whole_text() -> None:
+    """Pieces together are what was packed, none is large, and `size` counts them."""
+    text = pack({"answer": random.Random(1).randbytes(1 << 20).hex()})
+    pieces = list(PackedText(text).pieces())
+    assert b"".join(pieces) == zlib.decompress(text)
+    assert max(map(len, pieces)) <= PIECE_BYTES
+    assert PackedText(text).size() == len(zlib.decompress(text))
+
+
+def test_a_beginning_is_a_part_of_the_record() -> None:
+    """Wherever the limit cuts, also within an escape, the fields that are read begin as those that were written."""
+    for most in range(1, len(JSON) + 2):
+        fields, whole = PackedText(PACKED).beginning(most)
+        assert list(fields) == list(RECORD)[: len(fields)], most
+        complete = list(fields)[:-1]
+        assert [paired(fields[name]) for name in complete] == [paired(RECORD[name]) for name in complete], most
+        assert (fields == RECORD) or not whole, most
+
+
+@given(st.dictionaries(st.text(), st.text(st.characters(exclude_categories=())), min_size=1), st.integers(2, 400))
+def test_no_text_breaks_a_beginning(record: dict[str, str], most: int) -> None:
+    """Any text, with lone surrogates and escapes, is read as far as the limit without an error."""
+    fields, _ = PackedText(pack(record)).beginning(most)
+    assert set(fields) <= set(record)
+
+
+def test_excerpts_are_short_and_need_only_the_first_bytes() -> None:
+    """Id, question and answer of the first kilobytes, cut; what lies beyond them is left out, not guessed."""
+    noise = random.Random(1).randbytes(1 << 20).hex()
+    near = pack({"id": "r1", "question": "q" * 1000, "contexts": [], "answer": noise})[:16384]
+    far = pack({"id": "r1", "question": None, "contexts": [{"text": noise}], "answer": "so"})[:16384]
+    assert excerpt(near) == {
+        "id": "r1",
+        "question": "q" * (EXCERPT_CHARS - 1) + "…",
+        "answer": noise[: EXCERPT_CHARS - 1] + "…",
+    }
+    assert excerpt(far) == {"id": "r1", "question": None}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"no zlib",
+        PACKED[:-2],
+        PACKED[:20] + b"zz" + PACKED[22:],
+        None,
+        "a text",
+        7,
+        zlib.compress(b"[]"),
+        zlib.compress(b"\xff\xfe"),
+    ],
+)
+def test_damage_is_told(body: object) -> None:
+    """What is not a packed JSON object to its end is an error of the store, before anything of it is sent."""
+    with pytest.raises(StoreError, match=r"a stored text is damaged: .*; restore a copy"):
+        PackedText(body).size()
+
+
+@pytest.mark.parametrize("body", [b"", b"no zlib", None, "a text", zlib.compress(b"[]"), zlib.compress(b"\xff\xfe")])
+def test_damage_at_the_beginning_is_told(body: object) -> None:
+    """A beginning that cannot be read is an error of the store, too."""
+    with pytest.raises(StoreError, match="a stored text is damaged"):
+        PackedText(body).beginning(100)

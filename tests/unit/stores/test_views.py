@@ -63,21 +63,6 @@ def seen(address: str, statement: str) -> list[Any]:
         return connection.execute(statement.format(v=f"{WORKERS_SCHEMA}_views").encode()).fetchall()
 
 
-def test_scores_of_criteria_are_rows(config: Path, worker: Callable[..., PostgresStore], server: Postgres) -> None:
-    """A row for each known score, by the name of the criterion, and estimates by hour as for other quantities."""
-    store = worker()
-    readings = (CriterionReading("polite", CriterionAnswer.NO), CriterionReading("priced", None))
-    draw = a_draw("a")
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, an_evidence((1, 0), criteria=readings))])
-    assert views(config)[0] == 0
-    chosen = "WHERE quantity IN ('polite', 'priced')"
-    assert seen(server.url, f"SELECT quantity, score, expected, value FROM {{v}}.scores {chosen}") == [
-        ("polite", 0.0, None, 0.0)
-    ]
-    assert seen(server.url, f"SELECT quantity, n, mean FROM {{v}}.quality_hourly {chosen}") == [("polite", 1, 0.0)]
-
-
 def filled(store: PostgresStore) -> list[tuple[float, float]]:
     """Store answers of unequal probabilities. Returns their scores with these."""
     rng = random.Random(5)
@@ -135,12 +120,13 @@ def test_views_show_what_is_stored(config: Path, worker: Callable[..., PostgresS
 
 
 def test_feedback_costs_and_deletions(config: Path, worker: Callable[..., PostgresStore], server: Postgres) -> None:
-    """Feedback has its route; scores of times of which good answers were deleted are left out."""
+    """Feedback has its route, a criterion its rows; scores of times of which good answers were deleted are left out."""
     store = worker()
     old, bad, new = a_draw("old", at=AT - 50 * DAY), a_draw("bad", at=AT - 60 * DAY), a_draw("new", at=AT)
+    readings = (CriterionReading("polite", CriterionAnswer.NO), CriterionReading("priced", None))
     for draw, row in ((old, (1, 0)), (bad, (0, 0)), (new, (1, 0))):
         store.admit(an_admission(draw))
-        store.settle([a_verdict(draw, an_evidence(row))])
+        store.settle([a_verdict(draw, an_evidence(row, criteria=readings if draw is new else ()))])
     given = an_admission(cursor="2")
     feedback = Feedback((new.key,), 0.5, AT + 5, "app")
     store.admit(type(given)("app", "log", "2", (), given.tallies, at=AT + 5, feedback=(feedback,)))
@@ -151,6 +137,10 @@ def test_feedback_costs_and_deletions(config: Path, worker: Callable[..., Postgr
     assert seen(server.url, "SELECT DISTINCT at FROM {v}.scores") == [
         (seen(server.url, f"SELECT to_timestamp({AT})")[0][0],)
     ]
+    chosen = "WHERE quantity IN ('polite', 'priced')"
+    rows = seen(server.url, f"SELECT quantity, score, expected, value FROM {{v}}.scores {chosen}")
+    assert rows == [("polite", 0.0, None, 0.0)]
+    assert seen(server.url, f"SELECT quantity, n, mean FROM {{v}}.quality_hourly {chosen}") == [("polite", 1, 0.0)]
     names = seen(
         server.url, f"SELECT viewname FROM pg_views WHERE schemaname = '{WORKERS_SCHEMA}_views' ORDER BY viewname"
     )

@@ -6,35 +6,19 @@ import errno
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
 import pytest
+from support.answering import answering
 
 from ragwatch.errors import AddressError
 from ragwatch.web.serve import _advice, listen
 
 
-class _Healthy(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"ragwatch is healthy\n")
-
-    def log_message(self, *_: object) -> None:
-        """Tests are quiet."""
-
-
 @contextmanager
 def _ragwatch() -> Iterator[int]:
-    with HTTPServer(("127.0.0.1", 0), _Healthy) as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            thread.join()
+    with answering(lambda _: (200, b"ragwatch is healthy\n", {})) as (address, _):
+        yield int(address.rpartition(":")[2])
 
 
 def _hang_up(server: socket.socket) -> None:

@@ -1,0 +1,274 @@
+"""The contract of `ports.Store` about what lies beside scores: segments, criteria, traits of answers, raw replies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
+
+from ragwatch.core.estimate import Addends
+from ragwatch.core.evidence import CriterionAnswer, CriterionReading
+from ragwatch.core.labels.label import Label
+from ragwatch.core.sample import Context, Draw
+from ragwatch.core.segments import NO_STEP, STEP
+from ragwatch.core.tally import Tally
+from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
+from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.ports import AnswerQuery, Erasure, Query, Retention, SegmentQuery, Store
+from ragwatch.stores.replies import MAX_BYTES
+
+PLACE = ("release", "v1", "search", JUDGE)
+
+
+def test_segments_come_back_with_scores_and_are_counted(opened: Callable[[], Store]) -> None:
+    """Values stay with the scores over restarts, sums add up, and a verdict that is settled twice counts once."""
+    first, second, third = (replace(a_draw(name, probability=0.5), segments=segments) for name, segments in NAMED)
+    store = opened()
+    store.admit(an_admission(first, second, third))
+    store.settle([a_verdict(first), a_verdict(second), an_unjudged(third)])
+    store = opened()
+    store.settle([a_verdict(first)])
+    rows = {row.key: row for row in store.window(0, 0.0, 9)}
+    assert rows[first.key].segments == {"release": "v1"}
+    assert rows[second.key].segments == {"release": "v1", "tier": "other"}
+    assert rows[third.key].segments == {}
+    tallies = store.tallies()
+    assert tallies[Tally.SEGMENT_W, ("faithfulness", *PLACE)] == 4.0
+    assert tallies[Tally.SEGMENT_JUDGED, PLACE] == 2
+    assert tallies[Tally.SEGMENT_UNJUDGED, PLACE] == 1
+    assert tallies[Tally.SEGMENT_LEFT_OUT, ("tier", "search", JUDGE)] == 1
+
+
+def test_scores_without_segments_are_stored_as_ever(store: Store) -> None:
+    """Without segments or criteria nothing is stored for them, and stored verdicts show quantities only."""
+    plain, split = a_draw("a"), replace(a_draw("b"), segments=(("release", "v1"),))
+    store.admit(an_admission(plain, split))
+    store.settle([a_verdict(plain), a_verdict(split)])
+    rows = store.find(Query())
+    assert [("criteria" in row.line, tuple(row.verdict.scores)) for row in rows] == [(False, tuple(Quantity))] * 2
+    assert [row.segments for row in store.window(0, 0.0, 9)] == [{}, {"release": "v1"}]
+
+
+def test_the_language_comes_back_with_scores(opened: Callable[[], Store]) -> None:
+    """That of a verdict without a measured accuracy, with its row and its line; no other verdict has one."""
+    plain, german = a_draw("a"), a_draw("b")
+    store = opened()
+    store.admit(an_admission(plain, german))
+    store.settle([a_verdict(plain), a_verdict(german, an_evidence((1, 0), language="de"))])
+    rows = {row.key: row.language for row in opened().window(0, 0.0, 9)}
+    assert rows == {plain.key: None, german.key: "de"}
+    assert {one.verdict.key: one.verdict.language for one in opened().find(Query())} == rows
+
+
+NAMED = (
+    ("a", (("release", "v1"), ("tier", None))),
+    ("b", (("release", "v1"), ("tier", "other"))),
+    ("c", (("release", "v1"),)),
+)
+
+
+BAD = an_evidence(a_claim((0, 0)))
+ASKED = SegmentQuery("release", "faithfulness", "search", JUDGE, a_reading().version, AT - 800, AT, steps=4, limit=100)
+
+
+def fill(store: Store) -> None:
+    """Settle answers of two releases in different steps of time; what `ASKED` leaves out is bad, and of v1."""
+    kinds = (
+        ("a", "v1", -800.0, 0.5, None, "search"),
+        ("b", "v1", -601.0, 0.25, BAD, "search"),
+        ("c", "v1", -200.0, 1.0, None, "search"),
+        ("d", "v2", -1.0, 1.0, BAD, "search"),
+        ("e", None, -1.0, 1.0, None, "search"),
+        ("late", "v1", 0.0, 1.0, BAD, "search"),
+        ("early", "v1", -801.0, 1.0, BAD, "search"),
+        ("route", "v1", -1.0, 1.0, BAD, "faq"),
+    )
+    draws = [
+        replace(a_draw(name, at=AT + at, probability=share, route=route), segments=(("release", value),))
+        for name, value, at, share, _, route in kinds
+    ]
+    unread, other = (replace(a_draw(name, at=AT - 1), segments=(("release", "v1"),)) for name in ("u", "o"))
+    store.admit(an_admission(*draws, unread, other))
+    store.settle([a_verdict(draw, kind[4]) for draw, kind in zip(draws, kinds, strict=True)])
+    store.settle([an_unjudged(unread), a_verdict(other, BAD, replace(a_reading(), version="0"))])
+
+
+def test_sums_of_segments_by_step_of_time(store: Store) -> None:
+    """Scores, answers before sampling, and stages at fault: of one route, judge, version and time, by value."""
+    fill(store)
+    rows = {(row.value, row.step): row for row in store.segments(ASKED)}
+    assert set(rows) == {("v1", 0), ("v1", 3), ("v2", 3), (None, 3)}
+    first = rows["v1", 0]
+    assert first.scores == Addends.of([(0.0, 0.25), (1.0, 0.5)])
+    assert (first.answers, first.weight, first.staged, first.failing) == (2, 6.0, 6.0, 4.0)
+    assert sum(first.faults.values()) == 1
+    assert (rows["v2", 3].failing, rows[None, 3].failing) == (1.0, 0.0)
+    assert store.segments(replace(ASKED, key="tier", limit=1))[0].value is None
+    assert sum(row.answers for row in store.segments(replace(ASKED, limit=3))) == 3
+    unscored = store.segments(replace(ASKED, quantity="polite_tone"))
+    assert {(row.scores, row.value is None or row.answers > 0) for row in unscored} == {(Addends(), True)}
+    store.prune(Retention(days=1, failing_days=1, bytes=1 << 30), now=AT + 9 * 86400.0)
+    assert store.segments(ASKED) == []
+
+
+@pytest.mark.parametrize(
+    ("measure", "expected"),
+    [("used", {"bm25": [1.0], "dense": [0.0], NO_STEP: []}), ("ignored", {"bm25": [0.0], "dense": [1.0], NO_STEP: []})],
+)
+def test_sums_of_retrieval_steps(store: Store, measure: str, expected: dict[str, list[float]]) -> None:
+    """Which step returned what was used: answers without steps, and those of which nothing is known, are left out."""
+    contexts = (Context("Cats purr.", "d1", None, "bm25"), Context("Dogs bark.", "d2", None, "dense"))
+    known = replace(a_draw("a", at=AT - 1, contexts=contexts), segments=())
+    plain, abstained = a_draw("b", at=AT - 1), a_draw("c", at=AT - 1, contexts=contexts)
+    mixed = a_draw("d", at=AT - 500, contexts=(contexts[0], Context("Dogs bark.", "d2")))
+    store.admit(an_admission(known, plain, abstained, mixed))
+    store.settle([a_verdict(known), a_verdict(plain), a_verdict(abstained, an_evidence()), a_verdict(mixed)])
+    rows = store.segments(replace(ASKED, key=STEP, quantity=measure))
+    last = {row.value: row.scores for row in rows if row.step == 3}
+    assert last == {step: Addends.of((x, 1.0) for x in expected[step]) for step in ("bm25", "dense")}
+    assert {row.value: row.answers for row in rows if row.step < 3} == {"bm25": 1, NO_STEP: 1}
+    assert all(row.failing == 0.0 for row in rows)
+
+
+POLITE, PRICED = quantity_of("polite"), quantity_of("names_price")
+YES, NO, DOES_NOT_APPLY = CriterionAnswer
+
+
+def answered(name: str, polite: CriterionAnswer | None, price: CriterionAnswer | None = DOES_NOT_APPLY) -> Verdict:
+    """A verdict with answers to two criteria, the first with a quote."""
+    readings = (CriterionReading("polite", polite, "Cats purr."), CriterionReading("names_price", price))
+    return a_verdict(a_draw(name), an_evidence((1, 0), criteria=readings))
+
+
+def test_criteria_are_scores(store: Store) -> None:
+    """Of a row, a summary and a verdict, with answer and quote; of a label; searches and counters know them."""
+    verdicts = [answered("a", YES), answered("b", NO), answered("c", None, None)]
+    store.admit(an_admission(*(verdict.draw for verdict in verdicts)))
+    store.settle(verdicts)
+    rows = {row.key: row.scores for row in store.window(0, 0.0, 9)}
+    scores = [(rows[a_draw(name).key] or {}) for name in "abc"]
+    assert [(one[POLITE], one[PRICED]) for one in scores] == [(1.0, None), (0.0, None), (None, None)]
+    found = {row.verdict.id: row.verdict for row in store.find(Query())}
+    assert found["a"].criteria == verdicts[0].evidence.criteria  # type: ignore[union-attr]  # it is judged
+    assert tuple(found["a"].scores) == (*Quantity, POLITE, PRICED)
+    summaries = {row.verdict.id: row.verdict.scores[POLITE] for row in store.summaries(Query())}
+    assert summaries == {"a": 1.0, "b": 0.0, "c": None}
+    assert [row.verdict.id for row in store.find(Query(quantity=POLITE, below=0.5))] == ["b"]
+    assert [row.verdict.id for row in store.find(Query(quantity=POLITE, worst=True))][:2] == ["b", "a"]
+    tallies, place = store.tallies(), ("search", JUDGE)
+    assert (tallies[Tally.WX, ("polite", *place)], tallies[Tally.N, ("polite", *place)]) == (1, 2)
+    assert tallies[Tally.UNKNOWN, ("polite", *place, "not_read")] == 1
+    assert tallies[Tally.UNKNOWN, ("names_price", *place, "does_not_apply")] == 2
+    label = Label(a_draw("a").key, "ann", AT, {POLITE: 0.0, Quantity.FAITHFULNESS: 1.0})
+    store.add_labels([label])
+    assert store.labels(0.0) == [label]
+
+
+ALL = AnswerQuery(0.0, AT + 1000)
+DAY = 86400.0
+
+
+def answers_of_two_routes(store: Store) -> list[str]:
+    """Settle four answers; their keys, the newest first."""
+    places = ((number, ("search", "support")[number % 2]) for number in range(4))
+    draws = [a_draw(f"r{n}", at=AT + n, route=route, metadata={"release": f"v{n}"}) for n, route in places]
+    store.admit(an_admission(*draws))
+    store.settle([a_verdict(draw) for draw in draws])
+    return [draw.key for draw in reversed(draws)]
+
+
+def test_answers_are_read_newest_first_with_their_traits(store: Store) -> None:
+    """Each judged answer has scores, stage and probability beside the traits of its sample."""
+    keys = answers_of_two_routes(store)
+    answers = store.answers(ALL)
+    assert [row.key for row, _ in answers] == keys
+    row, traits = answers[0]
+    assert (row.judge, row.route, row.probability, row.stage) == (JUDGE, "support", 1.0, "none")
+    assert row.scores is not None
+    assert row.scores[Quantity.FAITHFULNESS] == 1.0
+    assert traits is not None
+    assert (traits["metadata"], traits["retrieved"]) == ({"release": "v3"}, 2)
+
+
+def test_answers_are_narrowed_and_paged(store: Store) -> None:
+    """Time, route and judge narrow the result; pages neither skip nor repeat an answer, unjudged ones are left out."""
+    keys = answers_of_two_routes(store)
+    unread = a_draw("unread", at=AT + 2)
+    store.admit(an_admission(unread))
+    store.settle([Unjudged(unread, a_reading(), UnjudgedReason.TIMEOUT)])
+    assert [row.key for row, _ in store.answers(replace(ALL, since=AT + 1, until=AT + 3))] == keys[1:3]
+    assert [row.key for row, _ in store.answers(replace(ALL, route="search"))] == keys[1::2]
+    assert store.answers(replace(ALL, judge="other")) == []
+    seen, query = [], replace(ALL, limit=1)
+    while page := store.answers(query):
+        seen += [row.key for row, _ in page]
+        query = replace(query, before=(page[-1][0].at, page[-1][0].seq))
+    assert seen == keys
+
+
+def test_traits_go_with_the_answers(opened: Callable[[], Store]) -> None:
+    """A forgotten person has no traits left; retention leaves neither the answer nor what it had in common."""
+    store = opened()
+    keys = answers_of_two_routes(store)
+    store.forget(Erasure(ids=frozenset({keys[0]})))
+    assert [traits is None for _, traits in store.answers(ALL)] == [True, False, False, False]
+    store.prune(Retention(days=1, failing_days=1, bytes=1 << 30), now=AT + 9 * DAY)
+    assert store.answers(ALL) == []
+
+
+REPLY = '{"address":"SECRETREPLY é"}'
+
+
+def replied(store: Store, *replies: str) -> Draw:
+    """Store an answer that a model and a judge without replies have read."""
+    draw = a_draw("r1")
+    store.admit(an_admission(draw, judges=("claude", "embedded")))
+    store.settle([a_verdict(draw, an_evidence((1, 0), replies=replies), a_reading("claude")), a_verdict(draw)])
+    return draw
+
+
+def stored(store: Store) -> dict[str, tuple[str, ...]]:
+    """Replies by judge."""
+    return {entry.verdict.judge: store.replies(entry.seq) for entry in store.entries(Query())}
+
+
+def test_replies_are_kept_beside_their_verdict(opened: Callable[[], Store]) -> None:
+    """In the order of the calls, also after a restart; other verdicts have none, nor has one that does not exist."""
+    replied(opened(), REPLY, "", "second")
+    store = opened()
+    assert stored(store) == {"claude": (REPLY, "", "second"), "embedded": ()}
+    assert store.replies(1 << 40) == ()
+
+
+def test_replies_of_a_reading_again_are_kept(store: Store) -> None:
+    """`ragwatch rejudge` stores them as well."""
+    draw = replied(store)
+    again = a_verdict(draw, an_evidence((1, 0), replies=(REPLY,)), a_reading("other"))
+    assert store.add_rejudged([again], charted_before=AT) == 1
+    assert stored(store) == {"claude": (), "embedded": (), "other": (REPLY,)}
+
+
+def test_long_replies_are_cut(store: Store) -> None:
+    """All replies to one sample together take a bounded number of bytes, and say what is left out."""
+    replied(store, "a" * (MAX_BYTES - 3), "é" * 5, "third")
+    first, second = stored(store)["claude"]
+    assert (len(first), second) == (MAX_BYTES - 3, "é [7 bytes more]")
+
+
+@pytest.mark.parametrize(
+    "delete",
+    [
+        lambda store: store.forget(Erasure(ids=frozenset({"r1"}))),
+        lambda store: store.forget(Erasure(ids=frozenset({"r1"}), with_scores=True)),
+        lambda store: store.prune(Retention(days=1, failing_days=1, bytes=1 << 30), now=AT + 9 * DAY),
+    ],
+    ids=["forgotten", "with scores", "by retention"],
+)
+def test_replies_are_deleted_with_the_answer(store: Store, delete: Callable[[Store], object]) -> None:
+    """Nothing that a model said of it remains."""
+    replied(store, REPLY)
+    seqs = [entry.seq for entry in store.entries(Query())]
+    delete(store)
+    assert [store.replies(seq) for seq in seqs] == [(), ()]

@@ -1,0 +1,279 @@
+"""The state directory: one process owns it, its disk is local and has room, its database is sound."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
+
+from ragwatch.core.tally import Tally
+from ragwatch.errors import StoreError
+from ragwatch.ports import RecordedEvent, Retention
+from ragwatch.stores.lock import StateLock
+from ragwatch.stores.sqlite import opening, schema
+from ragwatch.stores.sqlite.disk import NETWORKED, advice, file_system, free_bytes, refuse_network
+from ragwatch.stores.sqlite.store import Options, SqliteStore, build
+
+
+def mode(path: Path) -> int:
+    """Permission bits."""
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_x17_directory_is_made_for_us_alone(tmp_path: Path) -> None:
+    """A missing directory is made with its parents, mode 0700; the lock file has 0600 and names the owner."""
+    state = tmp_path / "a" / "b"
+    lock = StateLock(state)
+    assert (mode(state), mode(state / "ragwatch.lock")) == (0o700, 0o600)
+    assert (state / "ragwatch.lock").read_text() == str(os.getpid())
+    lock.close()
+
+
+def test_only_an_empty_directory_is_closed_to_others(tmp_path: Path) -> None:
+    """`state: /tmp` is a mistake that must not close /tmp to everybody else."""
+    for name in ("empty", "used"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "used" / "of_somebody_else").touch()
+    for name, closed in (("empty", 0o700), ("used", 0o755)):
+        StateLock(tmp_path / name).close()
+        assert mode(tmp_path / name) == closed
+
+
+@pytest.mark.costly
+def test_a_killed_owner_holds_nothing(tmp_path: Path) -> None:
+    """The kernel lets go of the lock of a process that died, however it died."""
+    script = (
+        "import os, sys; from pathlib import Path; from ragwatch.stores.lock import StateLock\n"
+        "lock = StateLock(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(StoreError, match=f"locked by process {other.pid}"):
+            StateLock(tmp_path)
+        other.kill()
+        other.wait()
+    StateLock(tmp_path).close()
+
+
+def test_unusable_directory(tmp_path: Path) -> None:
+    """A file where the directory should be is told in one line."""
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match=r"cannot use .*give a directory we may write"):
+        StateLock(tmp_path / "file")
+
+
+MOUNTS = """\
+21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+22 21 0:30 / /srv rw shared:2 - nfs4 files:/export rw,vers=4.2
+23 22 8:2 / /srv/local rw shared:3 master:1 - xfs /dev/sdb1 rw
+24 21 0:31 / /with\\040space rw - cifs //host/share rw
+25 21 0:32 /inner /bind rw - fuse.sshfs me@host:/home rw
+26 21 0:33 / /covered rw - nfs host:/old rw
+27 21 0:34 / /covered rw - tmpfs tmpfs rw
+torn line
+28 21 - none
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/var/lib/ragwatch", "ext4"),
+        ("/srv", "nfs4"),
+        ("/srv/state", "nfs4"),
+        ("/srvother", "ext4"),
+        ("/srv/local/state", "xfs"),
+        ("/with space/x", "cifs"),
+        ("/bind/x", "fuse.sshfs"),
+        ("/covered/x", "tmpfs"),
+    ],
+)
+def test_the_file_system_of_a_path(path: str, kind: str) -> None:
+    """The longest mount point above a path holds it; of two on one point, the later. Without mounts none is known."""
+    assert file_system(Path(path), MOUNTS) == kind
+    assert file_system(Path(path), "") is None
+
+
+def test_networked() -> None:
+    """File systems whose locks do not hold across machines; not disks of this one, also behind a layer."""
+    networked = ("nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "fuse.glusterfs", "ceph", "lustre")
+    local = ("ext4", "xfs", "btrfs", "zfs", "tmpfs", "overlay", "fuseblk", "fuse.bindfs")
+    assert [kind for kind in (*networked, *local) if NETWORKED.fullmatch(kind)] == list(networked)
+
+
+def test_a_state_on_a_network_is_refused(tmp_path: Path) -> None:
+    """Before anything is written; the advice is a local disk. Where nobody tells the mounts, nothing is refused."""
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(f"1 0 0:1 / / rw - ext4 /dev/x rw\n2 1 0:2 / {tmp_path.resolve()} rw - nfs4 host:/x rw\n")
+    with pytest.raises(StoreError, match=r"is on a network file system \(nfs4\).*give a local disk"):
+        refuse_network(tmp_path / "not" / "yet", mounts)
+    refuse_network(Path("/"), mounts)
+    refuse_network(tmp_path, tmp_path / "nowhere")
+
+
+def test_below_the_floor_nothing_is_admitted_and_the_rest_goes_on(tmp_path: Path) -> None:
+    """Intake stops with the reason; judging, events, reading and forgetting go on; offsets and counts stand."""
+    with closing(SqliteStore(tmp_path / "state")) as store:
+        store.admit(an_admission(a_draw("a"), a_draw("b"), cursor="1"))
+    floor = free_bytes(tmp_path) * 4
+    with closing(build(Options(min_free=floor), tmp_path / "state")) as store:
+        before = (store.tallies(), store.pending(), store.cursors("app"))
+        with pytest.raises(StoreError, match=r"MiB are free on the disk of .*store\.min_free.*free some space"):
+            store.admit(an_admission(a_draw("c"), cursor="2"))
+        assert (store.tallies(), store.pending(), store.cursors("app")) == before
+        draws = store.lease(JUDGE, 9, now=AT, seconds=60)
+        assert store.settle([a_verdict(draw) for draw in draws]) == 2
+        store.engine._min_free *= 8
+        with pytest.raises(StoreError, match=r"store\.min_free"):
+            store.settle([])  # the last of the floor is for folding the log and for forgetting
+        store.record(RecordedEvent(AT, "note", ""))
+        assert store.prune(Retention(1, 1, 1 << 40), now=AT + 1e7) == 2
+    with closing(SqliteStore(tmp_path / "state")) as store:
+        assert store.admit(an_admission(a_draw("c"), cursor="2")) == 1
+
+
+def test_a_disk_that_cannot_be_asked_is_told(tmp_path: Path) -> None:
+    """A state directory that vanished is an error of the store, not a crash."""
+    state = tmp_path / "state"
+    with closing(SqliteStore(state)) as store:
+        state.rename(tmp_path / "elsewhere")
+        with pytest.raises(StoreError, match="cannot read the free space"):
+            store.admit(an_admission(a_draw("a")))
+
+
+def test_advice_for_a_database_that_another_program_holds(tmp_path: Path) -> None:
+    """It is not that of a full disk, nor that of a damaged file."""
+    one, other = (closing(sqlite3.connect(tmp_path / "x.db", isolation_level=None, timeout=0)) for _ in range(2))
+    with one as holding, other as waiting:
+        holding.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(sqlite3.OperationalError) as held:
+            waiting.execute("BEGIN IMMEDIATE")
+    assert [advice(error).split()[0] for error in (held.value, sqlite3.ProgrammingError("x"))] == ["another", "restore"]
+
+
+def test_a_read_only_database_writes_nothing_and_recovers(store: SqliteStore) -> None:
+    """A disk that turns read-only under us is an error with advice; what is there can be read; later all goes on."""
+    store.admit(an_admission(a_draw("a"), cursor="1"))
+    store.engine._writer.execute("PRAGMA query_only=ON")
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"cannot write: .*readonly.*; it must be on a disk that we may write"):
+            store.admit(an_admission(a_draw("b"), cursor="2"))
+    assert (store.cursors("app"), store.pending()) == ({"log": "1"}, {JUDGE: 1})
+    store.engine._writer.execute("PRAGMA query_only=OFF")
+    assert store.admit(an_admission(a_draw("b"), cursor="2")) == 1
+
+
+ADVICE = r"(restore|move ragwatch\.\* away|start from scratch)"
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """A state that was used, closed in good order."""
+    with closing(SqliteStore(tmp_path)) as store:
+        seen = Counter({(Tally.SEEN, ("app",)): 60})
+        store.admit(an_admission(*(a_draw(f"r{index}") for index in range(60)), cursor="60", tallies=seen))
+    return tmp_path
+
+
+LEFT = (0, 1, 15, 50, 99, 100, 600, schema.PAGE_BYTES, 3 * schema.PAGE_BYTES)
+HEADERS = (b"\x00" * 100, b"\xff" * 100, b"SQLite format 3\x00" + b"\xaa" * 84)
+
+
+@pytest.mark.parametrize(("header", "left"), [*((b"", left) for left in LEFT), *((one, 1 << 30) for one in HEADERS)])
+def test_t22_truncated_or_with_garbage_in_the_header(state: Path, header: bytes, left: int) -> None:
+    """A database that was cut anywhere, or is not ours, is refused every time, left as it is, and never begun anew."""
+    path = state / "ragwatch.db"
+    body = (header + path.read_bytes()[len(header) :])[:left]
+    path.write_bytes(body)
+    for _ in range(2):
+        with pytest.raises(StoreError, match=ADVICE):
+            SqliteStore(state)
+    assert path.read_bytes() == body
+
+
+def _flip(path: Path, table: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    body = bytearray(path.read_bytes())
+    start = (page - 1) * schema.PAGE_BYTES
+    body[start : start + 64] = bytes(255 - byte for byte in body[start : start + 64])
+    path.write_bytes(body)
+
+
+@pytest.mark.parametrize("table", ["tallies", "cursors", "samples", "work", "verdicts", "events"])
+def test_t22_a_flipped_page(state: Path, table: str) -> None:
+    """A page with flipped bits is found at the start, whatever it holds."""
+    _flip(state / "ragwatch.db", table)
+    with pytest.raises(StoreError, match=r"ragwatch.db(: database disk image is malformed| is damaged: .*); restore"):
+        SqliteStore(state)
+
+
+@pytest.mark.parametrize("table", opening.CHECKED_TABLES)
+def test_t22_a_large_database_has_its_books_checked(state: Path, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where looking at every page takes too long, those of offsets, counts and queue are looked at all the same."""
+    monkeypatch.setattr(opening, "MAX_FULL_CHECK_BYTES", 0)
+    SqliteStore(state).close()
+    _flip(state / "ragwatch.db", table)
+    with pytest.raises(StoreError, match=ADVICE):
+        SqliteStore(state)
+
+
+@pytest.mark.parametrize("gone", ["ragwatch.db", "everything but the mark", "all but the log"])
+def test_t22_a_database_that_is_gone(state: Path, gone: str) -> None:
+    """Where a database was made and is no more, counting does not begin again as if nothing had happened."""
+    if gone == "all but the log":
+        (state / opening.MARKER).unlink()
+        (state / "ragwatch.db-wal").write_bytes(b"frames")
+    elif gone != "ragwatch.db":
+        (state / "ragwatch.lock").unlink()
+    (state / "ragwatch.db").unlink()
+    for _ in range(2):
+        with pytest.raises(
+            StoreError, match=r"was created here and is missing or empty; restore it, or start from scratc"
+        ):
+            SqliteStore(state)
+    assert not (state / "ragwatch.db").exists()
+
+
+def test_starting_from_scratch(state: Path) -> None:
+    """The advice works: with everything moved away the state begins from zero."""
+    for path in state.glob("ragwatch.*"):
+        path.rename(state / f"old.{path.name}")
+    with closing(SqliteStore(state)) as store:
+        assert (store.tallies(), store.cursors("app")) == ({}, {})
+
+
+def test_a_state_from_before_the_mark_gets_one(state: Path) -> None:
+    """A state without a mark, as earlier versions left it, is opened with everything in it."""
+    mark = state / opening.MARKER
+    mark.unlink()
+    with closing(SqliteStore(state)) as store:
+        assert store.cursors("app") == {"log": "60"}
+    assert "start from scratch" in mark.read_text()
+
+
+def test_a_first_start_that_was_cut_short_is_no_state(tmp_path: Path) -> None:
+    """A lock and an empty file are what a first start on a full disk may leave: the next one begins."""
+    (tmp_path / "ragwatch.lock").write_text("123")
+    (tmp_path / "ragwatch.db").touch()
+    with closing(SqliteStore(tmp_path)) as store:
+        store.record(RecordedEvent(AT, "note", ""))
+
+
+def test_no_room_for_the_file(tmp_path: Path) -> None:
+    """A name that cannot be made a file is told with advice."""
+    (tmp_path / "ragwatch.db").symlink_to(tmp_path / "no" / "such" / "folder")
+    with pytest.raises(StoreError, match=r"cannot open .*: No such file or directory; it must be on a writable disk"):
+        SqliteStore(tmp_path)
