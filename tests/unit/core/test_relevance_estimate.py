@@ -94,27 +94,21 @@ def simulated(
     return pools, grades, inside / relevant_contexts
 
 
-@settings(max_examples=draws(6), deadline=None)
-@given(st.integers(0, 2**32), st.integers(1, 3))
-def test_the_interval_covers_the_true_recall(seed: int, annotators: int) -> None:
-    """Over simulated annotators, intervals of 99.9 % contain the recall of all pairs, most of which nobody judged."""
-    pools, grades, recall = simulated(Random(seed), str(seed), annotators)
-    found = report(pools, grades, confidence=0.999)
-    assert found.recall.low <= recall <= found.recall.high
-    assert found.outside.value == pytest.approx(1.0 - found.recall.value)
-    assert found.queries == 25
-    assert (found.alpha is None) == (annotators == 1)
-
-
 @pytest.mark.costly
 def test_the_interval_covers_at_its_level() -> None:
-    """Of 60 worlds, the interval of 95 % covers the recall in at least 54, and is not as wide as all recalls."""
+    """Of 60 worlds, the interval of 95 % covers the recall of all pairs in at least 54, and is not as wide as all.
+
+    Most pairs nobody judged; one to three people judge the others. An interval of 99.9 % covers in each world.
+    """
     covered, widths = 0, []
     for seed in range(60):
-        pools, grades, recall = simulated(Random(seed), str(seed), 1)
-        found = report(pools, grades).recall
-        covered += found.low <= recall <= found.high
-        widths.append(found.high - found.low)
+        pools, grades, recall = simulated(Random(seed), str(seed), 1 + seed % 3)
+        result, sure = report(pools, grades), report(pools, grades, confidence=0.999).recall
+        assert sure.low <= recall <= sure.high
+        assert result.outside.value == pytest.approx(1.0 - result.recall.value)
+        assert (result.queries, result.alpha is None) == (25, seed % 3 == 0)
+        covered += result.recall.low <= recall <= result.recall.high
+        widths.append(result.recall.high - result.recall.low)
     assert covered >= 54
     assert sum(widths) / len(widths) < 0.3
 

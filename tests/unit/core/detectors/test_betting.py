@@ -93,16 +93,6 @@ def test_endless_streams_stay_finite(baseline: float, value: float) -> None:
     assert (evidence >= 10_000) == (value == 0.0)
 
 
-def test_alarm_on_a_fall() -> None:
-    """From .90 to .70 the alarm comes within a hundred scores; without a fall none in the same stream's first part."""
-    rng = random.Random(2)
-    good = [Score(float(rng.random() < 0.9)) for _ in range(1000)]
-    bad = [Score(float(rng.random() < 0.7)) for _ in range(1000)]
-    result = until(Betting(0.9, 10_000), good + bad)
-    assert result is not None
-    assert 1000 < result < 1100
-
-
 def test_two_samples() -> None:
     """A fall of both sides alike is no alarm; a fall beside a control that stays is, in the direction that is worse."""
     rng = random.Random(3)
