@@ -116,8 +116,8 @@ def test_days_count_where_days_were_promised() -> None:
     scheme = ControlScheme(TwoSample(30.0), Unit.DAYS)
     even = TwoSample(30.0).start()
     watch = begin(scheme)
-    assert watch.numbers == even
     pair = ScorePair(Score(0.5), Score(0.5))
+    assert (watch.numbers, scheme.learn((), pair)) == (even, ())  # beside a control there is nothing to learn
     for seq, at in enumerate((0.0, DAY, 1.5 * DAY, 1.0 * DAY, 2.5 * DAY)):
         watch = step(scheme, watch, seq, at, pair)
     assert watch.evidence == pytest.approx(2.5)

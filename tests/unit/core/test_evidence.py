@@ -158,3 +158,5 @@ def test_the_strongest_that_suffice_are_taken() -> None:
     strengths = [0.9 if rank in needed else 0.1 for rank in range(40)]
     assert smallest_support_set(strengths, lambda ranks: needed <= set(ranks)) == tuple(sorted(needed))
     assert smallest_support_set(strengths, lambda ranks: {*needed, 40} <= set(ranks)) == ()
+    without_first = smallest_support_set([0.9, 0.8, 0.7, 0.6, 0.5], lambda ranks: {1, 2, 3, 4} <= set(ranks))
+    assert without_first == (1, 2, 3, 4)  # a strong one that is not necessary is not in the set

@@ -58,6 +58,7 @@ def test_the_largest_rise_or_nothing(now: dict[str, int], before: dict[str, int]
     change = changed_stage(now, before, quantity)
     if min(sum(now.values()), sum(before.values())) < MIN_SAMPLES:
         assert change is None
+        assert {} in (stage_shares(now), stage_shares(before))
         return
     shares = {stage: (stage_shares(now)[stage], stage_shares(before)[stage]) for stage in FAULTS}
     if quantity is Quantity.TOP_RANKED_IGNORED:  # good answers beside an unused top context count as alignment
