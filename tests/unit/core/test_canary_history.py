@@ -119,42 +119,39 @@ def health(before: SuiteReport, after: SuiteReport) -> tuple[float | None, float
     return run.mean(CanaryMetric.HEALTH), run.mean(CanaryMetric.MRR)
 
 
+NEAR, FAR = (a_run(scores, direction="distance") for scores in ((0.1, 0.12, 0.15), (0.5, 0.52, 0.55)))
+TOPS = [0.7 + 0.04 * number for number in range(6)]
+ONE_EACH = a_run(*((score,) for score in TOPS))
+
+
 @pytest.mark.parametrize(
-    ("scores", "expected"),
+    ("before", "after", "expected"),
     [
-        ((0.60, 0.55, 0.50), 0.0),  # all below the worst of before
-        ((0.81, 0.80, 0.79), 0.0),
-        ((0.86, 0.82, 0.78), 1.0),  # by their spread of .08 and less
-        ((0.95, 0.91, 0.87), 1.0),
+        (a_run(USUAL), a_run((0.60, 0.55, 0.50)), 0.0),  # all below the worst of before
+        (a_run(USUAL), a_run((0.81, 0.80, 0.79)), 0.0),
+        (a_run(USUAL), a_run((0.86, 0.82, 0.78)), 1.0),  # by their spread of .08 and less
+        (a_run(USUAL), a_run((0.95, 0.91, 0.87)), 1.0),
+        (NEAR, FAR, 0.0),  # distances are better the lower they are
+        (FAR, NEAR, 1.0),
+        (a_run(USUAL), a_run((0.5, 0.4, 0.3), USUAL), 1.0),  # the passages of a single canary may have been edited
+        (ONE_EACH, a_run(*((score - 0.3,) for score in TOPS)), 0.0),  # one score, beside the range of the suite
+        (ONE_EACH, a_run(*((score - 0.1,) for score in TOPS)), 1.0),
+        (a_run((0.9,)), a_run((0.1,)), 1.0),
+        (a_run(USUAL, direction=None), a_run((0.1, 0.1, 0.1), direction=None), 1.0),  # nothing can be compared
     ],
 )
-def test_a_fall_of_all_scores_by_more_than_their_spread(scores: Sequence[float], expected: float) -> None:
+def test_a_fall_of_all_scores_by_more_than_their_spread(
+    before: SuiteReport, after: SuiteReport, expected: float
+) -> None:
     """Though every expected context ranks first, and no canary has a minimum score."""
-    assert health(a_run(USUAL), a_run(scores)) == (expected, 1.0)
+    assert health(before, after) == (expected, 1.0)
 
 
-def test_distances_rise() -> None:
-    """They are better the lower they are."""
-    near, far = (0.1, 0.12, 0.15), (0.5, 0.52, 0.55)
-    assert health(a_run(near, direction="distance"), a_run(far, direction="distance"))[0] == 0.0
-    assert health(a_run(far, direction="distance"), a_run(near, direction="distance"))[0] == 1.0
-
-
-def test_a_single_canary_that_falls_is_no_fall_of_all() -> None:
-    """Its passages may have been edited. A canary without a reply says nothing for or against the others."""
-    assert health(a_run(USUAL), a_run((0.5, 0.4, 0.3), USUAL))[0] == 1.0
+def test_a_canary_without_a_reply_says_nothing_of_the_others() -> None:
+    """Neither for nor against a fall of their scores."""
     fallen = a_run((0.5, 0.4, 0.3))
     failed = SuiteReport("docs", (5,), (*fallen.reports[:-1], a_report(CANARIES[-1], a_failure())))
     assert health(a_run(USUAL), failed)[0] == 0.0
-
-
-def test_one_score_is_compared_with_the_range_of_the_suite() -> None:
-    """The best scores of six canaries lie between .7 and .9; without a direction nothing is compared."""
-    tops = [(0.7 + 0.04 * number,) for number in range(6)]
-    assert health(a_run(*tops), a_run(*((score - 0.3,) for (score,) in tops)))[0] == 0.0
-    assert health(a_run(*tops), a_run(*((score - 0.1,) for (score,) in tops)))[0] == 1.0
-    assert health(a_run((0.9,)), a_run((0.1,)))[0] == 1.0
-    assert health(a_run(USUAL, direction=None), a_run((0.1, 0.1, 0.1), direction=None))[0] == 1.0
 
 
 def test_lower_scores_become_usual_and_what_fell_does_not_hide_it() -> None:

@@ -16,6 +16,7 @@ from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport
 from ragwatch.core.snapshot import Gauge
 
 NEGATIVE = a_canary(category=Category.NEGATIVE, name="cooking")
+SCORED = a_canary(category=Category.NEGATIVE, min_relevance_score=0.8)  # a vector store always returns something
 
 
 def alike(one: str, other: str) -> float:
@@ -51,6 +52,13 @@ def alike(one: str, other: str) -> float:
         (NEGATIVE, a_reply("x"), "found_for_negative"),
         (a_canary("a"), a_failure("timeout"), "failed:timeout"),
         (NEGATIVE, a_failure("status"), "failed:status"),
+        (SCORED, a_reply("x", scores=[0.79]), None),
+        (SCORED, a_reply("x", "y", scores=[0.79, 0.8]), "found_for_negative"),
+        (SCORED, a_reply("x", scores=[0.8], direction="distance"), "found_for_negative"),
+        (SCORED, a_reply("x", scores=[0.81], direction="distance"), None),
+        (SCORED, a_reply("x", "y", scores=[None, 0.9]), "found_for_negative"),
+        (SCORED, a_reply("x", "y", scores=[None, 0.1]), "failed:no_scores"),
+        (SCORED, a_reply("x", direction=None), "failed:no_scores"),
     ],
 )
 def test_outcomes(canary: Any, retrieved: Retrieved, reason: str | None) -> None:
@@ -59,24 +67,6 @@ def test_outcomes(canary: Any, retrieved: Retrieved, reason: str | None) -> None
     assert report.reason == reason
     assert report.success is (reason is None)
     assert report.degraded is (reason is not None and not reason.startswith("failed:"))
-
-
-@pytest.mark.parametrize(
-    ("retrieved", "reason"),
-    [
-        (a_reply("x", scores=[0.79]), None),
-        (a_reply("x", "y", scores=[0.79, 0.8]), "found_for_negative"),
-        (a_reply("x", scores=[0.8], direction="distance"), "found_for_negative"),
-        (a_reply("x", scores=[0.81], direction="distance"), None),
-        (a_reply("x", "y", scores=[None, 0.9]), "found_for_negative"),
-        (a_reply("x", "y", scores=[None, 0.1]), "failed:no_scores"),
-        (a_reply("x", direction=None), "failed:no_scores"),
-    ],
-)
-def test_negative_canaries_with_a_score(retrieved: Retrieved, reason: str | None) -> None:
-    """A vector store always returns something: only what reaches the score is a find."""
-    negative = a_canary(category=Category.NEGATIVE, min_relevance_score=0.8)
-    assert a_report(negative, retrieved).reason == reason
 
 
 def test_a_report_has_ranks_and_scores_of_what_is_expected() -> None:

@@ -127,11 +127,10 @@ def test_families_of_english_say_nothing_of_other_languages(german: int, known: 
 def test_the_further_labels_do_it(threshold: float) -> None:
     """With as many labels as it says, where people call as many good as the level expects, the threshold is outside."""
     counts = counts_of(480, 20)
-    assert counts.level().low < threshold < counts.level().high
-    number = counts.further_labels(threshold)
-    assert number is not None
+    before, number = counts.level(), counts.further_labels(threshold)
+    assert before.low < threshold < before.high
     assert number in range(10, 100, 10)
-    good = round(number * counts.level().value)
+    good = round(number * before.value)
     labelled = counts_of(480, 20, good=good, bad=number - good).level()
     assert labelled.low > threshold
 
