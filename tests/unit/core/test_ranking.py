@@ -41,13 +41,12 @@ def pattern(*relevant: int) -> Ranking:
 
 @pytest.mark.parametrize(("relevant", "expected"), [((1, 1, 0, 1, 0), 11 / 12), ((0, 0, 1, 1, 1), 43 / 90)])
 def test_examples_of_the_first_text(relevant: tuple[int, ...], expected: float) -> None:
-    """Rank-weighted precision, exact; the text rounds its terms first. Alike while nothing expected is missing."""
+    """Rank-weighted precision, exact; the text rounds its terms first. Alike while nothing expected is missing.
+
+    The one asks how good the returned order is, average precision also what is not in it.
+    """
     assert ranking.context_precision(pattern(*relevant)) == pytest.approx(expected, abs=1e-12)
     assert ranking.average_precision(pattern(*relevant)) == pytest.approx(expected, abs=1e-12)
-
-
-def test_what_is_missing_counts_in_average_precision_only() -> None:
-    """The one asks how good the returned order is, the other also what is not in it."""
     half = by_ids(["a"], {"a": 1, "b": 1})
     assert (ranking.context_precision(half), ranking.average_precision(half)) == (1.0, 0.5)
 

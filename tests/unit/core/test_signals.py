@@ -129,7 +129,6 @@ def test_age_of_documents(
     [
         ("Tea is green [1].", 0, 0),
         ("Tea is green [1][4].", 0, 1),
-        ("Tea is green [tea-2].", 0, 0),
         ("Tea is green 【4:0†tea-2】.", 0, 0),
         ("Tea is green (Source: leaflet.pdf).", 1, 0),
         ("Tea is green.", 1, 0),

@@ -114,12 +114,8 @@ def test_two_samples() -> None:
     assert not alarms(rise, pairs(0.7, 0.9))
     assert alarms(rise, pairs(0.3, 0.1))
     assert fall.design != rise.design
-
-
-def test_both_weights_of_a_pair_count() -> None:
-    """A light pair moves evidence by the product of its weights."""
-    watching = TwoSample(100, max_weight=10.0, fractions=(0.5,))
-    assert watching.step((0.0,), ScorePair(Score(0.0, 1.0), Score(1.0, 5.0))) == pytest.approx((1 + 0.5 * 0.05,))
+    light = TwoSample(100, max_weight=10.0, fractions=(0.5,))  # evidence moves by the product of both weights
+    assert light.step((0.0,), ScorePair(Score(0.0, 1.0), Score(1.0, 5.0))) == pytest.approx((1 + 0.5 * 0.05,))
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
