@@ -22,7 +22,7 @@ from ragwatch.core.sample import OTHER
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules.plan import BURNS, BurnRate, Limits
 
-DAYS, DAY, HOUR, MINUTE = 31, 86400.0, 3600.0, 60.0
+DAYS, DAY, MINUTE = 31, 86400.0, 60.0
 ROUTES = ("search", "support", "chat")
 SWING, WAVE = 0.03, 0.8
 MEANS = {

@@ -79,12 +79,13 @@ def test_the_probability_is_that_of_being_given(people: int, counted: list[int] 
     Weights 1 / probability of what all, some or one of them have labelled add up to one a candidate.
     """
     rng, weights = Random(5), dict.fromkeys((candidate.key for candidate in candidates()), 0.0)
-    for number in range(people * RUNS // 2 + RUNS // 2):
+    pools = RUNS * (people + 1) // 2
+    for number in range(pools):
         groups = pool(candidates(), 0.5, rng.random, 10).groups(people, SamplingHash(str(number).encode()))
         taken = zip((3,) if people == 1 else (1, 2, 3), groups, strict=True)
         shown = {place.key for count, group in taken for place in group.places[:count]}
         for key, probability in joint_probabilities(groups, shown, counted).items():
-            weights[key] += 0.1 / probability / (people * RUNS // 2 + RUNS // 2)  # each has been drawn at 0.1
+            weights[key] += 0.1 / probability / pools  # each has been drawn at 0.1
     assert list(weights.values()) == pytest.approx([1.0] * 10, abs=0.15 if people == 1 else 0.25)
 
 

@@ -26,7 +26,7 @@ from ragwatch.core.rollout import (
     rankings_of,
 )
 
-FIRST, SECOND, NEVER = Ranking((1,), ((0,),)), Ranking((1,), ((), (0,))), Ranking((1,), ((),))
+FIRST, SECOND = Ranking((1,), ((0,),)), Ranking((1,), ((), (0,)))
 RULES = LiveRules((USER_METRIC, *JUDGED_METRICS), frozenset({USER_METRIC}))
 
 

@@ -15,8 +15,6 @@ from ragwatch.core.estimate import Addends
 from ragwatch.core.estimators.interval import beta_cdf, clopper_pearson, quantile, wilson
 from ragwatch.core.estimators.score import WIDTH, SampleMoments, crossing, interval
 
-pairs = st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 1)), min_size=1, max_size=30)
-
 
 def yes_no(ones: int, n: int) -> Addends:
     """So many ones, all drawn alike."""
