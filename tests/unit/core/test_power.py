@@ -20,6 +20,7 @@ def test_what_tolerance_swallows_is_not_noticed() -> None:
     answer = plan(PowerQuestion(20, 0.5, drop=0.005), SCORES, random.Random(1).random, runs=5)
     assert (answer.delay_scores, answer.delay_hours, answer.half_width_hour) == (None, None, None)
     assert half_width(SCORES, 0.5) is None
+    assert half_width([0.0, 1.0] * 50, 400.0) == pytest.approx(1.96 * 0.5 / 20, rel=1e-3)  # z s / sqrt(n)
     assert half_width([0.9], 100.0) is None  # one score does not tell how much they scatter
 
 
@@ -55,5 +56,6 @@ def test_a_score_a_month_is_not_noticed_at_the_first() -> None:
     answer = plan(PowerQuestion(1.0, 0.03, drop=0.9), scores, random.Random(1).random, runs=20)
     daily = plan(PowerQuestion(1.0, 1.0, drop=0.9), scores, random.Random(1).random, runs=20)
     assert answer.delay_scores == daily.delay_scores
+    assert (daily.scores_per_day, daily.delay_hours) == (1.0, 24.0 * daily.delay_scores)
     assert answer.delay_scores is not None
     assert answer.delay_scores > 1.5
