@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from support.score_draws import bernoulli, separate_claims
 
 from ragwatch.core.drift.bands import HedgedBand
 
@@ -15,13 +16,12 @@ Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
 
 def claims(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Claim ratios of mean .9, all drawn alike."""
-    counts = rng.integers(2, 9, size)
-    return rng.binomial(counts, 0.9) / counts, np.ones(size)
+    return separate_claims(rng, 0.9, size), np.ones(size)
 
 
 def rare(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Yes or no, 2 % no."""
-    return (rng.random(size) < 0.98).astype(float), np.ones(size)
+    return bernoulli(rng, 0.98, size), np.ones(size)
 
 
 def weighted(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ from functools import cache
 import numpy as np
 import pytest
 from support.other_detectors import Watcher, adwin, page_hinkley, windowed_mean
+from support.score_draws import claims
 
 from ragwatch.config.drift import DriftOptions
 from ragwatch.core.drift.detect import DetectorState, Score, acknowledge, begin, step
@@ -59,9 +60,7 @@ def stream(per_hour: float, seed: int, days: float, fall: float) -> tuple[tuple[
     rng = np.random.default_rng([41, int(10 * per_hour), seed, int(100 * fall)])
     times = np.sort(rng.random(rng.poisson(per_hour * 24 * days))) * days * DAY
     means = MEAN + SWING * np.sin(2 * math.pi * times / DAY) - np.where(times >= BEGIN, fall, 0.0)
-    counts = rng.integers(2, 9, times.size)
-    scores = rng.binomial(counts, rng.beta(1.5 * means, 1.5 * (1 - means))) / counts
-    return tuple(zip(times.tolist(), scores.tolist(), strict=True))
+    return tuple(zip(times.tolist(), claims(rng, means, times.size).tolist(), strict=True))
 
 
 def alarms(name: str, answers: tuple[tuple[float, float], ...]) -> Iterator[tuple[int, float]]:

@@ -60,12 +60,6 @@ def test_few_runs_without_a_cause_show_one() -> None:
     assert sum(falsely_shown(seed, 200, 100, (50, 100, 150, 200)) for seed in range(40)) <= 3
 
 
-def test_a_planted_slice_is_found_and_its_interval_holds_it() -> None:
-    """The small edition of the power below: 20 % of 500 answers, 100 slices."""
-    hits, false, covered = power(500, 0.2, 100, 12)
-    assert (hits > 0.8, false <= 0.05, covered > 0.8) == (True, True, True)
-
-
 @pytest.mark.slow
 def test_at_most_one_run_in_twenty_shows_a_cause_where_there_is_none() -> None:
     """1,000 runs with 2,000 slices, three looks each: who stops at the first finding is wrong in at most 5 % of runs.

@@ -9,12 +9,11 @@ drift detection sees one day. Printed: false pages per route and month.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import groupby
 
 import numpy as np
 import pytest
+from support.score_draws import Floats, bernoulli, claims
 
 from ragwatch.config.drift import DriftOptions
 from ragwatch.core.drift.detect import DetectorState, Score, acknowledge, begin, step
@@ -23,7 +22,7 @@ from ragwatch.core.sample import OTHER
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules.plan import BURNS, BurnRate, Limits
 
-DAYS, DAY, HOUR, MINUTE = 31, 86400.0, 3600.0, 60.0
+DAYS, DAY, MINUTE = 31, 86400.0, 60.0
 ROUTES = ("search", "support", "chat")
 SWING, WAVE = 0.03, 0.8
 MEANS = {
@@ -33,26 +32,14 @@ MEANS = {
     Quantity.TOP_RANKED_IGNORED: 0.2,
 }
 MIN_SAMPLES, Z, HOLD = 30.0, 1.96, Limits().hold
-Draw = Callable[[np.random.Generator, np.ndarray], np.ndarray]
 
 
-def claims(rng: np.random.Generator, mean: np.ndarray) -> np.ndarray:
-    """Supported of two to eight claims, alike within an answer."""
-    counts = rng.integers(2, 9, mean.size)
-    return rng.binomial(counts, rng.beta(1.5 * mean, 1.5 * (1 - mean))) / counts
-
-
-def graded(rng: np.random.Generator, mean: np.ndarray) -> np.ndarray:
+def graded(rng: np.random.Generator, mean: Floats, size: int) -> Floats:
     """Fully, partially or not at all."""
-    return (rng.random((2, mean.size)) < mean).mean(axis=0)
+    return (rng.random((2, size)) < mean).mean(axis=0)
 
 
-def bernoulli(rng: np.random.Generator, mean: np.ndarray) -> np.ndarray:
-    """Yes or no."""
-    return (rng.random(mean.size) < mean).astype(float)
-
-
-DRAWS: dict[Quantity, Draw] = {
+DRAWS: dict[Quantity, Callable[[np.random.Generator, Floats, int], Floats]] = {
     Quantity.FAITHFULNESS: claims,
     Quantity.CONTEXT_PRECISION: claims,
     Quantity.ANSWER_RELEVANCY: graded,
@@ -67,7 +54,7 @@ def traffic(quantity: Quantity, per_day: int, seed: int) -> Iterator[tuple[float
     times = np.sort(rng.random(int(per_day * DAYS * (1 + WAVE)))) * DAYS
     kept = times[rng.random(times.size) * (1 + WAVE) < 1 + WAVE * np.sin(2 * math.pi * (times + phase))]
     means = MEANS[quantity] + SWING * np.sin(2 * math.pi * (kept + best))
-    yield from zip((kept * DAY).tolist(), DRAWS[quantity](rng, means).tolist(), strict=True)
+    yield from zip((kept * DAY).tolist(), DRAWS[quantity](rng, means, means.size).tolist(), strict=True)
 
 
 def drift_alarms(quantity: Quantity, per_day: int, seed: int) -> int:
@@ -85,55 +72,45 @@ def drift_alarms(quantity: Quantity, per_day: int, seed: int) -> int:
     return count
 
 
-def threshold_alerts(quantity: Quantity, per_day: int, distance: float) -> int:
-    """Alerts that the interval of an hour is beyond a threshold so far from the mean, for as long as alerts hold."""
-    low_is_good = quantity in LOW_IS_GOOD
-    threshold = MEANS[quantity] + (distance if low_is_good else -distance)
-    hour: deque[tuple[float, float]] = deque()
-    sums = np.zeros(3)
-    since, firing, count = None, False, 0
-    for minute, group in groupby(traffic(quantity, per_day, 1), key=lambda each: each[0] // MINUTE):
-        for at, value in group:
-            hour.append((at, value))
-            sums += (1.0, value, value * value)
-        while hour[0][0] < (minute - 59) * MINUTE:
-            value = hour.popleft()[1]
-            sums -= (1.0, value, value * value)
-        n, mean = sums[0], sums[1] / sums[0]
-        error = max(0.0, sums[2] / n - mean * mean) / n
-        low, high = wilson(mean, mean * (1 - mean) / error if error > 1e-9 else n, Z)
-        if n < MIN_SAMPLES or not (low > threshold if low_is_good else high < threshold):
-            since, firing = None, False
-            continue
-        since = minute if since is None else since
-        count += not firing and (minute - since) * MINUTE >= HOLD
-        firing |= (minute - since) * MINUTE >= HOLD
-    return count
-
-
-def minute_sums(quantity: Quantity, per_day: int, seed: int) -> np.ndarray:
+def minute_sums(quantity: Quantity, per_day: int) -> Floats:
     """Number, sum and sum of squares of all scores up to the end of each minute of the month."""
     sums = np.zeros((3, DAYS * 1440 + 1))
-    for at, value in traffic(quantity, per_day, seed):
+    for at, value in traffic(quantity, per_day, 1):
         sums[:, int(at // MINUTE) + 1] += (1.0, value, value * value)
     return sums.cumsum(axis=1)
 
 
-def burn_alerts(quantity: Quantity, sums: np.ndarray, objective: float, burn: BurnRate) -> int:
+def badness(quantity: Quantity, sums: Floats) -> tuple[float, float]:
+    """The mean of scores as a share that is bad when high, and the lower end of its interval."""
+    n, total, squares = sums
+    mean = total / n
+    error = max(0.0, squares / n - mean * mean) / n
+    low, high = wilson(mean, mean * (1 - mean) / error if error > 1e-9 else n, Z)
+    return (mean, low) if quantity in LOW_IS_GOOD else (1 - mean, 1 - high)
+
+
+def threshold_alerts(quantity: Quantity, sums: Floats, distance: float) -> int:
+    """Alerts that the interval of an hour is beyond a threshold so far from the mean, for as long as alerts hold."""
+    mean = MEANS[quantity] if quantity in LOW_IS_GOOD else 1 - MEANS[quantity]
+    count, minutes = 0, 0
+    for minute in range(60, sums.shape[1]):
+        hour = sums[:, minute] - sums[:, minute - 60]
+        beyond = hour[0] >= MIN_SAMPLES and badness(quantity, hour)[1] > mean + distance
+        minutes = minutes + 1 if beyond else 0
+        count += minutes == 1 + math.ceil(HOLD / MINUTE)
+    return count
+
+
+def burn_alerts(quantity: Quantity, sums: Floats, objective: float, burn: BurnRate) -> int:
     """How often a burn-rate alert begins: the long window beyond the limit by its interval, the short by its mean."""
-    limit, low_is_good = burn.factor * (1.0 - objective), quantity in LOW_IS_GOOD
+    limit = burn.factor * (1.0 - objective)
     count, firing = 0, False
     long, short = (int(seconds // MINUTE) for seconds in (burn.long, burn.short))
     for minute in range(long, sums.shape[1]):
-        n, total, squares = sums[:, minute] - sums[:, minute - long]
-        few, few_total, _ = sums[:, minute] - sums[:, minute - short]
+        many, few = (sums[:, minute] - sums[:, minute - back] for back in (long, short))
         burning = False
-        if n >= MIN_SAMPLES and few >= math.ceil(MIN_SAMPLES / 3):
-            mean = total / n
-            error = max(0.0, squares / n - mean * mean) / n
-            low, high = wilson(mean, mean * (1 - mean) / error if error > 1e-9 else n, Z)
-            sure, now = (low, few_total / few) if low_is_good else (1 - high, 1 - few_total / few)
-            burning = bool(sure > limit and now > limit)
+        if many[0] >= MIN_SAMPLES and few[0] >= math.ceil(MIN_SAMPLES / 3):
+            burning = badness(quantity, many)[1] > limit and badness(quantity, few)[0] > limit
         count += burning and not firing
         firing = burning
     return count
@@ -143,10 +120,9 @@ def burn_alerts(quantity: Quantity, sums: np.ndarray, objective: float, burn: Bu
 @pytest.mark.parametrize("quantity", list(MEANS))
 def test_burn_rates_are_quiet(quantity: Quantity) -> None:
     """A route whose mean is three points better than its objective, at its worst hour equal to it, alerts nobody."""
-    low_is_good = quantity in LOW_IS_GOOD
-    mean = 1.0 - MEANS[quantity] if low_is_good else MEANS[quantity]
+    mean = 1.0 - MEANS[quantity] if quantity in LOW_IS_GOOD else MEANS[quantity]
     alerts = {
-        (per_day, burn.long): burn_alerts(quantity, minute_sums(quantity, per_day, 1), mean - SWING, burn)
+        (per_day, burn.long): burn_alerts(quantity, minute_sums(quantity, per_day), mean - SWING, burn)
         for per_day in (1440, 14_400)
         for burn in BURNS
     }
@@ -188,7 +164,7 @@ def test_thresholds_are_quiet(quantity: Quantity) -> None:
     A threshold nearer than that cannot be quiet with 60 answers an hour, whatever the rule: it is printed beside.
     """
     found = {
-        (per_day, distance): threshold_alerts(quantity, per_day, distance)
+        (per_day, distance): threshold_alerts(quantity, minute_sums(quantity, per_day), distance)
         for per_day in (1440, 14_400)
         for distance in (0.05, 0.08, 0.12)
     }

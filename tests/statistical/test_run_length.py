@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import pytest
+from support.score_draws import Floats, Mean, bernoulli, beta, claims
 
 from ragwatch.core.drift.detect import Score, begin, step
 from ragwatch.core.drift.detectors.betting import Betting, ScorePair, TwoSample
@@ -18,26 +19,9 @@ from ragwatch.core.drift.detectors.reference import ReferenceScheme
 from ragwatch.core.drift.detectors.shift import CountScheme
 
 LENGTH = 10_000
+Draw = Callable[[np.random.Generator, Mean, int], Floats]
 MONTH = 30  # days
 SEEDS = 20
-Mean = float | np.ndarray
-Draw = Callable[[np.random.Generator, int, Mean], list[float]]
-
-
-def beta(rng: np.random.Generator, size: int, mean: Mean) -> list[float]:
-    """Smooth scores, sd .09 at a mean of .90."""
-    return rng.beta(10 * mean, 10 * (1 - mean), size).tolist()
-
-
-def claims(rng: np.random.Generator, size: int, mean: Mean) -> list[float]:
-    """Supported of 2 to 8 claims, alike within an answer: sd .22 at .90."""
-    counts = rng.integers(2, 9, size)
-    return (rng.binomial(counts, rng.beta(1.5 * mean, 1.5 * (1 - mean), size)) / counts).tolist()
-
-
-def bernoulli(rng: np.random.Generator, size: int, mean: Mean) -> list[float]:
-    """Yes or no: sd .30 at .90."""
-    return (rng.random(size) < mean).astype(float).tolist()
 
 
 def alarms(watching: Betting, scores: Iterable[float], weights: Iterable[float] | None = None) -> int:
@@ -55,7 +39,7 @@ def alarms(watching: Betting, scores: Iterable[float], weights: Iterable[float] 
 @pytest.mark.parametrize("draw", [beta, claims, bernoulli])
 def test_run_length(draw: Draw) -> None:
     """A million scores at the baseline, of any kind and without calibration: at least 10,000 to a false alarm."""
-    found = alarms(Betting(0.9, LENGTH), draw(np.random.default_rng(1), 1_000_000, 0.9))
+    found = alarms(Betting(0.9, LENGTH), draw(np.random.default_rng(1), 0.9, 1_000_000).tolist())
     print(f"{draw.__name__}: {found} alarms in 1e6")
     assert found <= 1_000_000 / LENGTH
 
@@ -77,7 +61,7 @@ def test_delay(draw: Draw, most: float) -> None:
     rng, waits = np.random.default_rng(3), []
     watching = Betting(0.9, LENGTH)
     for _ in range(1500):
-        before, after = draw(rng, 1000, 0.9), draw(rng, 3000, 0.8)
+        before, after = draw(rng, 0.9, 1000).tolist(), draw(rng, 0.8, 3000).tolist()
         numbers, wait = watching.start(), 0
         for index, value in enumerate([*before, *after]):
             numbers = watching.step(numbers, Score(value))
@@ -93,7 +77,8 @@ def test_delay(draw: Draw, most: float) -> None:
 def swinging(draw: Draw, size: int, per_day: int, seed: int) -> list[float]:
     """Scores whose mean swings by .02 about .90 with the day; each seed begins at another hour."""
     rng = np.random.default_rng([4, per_day, seed])
-    return draw(rng, size, 0.9 + 0.02 * np.sin(2 * math.pi * (np.arange(size) / per_day + seed / SEEDS)))
+    means = 0.9 + 0.02 * np.sin(2 * math.pi * (np.arange(size) / per_day + seed / SEEDS))
+    return draw(rng, means, size).tolist()
 
 
 def learnt(scores: Iterable[float], per_day: int) -> float:
@@ -140,7 +125,7 @@ def test_a_learnt_baseline_keeps_the_promise(draw: Draw) -> None:
     scheme = ReferenceScheme(lambda baseline: Betting(baseline, LENGTH), tolerance=0.0, risk=0.05 / 16)
     for _ in range(40):
         watch = begin(scheme)
-        for seq, value in enumerate(draw(rng, 12_000, 0.9)):
+        for seq, value in enumerate(draw(rng, 0.9, 12_000).tolist()):
             watch = step(scheme, watch, seq, float(seq), Score(value))
         silent += watch.alarm is None
     print(f"{draw.__name__}: {silent} of 40 silent")
@@ -153,7 +138,7 @@ def test_two_samples_keep_the_promise() -> None:
     rng = np.random.default_rng(6)
     watching = TwoSample(LENGTH)
     count, numbers = 0, watching.start()
-    pairs = zip(claims(rng, 300_000, 0.9), bernoulli(rng, 300_000, 0.9), strict=True)
+    pairs = zip(*(draw(rng, 0.9, 300_000).tolist() for draw in (claims, bernoulli)), strict=True)
     for value, control in pairs:
         numbers = watching.step(numbers, ScorePair(Score(value), Score(control)))
         if watching.evidence(numbers) >= LENGTH:

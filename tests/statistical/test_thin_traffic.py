@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from support.score_draws import Floats, bernoulli, beta, claims, separate_claims
 
 from ragwatch.core.drift.detect import SUSPICION, Score, Unit, begin, look_sizes, step
 from ragwatch.core.drift.detectors.betting import FRACTIONS, Betting
@@ -19,32 +20,10 @@ from ragwatch.core.drift.detectors.reference import ReferenceScheme
 DAYS, DAY, COMPLETE = 30.0, 86400.0, 2000
 BETS, MOST = np.array(FRACTIONS), 1e200
 SIZES = np.array(look_sizes(100, COMPLETE))
-Draw = Callable[[np.random.Generator, float, tuple[int, ...]], np.ndarray]
+Draw = Callable[[np.random.Generator, float, tuple[int, ...]], Floats]
 
 
-def claims(rng: np.random.Generator, mean: float, size: tuple[int, ...]) -> np.ndarray:
-    """Supported of 2 to 8 claims, alike within an answer: sd .22 at .90, .34 at .70."""
-    counts = rng.integers(2, 9, size)
-    return rng.binomial(counts, rng.beta(1.5 * mean, 1.5 * (1 - mean), size)) / counts
-
-
-def separate(rng: np.random.Generator, mean: float, size: tuple[int, ...]) -> np.ndarray:
-    """Supported of 2 to 8 claims, independent of each other: sd .15 at .90, .22 at .70."""
-    counts = rng.integers(2, 9, size)
-    return rng.binomial(counts, mean) / counts
-
-
-def bernoulli(rng: np.random.Generator, mean: float, size: tuple[int, ...]) -> np.ndarray:
-    """Yes or no: sd .30 at .90."""
-    return (rng.random(size) < mean).astype(float)
-
-
-def beta(rng: np.random.Generator, mean: float, size: tuple[int, ...]) -> np.ndarray:
-    """Smooth scores: sd .09 at .90."""
-    return rng.beta(10 * mean, 10 * (1 - mean), size)
-
-
-def rare(rng: np.random.Generator, mean: float, size: tuple[int, ...]) -> np.ndarray:
+def rare(rng: np.random.Generator, mean: float, size: tuple[int, ...]) -> Floats:
     """Scores of 1, and few of .5: most references of a high mean hold hardly any."""
     return np.where(rng.random(size) < 2 * (1 - mean), 0.5, 1.0)
 
@@ -123,7 +102,9 @@ BARS = ((0.7, 100, 60), (0.7, COMPLETE, 25), (0.85, COMPLETE, 1000))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("draw", "per_day"), [(claims, 20), (separate, 20), (separate, 60), (beta, 20), (beta, 60)])
+@pytest.mark.parametrize(
+    ("draw", "per_day"), [(claims, 20), (separate_claims, 20), (separate_claims, 60), (beta, 20), (beta, 60)]
+)
 def test_bars(draw: Draw, per_day: int) -> None:
     """One detector with a false alarm in 30 days: from .90 to .70 and to .85, after 100 and after 2,000 scores."""
     for mean, before, most in BARS:
@@ -134,7 +115,7 @@ def test_bars(draw: Draw, per_day: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", [claims, separate, bernoulli, beta])
+@pytest.mark.parametrize("draw", [claims, separate_claims, bernoulli, beta])
 @pytest.mark.parametrize(("per_day", "detectors"), [(20, 1), (20, 16), (99, 16)])
 def test_delays(draw: Draw, per_day: int, detectors: int) -> None:
     """The table of docs/statistics.md."""

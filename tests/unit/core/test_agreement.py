@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 from support.draws import draws
-from support.kit import a_judge_context, a_sample
 
 from ragwatch.core.estimators.interval import wilson
 from ragwatch.core.evidence import ClaimVerdict
@@ -29,9 +28,6 @@ from ragwatch.core.labels.agreement import (
     share,
 )
 from ragwatch.core.labels.calibration import LabelledClaim, LabelledScore, report, traffic_agreement
-from ragwatch.core.scores import score_all
-from ragwatch.core.self_tests import PADDING, known_bad, padded, scores_higher
-from ragwatch.judges.lexical import judge as lexical
 from ragwatch.model.quantities import Quantity
 
 MATRIX = [[50, 5, 2], [4, 30, 6], [1, 3, 19]]
@@ -174,34 +170,6 @@ def test_equal_scores_say_nothing() -> None:
     ]
     assert length_preference(rows) == TooFewLabels(0, 30)
     assert length_preference([]) == TooFewLabels(0, 30)
-
-
-@given(st.text(min_size=1, max_size=300), st.integers(0, 99))
-def test_a_padded_answer_begins_with_the_answer(answer: str, seed: int) -> None:
-    """It has at least three times the length; everything else is as it was, and equal seeds pad alike."""
-    sample = a_sample(answer=answer)
-    longer = padded(sample, str(seed))
-    assert longer.answer.startswith(f"{answer} ")
-    assert len(longer.answer) >= PADDING * len(answer)
-    assert (longer.contexts, longer.question) == (sample.contexts, sample.question)
-    assert longer == padded(sample, str(seed))
-
-
-def test_only_known_scores_are_compared() -> None:
-    """Relevancy counts like faithfulness; other quantities and unknown scores do not."""
-    faithful, relevant, use = Quantity.FAITHFULNESS, Quantity.ANSWER_RELEVANCY, Quantity.CONTEXT_USE
-    assert scores_higher({faithful: 0.0, relevant: 0.0}, {faithful: 0.0, relevant: 0.5})
-    assert scores_higher({faithful: 0.5, use: 0.0}, {faithful: 0.25, use: 1.0}) is False
-    assert scores_higher({faithful: None, use: 0.0}, {faithful: 1.0, use: 1.0}) is None
-
-
-def test_the_embedded_judge_scores_no_padded_answer_higher() -> None:
-    """Neither bad answers nor good ones get a higher score at three times the length."""
-    read = lexical.build(lexical.Options(), name="mine", context=a_judge_context()).evidence
-    for seed in range(10):
-        for sample in (a_sample(), known_bad(a_sample(), str(seed))):
-            short, long = (score_all(read(one)) for one in (sample, padded(sample, str(seed))))
-            assert scores_higher(short, long) is False
 
 
 F = Quantity.FAITHFULNESS

@@ -62,11 +62,6 @@ def effective(part: list[tuple[float, float, float, float]]) -> float:
     return STEP * sum(rate for _, rate, _, _ in part) ** 2 / sum(rate / factor for _, rate, factor, _ in part)
 
 
-def test_costs_add_up() -> None:
-    """Money to money, tokens to tokens."""
-    assert Cost(0.25, 3) + Cost(0.5, 4) == Cost(0.75, 7)
-
-
 @pytest.mark.costly
 @given(CAPS, COSTS, COSTS)
 def test_what_fits_leaves_nothing_above_the_cap(cap: SpendingCap, spent: Cost, worst: Cost) -> None:

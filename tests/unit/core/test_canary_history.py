@@ -35,12 +35,6 @@ def runs(*reports: object) -> list[SuiteReport]:
     return [SuiteReport("docs", (5,), (report,)) for report in reports]  # type: ignore[arg-type]
 
 
-def test_a_stored_run_comes_back() -> None:
-    """What went into the store is what comes out."""
-    (run,) = runs(LOST)
-    assert report_of("docs", {"ks": [5], "reports": [to_record(LOST)]}) == run
-
-
 @pytest.mark.parametrize(
     "body",
     [{}, {"ks": [], "reports": []}, {"ks": [5], "reports": [{}]}, {"ks": 5, "reports": []}, {"ks": [5], "reports": 1}],
@@ -98,9 +92,10 @@ def test_long_passages_are_cut() -> None:
     ids=["found", "no_scores", "failed", "negative", "text"],
 )
 def test_round_trip_through_json(report: CanaryReport) -> None:
-    """What comes out is what went in, ranks and reasons included."""
-    again = from_record(json.loads(json.dumps(to_record(report))))
-    assert again == report
+    """What comes out of a stored run is what went in, ranks and reasons included."""
+    run = report_of("docs", json.loads(json.dumps({"ks": [5], "reports": [to_record(report)]})))
+    assert run == SuiteReport("docs", (5,), (report,))
+    (again,) = run.reports
     assert (again.ranks, again.reason) == (report.ranks, report.reason)
 
 
@@ -124,42 +119,39 @@ def health(before: SuiteReport, after: SuiteReport) -> tuple[float | None, float
     return run.mean(CanaryMetric.HEALTH), run.mean(CanaryMetric.MRR)
 
 
+NEAR, FAR = (a_run(scores, direction="distance") for scores in ((0.1, 0.12, 0.15), (0.5, 0.52, 0.55)))
+TOPS = [0.7 + 0.04 * number for number in range(6)]
+ONE_EACH = a_run(*((score,) for score in TOPS))
+
+
 @pytest.mark.parametrize(
-    ("scores", "expected"),
+    ("before", "after", "expected"),
     [
-        ((0.60, 0.55, 0.50), 0.0),  # all below the worst of before
-        ((0.81, 0.80, 0.79), 0.0),
-        ((0.86, 0.82, 0.78), 1.0),  # by their spread of .08 and less
-        ((0.95, 0.91, 0.87), 1.0),
+        (a_run(USUAL), a_run((0.60, 0.55, 0.50)), 0.0),  # all below the worst of before
+        (a_run(USUAL), a_run((0.81, 0.80, 0.79)), 0.0),
+        (a_run(USUAL), a_run((0.86, 0.82, 0.78)), 1.0),  # by their spread of .08 and less
+        (a_run(USUAL), a_run((0.95, 0.91, 0.87)), 1.0),
+        (NEAR, FAR, 0.0),  # distances are better the lower they are
+        (FAR, NEAR, 1.0),
+        (a_run(USUAL), a_run((0.5, 0.4, 0.3), USUAL), 1.0),  # the passages of a single canary may have been edited
+        (ONE_EACH, a_run(*((score - 0.3,) for score in TOPS)), 0.0),  # one score, beside the range of the suite
+        (ONE_EACH, a_run(*((score - 0.1,) for score in TOPS)), 1.0),
+        (a_run((0.9,)), a_run((0.1,)), 1.0),
+        (a_run(USUAL, direction=None), a_run((0.1, 0.1, 0.1), direction=None), 1.0),  # nothing can be compared
     ],
 )
-def test_a_fall_of_all_scores_by_more_than_their_spread(scores: Sequence[float], expected: float) -> None:
+def test_a_fall_of_all_scores_by_more_than_their_spread(
+    before: SuiteReport, after: SuiteReport, expected: float
+) -> None:
     """Though every expected context ranks first, and no canary has a minimum score."""
-    assert health(a_run(USUAL), a_run(scores)) == (expected, 1.0)
+    assert health(before, after) == (expected, 1.0)
 
 
-def test_distances_rise() -> None:
-    """They are better the lower they are."""
-    near, far = (0.1, 0.12, 0.15), (0.5, 0.52, 0.55)
-    assert health(a_run(near, direction="distance"), a_run(far, direction="distance"))[0] == 0.0
-    assert health(a_run(far, direction="distance"), a_run(near, direction="distance"))[0] == 1.0
-
-
-def test_a_single_canary_that_falls_is_no_fall_of_all() -> None:
-    """Its passages may have been edited. A canary without a reply says nothing for or against the others."""
-    assert health(a_run(USUAL), a_run((0.5, 0.4, 0.3), USUAL))[0] == 1.0
+def test_a_canary_without_a_reply_says_nothing_of_the_others() -> None:
+    """Neither for nor against a fall of their scores."""
     fallen = a_run((0.5, 0.4, 0.3))
     failed = SuiteReport("docs", (5,), (*fallen.reports[:-1], a_report(CANARIES[-1], a_failure())))
     assert health(a_run(USUAL), failed)[0] == 0.0
-
-
-def test_one_score_is_compared_with_the_range_of_the_suite() -> None:
-    """The best scores of six canaries lie between .7 and .9; without a direction nothing is compared."""
-    tops = [(0.7 + 0.04 * number,) for number in range(6)]
-    assert health(a_run(*tops), a_run(*((score - 0.3,) for (score,) in tops)))[0] == 0.0
-    assert health(a_run(*tops), a_run(*((score - 0.1,) for (score,) in tops)))[0] == 1.0
-    assert health(a_run((0.9,)), a_run((0.1,)))[0] == 1.0
-    assert health(a_run(USUAL, direction=None), a_run((0.1, 0.1, 0.1), direction=None))[0] == 1.0
 
 
 def test_lower_scores_become_usual_and_what_fell_does_not_hide_it() -> None:
@@ -187,12 +179,6 @@ def changed(before: CanaryReport, after: CanaryReport) -> CanaryDiff:
     return change
 
 
-def test_nothing_changed() -> None:
-    """A run equals itself."""
-    change = changed(BEFORE, BEFORE)
-    assert (change.vanished, change.moved, change.newcomers, change.shift) == ((), (), (), 0.0)
-
-
 @pytest.mark.parametrize(
     ("reply", "vanished"),
     [
@@ -217,13 +203,12 @@ def test_moves_up_and_back_in() -> None:
 
 
 def test_scores_shift() -> None:
-    """The spread of the top k on both sides, and the change of its median."""
+    """The spread of the top k on both sides, and the change of its median; a run equals itself."""
+    same = changed(BEFORE, BEFORE)
+    assert (same.vanished, same.moved, same.newcomers, same.shift) == ((), (), (), 0.0)
     change = changed(BEFORE, a_report(ASKED, a_reply("a", "x", "b", scores=[0.5, 0.4, 0.0])))
-    assert (change.scores_after.low, change.scores_after.median, change.scores_after.high) == (
-        0.0,
-        0.4,
-        0.5,
-    )
+    after = change.scores_after
+    assert (after.low, after.median, after.high) == (0.0, 0.4, 0.5)
     assert change.shift == pytest.approx(0.4 - 0.8)
 
 
@@ -249,20 +234,13 @@ def test_an_edited_canary_is_compared_in_what_it_still_expects() -> None:
     assert [(move.label, move.before, move.after) for move in (*change.vanished, *change.moved)] == [("a", 1, 2)]
 
 
-def test_negative_canaries_have_newcomers_only() -> None:
-    """They expect nothing that could vanish; what was found is new."""
-    negative = a_canary(category=Category.NEGATIVE)
-    change = changed(a_report(negative, a_reply()), a_report(negative, a_reply("x")))
-    assert (change.vanished, change.moved, [hit.id for _, hit in change.newcomers]) == ((), (), ["x"])
-
-
 def test_passages_without_ids_are_told_apart_by_text() -> None:
-    """The same text is no newcomer."""
+    """The same text is no newcomer; a negative canary expects nothing that could vanish."""
     texts = [Hit(None, "One."), Hit(None, "Two.")]
     negative = a_canary(category=Category.NEGATIVE)
     before, after = Retrieved((texts[0],)), Retrieved(tuple(texts))
     change = changed(a_report(negative, before), a_report(negative, after))
-    assert change.newcomers == ((2, texts[1]),)
+    assert (change.vanished, change.moved, change.newcomers) == ((), (), ((2, texts[1]),))
 
 
 def test_texts_that_begin_alike_are_told_apart() -> None:

@@ -16,6 +16,7 @@ from ragwatch.core.canary.report import CanaryOutcome, CanaryReport, SuiteReport
 from ragwatch.core.snapshot import Gauge
 
 NEGATIVE = a_canary(category=Category.NEGATIVE, name="cooking")
+SCORED = a_canary(category=Category.NEGATIVE, min_relevance_score=0.8)  # a vector store always returns something
 
 
 def alike(one: str, other: str) -> float:
@@ -51,6 +52,13 @@ def alike(one: str, other: str) -> float:
         (NEGATIVE, a_reply("x"), "found_for_negative"),
         (a_canary("a"), a_failure("timeout"), "failed:timeout"),
         (NEGATIVE, a_failure("status"), "failed:status"),
+        (SCORED, a_reply("x", scores=[0.79]), None),
+        (SCORED, a_reply("x", "y", scores=[0.79, 0.8]), "found_for_negative"),
+        (SCORED, a_reply("x", scores=[0.8], direction="distance"), "found_for_negative"),
+        (SCORED, a_reply("x", scores=[0.81], direction="distance"), None),
+        (SCORED, a_reply("x", "y", scores=[None, 0.9]), "found_for_negative"),
+        (SCORED, a_reply("x", "y", scores=[None, 0.1]), "failed:no_scores"),
+        (SCORED, a_reply("x", direction=None), "failed:no_scores"),
     ],
 )
 def test_outcomes(canary: Any, retrieved: Retrieved, reason: str | None) -> None:
@@ -61,48 +69,23 @@ def test_outcomes(canary: Any, retrieved: Retrieved, reason: str | None) -> None
     assert report.degraded is (reason is not None and not reason.startswith("failed:"))
 
 
-@pytest.mark.parametrize(
-    ("retrieved", "reason"),
-    [
-        (a_reply("x", scores=[0.79]), None),
-        (a_reply("x", "y", scores=[0.79, 0.8]), "found_for_negative"),
-        (a_reply("x", scores=[0.8], direction="distance"), "found_for_negative"),
-        (a_reply("x", scores=[0.81], direction="distance"), None),
-        (a_reply("x", "y", scores=[None, 0.9]), "found_for_negative"),
-        (a_reply("x", "y", scores=[None, 0.1]), "failed:no_scores"),
-        (a_reply("x", direction=None), "failed:no_scores"),
-    ],
-)
-def test_negative_canaries_with_a_score(retrieved: Retrieved, reason: str | None) -> None:
-    """A vector store always returns something: only what reaches the score is a find."""
-    negative = a_canary(category=Category.NEGATIVE, min_relevance_score=0.8)
-    assert a_report(negative, retrieved).reason == reason
-
-
-def test_ranks_and_scores_are_those_of_expected_contexts() -> None:
-    """In the order in which they are expected."""
+def test_a_report_has_ranks_and_scores_of_what_is_expected() -> None:
+    """In the order in which it is expected. What is behind the cutoff is not kept; a failure has no ranking."""
     report = a_report(a_canary("a", "b", "c", min_recall=0.5), a_reply("x", "b", "a"))
     assert (report.ranks, report.scores) == ((3, 2, None), (pytest.approx(0.7), pytest.approx(0.8), None))
-
-
-def test_what_is_behind_the_cutoff_does_not_count() -> None:
-    """Nor is it kept."""
-    report = a_report(a_canary("a"), a_reply("x", "a"), 1)
-    assert (report.reason, len(report.retrieved.hits), report.ranks) == ("missing_from_top_k", 1, (None,))
-
-
-def test_a_failure_invents_no_ranking() -> None:
-    """No ranks, no scores, and the call's seconds and detail are kept."""
-    report = a_report(a_canary("a"), a_failure())
-    assert (report.ranking, report.ranks, report.scores) == (None, (), ())
-    assert (report.retrieved.seconds, report.retrieved.detail) == (10.0, "no reply")
+    cut = a_report(a_canary("a"), a_reply("x", "a"), 1)
+    assert (cut.reason, len(cut.retrieved.hits), cut.ranks) == ("missing_from_top_k", 1, (None,))
+    failed = a_report(a_canary("a"), a_failure())
+    assert (failed.ranking, failed.ranks, failed.scores) == (None, (), ())
+    assert (failed.retrieved.seconds, failed.retrieved.detail) == (10.0, "no reply")
 
 
 def test_texts_are_matched_by_similarity() -> None:
-    """The expected text came back with another ending."""
+    """The expected text came back with another ending; in an empty reply nothing is there unseen."""
     retrieved = Retrieved((Hit("x", "Prices rose."), Hit("y", "Cats sleep all day!")))
     report = a_report(a_canary(a_text("Cats sleep all day.")), retrieved, similar=alike, tau=0.9)
     assert (report.success, report.ranks) == (True, (2,))
+    assert a_report(a_canary(a_text("Cats.")), Retrieved(), similar=alike).reason == "missing_from_top_k"
 
 
 def test_texts_may_match_across() -> None:
@@ -116,10 +99,8 @@ def test_texts_may_match_across() -> None:
 def test_tau_itself_is_enough() -> None:
     """In a canary as in `core.ranking`."""
     canary, retrieved = a_canary(a_text("Cats.")), Retrieved((Hit("x", "Cats!"),))
-    assert [a_report(canary, retrieved, similar=lambda *_: 0.5, tau=tau).success for tau in (0.5, 0.51)] == [
-        True,
-        False,
-    ]
+    reports = [a_report(canary, retrieved, similar=lambda *_: 0.5, tau=tau) for tau in (0.5, 0.51)]
+    assert [report.success for report in reports] == [True, False]
 
 
 def test_an_id_wins_over_its_text() -> None:
@@ -137,37 +118,22 @@ def test_a_repeated_id_is_found_once_and_a_repeated_text_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("canary", "hit", "failure"),
+    ("canary", "hits", "failure", "field"),
     [
-        (a_canary("a"), Hit(None, "Cats sleep."), Failure.NO_IDS),
-        (a_canary(a_text("Cats sleep.")), Hit("a", None), Failure.NO_TEXTS),
-        (a_canary("a", a_text("Dogs bark.")), Hit("a", None), Failure.NO_TEXTS),
+        (a_canary("a"), [("b", "x"), (None, "y"), ("a", "z")], Failure.NO_IDS, "contexts[1].id"),
+        (a_canary(a_text("z")), [("b", None), ("a", "z")], Failure.NO_TEXTS, "contexts[0].text"),
+        (a_canary("a", a_text("Dogs bark.")), [("a", None)], Failure.NO_TEXTS, "contexts[0].text"),
     ],
 )
-def test_a_reply_that_cannot_be_compared_is_no_miss(canary: Any, hit: Hit, failure: Failure) -> None:
-    """The expected context may be there unseen: that is counted as such, and no recall is invented."""
-    report = a_report(canary, Retrieved((hit,)), similar=alike)
-    assert (report.failure, report.degraded, report.ranking) == (failure, False, None)
-
-
-@pytest.mark.parametrize(
-    ("canary", "hits", "detail"),
-    [
-        (a_canary("a"), [("b", "x"), (None, "y"), ("a", "z")], "contexts[1].id: is missing, and the canary expects"),
-        (a_canary(a_text("z")), [("b", None), ("a", "z")], "contexts[0].text: is missing, and the canary expects"),
-    ],
-)
-def test_what_cannot_be_compared_is_named(canary: Any, hits: list[tuple[str | None, str | None]], detail: str) -> None:
-    """The first passage that lacks the field, by its place in the reply."""
+def test_a_reply_that_cannot_be_compared_is_no_miss(
+    canary: Any, hits: list[tuple[str | None, str | None]], failure: Failure, field: str
+) -> None:
+    """The expected context may be there unseen: no recall is invented, and the first passage at fault is named."""
     retrieved = Retrieved(tuple(Hit(*hit) for hit in hits), seconds=2.0)
     report = a_report(canary, retrieved, similar=alike)
-    assert report.retrieved.detail.startswith(detail)
+    assert (report.failure, report.degraded, report.ranking) == (failure, False, None)
+    assert report.retrieved.detail.startswith(f"{field}: is missing, and the canary expects")
     assert (report.retrieved.hits, report.retrieved.seconds) == (retrieved.hits, 2.0)
-
-
-def test_an_empty_reply_can_be_compared() -> None:
-    """Nothing came, so nothing is there unseen."""
-    assert a_report(a_canary(a_text("Cats.")), Retrieved(), similar=alike).reason == "missing_from_top_k"
 
 
 GOOD = a_report(a_canary("a", name="good"), a_reply("a", "x"))
@@ -222,50 +188,38 @@ def test_mistakes_of_wiring_are_refused(mistake: Callable[[], object], message: 
 def test_who_is_degraded() -> None:
     """Those whose retriever answered, and wrongly."""
     assert [report.canary.name for report in MIXED.degraded] == ["half", "negative"]
-    assert (MIXED.success, SuiteReport("docs", (5,), (GOOD,)).success, SuiteReport("docs", (5,), ()).success) == (
-        False,
-        True,
-        False,
-    )
+    runs = (MIXED, SuiteReport("docs", (5,), (GOOD,)), SuiteReport("docs", (5,), ()))
+    assert [run.success for run in runs] == [False, True, False]
 
 
 def test_line() -> None:
     """The shape of the contract, with figures unrounded and unknown ones null."""
     line = suite_line(SuiteReport("docs", (1, 5), (HALF, DOWN)))
-    items = line.pop("items")
-    ndcg, categories = line.pop("ndcg"), line.pop("categories")
-    assert line == {
-        "suite": "docs",
+    items, categories = line.pop("items"), line.pop("categories")
+    figures = {
         "recall": {"1": 0.0, "5": 0.5},
         "precision": {"1": 0.0, "5": 0.2},
         "f1": {"1": 0.0, "5": pytest.approx(2 / 7)},
+        "ndcg": {"1": 0.0, "5": pytest.approx(0.6309297535714574 / 2.6309297535714573)},
         "mrr": 0.5,
-        "hit_rate": {"1": 0.0, "5": 1.0},
         "map": 0.25,
-        "context_precision": 0.5,
         "coverage": 1.0,
         "health": 0.0,
-        "degraded": ["What about half?"],
-        "failures": {"connect": 1},
-        "answers": None,
     }
-    assert ndcg == {"1": 0.0, "5": pytest.approx(0.6309297535714574 / 2.6309297535714573)}
-    figures = {name: line[name] for name in ("recall", "precision", "f1", "mrr", "map", "coverage", "health")}
-    assert categories["simple_factual"].items() >= {"canaries": 2, "degraded": 1, "failed": 1, **figures}.items()
-    assert items[1] == {
-        "canary": "down",
-        "query": "What about down?",
-        "category": "simple_factual",
+    whole = figures | {"suite": "docs", "hit_rate": {"1": 0.0, "5": 1.0}, "context_precision": 0.5, "answers": None}
+    assert line == whole | {"degraded": ["What about half?"], "failures": {"connect": 1}}
+    counts = {"canaries": 2, "degraded": 1, "failed": 1}
+    assert {name: categories["simple_factual"][name] for name in (*counts, *figures)} == counts | figures
+    half, down = items
+    assert (half["reason"], half["ranks"], half["scores"]) == ("missing_from_top_k", [2, None], [0.8, None])
+    said = {"canary": "down", "query": "What about down?", "category": "simple_factual"}
+    assert down == said | {"ranks": [], "grades": [], "scores": []} | {
         "success": False,
         "reason": "failed:connect",
         "detail": "no reply",
-        "ranks": [],
-        "grades": [],
-        "scores": [],
         "scores_fell": False,
         "seconds": 10.0,
     }
-    assert (items[0]["reason"], items[0]["ranks"], items[0]["scores"]) == ("missing_from_top_k", [2, None], [0.8, None])
 
 
 def test_figures_by_category() -> None:
@@ -310,6 +264,5 @@ def test_the_trend_of_degraded_canaries_is_over_those_that_got_a_reply(
 ) -> None:
     """Nine that failed say nothing of the tenth; the mean of a category and of the suite leave them out too."""
     sums = sums_of(SuiteReport("docs", (5,), reports), 0.0)
-    assert {addends.wx for bucket, addends in sums.items() if bucket.series.name == "degraded"} == (
-        set() if share is None else {share}
-    )
+    shares = {addends.wx for bucket, addends in sums.items() if bucket.series.name == "degraded"}
+    assert shares == (set() if share is None else {share})

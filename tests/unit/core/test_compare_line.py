@@ -57,6 +57,11 @@ def test_two_logs_over_the_same_questions_are_paired() -> None:
     assert faithful["categories"]["simple"]["warning"] == "only 10 questions, fewer than 30"
     assert "context_recall" not in by_metric(line)
     assert not comparison.worse
+    told = {"context_recall": 0.5, "missing": []}  # of live variants: the same arithmetic, and what a reference tells
+    sides = ([kept(one, metadata=one.draw.sample.metadata, reference=told) for one in side] for side in (a, b))
+    rows = by_metric(compare_line(compare_answers(*sides), "a", "b"))
+    assert rows["faithfulness"] == faithful
+    assert rows[str(ReferenceQuantity.CONTEXT_RECALL)]["ties"] == 40
 
 
 def test_logs_without_common_questions_are_compared_by_their_means() -> None:
@@ -146,20 +151,3 @@ def test_live_variants_weigh_by_their_sampling() -> None:
     assert (line["paired"], faithful["n"], faithful["conclusion"]) == (False, 80, "better")
     assert faithful["a"] == pytest.approx(400 / 440)
     assert {name: part["difference"] for name, part in faithful["categories"].items()} == {"often": 0.0, "rare": 1.0}
-
-
-def test_live_variants_that_share_questions_are_paired() -> None:
-    """The same arithmetic as for logs: categories of the metadata, and what a reference tells."""
-    told = {"context_recall": 0.5, "missing": []}
-    kinds = ["simple" if number < 10 else "hard" for number in range(30)]
-    a = [
-        kept(answered(f"q{number}", good=False), metadata={"category": kind}, reference=told)
-        for number, kind in enumerate(kinds)
-    ]
-    b = [kept(answered(f"q{number}", good=True), reference=told) for number in range(30)]
-    both = compare_answers(a, b)
-    rows = by_metric(compare_line(both, "a", "b"))
-    assert both.matched.enough
-    assert (rows["faithfulness"]["wins"], rows["faithfulness"]["n"]) == (30, 30)
-    assert {name: part["n"] for name, part in rows["faithfulness"]["categories"].items()} == {"hard": 20, "simple": 10}
-    assert rows[str(ReferenceQuantity.CONTEXT_RECALL)]["ties"] == 30

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
+from functools import cache, partial
 
 import pytest
 from hypothesis import given, settings
@@ -21,7 +22,6 @@ from ragwatch.core.drift.detect import (
     from_dict,
     renew,
     step,
-    threshold_for,
     to_dict,
 )
 from ragwatch.core.drift.detectors.betting import Betting, ControlScheme, ScorePair, TwoSample
@@ -44,11 +44,19 @@ def stream(seed: int = 1, good: int = 800, bad: int = 400) -> list[Score]:
     return [Score(float(rng.random() < (0.9 if index < good else 0.5))) for index in range(good + bad)]
 
 
-def watched(scores: list[Score], watch: DetectorState[Score] | None = None, first: int = 0) -> DetectorState[Score]:
+def watched(
+    scores: list[Score],
+    watch: DetectorState[Score] | None = None,
+    first: int = 0,
+    *,
+    scheme: ReferenceScheme = SCHEME,
+    every: float = 60.0,
+    learn: bool = True,
+) -> DetectorState[Score]:
     """The watch after these scores, one a minute."""
-    result = begin(SCHEME) if watch is None else watch
+    result = begin(scheme) if watch is None else watch
     for index, each in enumerate(scores, start=first):
-        result = step(SCHEME, result, index, 60.0 * index, each)
+        result = step(scheme, result, index, every * index, each, learn=learn)
     return result
 
 
@@ -60,22 +68,12 @@ def test_learns_watches_and_latches() -> None:
     quiet = watched(scores[:800])
     assert (quiet.alarm, quiet.scores) == (None, 300)
     assert quiet.evidence is not None
-    alarmed = watched(scores)
+    alarmed = whole()
     assert 800 <= alarmed.alarm.seq < 900
     assert alarmed.alarm.at == 60.0 * alarmed.alarm.seq
     assert alarmed.alarm.evidence >= alarmed.alarm.threshold == 1000
     assert alarmed.alarm.scores == alarmed.alarm.seq - 499
     assert watched([Score(1.0)] * 500, alarmed, 1200).alarm == alarmed.alarm
-
-
-@pytest.mark.costly
-@settings(max_examples=draws(25))
-@given(st.integers(0, 1199))
-def test_a_kill_changes_nothing(cut: int) -> None:
-    """Stopped after any score, kept as JSON and restored, the watch is what it would have been."""
-    scores = stream()
-    kept = json.loads(json.dumps(to_dict(watched(scores[:cut]))))
-    assert watched(scores[cut:], from_dict(SCHEME, kept), cut) == watched(scores)
 
 
 @pytest.mark.costly
@@ -90,12 +88,12 @@ def test_replays_and_failures_move_nothing(places: list[int]) -> None:
             assert step(SCHEME, result, index, 0.0, Score(0.0)) is result
             assert step(SCHEME, result, index // 2, 0.0, Score(0.0)) is result
             assert step(SCHEME, result, index + 1, 0.0, None) is result
-    assert result == watched(scores)
+    assert result == whole()
 
 
 def test_acknowledge_starts_over_against_the_same_reference() -> None:
     """The alarm is taken down; if things are still bad the next one comes, and replays still move nothing."""
-    alarmed = watched(stream())
+    alarmed = whole()
     calm = acknowledge(alarmed)
     assert (calm.alarm, calm.evidence, calm.scores) == (None, 0.0, 0.0)
     assert (calm.reference, calm.detector, calm.seq) == (alarmed.reference, alarmed.detector, alarmed.seq)
@@ -104,7 +102,7 @@ def test_acknowledge_starts_over_against_the_same_reference() -> None:
 
 def test_renew_learns_anew() -> None:
     """What is ordinary now is learnt: the lower scores raise no second alarm."""
-    renewed = renew(SCHEME, watched(stream()))
+    renewed = renew(SCHEME, whole())
     assert (renewed.alarm, renewed.evidence, renewed.reference) == (None, None, ())
     rng = random.Random(6)
     later = watched([Score(float(rng.random() < 0.5)) for _ in range(1000)], renewed, 1200)
@@ -117,8 +115,8 @@ def test_days_count_where_days_were_promised() -> None:
     scheme = ControlScheme(TwoSample(30.0), Unit.DAYS)
     even = TwoSample(30.0).start()
     watch = begin(scheme)
-    assert watch.numbers == even
     pair = ScorePair(Score(0.5), Score(0.5))
+    assert (watch.numbers, scheme.learn((), pair)) == (even, ())  # beside a control there is nothing to learn
     for seq, at in enumerate((0.0, DAY, 1.5 * DAY, 1.0 * DAY, 2.5 * DAY)):
         watch = step(scheme, watch, seq, at, pair)
     assert watch.evidence == pytest.approx(2.5)
@@ -126,19 +124,22 @@ def test_days_count_where_days_were_promised() -> None:
 
 
 def test_another_design_starts_from_nothing() -> None:
-    """A changed tolerance keeps what was learnt and the alarm that stands, and drops evidence of another baseline."""
-    alarmed = watched(stream())
+    """A changed tolerance keeps what was learnt and the alarm that stands, and drops evidence of another baseline.
+
+    Where a larger reference is wanted what was learnt is too little, and the alarm stays while the rest is learnt.
+    Evidence in scores says nothing about days.
+    """
+    alarmed = whole()
     result = from_dict(replace(SCHEME, tolerance=0.1), to_dict(alarmed))
     assert (result.alarm, result.reference, result.evidence) == (alarmed.alarm, alarmed.reference, 0.0)
-    assert from_dict(replace(SCHEME, scores=5000, first=5000), to_dict(alarmed)).evidence is None
+    wider = replace(SCHEME, scores=5000, first=5000)
+    result = from_dict(wider, to_dict(alarmed))
+    assert (result.detector, result.evidence, result.alarm) == (None, None, alarmed.alarm)
+    assert step(wider, result, alarmed.seq + 1, 1e9, Score(1.0)).alarm == alarmed.alarm
+    in_days = from_dict(replace(SCHEME, unit=Unit.DAYS), to_dict(watched(stream()[:700])))
+    assert (in_days.evidence, in_days.unit) == (0.0, Unit.DAYS)
     learning = to_dict(watched(stream()[:300]))
     assert from_dict(replace(SCHEME, scores=300), learning).evidence == 0.0
-
-
-def test_another_unit_starts_from_nothing() -> None:
-    """Evidence in scores says nothing about days."""
-    result = from_dict(replace(SCHEME, unit=Unit.DAYS), to_dict(watched(stream()[:700])))
-    assert (result.evidence, result.unit) == (0.0, Unit.DAYS)
 
 
 @pytest.mark.parametrize("broken", [{}, {"reference": ["x"], "seq": 0, "at": None}])
@@ -146,22 +147,6 @@ def test_what_is_no_watch_is_refused(broken: dict[str, object]) -> None:
     """Invalid stored state raises an error instead of starting again without notice."""
     with pytest.raises((KeyError, ValueError)):
         from_dict(SCHEME, broken)
-
-
-def test_budget_is_divided() -> None:
-    """All detectors together: one false page a month means each has a month times their number."""
-    assert threshold_for(30, 10) == 10 * threshold_for(30, 1)
-
-
-def test_an_alarm_stands_while_another_reference_is_learnt() -> None:
-    """A larger reference is wanted after the alarm: what was learnt is too little now, and the alarm stays."""
-    alarmed = watched(stream())
-    assert alarmed.alarm is not None
-    wider = ReferenceScheme(build, scores=5000, first=5000)
-    result = from_dict(wider, to_dict(alarmed))
-    assert (result.detector, result.alarm) == (None, alarmed.alarm)
-    result = step(wider, result, alarmed.seq + 1, 1e9, Score(1.0))
-    assert result.alarm == alarmed.alarm
 
 
 def test_learns_for_as_long_as_asked() -> None:
@@ -194,18 +179,14 @@ def test_a_stray_time_is_no_day_of_readings() -> None:
 def test_who_is_asked_seldom_learns_in_the_end() -> None:
     """Silences longer than an eighth of the time to learn for count as one."""
     scheme = replace(SCHEME, span=DAY)
-    watch = begin(scheme)
-    for index, each in enumerate(stream()[:600]):
-        watch = step(scheme, watch, index, 7.0 * DAY * index, each)
+    watch = watched(stream()[:600], scheme=scheme, every=7.0 * DAY)
     assert (watch.learnt, watch.detector is None) == (DAY * 499 / 8, False)
 
 
 def test_what_earlier_versions_kept_is_watched_on() -> None:
     """They kept when learning had begun; before that, nothing of it."""
     scheme = replace(SCHEME, span=DAY)
-    watch = begin(scheme)
-    for index, each in enumerate(stream()[:700]):
-        watch = step(scheme, watch, index, 300.0 * index, each)
+    watch = watched(stream()[:700], scheme=scheme, every=300.0)
     assert watch.detector is not None
     kept = {name: value for name, value in to_dict(watch).items() if name != "learnt"}
     for since in ({}, {"since": None}, {"since": 0.0}):
@@ -217,12 +198,26 @@ def test_what_earlier_versions_kept_is_watched_on() -> None:
 GROWING = ReferenceScheme(lambda mean: Betting(mean, 30.0), scores=800, tolerance=0.05, unit=Unit.DAYS)
 
 
-def grown(scores: list[Score], watch: DetectorState[Score] | None = None, first: int = 0) -> DetectorState[Score]:
-    """The watch that starts with 100 scores, after these."""
-    result = begin(GROWING) if watch is None else watch
-    for index, each in enumerate(scores, start=first):
-        result = step(GROWING, result, index, 60.0 * index, each)
-    return result
+grown = partial(watched, scheme=GROWING)  # it starts with 100 scores
+STREAMS = {SCHEME: stream(), GROWING: stream(3, 700, 200)}
+
+
+@cache
+def whole(scheme: ReferenceScheme = SCHEME) -> DetectorState[Score]:
+    """The watch after all scores of its stream."""
+    return watched(STREAMS[scheme], scheme=scheme)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("scheme", STREAMS, ids=["complete", "growing"])
+@settings(max_examples=draws(20))
+@given(st.floats(0, 1))
+def test_a_kill_changes_nothing(scheme: ReferenceScheme, share: float) -> None:
+    """Stopped after any score, kept as JSON and restored, the watch is what it would have been, and grows on."""
+    scores = STREAMS[scheme]
+    cut = int(share * len(scores))
+    kept = json.loads(json.dumps(to_dict(watched(scores[:cut], scheme=scheme))))
+    assert watched(scores[cut:], from_dict(scheme, kept), cut, scheme=scheme) == whole(scheme)
 
 
 def floor(watch: DetectorState[Score]) -> float:
@@ -257,23 +252,11 @@ def test_a_breakage_does_not_become_the_baseline() -> None:
     assert (calm.reference, calm.growing) == (watch.reference, ())
 
 
-@pytest.mark.costly
-@settings(max_examples=draws(15))
-@given(st.integers(0, 900))
-def test_a_kill_changes_nothing_while_a_reference_grows(cut: int) -> None:
-    """Stopped after any score, kept as JSON and restored, it grows on."""
-    scores = stream(seed=3, good=700, bad=200)
-    kept = json.loads(json.dumps(to_dict(grown(scores[:cut]))))
-    assert grown(scores[cut:], from_dict(GROWING, kept), cut) == grown(scores)
-
-
 def test_a_pause_lets_no_score_into_the_reference() -> None:
     """Evidence goes on, the reference stays as it is; without a detector nothing happens at all."""
     scores = stream(seed=2, good=400, bad=0)
     watch = grown(scores[:150])
-    paused = watch
-    for index, each in enumerate(scores[150:], start=150):
-        paused = step(GROWING, paused, index, 60.0 * index, each, learn=False)
+    paused = grown(scores[150:], watch, 150, learn=False)
     assert (paused.reference, paused.growing, paused.scores) == (watch.reference, watch.growing, 300)
     learning = grown(scores[:50])
     assert step(GROWING, learning, 50, 3000.0, scores[50], learn=False) is learning
@@ -281,10 +264,7 @@ def test_a_pause_lets_no_score_into_the_reference() -> None:
 
 def test_a_reference_that_earlier_versions_were_learning_watches_at_once() -> None:
     """It has 300 of 800 scores and no detector: the baseline of 300 watches, and grows on."""
-    waiting = replace(GROWING, first=800)
-    watch = begin(waiting)
-    for index, each in enumerate(stream()[:300]):
-        watch = step(waiting, watch, index, 60.0 * index, each)
+    watch = watched(stream()[:300], scheme=replace(GROWING, first=800))
     kept = {name: value for name, value in to_dict(watch).items() if name != "growing"}
     assert kept["design"] is None
     opened = from_dict(GROWING, kept)
@@ -297,9 +277,7 @@ def test_a_reference_that_earlier_versions_were_learning_watches_at_once() -> No
 def test_silence_is_no_evidence() -> None:
     """A long gap or a clock that is a year ahead raises no alarm: a reading adds at most the run length of a day."""
     scheme = replace(SCHEME, build=lambda baseline: Betting(baseline, 30.0), unit=Unit.DAYS)
-    watch = begin(scheme)
-    for index, each in enumerate(stream()[:700]):
-        watch = step(scheme, watch, index, 60.0 * index, each)
+    watch = watched(stream()[:700], scheme=scheme)
     for later in range(3):
         watch = step(scheme, watch, 700 + later, (later + 1) * 365.0 * DAY, Score(1.0))
     assert watch.alarm is None

@@ -16,6 +16,7 @@ from ragwatch.core.evidence import (
     CANDIDATES,
     EXHAUSTIVE,
     Cell,
+    Citation,
     Claim,
     ClaimVerdict,
     ContextReading,
@@ -52,6 +53,9 @@ from ragwatch.core.evidence import (
         (lambda: ContextReading(None, sentences=2, relevant_sentences=3), "3 relevant of 2"),
         (lambda: ContextReading(None, sentences=2, relevant_sentences=-1), "-1 relevant of 2"),
         (lambda: an_evidence((1, 0), (1,)), "claim 1 has 1 cells for 2 contexts"),
+        (lambda: Citation(-1, 0, 1, (0,), supports=False), "a citation of context"),
+        (lambda: Citation(0, 1, 1, (0,), supports=False), "a citation of context"),
+        (lambda: Citation(0, 0, 1, (), supports=False), "a citation of context"),
         (lambda: ReferenceClaim("c", -1, 3, ()), "do not enclose text"),
         (lambda: ReferenceClaim("c", 3, 3, ()), "do not enclose text"),
         (
@@ -69,7 +73,8 @@ def test_torn_evidence_is_refused(make: Callable[[], object], message: str) -> N
 
 
 def test_whole_evidence() -> None:
-    """Offsets, probabilities and counts at their limits are legal."""
+    """Offsets, probabilities and counts at their limits are legal; only the address says that an answer abstains."""
+    assert [an_evidence(address=each).abstained for each in ("abstained", "not_at_all", None)] == [True, False, False]
     claim = a_claim((0, 1), start=0, end=1, support=1.0)
     column = ContextReading(None, 0.0, 2, 2)
     result = Evidence((claim,), (column, column))
@@ -94,11 +99,6 @@ def test_cells_say_what_is_used(
     assert (claim.contexts, claim.support_set, claim.uses) == (supporting, support_set, uses)
     used = Evidence((claim,), (ContextReading(None),) * 3).used
     assert used == tuple(rank in uses for rank in range(3))
-
-
-def test_abstention() -> None:
-    """Only the address says that an answer abstains."""
-    assert [an_evidence(address=each).abstained for each in ("abstained", "not_at_all", None)] == [True, False, False]
 
 
 def covering(parts: list[set[int]]) -> Supports:
@@ -158,9 +158,5 @@ def test_the_strongest_that_suffice_are_taken() -> None:
     strengths = [0.9 if rank in needed else 0.1 for rank in range(40)]
     assert smallest_support_set(strengths, lambda ranks: needed <= set(ranks)) == tuple(sorted(needed))
     assert smallest_support_set(strengths, lambda ranks: {*needed, 40} <= set(ranks)) == ()
-
-
-def test_a_superfluous_one_among_the_strongest_is_removed() -> None:
-    """A strong context that is not necessary is not in the set."""
-    needed = {1, 2, 3, 4}
-    assert smallest_support_set([0.9, 0.8, 0.7, 0.6, 0.5], lambda ranks: needed <= set(ranks)) == (1, 2, 3, 4)
+    without_first = smallest_support_set([0.9, 0.8, 0.7, 0.6, 0.5], lambda ranks: {1, 2, 3, 4} <= set(ranks))
+    assert without_first == (1, 2, 3, 4)  # a strong one that is not necessary is not in the set

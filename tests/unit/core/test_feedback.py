@@ -18,6 +18,7 @@ from ragwatch.core.feedback import (
     Scale,
     UnreadFeedbackError,
     correlate,
+    feedback_score,
     read_feedback,
     score_of,
 )
@@ -89,6 +90,13 @@ def test_reasons(record: dict[str, object], scale: Scale | None, outcome: Feedba
     with pytest.raises(UnreadFeedbackError) as raised:
         read_feedback(record, scale)
     assert (raised.value.outcome, raised.value.field) == (outcome, field)
+
+
+def test_a_value_without_a_field_is_a_score_or_unknown() -> None:
+    """Thumbs, words and numbers of a configured path, on a scale or without one: unknown instead of a reason."""
+    assert [feedback_score(value) for value in ("Up", "👎", -1, None, ["up"], math.nan)] == [1.0, 0.0, 0.0, *[None] * 3]
+    assert [feedback_score(value, 1, 5) for value in (True, 5, 6)] == [1.0, 1.0, None]
+    assert feedback_score(1, 5, 1) == 1.0
 
 
 @given(JSON, st.sampled_from(FIELDS), st.none() | st.just(FIVE))

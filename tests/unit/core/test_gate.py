@@ -13,7 +13,6 @@ from support.kit import a_draw, a_sample, a_verdict, an_evidence, an_unjudged
 from ragwatch.core.evidence import ReferenceClaim
 from ragwatch.core.gate import (
     GateDecision,
-    GateReport,
     GateRules,
     MetricFinding,
     MetricLimit,
@@ -27,7 +26,6 @@ from ragwatch.core.verdict import Verdict
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import GateSeverity
 from ragwatch.model.references import ReferenceQuantity
-from ragwatch.model.stages import Stage
 
 GOOD, BAD = an_evidence((1, 0)), an_evidence((0, 0))
 FAITHFUL = MetricLimit(Quantity.FAITHFULNESS, 0.85)
@@ -61,6 +59,7 @@ def held(
         (0, 1, "NOT_ENOUGH_DATA"),  # one bad answer proves nothing
         (0, 4, "NOT_ENOUGH_DATA"),
         (0, 5, "FAIL"),  # five do: the whole interval is below
+        (34, 6, "PASS"),  # the threshold itself is good enough
         (52, 8, "PASS"),  # 0.867, though the interval begins below
         (50, 10, "FAIL"),  # 0.833, though the interval ends above
         (100, 100, "FAIL"),
@@ -131,11 +130,6 @@ def test_labels_decide() -> None:
     assert (ignored.passed, ignored.estimate and ignored.estimate.value) == (False, 0.0)
 
 
-def test_a_mean_on_the_threshold_passes() -> None:
-    """The threshold itself is good enough."""
-    assert held(verdicts(17, 3), minimum_samples=20)[1].passed is True
-
-
 def test_small_is_good_for_contradiction() -> None:
     """The threshold is an upper limit, and everything turns round."""
     limit = MetricLimit(Quantity.TOP_RANKED_IGNORED, 0.3)
@@ -144,7 +138,7 @@ def test_small_is_good_for_contradiction() -> None:
     assert held([a_verdict(evidence=ignored)] * 40, limit)[0] == "FAIL"
     assert held([a_verdict(evidence=ignored)] * 2, limit)[0] == "NOT_ENOUGH_DATA"
     assert held(verdicts(2), limit)[1].passed is None
-    close = [*verdicts(30), *[a_verdict(evidence=ignored)] * 10]
+    close = [*verdicts(28), *[a_verdict(evidence=ignored)] * 12]  # the threshold itself is good enough
     assert held(close, limit)[1].reason.startswith("close")
     assert held(close, limit)[1].passed is True
 
@@ -163,7 +157,8 @@ def test_a_gate_that_reads_only_the_rest_does_not_pass(unjudged: int, rejected: 
 
 
 def test_warnings_never_decide_and_something_must() -> None:
-    """A metric that warns may fail or be unknown; but where none blocks, there is no verdict."""
+    """A metric that warns may fail or be unknown; where none blocks there is no verdict; one that fails is enough."""
+    assert gate(verdicts(0, 40), GateRules((RECALL, FAITHFUL))).verdict is GateDecision.FAIL
     warns = replace(FAITHFUL, metric=Quantity.CONTEXT_USE, threshold=0.9, severity=GateSeverity.WARN)
     unknown = replace(RECALL, severity=GateSeverity.WARN)
     report = gate(verdicts(40), GateRules((FAITHFUL, warns, unknown)))
@@ -171,11 +166,6 @@ def test_warnings_never_decide_and_something_must() -> None:
     assert report.verdict is GateDecision.PASS
     assert gate(verdicts(40), GateRules((warns,))).verdict is GateDecision.NOT_ENOUGH_DATA
     assert gate(verdicts(40), GateRules(())).verdict is GateDecision.NOT_ENOUGH_DATA
-
-
-def test_a_failure_outweighs_what_is_unknown() -> None:
-    """One metric fails and another is unknown: it is a failure."""
-    assert gate(verdicts(0, 40), GateRules((RECALL, FAITHFUL))).verdict is GateDecision.FAIL
 
 
 def test_why_a_metric_is_unknown() -> None:
@@ -195,12 +185,6 @@ def test_recall_is_judged_where_references_are_read() -> None:
     read = a_verdict(a_draw(reference="Cats purr."), replace(GOOD, reference=(known,)))
     verdict, finding = held([*[read] * 30, *verdicts(50)], RECALL)
     assert (verdict, finding.n) == ("PASS", 30)
-
-
-def test_stages_are_counted() -> None:
-    """Every judged sample with a known stage."""
-    report: GateReport = gate(verdicts(3, 2, 1), GateRules((FAITHFUL,)))
-    assert (report.judged, report.stages) == (5, {Stage.NONE: 3, Stage.GENERATION: 2})
 
 
 def a_ranked(ids: str = "xab", relevant: str = "ab", *, answer: str = "", route: str = "search") -> RankedCase:

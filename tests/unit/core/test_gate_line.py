@@ -27,21 +27,11 @@ def report(*cells: int) -> GateReport:
 def test_the_shape_of_the_contract() -> None:
     """Every key of design section 6 is there, and what is unknown is null."""
     line = json.loads(json.dumps(gate_line(report(1, 0), judge="v1")))
-    assert (line["verdict"], line["judged"], line["unread"], line["baseline"]) == (
-        "NOT_ENOUGH_DATA",
-        40,
-        {"timeout": 1},
-        None,
-    )
+    assert (line["verdict"], line["judged"]) == ("NOT_ENOUGH_DATA", 40)
+    assert (line["unread"], line["baseline"]) == ({"timeout": 1}, None)
     known, unknown = line["metrics"]
     assert {"metric", "value", "low", "high", "n", "threshold", "severity", "pass"} <= set(known)
-    assert (known["metric"], known["value"], known["n"], known["pass"], known["reason"]) == (
-        "faithfulness",
-        1.0,
-        40,
-        True,
-        None,
-    )
+    assert known.items() >= {"metric": "faithfulness", "value": 1.0, "n": 40, "pass": True, "reason": None}.items()
     assert [unknown[name] for name in ("value", "low", "high", "pass")] == [None] * 4
     assert unknown["reason"] == "no sample has a reference"
     assert isinstance(line["recommendation"], str)
@@ -71,17 +61,13 @@ def test_a_baseline_without_questions_is_compared_by_its_means() -> None:
     assert (change.difference.paired, change.held, attribution.lost) == (False, False, ())
 
 
-def test_figures_of_another_judge_are_refused() -> None:
-    """Verdicts of different versions never share a comparison."""
-    with pytest.raises(ValueError, match="was made by the judge v1, and this one is v2"):
-        baseline_of(gate_line(report(1, 0), judge="v1"), "v2")
-
-
 @pytest.mark.parametrize("line", [{}, {"judge": "v1"}, {"judge": "v1", "metrics": [{}]}, {"judge": "v1", "metrics": 3}])
 def test_what_is_no_gate_line_is_refused(line: dict[str, object]) -> None:
-    """Any other JSON is named as such."""
+    """Any other JSON is named as such; verdicts of different versions of a judge never share a comparison."""
     with pytest.raises(ValueError, match="is not the JSON that `ragwatch gate --json` prints"):
         baseline_of(line, "v1")
+    with pytest.raises(ValueError, match="was made by the judge v1, and this one is v2"):
+        baseline_of(gate_line(report(1, 0), judge="v1"), "v2")
 
 
 LIMITS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -46,7 +47,10 @@ def test_a_clock_that_is_ahead_by_less_counts_as_now(at: float, stored: float) -
 
 
 def test_each_question_has_words_for_each_reply() -> None:
-    """Terminal and page offer the same replies; skipping is always one of them, and gives no score."""
+    """Terminal and page offer the same replies; skipping is always one of them, and gives no score.
+
+    Support is asked about where there are no claims, use of a context where there is one.
+    """
     questions = label_questions(has_claims=False, has_contexts=True, criteria=[("polite", "is it polite?")])
     assert [str(question.quantity) for question in questions] == [
         "faithfulness", "answer_relevancy", "top_ranked_ignored", "polite",
@@ -55,12 +59,8 @@ def test_each_question_has_words_for_each_reply() -> None:
         assert list(NAMES[question.kind]) == list(question.replies)
         assert question.replies["-"] is None
     assert list(NAMES["claim"]) == list(CLAIM)
-
-
-def test_what_cannot_be_asked_is_not() -> None:
-    """Support is asked about where there are no claims, use of a context where there is one."""
-    questions = label_questions(has_claims=True, has_contexts=False)
-    assert [str(question.quantity) for question in questions] == ["answer_relevancy"]
+    (only,) = label_questions(has_claims=True, has_contexts=False)
+    assert str(only.quantity) == "answer_relevancy"
 
 
 RUNS = 4000
@@ -72,38 +72,33 @@ def candidates() -> list[LabelCandidate]:
 
 
 @pytest.mark.uncounted
-def test_the_probability_is_that_of_being_given() -> None:
-    """Over many pools of which people take three, weights 1 / probability add up to one a candidate."""
-    rng, weights = Random(1), dict.fromkeys((candidate.key for candidate in candidates()), 0.0)
-    for _ in range(RUNS):
-        ordered = pool(candidates(), 0.5, rng.random, 10)
-        given = {place.key for place in ordered.places[:3]}
-        for key, probability in joint_probabilities([ordered], given).items():
-            weights[key] += 0.1 / probability / RUNS  # each has been drawn at 0.1
-    assert list(weights.values()) == pytest.approx([1.0] * 10, abs=0.15)
+@pytest.mark.parametrize(("people", "counted"), [(1, None), (3, None), (3, [0, 1]), (3, [1])])
+def test_the_probability_is_that_of_being_given(people: int, counted: list[int] | None) -> None:
+    """Over many pools of which one person takes three, or three take one to three of groups of their own.
 
-
-@pytest.mark.uncounted
-@pytest.mark.parametrize("counted", [None, [0, 1], [1]])
-def test_people_with_groups_of_their_own_are_samples_of_their_own(counted: list[int] | None) -> None:
-    """Weights of what all, some or one of three people have labelled add up to one a candidate."""
+    Weights 1 / probability of what all, some or one of them have labelled add up to one a candidate.
+    """
     rng, weights = Random(5), dict.fromkeys((candidate.key for candidate in candidates()), 0.0)
-    for number in range(2 * RUNS):
-        groups = pool(candidates(), 0.5, rng.random, 10).groups(3, SamplingHash(str(number).encode()))
-        shown = {place.key for count, group in enumerate(groups, 1) for place in group.places[:count]}
+    pools = RUNS * (people + 1) // 2
+    for number in range(pools):
+        groups = pool(candidates(), 0.5, rng.random, 10).groups(people, SamplingHash(str(number).encode()))
+        taken = zip((3,) if people == 1 else (1, 2, 3), groups, strict=True)
+        shown = {place.key for count, group in taken for place in group.places[:count]}
         for key, probability in joint_probabilities(groups, shown, counted).items():
-            weights[key] += 0.1 / probability / RUNS / 2
-    assert list(weights.values()) == pytest.approx([1.0] * 10, abs=0.25)
+            weights[key] += 0.1 / probability / pools  # each has been drawn at 0.1
+    assert list(weights.values()) == pytest.approx([1.0] * 10, abs=0.15 if people == 1 else 0.25)
 
 
 def test_a_share_goes_to_the_unsure() -> None:
-    """The most doubted are given more often, as their size says."""
+    """The most doubted are given more often, as their size says; where nothing is doubted all are alike."""
     rng, first = Random(2), 0
     for _ in range(RUNS):
         first += pool(candidates(), 0.5, rng.random, 10).places[0].key in {"k0", "k1"}
     # Size .5 + .5 * .9/.26 = 2.23 for two of ten, and about two thirds as much for each of the others: 45 % at least.
     assert first / RUNS > 0.4
-    assert {place.size for place in pool(candidates(), 0.0, rng.random, 10).places} == {1.0}
+    sure = [replace(candidate, unsure=0.0) for candidate in candidates()]
+    for ordered in (pool(candidates(), 0.0, rng.random, 10), pool(sure, 0.9, rng.random, 10)):
+        assert {place.size for place in ordered.places} == {1.0}
 
 
 def test_places_left_out_limit_the_probability() -> None:
@@ -121,15 +116,8 @@ def test_places_left_out_limit_the_probability() -> None:
 def test_words_ahead_of_their_turn_have_no_probability() -> None:
     """A sample further down the order than the first that was not given was not chosen by it."""
     ordered = pool(candidates(), 0.5, Random(4).random, 10)
-    assert set(joint_probabilities([ordered], {ordered.places[0].key, ordered.places[5].key})) == {
-        ordered.places[0].key
-    }
-
-
-def test_all_are_alike_where_nothing_is_doubted() -> None:
-    """Without doubt anywhere, sizes are one."""
-    places = pool([LabelCandidate("a", 1.0, 0.0), LabelCandidate("b", 1.0, 0.0)], 0.9, Random(5).random, 2).places
-    assert [candidate.size for candidate in places] == [1.0, 1.0]
+    first, ahead = ordered.places[0].key, ordered.places[5].key
+    assert set(joint_probabilities([ordered], {first, ahead})) == {first}
 
 
 def test_doubt_needs_something_that_is_known() -> None:

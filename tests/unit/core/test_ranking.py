@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -20,18 +21,16 @@ def by_ids(returned: Sequence[str], grades: Mapping[str, int]) -> Ranking:
 
 
 SEED_2 = by_ids(["c3", "c1", "c9", "c2"], {"c1": 1, "c2": 1})
-NOTHING_EXPECTED = by_ids(["a", "b"], {})
-NOTHING_RETURNED = by_ids([], {"a": 1, "b": 2})
-AT_3: dict[str, Callable[[Ranking], float | None]] = {
-    "recall": lambda ranked: ranking.recall_at(ranked, 3),
-    "precision": lambda ranked: ranking.precision_at(ranked, 3),
-    "f1": lambda ranked: ranking.f1_at(ranked, 3),
+AT: dict[str, Callable[[Ranking, int], float | None]] = {
+    "recall": ranking.recall_at,
+    "precision": ranking.precision_at,
+    "f1": ranking.f1_at,
+    "hit": ranking.hit_at,
+    "ndcg": ranking.ndcg_at,
     "reciprocal_rank": ranking.reciprocal_rank,
-    "hit": lambda ranked: ranking.hit_at(ranked, 3),
     "average_precision": ranking.average_precision,
-    "ndcg": lambda ranked: ranking.ndcg_at(ranked, 3),
-    "first_relevance": ranking.first_relevance,
 }
+WHOLE = (ranking.first_relevance, ranking.context_precision)
 
 
 def pattern(*relevant: int) -> Ranking:
@@ -42,33 +41,14 @@ def pattern(*relevant: int) -> Ranking:
 
 @pytest.mark.parametrize(("relevant", "expected"), [((1, 1, 0, 1, 0), 11 / 12), ((0, 0, 1, 1, 1), 43 / 90)])
 def test_examples_of_the_first_text(relevant: tuple[int, ...], expected: float) -> None:
-    """Rank-weighted precision, exact; the text rounds its terms first. Alike while nothing expected is missing."""
+    """Rank-weighted precision, exact; the text rounds its terms first. Alike while nothing expected is missing.
+
+    The one asks how good the returned order is, average precision also what is not in it.
+    """
     assert ranking.context_precision(pattern(*relevant)) == pytest.approx(expected, abs=1e-12)
     assert ranking.average_precision(pattern(*relevant)) == pytest.approx(expected, abs=1e-12)
-
-
-def test_what_is_missing_counts_in_average_precision_only() -> None:
-    """The one asks how good the returned order is, the other also what is not in it."""
     half = by_ids(["a"], {"a": 1, "b": 1})
     assert (ranking.context_precision(half), ranking.average_precision(half)) == (1.0, 0.5)
-
-
-@pytest.mark.parametrize("name", [*AT_3, "context_precision"])
-def test_an_empty_expectation_is_unknown(name: str) -> None:
-    """Neither 0 nor 1: nothing was expected, so nothing can be said."""
-    measures = AT_3 | {"context_precision": ranking.context_precision}
-    assert measures[name](NOTHING_EXPECTED) is None
-
-
-@pytest.mark.parametrize("name", AT_3)
-def test_an_empty_reply_is_known_to_be_bad(name: str) -> None:
-    """Contexts were expected and none came: that is zero, not unknown."""
-    assert AT_3[name](NOTHING_RETURNED) == 0.0
-
-
-def test_a_share_of_nothing_returned_is_unknown() -> None:
-    """What divides by the passages returned has nothing to divide by."""
-    assert ranking.context_precision(NOTHING_RETURNED) is None
 
 
 @pytest.mark.parametrize(
@@ -94,18 +74,7 @@ def test_a_cutoff_hides_what_is_behind_it() -> None:
 @pytest.mark.parametrize(
     ("mistake", "message"),
     [
-        *(
-            (lambda measure=measure: measure(SEED_2, 0), "k must be 1 or more, not 0")
-            for measure in (
-                ranking.recall_at,
-                ranking.precision_at,
-                ranking.f1_at,
-                ranking.hit_at,
-                ranking.ndcg_at,
-                ranking.reciprocal_rank,
-                ranking.average_precision,
-            )
-        ),
+        *((lambda measure=measure: measure(SEED_2, 0), "k must be 1 or more, not 0") for measure in AT.values()),
         *((lambda grades=grades: Ranking(grades, ()), "grades must be 1 or more") for grades in ((0,), (1, -1))),
     ],
 )
@@ -138,28 +107,17 @@ RANKINGS = st.builds(
 
 @given(RANKINGS, st.integers(1, 9))
 def test_everything_is_a_ratio_or_unknown(ranked: Ranking, k: int) -> None:
-    """Whatever meets whatever: in [0, 1], and None exactly where nothing was expected."""
-    values = [
-        ranking.recall_at(ranked, k),
-        ranking.precision_at(ranked, k),
-        ranking.f1_at(ranked, k),
-        ranking.hit_at(ranked, k),
-        ranking.ndcg_at(ranked, k),
-        ranking.reciprocal_rank(ranked, k),
-        ranking.average_precision(ranked, k),
-        ranking.first_relevance(ranked),
-    ]
+    """Whatever meets whatever: in [0, 1], and None where nothing was expected, or nothing to divide by."""
+    values = [measure(ranked, k) for measure in AT.values()] + [measure(ranked) for measure in WHOLE]
     if not ranked.grades:
         assert values == [None] * len(values)
     else:
+        unknown = values.pop() is None
+        assert unknown == (not ranked.hits)
         assert all(value is not None and 0.0 <= value <= 1.0 + 1e-12 for value in values)
-
-
-@given(RANKINGS, st.integers(1, 8))
-def test_a_larger_k_never_finds_less(ranked: Ranking, k: int) -> None:
-    """Recall and the hit rate grow with k."""
-    assert (ranking.recall_at(ranked, k) or 0.0) <= (ranking.recall_at(ranked, k + 1) or 0.0)
-    assert (ranking.hit_at(ranked, k) or 0.0) <= (ranking.hit_at(ranked, k + 1) or 0.0)
+        assert ranked.hits or set(values) == {0.0}
+    for grows in (ranking.recall_at, ranking.hit_at):  # a larger k never finds less
+        assert (grows(ranked, k) or 0.0) <= (grows(ranked, k + 1) or 0.0)
 
 
 def test_agrees_with_ir_measures() -> None:
@@ -177,14 +135,17 @@ def test_agrees_with_ir_measures() -> None:
         run[query] = {name: float(len(returned) - rank) for rank, name in enumerate(returned)}
         ranked[query] = by_ids(returned, qrels[query])
     ours: dict[str, Callable[[Ranking], float | None]] = {
-        "R@5": lambda ranked: ranking.recall_at(ranked, 5),
-        "P@5": lambda ranked: ranking.precision_at(ranked, 5),
-        "Success@5": lambda ranked: ranking.hit_at(ranked, 5),
-        "RR@10": lambda ranked: ranking.reciprocal_rank(ranked, 10),
-        "nDCG@10": lambda ranked: ranking.ndcg_at(ranked, 10),
-        "nDCG@3": lambda ranked: ranking.ndcg_at(ranked, 3),
-        "AP": ranking.average_precision,
-        "AP@7": lambda ranked: ranking.average_precision(ranked, 7),
+        name: partial(AT[measure], k=k) if k else AT[measure]
+        for name, measure, k in (
+            ("R@5", "recall", 5),
+            ("P@5", "precision", 5),
+            ("Success@5", "hit", 5),
+            ("RR@10", "reciprocal_rank", 10),
+            ("nDCG@10", "ndcg", 10),
+            ("nDCG@3", "ndcg", 3),
+            ("AP", "average_precision", None),
+            ("AP@7", "average_precision", 7),
+        )
     }
     theirs = list(ir.iter_calc([ir.parse_measure(name) for name in ours], qrels, run))
     assert len(theirs) == len(ours) * len(ranked)

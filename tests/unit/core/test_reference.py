@@ -33,18 +33,6 @@ def an_evidence_with(
     return replace(an_evidence(*rows, address=address), reference=known)
 
 
-def test_recall_is_the_share_of_the_reference_that_contexts_support() -> None:
-    """Three of four claims supported, by whichever context: 0.75; the fourth is the gap of retrieval."""
-    known = (a_known(1, 0), a_known(0, 1), a_known(1, 1), a_known(0, 0))
-    assert context_recall(an_evidence_with(*known)) == 0.75
-
-
-def test_precision_with_reference_weighs_ranks() -> None:
-    """Only the second of two contexts supports the reference: 1/2. None does: 0."""
-    assert context_precision_with_reference(an_evidence_with(a_known(0, 1), a_known(0, 0))) == 0.5
-    assert context_precision_with_reference(an_evidence_with(a_known(0, 0))) == 0.0
-
-
 @pytest.mark.parametrize(
     ("said", "known", "expected"),
     [
@@ -78,27 +66,28 @@ def test_undefined_correctness_is_none(evidence: Evidence) -> None:
 
 
 def test_without_a_reference_nothing_is_known() -> None:
-    """Neither None nor an empty reference has any score; without contexts there is recall, but no precision."""
+    """Neither None nor an empty reference has any score; without contexts there is recall, but no precision or F1."""
     nothing = dict.fromkeys(ReferenceQuantity)
     assert score_by_reference(an_evidence((1, 0))) == nothing
     assert score_by_reference(an_evidence_with()) == nothing
     bare = Evidence((), (), reference=(a_known(),))
-    assert (context_recall(bare), context_precision_with_reference(bare)) == (0.0, None)
+    assert (context_recall(bare), context_precision_with_reference(bare), context_f1(bare)) == (0.0, None, None)
 
 
 @pytest.mark.parametrize(
-    ("rows", "expected"), [(((1, 0), (0, 0)), 2 / 3), (((0, 0),), 0.0), (((0, 1), (0, 1)), 2 / 3), (((1, 1),), 1.0)]
+    ("rows", "recall", "precision", "f1"),
+    [
+        (((1, 0), (0, 0)), 0.5, 1.0, 2 / 3),
+        (((0, 0),), 0.0, 0.0, 0.0),
+        (((0, 1), (0, 1)), 1.0, 0.5, 2 / 3),
+        (((1, 0), (0, 1), (1, 1), (0, 0)), 0.75, 1.0, 6 / 7),
+    ],
 )
-def test_context_f1_is_the_harmonic_mean(rows: tuple[tuple[int, int], ...], expected: float) -> None:
-    """2pr / (p + r) of context precision with reference and context recall; 0 where both are 0."""
+def test_contexts_by_a_reference(rows: tuple[tuple[int, int], ...], recall: float, precision: float, f1: float) -> None:
+    """Recall is the share that any context supports, precision weighs ranks; F1 is 0 where both are 0."""
     evidence = an_evidence_with(*(a_known(*row) for row in rows))
-    assert context_f1(evidence) == pytest.approx(expected)
-
-
-def test_context_f1_is_unknown_where_either_is() -> None:
-    """Without contexts recall is 0, but precision is unknown, and so is F1."""
-    assert context_f1(Evidence((), (), reference=(a_known(),))) is None
-    assert context_f1(an_evidence((1, 0))) is None
+    assert (context_recall(evidence), context_precision_with_reference(evidence)) == (recall, precision)
+    assert context_f1(evidence) == pytest.approx(f1)
 
 
 ROWS = st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), max_size=6)

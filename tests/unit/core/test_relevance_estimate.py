@@ -94,24 +94,25 @@ def simulated(
     return pools, grades, inside / relevant_contexts
 
 
-@settings(max_examples=draws(6), deadline=None)
-@given(st.integers(0, 2**32), st.integers(1, 3))
-def test_the_interval_covers_the_true_recall(seed: int, annotators: int) -> None:
-    """Over simulated annotators, intervals of 99.9 % contain the recall of all pairs, most of which nobody judged."""
-    pools, grades, recall = simulated(Random(seed), str(seed), annotators)
+@pytest.mark.parametrize("annotators", [1, 2])
+def test_recall_is_estimated_from_what_is_judged(annotators: int) -> None:
+    """An interval of 99.9 % contains the recall of all pairs; agreement takes two people."""
+    pools, grades, recall = simulated(Random(1), "1", annotators)
     found = report(pools, grades, confidence=0.999)
     assert found.recall.low <= recall <= found.recall.high
     assert found.outside.value == pytest.approx(1.0 - found.recall.value)
-    assert found.queries == 25
-    assert (found.alpha is None) == (annotators == 1)
+    assert (found.queries, found.alpha is None) == (25, annotators == 1)
 
 
 @pytest.mark.costly
 def test_the_interval_covers_at_its_level() -> None:
-    """Of 60 worlds, the interval of 95 % covers the recall in at least 54, and is not as wide as all recalls."""
+    """Of 60 worlds, the interval of 95 % covers the recall of all pairs in at least 54, and is not as wide as all.
+
+    Most pairs nobody judged; one to three people judge the others.
+    """
     covered, widths = 0, []
     for seed in range(60):
-        pools, grades, recall = simulated(Random(seed), str(seed), 1)
+        pools, grades, recall = simulated(Random(seed), str(seed), 1 + seed % 3)
         found = report(pools, grades).recall
         covered += found.low <= recall <= found.high
         widths.append(found.high - found.low)

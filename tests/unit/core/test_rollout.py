@@ -8,10 +8,8 @@ from random import Random
 import pytest
 from support.canaries import a_canary, a_failure, a_reply, a_report
 
-from ragwatch.commands.rollout import exit_code, rollout_line
 from ragwatch.core.canary.report import SuiteReport, suite_line
 from ragwatch.core.compare_line import METRICS, ComparedAnswer, compare_answers
-from ragwatch.core.feedback import feedback_score
 from ragwatch.core.ranking import Ranking
 from ragwatch.core.rollout import (
     JUDGED_METRICS,
@@ -21,8 +19,6 @@ from ragwatch.core.rollout import (
     LiveRules,
     Measured,
     Outcome,
-    RolloutStep,
-    StageReport,
     judged_stage,
     live_stage,
     offline_stage,
@@ -30,7 +26,7 @@ from ragwatch.core.rollout import (
     rankings_of,
 )
 
-FIRST, SECOND, NEVER = Ranking((1,), ((0,),)), Ranking((1,), ((), (0,))), Ranking((1,), ((),))
+FIRST, SECOND = Ranking((1,), ((0,),)), Ranking((1,), ((), (0,)))
 RULES = LiveRules((USER_METRIC, *JUDGED_METRICS), frozenset({USER_METRIC}))
 
 
@@ -47,6 +43,7 @@ def test_a_better_ranking_passes_and_a_worse_one_is_stopped() -> None:
     assert (report.metrics[0].a, report.metrics[0].b) == (0.5, 1.0)
     worse = offline_stage(queries(40, FIRST), queries(40, SECOND), k=1)
     assert (worse.outcome, worse.reason) == (Outcome.STOPPED, "B is worse in mrr@1, ndcg@1, recall@1")
+    assert worse.metrics[0].change.high < 0.0
 
 
 def test_gaming_one_metric_is_stopped_by_recall() -> None:
@@ -62,10 +59,8 @@ def test_gaming_one_metric_is_stopped_by_recall() -> None:
 def test_few_queries_decide_nothing() -> None:
     """What is on one side only is counted; with no common query nothing is known."""
     report = offline_stage(queries(20, FIRST), queries(19, FIRST))
-    assert (report.outcome, report.notes) == (
-        Outcome.UNDECIDED,
-        ("1 queries are known on one side only and are left out",),
-    )
+    assert report.outcome is Outcome.UNDECIDED
+    assert report.notes == ("1 queries are known on one side only and are left out",)
     empty = offline_stage({"a": Ranking((), ())}, {"a": Ranking((), ())})
     assert (empty.outcome, empty.metrics[0].change) == (Outcome.UNDECIDED, None)
 
@@ -113,16 +108,6 @@ def traffic(a: float, b: float, *, count: int = 4000, share: float = 0.05, **oth
         yield LiveAnswer(float(number), is_b, {USER_METRIC: float(rng.random() < (b if is_b else a)), **others})
 
 
-def test_users_stop_the_offline_winner() -> None:
-    """Row 58, HealthMetrics: hybrid search won offline, users were happier with vector search."""
-    vector, hybrid = queries(500, SECOND), queries(500, FIRST)
-    assert offline_stage(vector, hybrid).outcome is Outcome.PASSED
-    live = live_stage(traffic(0.9, 0.6), RULES)
-    assert (live.outcome, live.reason) == (Outcome.STOPPED, "B is worse in user")
-    assert live.metrics[0].change.high < 0.0
-    assert live.notes[0].startswith("B has 5.3 % of the answers; 226 of 4000 ")
-
-
 def test_a_better_variant_passes_early() -> None:
     """As soon as a loss above the margin is excluded; metrics of the judge need not be decided by then."""
     live = live_stage(traffic(0.2, 1.0, count=600, share=0.25), RULES._replace(share=0.25))
@@ -143,10 +128,8 @@ def test_the_judge_can_stop_it_as_well() -> None:
 def test_equal_variants_stay_undecided_for_long() -> None:
     """Sequences are wide at first: no decision without data, none from little data."""
     nothing = live_stage([], RULES, ["a note"])
-    assert (nothing.outcome, nothing.notes) == (
-        Outcome.UNDECIDED,
-        ("a note", "no answer names its variant since the start"),
-    )
+    assert nothing.outcome is Outcome.UNDECIDED
+    assert nothing.notes == ("a note", "no answer names its variant since the start")
     little = live_stage(traffic(0.9, 0.9, count=200), RULES)
     assert (little.outcome, little.reason) == (Outcome.UNDECIDED, "not enough data to decide on user")
     none = live_stage(traffic(0.9, 0.9, count=20), RULES._replace(deciding=frozenset()))
@@ -156,6 +139,7 @@ def test_equal_variants_stay_undecided_for_long() -> None:
 def test_a_split_that_is_not_as_configured() -> None:
     """A sample ratio mismatch is said before anything is believed."""
     live = live_stage(traffic(0.9, 0.9, count=400, share=0.5), RULES)
+    assert live.notes[0].startswith("B has 50.0 % of the answers; ")
     assert live.notes[1].startswith("the split is not 5 % as configured")
 
 
@@ -172,27 +156,6 @@ def test_equal_variants_are_rarely_stopped_at_any_look() -> None:
         rules = LiveRules((USER_METRIC,), frozenset({USER_METRIC}), margin=0.0, share=0.3)
         stopped += live_stage(rows, rules).outcome is not Outcome.UNDECIDED
     assert stopped <= 5
-
-
-@pytest.mark.parametrize(
-    ("value", "scale", "score"),
-    [
-        ("Up", (), 1.0),
-        ("👎", (), 0.0),
-        (False, (), 0.0),
-        (True, (1, 5), 1.0),
-        (-1, (), 0.0),
-        (5, (1, 5), 1.0),
-        (6, (1, 5), None),
-        (1, (5, 1), 1.0),
-        (None, (), None),
-        (["up"], (), None),
-        (float("nan"), (), None),
-    ],
-)
-def test_feedback(value: object, scale: tuple[float, float], score: float | None) -> None:
-    """Thumbs, words and numbers; what cannot be read is unknown."""
-    assert feedback_score(value, *scale) == score
 
 
 def test_recorded_runs() -> None:
@@ -213,15 +176,3 @@ def test_recorded_runs() -> None:
     for wrong in (line, {}, {"suites": []}, {"suites": [3]}):
         with pytest.raises(ValueError, match="is not what `ragwatch canary --json` of this version prints"):
             rankings_of(wrong, 10)
-
-
-def test_the_line_and_its_code() -> None:
-    """The first stage that is not passed makes the code; unknown figures are null."""
-    passed = StageReport(RolloutStep.OFFLINE, Outcome.PASSED, "fine")
-    undecided = offline_stage({}, {})
-    not_run = StageReport(RolloutStep.LIVE, Outcome.NOT_RUN, "an earlier stage was not passed")
-    assert exit_code([passed, undecided, not_run]) == 22
-    line = rollout_line([passed, undecided, not_run], "vector", "hybrid")
-    assert (line["code"], line["stages"][1]["metrics"][0]["difference"]) == (22, None)
-    full_line = rollout_line([offline_stage(queries(40, FIRST), queries(40, FIRST))], "vector", "hybrid")
-    assert full_line["stages"][0]["metrics"][0]["difference"] == 0.0

@@ -38,11 +38,6 @@ def sentences(*counted: tuple[int, int] | None) -> Evidence:
     )
 
 
-def test_order_of_the_contract() -> None:
-    """All quantities are scored, in the order in which the contract names them."""
-    assert list(score_all(an_evidence())) == list(Quantity)
-
-
 @pytest.mark.parametrize(
     ("evidence", "faithful", "contradicted"),
     [

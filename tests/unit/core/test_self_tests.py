@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.kit import a_judge_context, a_sample, an_evidence
 
-from ragwatch.core.self_tests import fooled, known_bad, repeats
+from ragwatch.core.scores import score_all
+from ragwatch.core.self_tests import PADDING, fooled, known_bad, padded, repeats, scores_higher
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.model.quantities import Quantity
 
@@ -30,23 +31,23 @@ def test_the_claim_of_a_known_bad_sample_is_in_no_context(seed: int) -> None:
     assert (bad.id, bad.question) == (sample.id, sample.question)
 
 
-def test_there_must_be_a_context_for_the_injection() -> None:
-    """Without one there is nothing to be fooled by."""
+def test_contexts_without_words_are_no_matter() -> None:
+    """Then the claim is about something of ours; without any context there is nothing to be fooled by."""
     with pytest.raises(ValueError, match="context"):
         known_bad(a_sample(contexts=()), "1")
-
-
-def test_contexts_without_words_are_no_matter() -> None:
-    """Then the claim is about something of ours."""
     bad = known_bad(a_sample(contexts=("1 2 3", "")), "1")
     assert "the seventh pump" in bad.answer
     assert known_bad(a_sample(contexts=("", "the tickets")), "1").answer.count("tickets") == 1
 
 
 def test_the_embedded_judge_is_not_fooled() -> None:
-    """It has no model to inject a prompt into: over 50 samples it accepts none."""
+    """It has no model to inject a prompt into: it accepts no bad answer, and scores none higher for its length."""
     read = lexical.build(lexical.Options(), name="mine", context=a_judge_context()).evidence
     assert not any(fooled(read(known_bad(a_sample(), str(seed)))) for seed in range(50))
+    for seed in range(10):
+        for sample in (a_sample(), known_bad(a_sample(), str(seed))):
+            short, long = (score_all(read(one)) for one in (sample, padded(sample, str(seed))))
+            assert scores_higher(short, long) is False
 
 
 def test_fooled_means_supported() -> None:
@@ -63,3 +64,22 @@ def test_repeats_compare_what_either_reading_knows() -> None:
     first = dict(zip(quantities, (0.5, 1.0, None, None), strict=True))
     second = dict(zip(quantities, (0.5, 0.75, 0.25, None), strict=True))
     assert repeats(first, second) == {quantities[0]: True, quantities[1]: False, quantities[2]: False}
+
+
+@given(st.text(min_size=1, max_size=300), st.integers(0, 99))
+def test_a_padded_answer_begins_with_the_answer(answer: str, seed: int) -> None:
+    """It has at least three times the length; everything else is as it was, and equal seeds pad alike."""
+    sample = a_sample(answer=answer)
+    longer = padded(sample, str(seed))
+    assert longer.answer.startswith(f"{answer} ")
+    assert len(longer.answer) >= PADDING * len(answer)
+    assert (longer.contexts, longer.question) == (sample.contexts, sample.question)
+    assert longer == padded(sample, str(seed))
+
+
+def test_only_known_scores_are_compared() -> None:
+    """Relevancy counts like faithfulness; other quantities and unknown scores do not."""
+    faithful, relevant, use = Quantity.FAITHFULNESS, Quantity.ANSWER_RELEVANCY, Quantity.CONTEXT_USE
+    assert scores_higher({faithful: 0.0, relevant: 0.0}, {faithful: 0.0, relevant: 0.5})
+    assert scores_higher({faithful: 0.5, use: 0.0}, {faithful: 0.25, use: 1.0}) is False
+    assert scores_higher({faithful: None, use: 0.0}, {faithful: 1.0, use: 1.0}) is None

@@ -23,11 +23,6 @@ def tallies_of(signals: SignalCounter) -> Tallies:
     return counts
 
 
-def test_nothing_adds_nothing() -> None:
-    """No sample, no cell."""
-    assert tallies_of(SignalCounter()) == {}
-
-
 def test_by_hand() -> None:
     """Counts of contexts, characters, top scores, empty retrievals, duplicates and abstentions."""
     signals = SignalCounter()
@@ -134,7 +129,6 @@ def test_age_of_documents(
     [
         ("Tea is green [1].", 0, 0),
         ("Tea is green [1][4].", 0, 1),
-        ("Tea is green [tea-2].", 0, 0),
         ("Tea is green 【4:0†tea-2】.", 0, 0),
         ("Tea is green (Source: leaflet.pdf).", 1, 0),
         ("Tea is green.", 1, 0),
@@ -147,30 +141,27 @@ def test_citations_that_are_missing_or_name_nothing(answer: str, uncited: int, d
     contexts = (Context("Tea is green.", id="tea-1"), Context("Tea is from China.", id="tea-2"))
     signals.add("search", Sample("r", None, contexts, answer))
     counts = tallies_of(signals)
-    assert (counts[Tally.UNCITED_ANSWERS, ("search",)], counts[Tally.DANGLING_CITATIONS, ("search",)]) == (
-        uncited,
-        dangling,
-    )
+    found = [counts[tally, ("search",)] for tally in (Tally.UNCITED_ANSWERS, Tally.DANGLING_CITATIONS)]
+    assert found == [uncited, dangling]
 
 
-@given(st.lists(st.integers(0, 20_000), max_size=10))
-def test_collected_is_observed_one_by_one(lengths: list[int]) -> None:
-    """Adding many at once gives the cells that single observations give."""
+BOUNDS = st.sampled_from([-1.0, 0.0, 0.05, 0.1, 0.15, 0.3, 1.0, 1.5, 100.0, 101.0])
+
+
+@given(st.lists(st.tuples(st.integers(0, 20_000), BOUNDS), max_size=30))
+def test_collected_is_observed_one_by_one(answers: list[tuple[int, float]]) -> None:
+    """Adding many at once gives the cells that single observations give, no answer none.
+
+    A value that is a bound counts in the bucket that ends there, one above the last bound beyond all.
+    """
     signals, single = SignalCounter(), Counter()
-    for length in lengths:
-        signals.add("search", a_sample(answer="x" * length))
+    for length, score in answers:
+        signals.add("search", Sample("r", None, (Context("a", score=score),), "x" * length))
         observe(single, Tally.ANSWER_CHARS, ("search",), length)
-    assert {place: each for place, each in tallies_of(signals).items() if place[0] is Tally.ANSWER_CHARS} == single
-
-
-@given(st.lists(st.sampled_from([-1.0, 0.0, 0.05, 0.1, 0.15, 0.3, 1.0, 1.5, 100.0, 101.0]), max_size=30))
-def test_scores_on_a_bound_fall_below_it(scores: list[float]) -> None:
-    """A value that is a bound counts in the bucket that ends there, one above the last bound beyond all."""
-    signals, single = SignalCounter(), Counter()
-    for score in scores:
-        signals.add("search", Sample("r", None, (Context("a", score=score),), "y"))
         observe(single, Tally.TOP_SCORE, ("search",), score)
-    assert {place: each for place, each in tallies_of(signals).items() if place[0] is Tally.TOP_SCORE} == single
+    counts = tallies_of(signals)
+    assert {place: counts[place] for place in counts if place[0] in {Tally.ANSWER_CHARS, Tally.TOP_SCORE}} == single
+    assert answers or counts == {}
 
 
 @given(st.lists(st.text("ab\ud800", max_size=3), max_size=6))

@@ -40,7 +40,7 @@ def a_row(question: Any = "Where is the mill?", used: tuple[str, ...] = ("d1",),
         contexts=[{"used": context["id"] in used or context["id"] is None} for context in contexts],
         probability=given["probability"],
     )
-    return verdict, {"question": question, "contexts": contexts}
+    return verdict, {"question": question, "contexts": contexts, "history": given.get("history")}
 
 
 def suggest(rows: Any, **options: Any) -> list[CanarySuggestion]:
@@ -79,7 +79,11 @@ def test_what_most_good_answers_used_is_expected() -> None:
 
 
 def test_only_good_answers_teach() -> None:
-    """Unfaithful, off the point, unread, without used contexts, without a sample or a question: nothing."""
+    """Unfaithful, off the point, unread, without used contexts, without a sample or a question: nothing.
+
+    A canary has no conversation before it, so that only first questions are suggested; one that there is already is not
+    suggested again, however it is written.
+    """
     lost = a_row()[0], None
     rows = [
         a_row(faithfulness=0.9),
@@ -91,8 +95,11 @@ def test_only_good_answers_teach() -> None:
         a_row("  "),
         lost,
         (a_record(scores=None), {"question": "Why?"}),
+        a_row("And for students?", history=[{"role": "user", "text": "How much is a ticket?"}]),
     ]
     assert suggest(rows) == []
+    assert suggest([a_row("Where is  the mill?")], known=["where is the Mill?"]) == []
+    assert len(suggest([a_row(history=[])])) == 1
 
 
 def test_redacted_texts_are_never_expected_or_asked() -> None:
@@ -109,20 +116,6 @@ def test_redacted_texts_are_never_expected_or_asked() -> None:
     assert suggest([a_row(contexts=nameless[:2])]) == []
     (named,) = suggest([a_row(contexts=[{"id": "d1", "text": redacted}])])
     assert named.canary.expected == (Expected("d1"),)
-
-
-def test_follow_up_questions_are_left_out() -> None:
-    """A canary has no conversation before it: only first questions are suggested."""
-    verdict, sample = a_row("And for students?")
-    assert sample is not None
-    turns = [{"role": "user", "text": "How much is a ticket?"}]
-    assert suggest([(verdict, sample | {"history": turns})]) == []
-    assert len(suggest([(verdict, sample | {"history": []})])) == 1
-
-
-def test_questions_that_are_canaries_already_are_left_out() -> None:
-    """However they are written."""
-    assert suggest([a_row("Where is  the mill?")], known=["where is the Mill?"]) == []
 
 
 @example(['Is "C:\\mill" a path?', "line\nend \x07\U0001f600"])
@@ -145,14 +138,6 @@ def test_any_text_survives_the_file(texts: list[str]) -> None:
     ]
     read = canaries(parse_text(suite_text(a_proposal(*made)), "suite")["items"], "items")
     assert read == tuple(suggestion.canary for suggestion in made)
-
-
-def test_the_file_is_a_suite(tmp_path: Path) -> None:
-    """What is written can be read as it is."""
-    path = tmp_path / "suggested.yaml"
-    made = suggest([a_row(), a_row("Who built it?", contexts=[{"id": None, "text": "Anna built it."}])])
-    path.write_text(suite_text(a_proposal(*made)), encoding="utf-8")
-    assert read_suite(path) == tuple(suggestion.canary for suggestion in made)
 
 
 def test_names_differ_where_questions_do(tmp_path: Path) -> None:
@@ -249,15 +234,11 @@ def test_odd_and_ambiguous_questions_without_a_right_answer_are_counted() -> Non
     ],
 )
 def test_kinds_that_the_words_tell(text: str, kind: str | None) -> None:
-    """Without any date of the index."""
+    """Without any date of the index; a question that compares is a comparative canary."""
     (kinds,) = kinds_of([AskedQuestion(text, 1.0, 3)], None)
     assert [str(one) for one in kinds if one is not QuestionKind.HEAD] == ([] if kind is None else [kind])
-
-
-def test_a_question_that_compares_is_a_comparative_canary() -> None:
-    """With the contexts that its right answers used."""
-    found = propose([a_row("Compare the mill with the church and list what they share.") for _ in range(12)])
-    assert [one.canary.category for one in found.suggestions] == [Category.COMPARATIVE]
+    if kind == "comparative":
+        assert [one.canary.category for one in suggest([a_row(text) for _ in range(12)])] == [Category.COMPARATIVE]
 
 
 def test_edge_questions_are_told_by_words_and_scores() -> None:
@@ -291,14 +272,13 @@ def test_dates_of_texts(text: str, newest: str | None) -> None:
     assert newest_date([text]) == newest
 
 
-def test_coverage_is_unknown_without_words() -> None:
-    """Nothing asked, nothing covered."""
+def test_fifty_suggestions_spread_over_kinds_and_topics() -> None:
+    """Half of the suggestions are head questions; questions with new words come before repetitions.
+
+    Nothing asked, nothing covered.
+    """
     assert vocabulary_coverage([], ["a"]) == VocabularyCoverage(None, 0, 0)
     assert propose([]).suggestions == ()
-
-
-def test_fifty_suggestions_spread_over_kinds_and_topics() -> None:
-    """Half of the suggestions are head questions; questions with new words come before repetitions."""
     rows = [a_row(f"common question {number}?") for number in range(40) for _ in range(20)]
     rows += [
         a_row(f"rare {word} {number}?", used=("d1", "d2", "d3"))

@@ -33,7 +33,9 @@ def test_what_is_stored_of_an_answer() -> None:
 
 
 def test_what_names_a_request_or_is_long_is_left_out() -> None:
-    """Ids, times and long texts in metadata are no slices."""
+    """Ids, times and long texts in metadata are no slices; of an answer without anything nothing is made up."""
+    bare = traits_of(Sample("r1", None, (), ""))
+    assert (bare["score"], bare["words"], bare["contexts"], bare["retrieved"]) == (None, [], [], 0)
     metadata = {"trace_id": "abc", "at": 1_700_000_000, "note": "x" * 65, "empty": "", "x" * 65: "y", "none": None}
     assert traits_of(a_sample(metadata=metadata))["metadata"] == {}
 
@@ -55,9 +57,3 @@ def test_traits_are_bounded() -> None:
         assert (len(traits["contexts"]), traits["retrieved"]) == (MAX_CONTEXTS, 50)
         assert len(traits["words"]) <= MAX_WORDS
         assert len(json.dumps(traits)) < 100_000
-
-
-def test_an_answer_without_anything() -> None:
-    """No question, no context, no metadata: nothing is made up."""
-    traits = traits_of(Sample("r1", None, (), ""))
-    assert (traits["score"], traits["words"], traits["contexts"], traits["retrieved"]) == (None, [], [], 0)

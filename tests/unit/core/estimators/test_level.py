@@ -61,11 +61,6 @@ def test_with_many_labels_it_becomes_ppi(bad: float) -> None:
     assert found.high == pytest.approx(corrected.high, abs=near)
 
 
-def test_all_good_reaches_one() -> None:
-    """An interval may contain 1: nothing says that some answer is bad."""
-    assert level(KNOWN, 480, 0, LabelCounts(20, 0, 0, 0), count=20).high == 1.0
-
-
 def test_more_labels_of_what_the_judge_doubts_change_no_expectation() -> None:
     """Labels drawn more often where the judge says no: their number by what it says does not move the level."""
     seen = {True: 0.85 * 0.9 + 0.15 * 0.3, False: 0.85 * 0.1 + 0.15 * 0.7}
@@ -96,8 +91,12 @@ def test_a_judge_of_which_nothing_is_known() -> None:
     assert level((), 450, 50, LabelCounts(90, 2, 3, 5), count=100).low > 0.8
 
 
-def test_equal_families_and_no_answers() -> None:
-    """Families that agree by chance, and a population of which every answer is labelled, are no division by zero."""
+def test_levels_at_their_ends() -> None:
+    """Where nothing says that some answer is bad an interval may contain 1; nothing is divided by zero.
+
+    Families may agree by chance, and every answer of a population may have a label.
+    """
+    assert level(KNOWN, 480, 0, LabelCounts(20, 0, 0, 0), count=20).high == 1.0
     assert level([(0.9, 0.3)] * 5, 100, 10, LabelCounts(), count=0).high <= 1.0
     assert level(KNOWN, 46, 4, LabelCounts(45, 2, 1, 2), count=50).low > 0.7
 
@@ -128,11 +127,10 @@ def test_families_of_english_say_nothing_of_other_languages(german: int, known: 
 def test_the_further_labels_do_it(threshold: float) -> None:
     """With as many labels as it says, where people call as many good as the level expects, the threshold is outside."""
     counts = counts_of(480, 20)
-    assert counts.level().low < threshold < counts.level().high
-    number = counts.further_labels(threshold)
-    assert number is not None
+    before, number = counts.level(), counts.further_labels(threshold)
+    assert before.low < threshold < before.high
     assert number in range(10, 100, 10)
-    good = round(number * counts.level().value)
+    good = round(number * before.value)
     labelled = counts_of(480, 20, good=good, bad=number - good).level()
     assert labelled.low > threshold
 
