@@ -43,9 +43,9 @@ def answering(
             status, content, headers = reply(requests[-1])
             content = content if isinstance(content, bytes) else json.dumps(content).encode()
             self.send_response(status)
-            for name, value in {"content-type": "application/json", **headers}.items():
+            size = str(len(content))
+            for name, value in {"content-type": "application/json", "content-length": size, **headers}.items():
                 self.send_header(name, value)
-            self.send_header("content-length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
 

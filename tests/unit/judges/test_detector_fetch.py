@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from support.answering import Asked, Reply, answering
 from support.kit import a_judge_context
 
 from ragwatch.commands import cli
@@ -30,18 +29,20 @@ WANTED = {"config.json", "tokenizer.json", "model.onnx", "README.md"}
 COMMIT = "c" * 40
 
 
-class Hub(ThreadingHTTPServer):
-    """A hub of one model, `a/b`. It goes wrong as the test says.
+class Hub:
+    """What a hub of one model, `a/b`, says; a test makes it go wrong.
 
     Attributes:
+        url: Its address.
         asked: Paths that were asked, in order.
         rows: What the API says of each file.
         bodies: What is sent of each file.
         location: Where a download is redirected to; the hub itself has the file below `/cdn`.
+        cut: The file that is sent by half.
     """
 
-    def __init__(self, address: str = "127.0.0.1") -> None:
-        super().__init__((address, 0), _Handler)
+    def __init__(self) -> None:
+        self.url = ""
         self.asked: list[str] = []
         self.bodies = dict(FILES)
         self.rows: dict[str, dict[str, Any]] = {name: row_of(name, content) for name, content in FILES.items()}
@@ -49,10 +50,20 @@ class Hub(ThreadingHTTPServer):
         self.location = "/cdn/{name}"
         self.cut: str | None = None
 
-    @property
-    def url(self) -> str:
-        """Its address."""
-        return f"http://127.0.0.1:{self.server_port}"
+    def reply(self, asked: Asked) -> Reply:
+        """What it answers."""
+        self.asked.append(asked.path)
+        name = asked.path.rpartition("/")[2]
+        if asked.path == "/api/models/a/b/revision/main":
+            return 200, {**self.said, "siblings": list(self.rows.values())}, {}
+        if asked.path.startswith(f"/a/b/resolve/{COMMIT}/") and name == "model.onnx" and self.location:
+            return 302, b"", {"Location": self.location.format(name=name)}
+        if name in self.bodies and asked.path.startswith(("/cdn/", f"/a/b/resolve/{COMMIT}/")):
+            body = self.bodies[name]
+            if name == self.cut:
+                return 200, body[: len(body) // 2], {"content-length": str(len(body)), "connection": "close"}
+            return 200, body, {}
+        return 404, b"Not found", {}
 
 
 def row_of(name: str, content: bytes) -> dict[str, Any]:
@@ -64,44 +75,12 @@ def row_of(name: str, content: bytes) -> dict[str, Any]:
     return row
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: Hub
-
-    def do_GET(self) -> None:
-        """Answer."""
-        hub, path = self.server, self.path
-        hub.asked.append(path)
-        name = path.rpartition("/")[2]
-        if path.startswith("/api/models/a/b/revision/main"):
-            body = json.dumps({**hub.said, "siblings": list(hub.rows.values())}).encode()
-            return self._send(200, body, {})
-        if path.startswith(f"/a/b/resolve/{COMMIT}/") and name == "model.onnx" and hub.location:
-            return self._send(302, b"", {"Location": hub.location.format(name=name)})
-        if name in hub.bodies and path.startswith(("/cdn/", f"/a/b/resolve/{COMMIT}/")):
-            return self._send(200, hub.bodies[name], {}, cut=name == hub.cut)
-        return self._send(404, b"Not found", {})
-
-    def _send(self, status: int, body: bytes, headers: dict[str, str], *, cut: bool = False) -> None:
-        self.send_response(status)
-        for header, value in (headers | {"Content-Length": str(len(body))}).items():
-            self.send_header(header, value)
-        self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if cut else body)
-
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
-
-
 @pytest.fixture
 def hub() -> Iterator[Hub]:
     """A hub."""
-    server = Hub()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    found = Hub()
+    with answering(found.reply) as (found.url, _):
+        yield found
 
 
 def fetch(hub: Hub, folder: Path, *more: str) -> Result:
@@ -147,18 +126,12 @@ def test_what_is_whole_is_kept(hub: Hub, tmp_path: Path) -> None:
     assert (tmp_path / "model.onnx").read_bytes() == FILES["model.onnx"]
 
 
-GRAPH = FILES["model.onnx"]
+GRAPH, CONFIG = FILES["model.onnx"], FILES["config.json"]
 FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "cut short": ({"cut": "model.onnx"}, "model.onnx: RemoteProtocolError"),
     "shorter than said": ({"bodies": FILES | {"model.onnx": GRAPH[:-100]}}, "bytes came instead of"),
-    "another content": (
-        {"bodies": FILES | {"model.onnx": GRAPH[:-1] + b"x"}},
-        "its hash is not the one that the hub names",
-    ),
-    "another small file": (
-        {"bodies": FILES | {"config.json": FILES["config.json"][:-1] + b" "}},
-        "config.json: its hash",
-    ),
+    "another content": ({"bodies": FILES | {"model.onnx": GRAPH[:-1] + b"x"}}, "its hash is not the one that the hub"),
+    "another small file": ({"bodies": FILES | {"config.json": CONFIG[:-1] + b" "}}, "config.json: its hash"),
     "longer than said": ({"bodies": FILES | {"model.onnx": GRAPH * 50}}, "are allowed"),
     "redirected elsewhere": (
         {"location": "http://files.example.org/{name}"},
@@ -187,7 +160,7 @@ def test_a_fault_is_named_and_leaves_nothing_half(hub: Hub, tmp_path: Path, name
 
 def test_another_host_may_be_allowed(hub: Hub, tmp_path: Path) -> None:
     """A mirror that redirects elsewhere is used where its host is named."""
-    hub.location = f"http://localhost:{hub.server_port}/cdn/{{name}}"
+    hub.location = f"{hub.url.replace('127.0.0.1', 'localhost')}/cdn/{{name}}"
     assert "localhost, which is no host of the hub" in fails(hub, tmp_path)
     assert fetch(hub, tmp_path, "--host", "localhost").exit_code == 0
 
