@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 from support.embedded import LEXICAL, an_answer, by_words, read_by
 
-from ragwatch.core.evidence import Address, Cell, ClaimVerdict, Evidence
+from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
 from ragwatch.core.scores import faithfulness, top_ranked_fault
 from ragwatch.core.stage import stage
 from ragwatch.core.verdict import Usage
@@ -62,18 +62,6 @@ def test_what_is_too_large_is_refused_and_named(options: dict[str, int], answer:
     with pytest.raises(JudgeError) as caught:
         read_by(by_words(**options), answer, "a", "b")
     assert caught.value.reason == "too_large"
-
-
-def test_a_copied_answer_is_supported_by_its_source_alone() -> None:
-    """Cells name the context a claim came from; the evidence is the sentence that holds it."""
-    evidence = read("How fast is the Vortex kettle?", "It boils one litre of water in 90 seconds.", TOASTER, KETTLE)
-    (claim,) = evidence.claims
-    assert claim.verdict is ClaimVerdict.SUPPORTED
-    assert claim.cells == (None, Cell.ALONE)
-    assert claim.evidence == "The Vortex kettle boils one litre of water in 90 seconds."
-    assert [column.relevant for column in evidence.contexts] == [False, True]
-    assert evidence.address is Address.FULLY
-    assert [column.relevant_sentences for column in evidence.contexts] == [0, 1]
 
 
 def test_contradiction_is_never_claimed() -> None:

@@ -173,13 +173,6 @@ def test_the_limit_of_claims_holds_for_facts(build: Callable[..., LexicalJudge])
     assert len(facts_of(f"{EINSTEIN} " * 50, max_claims=3).claims) == 4
 
 
-def test_labels_headings_and_abstentions_are_as_before() -> None:
-    """Only what is a claim is split."""
-    answer = "## Lamps, kettles, and mills\nThings sold:\nI could not find that in the documents."
-    assert facts_of(answer) == claims_of(answer)
-    assert facts_of("I do not know that, and the documents do not say it.").abstained
-
-
 MENU = (
     "Einstein Bern lamp kettle tea museum covers costs built was is not no and and but or if , , , ; — ( ) \" ` ' : . ?"
     " in in on at by from since while because which who the a in 1905 90 five making working 1,000 naïve 中文 [1] e.g."

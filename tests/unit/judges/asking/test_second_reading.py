@@ -48,11 +48,8 @@ class Provider(ScriptedProvider):
     async def call(self, ask: Any, *, max_tokens: int, timeout: float) -> Any:  # noqa: ASYNC109 - the port's
         """Any verbatim phrase that shares a word with the claim, where it was told so; else what supports it."""
         await super().call(ask, max_tokens=max_tokens, timeout=timeout)
-        foreign = [
-            line.text
-            for line in page_lines(ask.user)
-            if line.section in ("CONTEXTS", "QUESTION", "BEFORE", "HISTORY", "ANSWER")
-        ]
+        sections = ("CONTEXTS", "QUESTION", "HISTORY", "ANSWER")
+        foreign = [line.meant for section, line in page_lines(ask.user) if section in sections]
         known = {word for text in (QUESTION, *CONTEXTS, "Hello.", TRUE, INVENTED) for word in text.split()}
         told = self.obeys and sum(word not in known for text in foreign for word in text.split()) > 2
         return said(json.dumps(self.reader(phrase if told else reads).reply(ask)))
