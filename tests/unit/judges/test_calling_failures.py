@@ -138,7 +138,6 @@ async def test_j6_every_row_has_its_reason(judge_at: JudgeAt, loopback: Loopback
         assert purse.spent().usd == pytest.approx(figures(judge, "judge_cost_dollars")[judge.model])
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("reply", "failure", "reason"),
@@ -146,7 +145,7 @@ async def test_j6_every_row_has_its_reason(judge_at: JudgeAt, loopback: Loopback
         (None, "unreachable", "unavailable"),
         ((502, {"content-type": "text/html"}, b"<html>Bad gateway</html>"), "server", "unavailable"),
         *(
-            ((200, {}, body), "protocol", "protocol")
+            pytest.param((200, {}, body), "protocol", "protocol", marks=pytest.mark.costly)
             for body in (b"[]", b"{}", b"3", {"type": "message", "content": 7}, {"choices": []})
         ),
     ],

@@ -220,7 +220,6 @@ async def test_a_batch_that_may_have_been_accepted_says_so(judge_at: JudgeAt) ->
             assert (caught.value.usage is not None) is paid
 
 
-@pytest.mark.costly
 async def test_hostile_results_end_in_protocol_errors(judge_at: JudgeAt) -> None:
     """Results that are cut, no objects, without an id, not there yet, or of a web page: they are read again.
 
