@@ -16,7 +16,6 @@ from support.patience import cpu_limit
 from ragwatch.commands import cli
 from ragwatch.core.sample import Sample
 from ragwatch.errors import JudgeError
-from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.limits import Deadline
 from ragwatch.judges.lexical.judge import LexicalJudge
 
@@ -137,19 +136,6 @@ def test_an_answer_that_repeats_itself_has_a_row_for_each_claim() -> None:
     claims = LEXICAL.evidence(of(FACTS * 3, FACTS)).claims
     assert len({claim.start for claim in claims}) == len(claims) == 6
     assert [claim.support for claim in claims[:2]] * 3 == [claim.support for claim in claims]
-
-
-def test_cutting_stops_behind_the_claims_that_are_allowed() -> None:
-    """One claim too many is enough to know, and costs no more than the claims before it."""
-    asked = 0
-
-    def counted() -> None:
-        nonlocal asked
-        asked += 1
-
-    assert len(claims_of(FACTS * 1_000, max_claims=5, check=counted).claims) == 6
-    assert asked < 20
-    assert claims_of(FACTS * 2, max_claims=5) == claims_of(FACTS * 2)
 
 
 def test_a_deadline_counts_cpu_time_only() -> None:
