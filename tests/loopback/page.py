@@ -11,7 +11,7 @@ _LINE = re.compile(r"([b-df-hj-np-tv-z]{3,4})(?:\.(\d+))?\|(?: (.*))?")
 _CONTEXT = re.compile(r"\[([b-df-hj-np-tv-z]{3,4})\]")
 _SPEAKER = re.compile(r"\[(user|assistant|other)\]")
 _SECTIONS = frozenset({"HISTORY", "QUESTION", "CONTEXTS", "NEEDS", "ANSWER", "REFERENCE"})
-ESCAPE = re.compile(r"¤(?:([0-9a-f]{1,6});|(.))")
+ESCAPE = re.compile(r"¤(?:(?!b)([0-9a-f]{1,6});|(.))")  # `¤b` is a bar, whatever follows
 _SHORT = {"n": "\n", "r": "\r", "t": "\t", "b": "|", "l": "<", "¤": "¤"}
 
 

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from ragwatch.core.verdict import Usage
+from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.caller import Caller
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.calls.prices import Prices
 from ragwatch.judges.llm.calls.provider import Completion
 from ragwatch.judges.llm.calls.scheduler import CallScheduler
+from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.judges.llm.prompt.reply import ReplyError
 from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.telemetry import Telemetry
 from support.answering import Asked, Reply, answering
+from support.kit import a_judge_context
 
 PRICES = Prices(input=1.0, output=10.0)
 USAGE = Usage(100, 10)
+JudgeAt = Callable[..., LLMJudge]
+"""Makes judges at an address: the fixture `judge_at` of the tests of judges."""
 
 
 class HandClock:
@@ -98,6 +105,23 @@ class ScriptedProvider:
     async def close(self) -> None:
         """It is closed."""
         self.closed = True
+
+
+async def refused(reading: Awaitable[object], why: str | None = None) -> tuple[str, bool]:
+    """Reason and permanence of the error that a reading ends in, whose message has `why`, a regular expression."""
+    with pytest.raises(JudgeError, match=why) as caught:
+        await reading
+    return caught.value.reason, caught.value.permanent
+
+
+def scripted_judge(provider: Any, telemetry: Telemetry | None = None, **parts: Any) -> LLMJudge:
+    """A judge over a provider of the test; `parts` are those of its context, and options of the judge."""
+    asked = {name: parts.pop(name) for name in ("quantities", "criteria", "redact") if name in parts}
+    given = CallOptions.model_validate(
+        {"model": "scripted", "base_url": "http://127.0.0.1:9", "prices": PRICES, **parts}
+    )
+    context = a_judge_context(telemetry, **asked)
+    return LLMJudge("mine", "claude", provider, given, context, clock=HandClock(), rng=random.Random(1))
 
 
 class Bench:

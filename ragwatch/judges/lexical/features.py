@@ -149,8 +149,8 @@ def missing_run(claim: ClaimWords, matches: Sequence[PassageMatch]) -> float:
 
     >>> from ragwatch.judges.lexical.passages import passage
     >>> claim = claim_words("Tea is green and monks drink coffee.", {"tea": 0.5, "green": 0.5})
-    >>> [missing_run(claim, [match(claim, passage(text))]) for text in ("Green tea.", "Tea for monks.", "")]
-    [3.0, 2.0, 4.0]
+    >>> [missing_run(claim, [match(claim, passage(text))]) for text in ("Green tea.", "Tea for monks.", "Coffee.")]
+    [3.0, 2.0, 3.0]
     """
     shared = frozenset[str]().union(*(passage.terms for passage in matches))
     heaviest = weight = 0.0

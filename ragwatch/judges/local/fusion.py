@@ -68,8 +68,6 @@ class FittedCurve:
 
     def __post_init__(self) -> None:
         logits, values = [x for x, _ in self.knots], [p for _, p in self.knots]
-        if len(self.weights) != len(NAMES):
-            raise ValueError(f"{len(self.weights)} weights instead of {len(NAMES)}")
         if not all(map(math.isfinite, (self.bias, *self.weights, *logits, *values))):
             raise ValueError("a bias, weight or knot is not finite")
         if not self.knots or sorted(set(logits)) != logits or sorted(values) != values:

@@ -6,20 +6,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import pytest
-from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
-from support.callers import HandClock, canned
-from support.kit import a_judge_context, a_sample
+from loopback.process import LoopbackProcess
+from support.callers import HandClock, JudgeAt, canned, refused
+from support.kit import a_sample
 
-from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
-from ragwatch.judges import claude, openai
 from ragwatch.judges.llm.calls.failures import (
-    RULES,
     CallFailure,
     error_of_response,
     failure_of_status,
@@ -28,7 +23,6 @@ from ragwatch.judges.llm.calls.failures import (
 )
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.pipeline.sampling_control import InMemoryBudget
-from ragwatch.telemetry import Telemetry
 
 CHAT = "/v1/chat/completions"
 KINDS = ("claude", "openai")
@@ -107,28 +101,6 @@ CASES = [
 ]
 
 
-@asynccontextmanager
-async def a_judge(kind: str, address: str, key: str | None, **options: Any) -> AsyncIterator[LLMJudge]:
-    """A judge of a kind at a server, with a clock wound by hand."""
-    context = a_judge_context(Telemetry())
-    if kind == "claude":
-        found = claude.build(
-            claude.Options(base_url=address, api_key=key, **options), name="mine", context=context, clock=HandClock()
-        )
-    else:
-        given = {"model": "loopback", "prices": {"input": 1.0, "output": 2.0}, **options}
-        found = openai.build(
-            openai.Options(base_url=f"{address}/v1", api_key=key, **given),
-            name="mine",
-            context=context,
-            clock=HandClock(),
-        )
-    try:
-        yield found
-    finally:
-        await found.close()
-
-
 def figures(judge: LLMJudge, count: str) -> dict[str, float]:
     """Counts of a judge by their last label."""
     return {
@@ -140,109 +112,80 @@ def figures(judge: LLMJudge, count: str) -> dict[str, float]:
 
 @pytest.mark.costly
 @pytest.mark.parametrize(("kind", "row"), CASES)
-async def test_j6_every_row_has_its_reason(kind: str, row: Row, loopback: LoopbackProcess) -> None:  # noqa: F811
+async def test_j6_every_row_has_its_reason(judge_at: JudgeAt, loopback: LoopbackProcess, kind: str, row: Row) -> None:
     """Reason, tries, the way back to the queue, the breaker and the money are those of the row; there is no score."""
     hangs = row.fault == "hang"
-    async with a_judge(kind, loopback.address, loopback.key, timeout_seconds=QUICK if hangs else 30.0) as judge:
-        if not hangs:
-            await judge.read(a_sample("warm"))  # the openai kind knows the server's dialect from now on
-        made = sum(figures(judge, "judge_calls").values())
-        loopback.control(row.fault)
-        purse = judge._context.budget
-        assert isinstance(purse, InMemoryBudget)
-        before, tokens = purse.spent().usd, sum(figures(judge, "judge_tokens").values())
-        with pytest.raises(JudgeError) as caught:
-            await judge.read(a_sample("struck"))
-        assert (caught.value.reason, caught.value.permanent) == (row.reason, row.permanent)
-        assert figures(judge, "judge_call_failures") == {row.failure: row.calls}
-        assert figures(judge, "judge_calls") == {judge.model: row.calls + made}
-        assert sum(figures(judge, "judge_retries").values()) == row.calls - 1
-        assert judge._scheduler.healthy is not row.opens
-        asked = loopback.requests("/v1/messages" if kind == "claude" else CHAT)
-        assert len(asked) == row.calls
-        spent, used = purse.spent().usd - before, sum(figures(judge, "judge_tokens").values()) - tokens
-        assert (spent > 0.0, used > 0) == {"nothing": (False, False), "used": (True, True), "worst": (True, False)}[
-            row.paid
-        ]
-        if row.paid == "used":
-            assert purse.spent().usd == pytest.approx(figures(judge, "judge_cost_dollars")[judge.model])
+    judge = judge_at(loopback.address, kind, timeout_seconds=QUICK if hangs else 30.0)
+    if not hangs:
+        await judge.read(a_sample("warm"))  # the openai kind knows the server's dialect from now on
+    made = sum(figures(judge, "judge_calls").values())
+    loopback.control(row.fault)
+    purse = judge._context.budget
+    assert isinstance(purse, InMemoryBudget)
+    before, tokens = purse.spent().usd, sum(figures(judge, "judge_tokens").values())
+    assert await refused(judge.read(a_sample("struck"))) == (row.reason, row.permanent)
+    assert figures(judge, "judge_call_failures") == {row.failure: row.calls}
+    assert figures(judge, "judge_calls") == {judge.model: row.calls + made}
+    assert sum(figures(judge, "judge_retries").values()) == row.calls - 1
+    assert judge._scheduler.healthy is not row.opens
+    asked = loopback.requests("/v1/messages" if kind == "claude" else CHAT)
+    assert len(asked) == row.calls
+    spent, used = purse.spent().usd - before, sum(figures(judge, "judge_tokens").values()) - tokens
+    assert (spent > 0.0, used > 0) == {"nothing": (False, False), "used": (True, True), "worst": (True, False)}[
+        row.paid
+    ]
+    if row.paid == "used":
+        assert purse.spent().usd == pytest.approx(figures(judge, "judge_cost_dollars")[judge.model])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_j6_nobody_listens(kind: str) -> None:
-    """A connection that cannot be made is tried four times, costs nothing, and the sample goes back to the queue."""
-    async with a_judge(kind, "http://127.0.0.1:9", "k") as judge:
-        with pytest.raises(JudgeError) as caught:
-            await judge.read(a_sample())
-        assert (caught.value.reason, caught.value.permanent) == ("unavailable", False)
-        assert figures(judge, "judge_call_failures") == {"unreachable": 4}
-        assert isinstance(judge._context.budget, InMemoryBudget)
-        assert judge._context.budget.spent().tokens == 0
-
-
-@pytest.mark.costly
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("reply", [b"[]", b"{}", b"3", {"type": "message", "content": 7}, {"choices": []}])
-async def test_j6_json_that_is_no_reply(kind: str, reply: Any) -> None:
-    """JSON of another shape is no reply either: `protocol`, whatever the shape."""
-    with canned((200, {}, reply)) as (address, _):
-        async with a_judge(kind, address, "k") as judge:
-            with pytest.raises(JudgeError) as caught:
-                await judge.read(a_sample())
-            assert (caught.value.reason, caught.value.permanent) == ("protocol", False)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-async def test_j6_an_error_whose_body_is_a_page(kind: str) -> None:
-    """A gateway's HTML with an error status is that status; it may have been paid behind the gateway."""
-    with canned((502, {"content-type": "text/html"}, b"<html>Bad gateway</html>")) as (address, _):
-        async with a_judge(kind, address, "k") as judge:
-            with pytest.raises(JudgeError, match="HTTP 502") as caught:
-                await judge.read(a_sample())
-            assert (caught.value.reason, caught.value.permanent) == ("unavailable", False)
-            assert isinstance(judge._context.budget, InMemoryBudget)
-            assert judge._context.budget.spent().tokens > 0
+@pytest.mark.parametrize(
+    ("reply", "failure", "reason"),
+    [
+        (None, "unreachable", "unavailable"),
+        ((502, {"content-type": "text/html"}, b"<html>Bad gateway</html>"), "server", "unavailable"),
+        *(
+            pytest.param((200, {}, body), "protocol", "protocol", marks=pytest.mark.costly)
+            for body in (b"[]", b"{}", b"3", {"type": "message", "content": 7}, {"choices": []})
+        ),
+    ],
+)
+async def test_j6_what_is_no_reply(judge_at: JudgeAt, kind: str, reply: Any, failure: str, reason: str) -> None:
+    """Nobody listens, which costs nothing; the page of a gateway, which may have been paid behind it; other JSON."""
+    with canned(reply or (200, {}, b"")) as (address, _):
+        judge = judge_at(address if reply else "http://127.0.0.1:9", kind)
+        assert await refused(judge.read(a_sample()), "HTTP 502" if failure == "server" else None) == (reason, False)
+    assert figures(judge, "judge_call_failures") == {failure: 4}
+    assert isinstance(judge._context.budget, InMemoryBudget)
+    assert (judge._context.budget.spent().tokens > 0) is bool(reply)
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"input_tokens": -1, "output_tokens": 1}, {"input_tokens": True}])
-async def test_j6_a_message_that_does_not_say_what_it_used(usage: Any) -> None:
+async def test_j6_a_message_that_does_not_say_what_it_used(judge_at: JudgeAt, usage: Any) -> None:
     """Its text counts; its cost stays at the worst case, and no tokens are made up."""
     text = {"type": "text", "text": "I"}
     reply = {"type": "message", "content": [text], "stop_reason": "refusal", "usage": usage}
     with canned((200, {}, reply)) as (address, _):
-        async with a_judge("claude", address, "k") as judge:
-            with pytest.raises(JudgeError) as caught:
-                await judge.read(a_sample())
-            assert caught.value.reason == "refused"
-            assert isinstance(judge._context.budget, InMemoryBudget)
-            assert judge._context.budget.spent().usd > 0.0
-            assert figures(judge, "judge_tokens") == {}
+        judge = judge_at(address)
+        assert await refused(judge.read(a_sample())) == ("refused", True)
+        assert isinstance(judge._context.budget, InMemoryBudget)
+        assert judge._context.budget.spent().usd > 0.0
+        assert figures(judge, "judge_tokens") == {}
 
 
-async def test_j1_a_429_for_two_hours_frees_every_worker_at_once(loopback: LoopbackProcess) -> None:  # noqa: F811
+async def test_j1_a_429_for_two_hours_frees_every_worker_at_once(judge_at: JudgeAt, loopback: LoopbackProcess) -> None:
     """With `retry-after: 7200`, 16 readings end at once, nobody sleeps, and we look again within the hour."""
     loopback.control({"kind": "rate_limited", "retry_after": 7200})
-    async with a_judge("claude", loopback.address, loopback.key) as judge:
-        clock = judge._clock
-        assert isinstance(clock, HandClock)
-        started = clock.now()
-        for name in range(16):
-            with pytest.raises(JudgeError) as caught:
-                await judge.read(a_sample(f"r{name}"))
-            assert (caught.value.reason, caught.value.permanent) == ("rate_limited", False)
-        assert clock.now() == started
-        assert clock.slept == []
-        assert 60.0 < judge.ready_in() <= 3600.0
+    judge = judge_at(loopback.address)
+    clock = judge._clock
+    assert isinstance(clock, HandClock)
+    started = clock.now()
+    for name in range(16):
+        assert await refused(judge.read(a_sample(f"r{name}"))) == ("rate_limited", False)
+    assert clock.now() == started
+    assert clock.slept == []
+    assert 60.0 < judge.ready_in() <= 3600.0
     assert len(loopback.requests()) == 1
-
-
-def test_every_failure_has_a_rule_that_the_core_knows() -> None:
-    """The table is complete; what is fatal is never the sample's fault, and what is mended always is."""
-    assert set(RULES) == set(CallFailure)
-    for rule in RULES.values():
-        assert rule.reason in set(UnjudgedReason)
-        assert not (rule.fatal and rule.permanent)
-        assert rule.trips_circuit_breaker or not rule.fatal
 
 
 def test_statuses_that_nobody_has_named() -> None:
@@ -271,11 +214,11 @@ def test_foreign_messages_hold_neither_the_key_nor_the_sample() -> None:
     assert len(sanitize_message("x" * 5_000)) == 300
 
 
-async def test_a_server_that_echoes_the_page_finds_no_way_into_the_log() -> None:
+async def test_a_server_that_echoes_the_page_finds_no_way_into_the_log(judge_at: JudgeAt) -> None:
     """Servers such as vLLM quote the request in their errors: neither error nor log holds text of the sample."""
     with canned((400, {}, lambda body: {"message": json.dumps(body["messages"]), "code": 400})) as (address, _):
-        async with a_judge("openai", address, "sk-secret-key") as judge:
-            with pytest.raises(JudgeError) as caught:
-                await judge.read(a_sample())
+        judge = judge_at(address, "openai")
+        with pytest.raises(JudgeError) as caught:
+            await judge.read(a_sample())
     assert "purr" not in str(caught.value)
     assert caught.value.permanent

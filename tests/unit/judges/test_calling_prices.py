@@ -15,12 +15,23 @@ HAIKU = known_models()["claude-haiku-5-5"].prices
 COUNTS = st.integers(0, 200_000)
 
 
-def test_a_matrix_call_costs_what_the_price_list_says() -> None:
-    """On Haiku 5.5, 6,000 tokens in and 1,000 out cost 0.0011 dollars; cached ones a tenth, written ones 1.25 times."""
-    assert HAIKU.dollars(Usage(6_000, 1_000)) == pytest.approx(0.0011)
+@pytest.mark.parametrize(
+    ("prices", "usage", "dollars"),
+    [
+        (HAIKU, Usage(6_000, 1_000), 0.0011),
+        (HAIKU, Usage(0, 0, cache_read_tokens=100_000), 0.001),  # a tenth
+        (HAIKU, Usage(0, 0, cache_write_tokens=100_000), 0.0125),  # 1.25 times
+        # Above 100,000 tokens of prompt, cached or not, every token of the call costs the long prompt's rates.
+        (HAIKU, Usage(100_000, 1_000), 0.0105),
+        (HAIKU, Usage(60_000, 1_000, cache_read_tokens=40_001), (60_000 * 0.5 + 40_001 * 0.05 + 1_000 * 2.5) / 1e6),
+        # Not knowing a discount is no reason to grant one.
+        (Prices(input=1.0, output=2.0), Usage(1, 1, cache_read_tokens=1, cache_write_tokens=1), 5e-6),
+    ],
+)
+def test_a_call_costs_what_the_price_list_says(prices: Prices, usage: Usage, dollars: float) -> None:
+    """Tokens in and out, from the cache and into it, for short and long prompts; in batches half of it."""
+    assert prices.dollars(usage) == pytest.approx(dollars)
     assert HAIKU.dollars(Usage(6_000, 1_000), batched=True) == pytest.approx(0.00055)
-    assert HAIKU.dollars(Usage(0, 0, cache_read_tokens=100_000)) == pytest.approx(0.001)
-    assert HAIKU.dollars(Usage(0, 0, cache_write_tokens=100_000)) == pytest.approx(0.0125)
 
 
 @pytest.mark.parametrize("model", sorted(known_models()))
@@ -51,21 +62,6 @@ def test_known_prices_are_those_of_the_price_list_that_others_keep(model: str) -
                 theirs, model, provider_id="anthropic", price_context={"processing": "batch"}
             ).total_price
             assert prices.dollars(usage, batched=True) == pytest.approx(float(batched))
-
-
-def test_a_long_prompt_costs_more_as_a_whole() -> None:
-    """Above 100,000 tokens of prompt, cached or not, every token of the call costs the long prompt's rates."""
-    assert HAIKU.dollars(Usage(100_000, 1_000)) == pytest.approx(0.0105)
-    assert HAIKU.dollars(Usage(60_000, 1_000, cache_read_tokens=40_001)) == pytest.approx(
-        (60_000 * 0.5 + 40_001 * 0.05 + 1_000 * 2.5) / 1e6
-    )
-
-
-def test_without_prices_for_the_cache_its_tokens_cost_what_others_do() -> None:
-    """Not knowing a discount is no reason to grant one."""
-    assert Prices(input=1.0, output=2.0).dollars(Usage(1, 1, cache_read_tokens=1, cache_write_tokens=1)) == (
-        pytest.approx(5e-6)
-    )
 
 
 def test_given_prices_go_before_shipped_ones_and_a_snapshot_costs_what_its_model_does() -> None:

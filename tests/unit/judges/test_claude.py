@@ -1,56 +1,38 @@
-"""Kind `claude` against the loopback server: what is sent, what is cached, batches, and a key that shows nowhere."""
+"""Kind `claude`: what is sent to each model, what is cached, batches, rejected settings, a key that shows nowhere."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import traceback
-from collections.abc import AsyncIterator
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
-from loopback.fixture import KEY, LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+from loopback.process import LoopbackProcess
 from pydantic import ValidationError
 from structlog.testing import LogCapture
-from support.callers import HandClock, canned
-from support.kit import a_judge_context, a_sample
+from support.callers import JudgeAt, canned, refused
+from support.kit import a_sample
 
 from ragwatch.errors import ConfigError, JudgeError
-from ragwatch.judges.claude import Claude, Options, build
+from ragwatch.judges.claude import Claude, Options
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.calls.provider import BatchProvider, Completion
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.telemetry import Telemetry
 
-MADE: list[LLMJudge] = []
-
-
-def a_judge(address: str, key: str | None = KEY, telemetry: Telemetry | None = None, **options: Any) -> LLMJudge:
-    """The judge, at an address."""
-    given = Options(base_url=address, api_key=key, **options)  # type: ignore[arg-type]  # pydantic wraps the key
-    MADE.append(build(given, name="mine", context=a_judge_context(telemetry or Telemetry()), clock=HandClock()))
-    return MADE[-1]
-
-
-@pytest.fixture(autouse=True)
-async def all_closed() -> AsyncIterator[None]:
-    """Every judge that a test has made is closed behind it."""
-    yield
-    while MADE:
-        await MADE.pop().close()
-
 
 @pytest.fixture
-async def judge(loopback: LoopbackProcess) -> LLMJudge:  # noqa: F811
+async def judge(judge_at: JudgeAt, loopback: LoopbackProcess) -> LLMJudge:
     """A judge at the loopback server, with its defaults; made where the loop runs."""
-    return a_judge(loopback.address)
+    return judge_at(loopback.address)
 
 
 @pytest.mark.costly
 async def test_one_call_a_sample_and_nothing_in_it_that_the_api_has_not(
-    judge: LLMJudge,
-    loopback: LoopbackProcess,  # noqa: F811
+    judge: LLMJudge, loopback: LoopbackProcess
 ) -> None:
     """Twenty samples are twenty requests with a schema, no tools and no sampling parameter, each sent once."""
     for number in range(20):
@@ -76,13 +58,15 @@ async def test_the_rubric_is_cached_after_the_first_call(judge: LLMJudge) -> Non
     assert second.cost_usd < first.cost_usd
     counts = {(str(kind), *labels): value for (kind, labels), value in judge._context.telemetry.counts().items()}
     assert counts["judge_tokens", "mine", judge.model, "cache_read"] == second.cache_read_tokens
+    levels = {labels[-1]: value for (_, labels), value in judge._context.telemetry.levels().items()}
+    assert 0.0 < levels["requests"] <= 1.0  # what the provider's headers say is left
 
 
-async def test_effort_and_thinking_are_sent_as_configured(loopback: LoopbackProcess) -> None:  # noqa: F811
+async def test_effort_and_thinking_are_sent_as_configured(judge_at: JudgeAt, loopback: LoopbackProcess) -> None:
     """Effort goes into output_config; thinking has room beside the reply; None sends nothing."""
     loopback.control(thinking=500)
     for options in ({"effort": "low", "thinking": "adaptive", "thinking_tokens": 2_000}, {"thinking": None}):
-        judge = a_judge(loopback.address, **options)
+        judge = judge_at(loopback.address, **options)
         await judge.read(a_sample())
     first, second, *_ = (entry["body"] for entry in loopback.requests())
     assert first["output_config"]["effort"] == "low"
@@ -91,39 +75,32 @@ async def test_effort_and_thinking_are_sent_as_configured(loopback: LoopbackProc
     assert "thinking" not in second
 
 
-async def test_limits_in_headers_are_exported(judge: LLMJudge) -> None:
-    """What the provider says is left is a level, by limit."""
-    await judge.read(a_sample())
-    levels = {labels[-1]: value for (_, labels), value in judge._context.telemetry.levels().items()}
-    assert levels
-    assert all(0.0 < left <= 1.0 for left in levels.values())
-    assert "requests" in levels
-
-
 def test_options_that_make_no_sense_are_refused() -> None:
-    """Temperature is no option any more; adaptive thinking needs room; an address has a scheme."""
+    """Temperature is no option any more; adaptive thinking needs room; an address has a scheme, and no password."""
     no_room = {"thinking": "adaptive", "thinking_tokens": 0}
-    for wrong in ({"temperature": 0.0}, no_room, {"base_url": "localhost"}, {"concurrency": 0}):
-        with pytest.raises(ValidationError):
+    password = {"base_url": "https://user:secret@gateway.example/v1"}  # `check` and errors show addresses
+    for wrong in ({"temperature": 0.0}, no_room, {"base_url": "localhost"}, {"concurrency": 0}, password):
+        with pytest.raises(ValidationError) as caught:
             Options.model_validate(wrong)
+        assert ("api_key" in str(caught.value), "secret" in str(caught.value)) == (wrong is password, False)
 
 
-def test_a_missing_key_is_told_by_its_place() -> None:
+async def test_a_missing_key_is_told_by_its_place(judge_at: JudgeAt) -> None:
     """The message names the key of the configuration, and what to write there."""
     for key in (None, ""):
         with pytest.raises(ConfigError, match=r"judges\.mine\.api_key: is missing; give .*ANTHROPIC_API_KEY"):
-            a_judge("http://127.0.0.1:9", key)
+            judge_at("http://127.0.0.1:9", api_key=key)
 
 
 @pytest.mark.costly
-async def test_the_key_shows_nowhere(telemetry: Telemetry, log: LogCapture) -> None:
+async def test_the_key_shows_nowhere(judge_at: JudgeAt, telemetry: Telemetry, log: LogCapture) -> None:
     """Not in a representation, an error, a traceback or a log, even if the server's error repeats it."""
     secret = "sk-ant-very-secret-0123456789"  # noqa: S105 - made up
     echo = {"type": "error", "error": {"type": "authentication_error", "message": f"Bearer {secret} is not valid"}}
     shown = []
     for status, reply in ((401, echo), (400, echo), (200, b"<html>"), (500, echo)):
         with canned((status, {}, reply)) as (address, _):
-            judge = a_judge(address, secret, telemetry)
+            judge = judge_at(address, api_key=secret, telemetry=telemetry)
             for asked in (judge.read(a_sample()), judge.probe()):
                 with pytest.raises(JudgeError) as caught:
                     await asked
@@ -134,23 +111,25 @@ async def test_the_key_shows_nowhere(telemetry: Telemetry, log: LogCapture) -> N
     assert secret not in "".join(shown)
 
 
-async def test_probe_asks_for_nothing_that_costs(judge: LLMJudge, loopback: LoopbackProcess) -> None:  # noqa: F811
+async def test_probe_asks_for_nothing_that_costs(judge: LLMJudge, judge_at: JudgeAt, loopback: LoopbackProcess) -> None:
     """The probe counts tokens; it finds a bad key, a setting the model has not, and a server of another kind."""
     assert await judge.probe() == f"claude-haiku-5-5 answers at {loopback.address}"
     assert loopback.requests() == []
-    with pytest.raises(JudgeError, match="does not support the effort parameter"):
-        await a_judge(
-            loopback.address, model="claude-haiku-4-5", effort="low", prices={"input": 1, "output": 5}
-        ).probe()
-    wrong = a_judge(loopback.address, "another")
-    with pytest.raises(JudgeError, match="401") as caught:
-        await wrong.probe()
-    assert caught.value.reason == "misconfigured"
-    with (
-        canned((200, {}, {"hello": "world"})) as (address, _),
-        pytest.raises(JudgeError, match="does not answer like the Messages API"),
-    ):
-        await a_judge(address).probe()
+    prices = {"input": 1, "output": 5}
+    no_effort = judge_at(loopback.address, model="claude-haiku-4-5", effort="low", prices=prices)
+    await refused(no_effort.probe(), "does not support the effort parameter")
+    wrong = judge_at(loopback.address, api_key="another")
+    assert (await refused(wrong.probe(), "401"))[0] == "misconfigured"
+    with canned((200, {}, {"hello": "world"})) as (address, _):
+        await refused(judge_at(address).probe(), "does not answer like the Messages API")
+
+
+async def failure_of(asked: Awaitable[object]) -> str:
+    """Reason of the failure that a question about batches ends in; none of them is the fault of a sample."""
+    with pytest.raises(CallError) as caught:
+        await asked
+    assert not caught.value.rule.permanent
+    return str(caught.value.reason)
 
 
 def provider_of(judge: LLMJudge) -> Claude:
@@ -166,7 +145,7 @@ def asks(judge: LLMJudge, count: int) -> list[tuple[str, Prompt]]:
     return [(f"k{n}", judge.start_reading(a_sample(f"k{n}"), f"seed{n}").prompts()[0]) for n in range(count)]
 
 
-async def test_a_batch_brings_every_reply_by_its_id(judge: LLMJudge, loopback: LoopbackProcess) -> None:  # noqa: F811
+async def test_a_batch_brings_every_reply_by_its_id(judge: LLMJudge, loopback: LoopbackProcess) -> None:
     """Submitted, ended, read in another order; each reply passes the check of its own ask."""
     loopback.control(batch={"polls": 2, "shuffled": True})
     provider, entries = provider_of(judge), asks(judge, 5)
@@ -184,7 +163,7 @@ async def test_a_batch_brings_every_reply_by_its_id(judge: LLMJudge, loopback: L
     assert await provider.recent(sent.created + 60.0) == []
 
 
-async def test_all_batches_since_an_instant_are_listed() -> None:
+async def test_all_batches_since_an_instant_are_listed(judge_at: JudgeAt) -> None:
     """However many pages they take; older ones are not looked for."""
 
     def page(*ages: int, more: bool) -> tuple[int, dict[str, str], Any]:
@@ -196,7 +175,7 @@ async def test_all_batches_since_an_instant_are_listed() -> None:
 
     noon = 1_795_262_400.0
     with canned(page(1, 2, more=True), page(3, 4, more=True), page(5, more=False)) as (address, sent):
-        found = await provider_of(a_judge(address)).recent(noon + 56)
+        found = await provider_of(judge_at(address)).recent(noon + 56)
     assert [(each.id, each.entries, each.created - noon) for each in found] == [
         ("b1", 1, 58),
         ("b2", 2, 57),
@@ -205,7 +184,7 @@ async def test_all_batches_since_an_instant_are_listed() -> None:
     assert len(sent) == 2
 
 
-async def test_entries_of_a_batch_fail_one_by_one(judge: LLMJudge, loopback: LoopbackProcess) -> None:  # noqa: F811
+async def test_entries_of_a_batch_fail_one_by_one(judge: LLMJudge, loopback: LoopbackProcess) -> None:
     """Expired and errored entries come as failures by their reason, the others as replies."""
     entry = "/v1/messages/batches/entry"
     faults = [("expired", "server"), ("overloaded", "overloaded"), ("bad_request", "rejected")]
@@ -218,88 +197,141 @@ async def test_entries_of_a_batch_fail_one_by_one(judge: LLMJudge, loopback: Loo
     assert isinstance(found[3], Completion)
 
 
-async def test_a_batch_that_does_not_exist_is_told_as_such(judge: LLMJudge) -> None:
+async def test_a_batch_that_does_not_exist_is_told_as_such(judge: LLMJudge, judge_at: JudgeAt) -> None:
     """Both questions about it end in `misconfigured`; a server that fails is no proof of that."""
     provider = provider_of(judge)
-    with pytest.raises(CallError) as caught:
-        await provider.ended("msgbatch_gone")
-    assert caught.value.reason == "misconfigured"
-    with pytest.raises(CallError) as caught:
-        _ = [each async for each in provider.results("msgbatch_gone")]
-    assert caught.value.reason == "misconfigured"
+    assert await failure_of(provider.ended("msgbatch_gone")) == "misconfigured"
+    assert await failure_of(anext(provider.results("msgbatch_gone"))) == "misconfigured"
     with canned((503, {}, {})) as (address, _):
-        other = provider_of(a_judge(address))
+        other = provider_of(judge_at(address))
         for asked in (other.ended("x"), other.recent(0.0), other.submit([])):
-            with pytest.raises(CallError) as caught:
-                await asked
-            assert caught.value.reason == "server"
+            assert await failure_of(asked) == "server"
     for odd in (b"<html>", {"data": [{"id": "x"}]}, {}):
-        with canned((200, {}, odd)) as (address, _), pytest.raises(CallError) as caught:
-            await provider_of(a_judge(address)).recent(0.0)
-        assert caught.value.reason == "protocol"
+        with canned((200, {}, odd)) as (address, _):
+            assert await failure_of(provider_of(judge_at(address)).recent(0.0)) == "protocol"
 
 
-async def test_a_batch_that_may_have_been_accepted_says_so() -> None:
+async def test_a_batch_that_may_have_been_accepted_says_so(judge_at: JudgeAt) -> None:
     """A reply that is none leaves open whether the batch is there; a refusal does not."""
     for status, reply, paid in ((200, b"<html>", False), (200, {}, False), (400, {}, True)):
         with canned((status, {}, reply)) as (address, _):
             with pytest.raises(CallError) as caught:
-                await provider_of(a_judge(address)).submit([])
+                await provider_of(judge_at(address)).submit([])
             assert (caught.value.usage is not None) is paid
 
 
-async def test_results_that_are_cut_are_told() -> None:
-    """A line that is no result ends the reading of a batch with `protocol`, so that it is read again; others come."""
+async def test_hostile_results_end_in_protocol_errors(judge_at: JudgeAt) -> None:
+    """Results that are cut, no objects, without an id, not there yet, or of a web page: they are read again.
+
+    Results before that come; what separates lines is the line feed alone.
+    """
     batch = {"id": "b", "type": "message_batch", "processing_status": "ended", "results_url": "URL"}
-    odd = {"custom_id": "a", "result": {"type": "succeeded", "message": {"content": 1}}}
-    lines = json.dumps(odd).encode() + b'\n{"custom_id": "b"'
-    with canned((200, {}, batch), (200, {"content-type": "application/x-jsonl"}, lines)) as (address, _):
-        batch["results_url"] = f"{address}/v1/messages/batches/b/results"
-        results = provider_of(a_judge(address)).results("b")
-        name, found = await anext(results)
-        assert isinstance(found, CallError)
-        assert (name, found.reason) == ("a", "protocol")
-        with pytest.raises(CallError) as caught:
-            await anext(results)
-    assert caught.value.reason == "protocol"
+    reply = {"type": "succeeded", "message": {"type": "message", "content": [], "stop_reason": "refusal"}}
+    whole = json.dumps({"custom_id": "a\u2028b\u0085", "result": reply}, ensure_ascii=False).encode()
+    odd = json.dumps({"custom_id": "odd", "result": {"type": "succeeded", "message": {"content": 1}}}).encode()
+    ends = (b"<html>", b"[]", b"1", b'{"result": {}}', b'{"custom_id": 1, "result": {}}', b'{"custom_id": "a"')
+    for end in ends:
+        lines = b"\n".join((b"", whole + b"\r", b"", odd, end))
+        with canned((200, {}, batch), (200, {"content-type": "application/x-jsonl"}, lines)) as (address, _):
+            batch["results_url"] = f"{address}/v1/messages/batches/b/results"
+            results = provider_of(judge_at(address)).results("b")
+            name, outcome = await anext(results)
+            assert (name, isinstance(outcome, Completion)) == ("a\u2028b\u0085", True)
+            name, outcome = await anext(results)
+            assert (name, outcome.reason if isinstance(outcome, CallError) else None) == ("odd", "protocol")
+            assert await failure_of(anext(results)) == "protocol"
+    for body in (b"<html>", [], {"id": "b"}, batch | {"processing_status": "in_progress", "results_url": None}):
+        with canned((200, {}, body)) as (address, _):
+            assert await failure_of(anext(provider_of(judge_at(address)).results("b"))) == "protocol"
 
 
 @pytest.mark.costly
-async def test_hostile_results_end_in_protocol_errors() -> None:
-    """Results that are no objects, without an id, or of a web page; what a line separates is the line feed alone."""
-    batch = {"id": "b", "type": "message_batch", "processing_status": "ended", "results_url": "URL"}
-    said = {"type": "succeeded", "message": {"type": "message", "content": [], "stop_reason": "refusal"}}
-    whole = json.dumps({"custom_id": "a\u2028b\u0085", "result": said}, ensure_ascii=False).encode()
-    for bad in (b"<html>", b"[]", b"1", b'{"result": {}}', b'{"custom_id": 1, "result": {}}', b'{"custom_id": "a"}'):
-        lines = b"\n" + whole + b"\r\n\n" + bad
-        with canned((200, {}, batch), (200, {"content-type": "application/x-jsonl"}, lines)) as (address, _):
-            batch["results_url"] = f"{address}/v1/messages/batches/b/results"
-            results = provider_of(a_judge(address)).results("b")
-            name, outcome = await anext(results)
-            assert name == "a\u2028b\u0085"
-            assert isinstance(outcome, Completion)
-            with pytest.raises(CallError) as caught:
-                await anext(results)
-        assert caught.value.reason == "protocol"
-    for body in (b"<html>", [], {"id": "b"}):
-        with canned((200, {}, body)) as (address, _), pytest.raises(CallError) as caught:
-            await anext(provider_of(a_judge(address)).results("b"))
-        assert caught.value.reason == "protocol"
+@pytest.mark.parametrize(
+    ("model", "options", "sent", "thinks"),
+    [
+        ("claude-haiku-5-5", {}, "disabled", False),
+        ("claude-haiku-5-5-20261007", {"effort": "high"}, "disabled", False),
+        ("claude-haiku-5-5", {"effort": "max"}, None, True),
+        ("claude-sonnet-5-5", {}, "between_tools", False),
+        ("claude-opus-5-5", {}, None, True),
+        ("claude-fable-5-2", {"effort": "low"}, None, True),
+        ("claude-opus-4-8", {}, None, False),
+        ("claude-of-next-year", {}, None, True),
+        ("claude-opus-5-5", {"thinking": "adaptive"}, "adaptive", True),
+    ],
+)
+async def test_each_model_gets_the_thinking_that_it_takes(
+    judge_at: JudgeAt, loopback: LoopbackProcess, model: str, options: dict[str, Any], sent: str | None, *, thinks: bool
+) -> None:
+    """Thinking is off where the model can do without; else it has room beside the reply. Every model is read with."""
+    loopback.control(thinking=3_000 if thinks else 0)
+    judge = judge_at(loopback.address, model=model, allow_unknown_price=True, **options)
+    await judge.probe()
+    await judge.read(a_sample())
+    (request,) = loopback.requests()
+    body = request["body"]
+    assert body.get("thinking") == (sent and {"type": sent})
+    assert (body["max_tokens"] > 4_000) is thinks
+    assert request["status"] == 200
 
 
-async def test_results_that_are_not_there_yet_are_told() -> None:
-    """A batch that has not ended has no results; that is no fault of any sample."""
-    batch = {"id": "b", "type": "message_batch", "processing_status": "in_progress", "results_url": None}
-    with canned((200, {}, batch)) as (address, _), pytest.raises(CallError) as caught:
-        await anext(provider_of(a_judge(address)).results("b"))
-    assert (caught.value.reason, caught.value.rule.permanent) == ("protocol", False)
+@pytest.mark.costly
+async def test_a_rejected_setting_stops_the_judge_before_it_loses_a_sample(
+    judge_at: JudgeAt, loopback: LoopbackProcess
+) -> None:
+    """The rejection is no sample's fault: the sample stays pending, no other is tried, the advice names the option."""
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"model": "claude-opus-5-5", "thinking": "disabled"}, "set judges.mine.thinking: null"),
+        ({"effort": "max", "thinking": "disabled"}, "set judges.mine.thinking: null"),
+        ({"model": "claude-haiku-4-5", "effort": "low"}, "set judges.mine.effort: null"),
+    ]
+    for options, advice in wrong:
+        judge = judge_at(loopback.address, **options)
+        loopback.forget()
+        outcomes = await asyncio.gather(*(judge.read(a_sample(f"r{n}")) for n in range(40)), return_exceptions=True)
+        errors = [outcome for outcome in outcomes if isinstance(outcome, JudgeError)]
+        assert len(errors) == 40
+        assert not any(error.permanent for error in errors)
+        assert any(error.reason == "misconfigured" and advice in str(error) for error in errors)
+        assert len(loopback.requests()) <= judge.concurrency
+        assert judge.ready_in() > 0.0
+        assert (await refused(judge.probe(), advice))[0] == "misconfigured"
 
 
-@pytest.mark.uncounted
-async def test_one_client_serves_all_calls(judge: LLMJudge, loopback: LoopbackProcess) -> None:  # noqa: F811
-    """Forty readings at once never have more than sixteen calls in flight."""
-    loopback.control(latency={"mean": 0.05})
-    await asyncio.gather(*(judge.read(a_sample(f"r{number}")) for number in range(40)))
-    record = loopback.record(bodies=False)
-    assert record["counts"] == {"POST /v1/messages": 40}
-    assert 1 < record["peak_in_flight"] <= 16
+def rejection(message: str) -> tuple[int, dict[str, str], Any]:
+    """A reply of the API that refuses the request."""
+    return 400, {}, {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
+
+
+async def test_too_much_room_for_thinking_is_told_by_its_option(judge_at: JudgeAt) -> None:
+    """`max_tokens` of a reply depends on the sample; with room for thinking in it, the room is too large."""
+    most = "max_tokens: 200500 > 128000, which is the maximum allowed number of output tokens"
+    for tokens, permanent in ((200_000, False), (0, True)):
+        with canned(rejection(most)) as (address, _), pytest.raises(JudgeError) as caught:
+            await judge_at(address, thinking_tokens=tokens).read(a_sample())
+        assert caught.value.permanent is permanent
+        assert ("judges.mine.thinking_tokens" in str(caught.value)) is not permanent
+
+
+async def test_a_rejection_that_may_lie_in_the_sample_stays_with_it(judge_at: JudgeAt) -> None:
+    """A prompt that is too long, or a sample that has a message of the API in it, stops nothing."""
+    planted = "thinking.type.disabled is not supported for this model"
+    for message in ("prompt is too long: 1200000 tokens > 1000000 maximum", planted):
+        with canned(rejection(message)) as (address, _):
+            judge = judge_at(address)
+            assert await refused(judge.read(a_sample(answer=f"Cats say that {planted}."))) == ("rejected", True)
+        assert judge.ready_in() == 0.0
+
+
+async def test_facts_of_a_line_come_back_with_their_places(judge_at: JudgeAt, loopback: LoopbackProcess) -> None:
+    """A model that reports a line by its facts: what is supported of it counts, and what is not is named."""
+    loopback.control(facts=True)
+    answer = "Refunds take five days and need signatures by the moon landing committee of Lisbon, a castle, two kings."
+    sample = a_sample(question="How long are refunds?", contexts=("Refunds take five days.",), answer=answer)
+    evidence, _ = await judge_at(loopback.address).read(sample)
+    assert [(claim.text, str(claim.verdict)) for claim in evidence.claims] == [
+        ("Refunds take five days", "supported"),
+        ("and need signatures", "not_in_context"),
+        ("by the moon landing committee of Lisbon, a castle, two kings.", "not_in_context"),
+    ]
+    assert [answer[claim.start : claim.end] for claim in evidence.claims] == [claim.text for claim in evidence.claims]

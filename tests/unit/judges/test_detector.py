@@ -10,25 +10,17 @@ from typing import Any, cast
 
 import pytest
 from support.detector_pairs import COUNT, PAIRS
+from support.embedded import LEXICAL, an_answer, read_by
 from support.kit import a_judge_context
 
 from ragwatch.core.evidence import Cell, ClaimVerdict, Evidence
-from ragwatch.core.sample import Context, Sample
+from ragwatch.core.sample import Sample
 from ragwatch.core.scores import score_all
 from ragwatch.errors import JudgeError
 from ragwatch.judges.claims.limits import unlimited
-from ragwatch.judges.detector.artefact import DetectorError, open_detector
-from ragwatch.judges.detector.families import (
-    FAMILIES,
-    Classes,
-    Family,
-    Name,
-    Reads,
-    Signals,
-    classes_of,
-    family_of,
-    signals_of,
-)
+from ragwatch.judges.detector import families
+from ragwatch.judges.detector.artefact import open_detector
+from ragwatch.judges.detector.families import FAMILIES, Classes, Family, Name, Reads, Signals
 from ragwatch.judges.detector.judge import DetectorJudge, Options, build
 from ragwatch.judges.detector.reading import MOST, DetectorPass, LexicalOnlyReason, fused
 from ragwatch.judges.detector.session import DetectorModel, TokenSignal
@@ -59,11 +51,6 @@ def a_judge(folder: Path | None = None, telemetry: Telemetry | None = None, **op
     return build(given, name="reader", context=a_judge_context(telemetry))
 
 
-def a_sample(answer: str, *contexts: str, question: str | None = None) -> Sample:
-    """One answer over these contexts."""
-    return Sample("s", question, tuple(map(Context, contexts)), answer)
-
-
 def left(telemetry: Telemetry) -> dict[str, float]:
     """What was left to words, by reason."""
     counts = telemetry.counts().items()
@@ -85,8 +72,8 @@ def test_a_model_reads_as_its_reference_implementation(name: Name) -> None:
             got = [max(logits), min(logits), sum(logits)]
             assert got == pytest.approx(expected, abs=1e-4)
         else:
-            classes = classes_of(FAMILIES[name], json.loads((DATA / name / "config.json").read_text()))
-            wanted = signals_of(classes, expected)
+            classes = families.classes_of(FAMILIES[name], json.loads((DATA / name / "config.json").read_text()))
+            wanted = families.signals_of(classes, expected)
             assert model.claim(pair.context, pair.claim) == pytest.approx(wanted, abs=1e-4)
 
 
@@ -122,14 +109,14 @@ def test_what_the_classes_of_a_model_mean() -> None:
         ({"0": "entailment", "1": "not_entailment"}, Classes((1,), 0)),
     ]
     for labels, classes in orders:
-        assert classes_of(FAMILIES["nli"], {"id2label": labels}) == classes
+        assert families.classes_of(FAMILIES["nli"], {"id2label": labels}) == classes
     with pytest.raises(ValueError, match="no label `entailment`"):
-        classes_of(FAMILIES["nli"], {"id2label": {"0": "LABEL_0", "1": "LABEL_1"}})
-    signals = signals_of(Classes((0, 1), 2, 0), [2.0, 0.0, 1.0])
+        families.classes_of(FAMILIES["nli"], {"id2label": {"0": "LABEL_0", "1": "LABEL_1"}})
+    signals = families.signals_of(Classes((0, 1), 2, 0), [2.0, 0.0, 1.0])
     assert signals == pytest.approx(Signals(1.0 - 2.126928, 2.0 - 1.313262), abs=1e-5)
     with pytest.raises(JudgeError, match="not finite"):
-        signals_of(Classes((0,), 1), [float("nan"), 1.0])
-    assert family_of({"architectures": ["RobertaForSequenceClassification"]}) is None
+        families.signals_of(Classes((0,), 1), [float("nan"), 1.0])
+    assert families.family_of({"architectures": ["RobertaForSequenceClassification"]}) is None
 
 
 class Scripted:
@@ -190,7 +177,7 @@ def ruled(
 def test_the_three_verdicts() -> None:
     """Support is the mean of both logits; a claim that is not supported may be contradicted."""
     answer = "The museum opens at nine in summer. The ferry leaves every ten minutes. The garden has two hundred lions."
-    sample = a_sample(answer, MUSEUM, FERRY)
+    sample = an_answer(answer, MUSEUM, FERRY)
     yes, against, no = Signals(4.0, -4.0), Signals(-4.0, 3.0), Signals(-4.0, -4.0)
     # No context has the numbers of the second and third claim: they are not supported whatever the model says.
     for signals, verdicts in ((yes, [SUPPORTED, ABSENT, ABSENT]), (against, [CONTRADICTED] * 3), (no, [ABSENT] * 3)):
@@ -202,7 +189,7 @@ def test_the_three_verdicts() -> None:
 
 def test_a_model_without_contradiction_says_nothing_of_it() -> None:
     """The share of contradictions is then unknown, and no zero."""
-    evidence, _ = ruled(Scripted({"": Signals(-4.0)}), a_sample("The museum opens at ten.", MUSEUM), contradicts=False)
+    evidence, _ = ruled(Scripted({"": Signals(-4.0)}), an_answer("The museum opens at ten.", MUSEUM), contradicts=False)
     assert not evidence.reads_contradiction
     assert score_all(evidence)[Quantity.CONTRADICTION] is None
     assert CONTRADICTED not in {claim.verdict for claim in evidence.claims}
@@ -212,7 +199,7 @@ def test_the_best_window_counts_and_names_the_context() -> None:
     """A claim is read against each window; where words do not say, the context of the best one is its cell."""
     model = Scripted({"forty": Signals(6.0, -6.0), "": Signals(-6.0, -6.0)})
     answer = "Boats go north in less than an hour each time."
-    evidence, _ = ruled(model, a_sample(answer, MUSEUM, FERRY), window=90)
+    evidence, _ = ruled(model, an_answer(answer, MUSEUM, FERRY), window=90)
     assert model.asked == [(MUSEUM, answer), (FERRY, answer)]
     (claim,) = evidence.claims
     assert (claim.verdict, claim.cells) == (SUPPORTED, (None, Cell.ALONE))
@@ -222,7 +209,7 @@ def test_a_token_classifier_reads_the_answer_once_for_each_window() -> None:
     """A claim with a token that no window supports is not supported; the others are."""
     answer = "The museum opens at nine in summer. Entry costs thirty euros for adults."
     model = Scripted(tokens=("thirty",))
-    evidence, _ = ruled(model, a_sample(answer, MUSEUM, FERRY), Reads.ANSWER, window=90, contradicts=False)
+    evidence, _ = ruled(model, an_answer(answer, MUSEUM, FERRY), Reads.ANSWER, window=90, contradicts=False)
     assert [claim.verdict for claim in evidence.claims] == [SUPPORTED, ABSENT]
     assert model.asked == [(MUSEUM, answer), (FERRY, answer)]
     assert all(answer[claim.start or 0 : claim.end] == claim.text for claim in evidence.claims)
@@ -232,7 +219,7 @@ def test_the_facts_of_a_sentence() -> None:
     """A supported sentence supports its facts; of another, the least fact is the sentence's."""
     answer = "The museum opens at nine in summer and closes at five in winter."
     for signals in (Signals(6.0, -6.0), Signals(-6.0, -6.0)):
-        evidence, _ = ruled(Scripted({"": signals}), a_sample(answer, answer))
+        evidence, _ = ruled(Scripted({"": signals}), an_answer(answer, answer))
         supports = [claim.support or 0.0 for claim in evidence.claims]
         assert len({claim.verdict for claim in evidence.claims}) == 1
         assert min(supports) == pytest.approx(evidence.claims[supports.index(min(supports))].support)
@@ -243,12 +230,12 @@ def test_what_exceeds_the_pairs_is_left_to_words_and_counted() -> None:
     answer = "The museum opens at nine in summer. The ferry leaves every forty minutes."
     contexts = (*["Tomatoes need full sun and regular watering in dry summers."] * 3, MUSEUM, FERRY)
     model = Scripted({"": Signals(4.0, -4.0)})
-    _, counts = ruled(model, a_sample(answer, *contexts), window=90, max_pairs=2)
+    _, counts = ruled(model, an_answer(answer, *contexts), window=90, max_pairs=2)
     assert [context for context, _ in model.asked] == [MUSEUM, FERRY]
     assert counts == {}
-    evidence, counts = ruled(Scripted({"": Signals(4.0, -4.0)}), a_sample(answer, MUSEUM, FERRY), max_pairs=1)
+    evidence, counts = ruled(Scripted({"": Signals(4.0, -4.0)}), an_answer(answer, MUSEUM, FERRY), max_pairs=1)
     assert counts == {LexicalOnlyReason.TOO_MANY: 1}
-    sample = a_sample(answer, MUSEUM, FERRY)
+    sample = an_answer(answer, MUSEUM, FERRY)
     _, counts = ruled(Scripted(), sample, Reads.ANSWER, window=90, max_pairs=1, contradicts=False)
     assert counts == {LexicalOnlyReason.TOO_MANY: 2}
     assert score_all(evidence)[Quantity.CONTRADICTION] is None
@@ -272,11 +259,9 @@ def test_a_claim_or_an_answer_that_is_too_long_for_the_model_is_left_to_words() 
     long = "The museum " + "opens at nine and " * 400 + "closes."
     telemetry = Telemetry()
     judge = a_judge(telemetry=telemetry)
-    words = lexical.build(lexical.Options(), name="words", context=a_judge_context())
-    claims = judge.evidence(a_sample(long, MUSEUM)).claims
-    assert [claim.verdict for claim in claims] == [
-        claim.verdict for claim in words.evidence(a_sample(long, MUSEUM)).claims
-    ]
+    claims = judge.evidence(an_answer(long, MUSEUM)).claims
+    words = read_by(LEXICAL, long, MUSEUM).claims
+    assert [claim.verdict for claim in claims] == [claim.verdict for claim in words]
     assert left(telemetry).keys() == {"too_long"}
     assert a_model("lettucedetect").answer("When?", [MUSEUM], long) is None
 
@@ -284,7 +269,7 @@ def test_a_claim_or_an_answer_that_is_too_long_for_the_model_is_left_to_words() 
 def test_the_time_limit_holds_for_the_model_too() -> None:
     """What takes longer is left unjudged, never read in part."""
     with pytest.raises(JudgeError, match="CPU time"):
-        a_judge(max_seconds=1e-4).evidence(a_sample(f"{MUSEUM} " * 20, *[MUSEUM, FERRY] * 10))
+        a_judge(max_seconds=1e-4).evidence(an_answer(f"{MUSEUM} " * 20, *[MUSEUM, FERRY] * 10))
 
 
 def test_the_version_names_all_that_verdicts_depend_on(tmp_path: Path) -> None:
@@ -300,57 +285,81 @@ def test_the_version_names_all_that_verdicts_depend_on(tmp_path: Path) -> None:
     assert rates("detector", plain.version) == {}
 
 
-def broken(folder: Path, fault: str) -> dict[str, object]:
-    """Break the folder of a model; returns options for it."""
-    config = folder / "config.json"
-    if fault == "damaged":
-        (folder / "model.onnx").write_bytes((folder / "model.onnx").read_bytes()[:5000])
-    elif fault == "changed":
-        (folder / "ragwatch.json").write_text('{"files": {"model.onnx": "00"}}')
-    elif fault == "absent":
-        (folder / "model.onnx").unlink()
-    elif fault == "no tokenizer":
-        (folder / "tokenizer.json").unlink()
-    elif fault == "not JSON":
-        config.write_text("[1]")
-    elif fault == "deep":
-        config.write_text("[" * 100_000)
-    elif fault == "unknown family":
-        config.write_text('{"architectures": ["BertModel"]}')
-    elif fault == "other outputs":
-        config.write_text('{"id2label": {"0": "entailment", "9": "other"}}')
-    return {"large": {"max_model_mb": 1, "graph": "large.onnx"}, "outside": {"graph": "../config.json"}}.get(fault, {})
+GRAPH = (DATA / "neutral" / "model.onnx").read_bytes()
 
 
 @pytest.mark.parametrize(
-    ("fault", "why"),
+    ("name", "content", "options", "why"),
     [
-        ("damaged", "cannot be run"),
-        ("changed", "not the file that was fetched"),
-        ("absent", "has none of model.onnx, onnx/model.onnx, model.safetensors"),
-        ("no tokenizer", "tokenizer.json of its model cannot be read"),
-        ("not JSON", "not a mapping"),
-        ("deep", "invalid"),
-        ("unknown family", "set `family` to one of: lettucedetect,"),
-        ("other outputs", "missing"),
-        ("large", "more than max_model_mb"),
-        ("outside", "outside its folder"),
+        ("model.onnx", GRAPH[:5000], {}, "cannot be run"),
+        ("ragwatch.json", b'{"files": {"model.onnx": "00"}}', {}, "not the file that was fetched"),
+        ("model.onnx", None, {}, "has none of model.onnx, onnx/model.onnx, model.safetensors"),
+        ("tokenizer.json", None, {}, "tokenizer.json of its model cannot be read"),
+        ("config.json", None, {}, "config.json of its model cannot be read"),
+        ("config.json", b"[1]", {}, "not a mapping"),
+        ("config.json", b"[" * 100_000, {}, "invalid"),
+        ("config.json", b'{"architectures": ["BertModel"]}', {}, "set `family` to one of: lettucedetect,"),
+        ("config.json", b'{"id2label": {"0": "entailment", "9": "other"}}', {}, "missing"),
+        ("large.onnx", b"0" * 2_000_000, {"max_model_mb": 1, "graph": "large.onnx"}, "more than max_model_mb"),
+        ("../config.json", b"{}", {"graph": "../config.json"}, "outside its folder"),
     ],
 )
-def test_without_a_model_it_falls_back_to_words_and_says_why(tmp_path: Path, fault: str, why: str) -> None:
+def test_without_a_model_it_falls_back_to_words_and_says_why(
+    tmp_path: Path, name: str, content: bytes | None, options: dict[str, object], why: str
+) -> None:
     """Its version is then that of the lexical judge."""
     folder = Path(shutil.copytree(DATA / "neutral", tmp_path / "model"))
-    (tmp_path / "config.json").write_text("{}")
-    with (folder / "large.onnx").open("wb") as file:
-        file.truncate(2_000_000)
-    judge = a_judge(folder, **broken(folder, fault))
-    words = lexical.build(lexical.Options(), name="words", context=a_judge_context())
+    if content is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_bytes(content)
+    judge = a_judge(folder, **options)
     assert why in (judge.fallback or "")
-    assert (judge.version, judge.kind) == (words.version, "detector")
-    assert judge.evidence(a_sample(MUSEUM, MUSEUM)) == words.evidence(a_sample(MUSEUM, MUSEUM))
+    assert (judge.version, judge.kind) == (LEXICAL.version, "detector")
+    assert judge.evidence(an_answer(MUSEUM, MUSEUM)) == LEXICAL.evidence(an_answer(MUSEUM, MUSEUM))
 
 
-def test_an_error_of_the_folder_is_for_a_person() -> None:
-    """It says what is wrong, in a line."""
-    with pytest.raises(DetectorError, match=r"^config\.json of its model cannot be read$"):
-        open_detector(DATA / "nowhere", max_megabytes=1)
+def test_torch_reads_as_transformers_does(tmp_path: Path) -> None:
+    """Where there is no graph, weights are run."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    torch.manual_seed(1)
+    (tmp_path / "tokenizer.json").write_bytes((DATA / "nli" / "tokenizer.json").read_bytes())
+    labels = {0: "contradiction", 1: "entailment", 2: "neutral"}
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    config = transformers.RobertaConfig(
+        vocab_size=400, max_position_embeddings=600, type_vocab_size=1, id2label=labels, **sizes
+    )
+    model = transformers.RobertaForSequenceClassification(config).eval()
+    for weights in model.parameters():
+        torch.nn.init.normal_(weights, std=0.2)
+    model.save_pretrained(tmp_path)
+    read = DetectorModel(open_detector(tmp_path, max_megabytes=1))
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"))
+    for pair in PAIRS[:50]:
+        with torch.no_grad():
+            inputs = fast(pair.context, pair.claim, return_tensors="pt", return_token_type_ids=False)
+            logits = model(**inputs).logits[0].tolist()
+        wanted = families.signals_of(Classes((0, 2), 1, 0), logits)
+        assert read.claim(pair.context, pair.claim) == pytest.approx(wanted, abs=1e-4)
+
+
+def test_torch_reads_hhem(tmp_path: Path) -> None:
+    """HHEM has no class in `transformers`: its weights are those of T5 below `t5.`."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    save = pytest.importorskip("safetensors.torch").save_file
+    sizes = {"vocab_size": 300, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2}
+    config = transformers.T5Config(**sizes, feed_forward_proj="gated-gelu", tie_word_embeddings=False, num_labels=2)
+    model = transformers.T5ForTokenClassification(config).eval()
+    shared = {"transformer.encoder.embed_tokens.weight"}
+    state = {f"t5.{name}": value for name, value in model.state_dict().items() if name not in shared}
+    save(state, str(tmp_path / "model.safetensors"))
+    (tmp_path / "config.json").write_text(json.dumps({"architectures": ["HHEMv2ForSequenceClassification"], **sizes}))
+    (tmp_path / "tokenizer.json").write_bytes((DATA / "hhem" / "tokenizer.json").read_bytes())
+    read = DetectorModel(open_detector(tmp_path, max_megabytes=1))
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"))
+    for pair in PAIRS[:20]:
+        text = FAMILIES["hhem"].template.format(context=pair.context, claim=pair.claim)
+        with torch.no_grad():
+            inputs = fast(text, return_tensors="pt", return_token_type_ids=False)
+            wanted = families.signals_of(Classes((0,), 1), model(**inputs).logits[0, 0].tolist())
+        assert read.claim(pair.context, pair.claim).support == pytest.approx(wanted.support, abs=1e-4)  # type: ignore[union-attr]

@@ -30,7 +30,7 @@ COMMIT = "c" * 40
 
 
 class Hub:
-    """A hub of one model, `a/b`. It goes wrong as the test says.
+    """What a hub of one model, `a/b`, says; a test makes it go wrong.
 
     Attributes:
         url: Its address.
@@ -38,6 +38,7 @@ class Hub:
         rows: What the API says of each file.
         bodies: What is sent of each file.
         location: Where a download is redirected to; the hub itself has the file below `/cdn`.
+        cut: The file that is sent by half.
     """
 
     def __init__(self) -> None:
@@ -50,17 +51,18 @@ class Hub:
         self.cut: str | None = None
 
     def reply(self, asked: Asked) -> Reply:
-        """Answer."""
-        path, name = asked.path, asked.path.rpartition("/")[2]
-        self.asked.append(path)
-        if path.startswith("/api/models/a/b/revision/main"):
+        """What it answers."""
+        self.asked.append(asked.path)
+        name = asked.path.rpartition("/")[2]
+        if asked.path == "/api/models/a/b/revision/main":
             return 200, {**self.said, "siblings": list(self.rows.values())}, {}
-        if path.startswith(f"/a/b/resolve/{COMMIT}/") and name == "model.onnx" and self.location:
+        if asked.path.startswith(f"/a/b/resolve/{COMMIT}/") and name == "model.onnx" and self.location:
             return 302, b"", {"Location": self.location.format(name=name)}
-        if name in self.bodies and path.startswith(("/cdn/", f"/a/b/resolve/{COMMIT}/")):
+        if name in self.bodies and asked.path.startswith(("/cdn/", f"/a/b/resolve/{COMMIT}/")):
             body = self.bodies[name]
-            headers = {"content-length": str(len(body)), "connection": "close"}
-            return 200, body[: len(body) // 2] if name == self.cut else body, headers
+            if name == self.cut:
+                return 200, body[: len(body) // 2], {"content-length": str(len(body)), "connection": "close"}
+            return 200, body, {}
         return 404, b"Not found", {}
 
 
@@ -76,9 +78,9 @@ def row_of(name: str, content: bytes) -> dict[str, Any]:
 @pytest.fixture
 def hub() -> Iterator[Hub]:
     """A hub."""
-    hub = Hub()
-    with answering(hub.reply) as (hub.url, _):
-        yield hub
+    found = Hub()
+    with answering(found.reply) as (found.url, _):
+        yield found
 
 
 def fetch(hub: Hub, folder: Path, *more: str) -> Result:
@@ -124,18 +126,12 @@ def test_what_is_whole_is_kept(hub: Hub, tmp_path: Path) -> None:
     assert (tmp_path / "model.onnx").read_bytes() == FILES["model.onnx"]
 
 
-GRAPH = FILES["model.onnx"]
+GRAPH, CONFIG = FILES["model.onnx"], FILES["config.json"]
 FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "cut short": ({"cut": "model.onnx"}, "model.onnx: RemoteProtocolError"),
     "shorter than said": ({"bodies": FILES | {"model.onnx": GRAPH[:-100]}}, "bytes came instead of"),
-    "another content": (
-        {"bodies": FILES | {"model.onnx": GRAPH[:-1] + b"x"}},
-        "its hash is not the one that the hub names",
-    ),
-    "another small file": (
-        {"bodies": FILES | {"config.json": FILES["config.json"][:-1] + b" "}},
-        "config.json: its hash",
-    ),
+    "another content": ({"bodies": FILES | {"model.onnx": GRAPH[:-1] + b"x"}}, "its hash is not the one that the hub"),
+    "another small file": ({"bodies": FILES | {"config.json": CONFIG[:-1] + b" "}}, "config.json: its hash"),
     "longer than said": ({"bodies": FILES | {"model.onnx": GRAPH * 50}}, "are allowed"),
     "redirected elsewhere": (
         {"location": "http://files.example.org/{name}"},
@@ -164,7 +160,7 @@ def test_a_fault_is_named_and_leaves_nothing_half(hub: Hub, tmp_path: Path, name
 
 def test_another_host_may_be_allowed(hub: Hub, tmp_path: Path) -> None:
     """A mirror that redirects elsewhere is used where its host is named."""
-    hub.location = hub.url.replace("127.0.0.1", "localhost") + "/cdn/{name}"
+    hub.location = f"{hub.url.replace('127.0.0.1', 'localhost')}/cdn/{{name}}"
     assert "localhost, which is no host of the hub" in fails(hub, tmp_path)
     assert fetch(hub, tmp_path, "--host", "localhost").exit_code == 0
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from itertools import product
 
 import pytest
-from support.kit import a_judge_context
+from support.embedded import LEXICAL
 
 from ragwatch.core.citations import with_citations
-from ragwatch.core.evidence import Address, ClaimVerdict, Evidence, UnreadReason
+from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.kinds import asks, is_small_talk, kind_of
-from ragwatch.judges.lexical.judge import Options, build
 from ragwatch.judges.llm.prompt.units import units_of
 from ragwatch.model.quantities import Quantity
 
@@ -24,7 +22,6 @@ CONTEXTS = (
     Context("The warranty lasts two years from the date of purchase. It covers battery faults.", id="doc-4"),
     Context("Shipping takes three days.", id="doc-9"),
 )
-JUDGE = build(Options(), name="embedded", context=a_judge_context())
 
 # None of these lines is in training/kinds, nor is one of the inventions.
 OPENINGS = """\
@@ -105,7 +102,7 @@ you can let a friend use your ticket""".splitlines()
 
 def read(answer: str, question: str = QUESTION, contexts: tuple[Context, ...] = CONTEXTS) -> Evidence:
     """What the lexical judge reads, with citations."""
-    evidence = JUDGE.evidence(Sample("r1", question, contexts, answer))
+    evidence = LEXICAL.evidence(Sample("r1", question, contexts, answer))
     return with_citations(evidence, answer, [context.id for context in contexts])
 
 
@@ -218,19 +215,9 @@ def test_long_sentences_are_claims() -> None:
 @pytest.mark.parametrize(
     ("question", "context", "answer", "supported"),
     [
-        (
-            "Who is it?",
-            "The arch-nemesis of G.I. Joe is Destro, a dealer.",
-            "The arch-nemesis of G.I. Joe is Destro.",
-            True,
-        ),
+        ("Who is it?", "The foe of G.I. Joe is Destro, a dealer.", "The foe of G.I. Joe is Destro.", True),
         ("How far apart?", "1. Cut them.\n2. Plant them 12 inches apart.", "Plant them about 1-2 inches apart.", False),
-        (
-            "How many drinks?",
-            "They offer these drinks:\n1. Tea\n2. Rum\n3. Milk",
-            "They offer three drinks: tea, rum and milk.",
-            True,
-        ),
+        ("How many?", "They offer drinks:\n1. Tea\n2. Rum\n3. Milk", "They offer three drinks: tea, rum, milk.", True),
         ("Who runs it?", "Vladimir Petrov runs the shop.", "Vladimir Petrov runs the shop.", True),
     ],
 )
@@ -239,55 +226,6 @@ def test_initials_and_numbers_of_lists(question: str, context: str, answer: str,
     claims = read(answer, question, (Context(context),)).claims
     assert (claims[0].start, claims[-1].end) == (0, len(answer))
     assert {claim.verdict is ClaimVerdict.SUPPORTED for claim in claims} == {supported}
-
-
-@pytest.mark.parametrize(
-    ("question", "context", "answer"),
-    [
-        ("Garanti suresi nedir?", "Garanti suresi iki yildir.", "Garanti suresi on yildir."),
-        ("Skolko garantiya?", "Garantiya dva goda so dnya pokupki.", "Garantiya desyat let so dnya pokupki."),
-        (QUESTION, "Die Garantie dauert zwei Jahre ab Kauf.", WARRANTY),
-    ],
-)
-def test_short_texts_in_other_languages_are_not_read(question: str, context: str, answer: str) -> None:
-    """A wrong number in Turkish is not supported by its words, nor is a right one in English missing from German."""
-    assert read(answer, question, (Context(context),)).unread is UnreadReason.LANGUAGE
-
-
-def test_a_name_in_another_script_makes_no_answer_foreign() -> None:
-    """The sentence around it is read; a sentence in that script is not."""
-    contexts = (Context("Vladimir Petrov (Владимир Петров) runs the shop."),)
-    assert read("Владимир Петров runs the shop.", "Who runs the shop?", contexts).unread is None
-    assert read("Магазином управляет Владимир Петров.", "Who runs it?", contexts).unread is UnreadReason.LANGUAGE
-
-
-BINARY = "If the Solar System were such a binary system, the outer limits of the zone could extend as far as 2.4 AU."
-
-
-@pytest.mark.parametrize(
-    ("context", "answer", "supported"),
-    [
-        (BINARY, "The Solar System's habitable zone extends out as far as 2.4 AU.", False),
-        (BINARY, "If the Solar System were a binary system, the zone could extend as far as 2.4 AU.", True),
-        ("If you cancel, the fee of 9 euros is due.", "The fee of 9 euros is due.", True),
-    ],
-)
-def test_a_condition_that_the_answer_leaves_out(context: str, answer: str, supported: bool) -> None:  # noqa: FBT001
-    """What would be is not what is; a plain condition is not read, as words cannot tell whether it holds."""
-    verdicts = {claim.verdict for claim in read(answer, "How far?", (Context(context),)).claims}
-    assert verdicts == {ClaimVerdict.SUPPORTED if supported else ClaimVerdict.NOT_IN_CONTEXT}
-
-
-@pytest.mark.parametrize(
-    ("question", "unread"),
-    [
-        ("Is shipping free for every order?", UnreadReason.SHORT_ANSWER),
-        ("Is shipping free for orders above 50 euros?", None),
-    ],
-)
-def test_a_bare_yes_to_a_question_about_all(question: str, unread: UnreadReason | None) -> None:
-    """The context speaks of some: words cannot tell whether the answer is right."""
-    assert read("Yes.", question, (Context("Shipping is free for orders above 50 euros."),)).unread is unread
 
 
 def test_a_fact_belongs_to_the_context_where_it_stands() -> None:
@@ -358,9 +296,3 @@ def test_words_cannot_tell_whether_an_answer_in_words_of_its_own_addresses_a_que
 def test_a_sentence_without_a_claim_has_a_kind(sentence: str, kind: str | None) -> None:
     """In seven languages; questions that state what they ask have none."""
     assert kind_of(sentence) == kind
-
-
-def test_tables_are_small() -> None:
-    """That of claims and those of the kinds together fit into 64 KB."""
-    tables = [resources.files("ragwatch.judges") / "tables" / f"{name}.json" for name in ("kinds", "kind_names")]
-    assert sum(len(table.read_bytes()) for table in tables) <= 64 * 1024

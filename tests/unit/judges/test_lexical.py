@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from pydantic import ValidationError
-from support.kit import a_judge_context
+from support.embedded import LEXICAL, an_answer, by_words, read_by
 
-from ragwatch.core.evidence import Address, Cell, ClaimVerdict, Evidence
-from ragwatch.core.sample import Context, Sample
+from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
 from ragwatch.core.scores import faithfulness, top_ranked_fault
 from ragwatch.core.stage import stage
 from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
-from ragwatch.judges.lexical.judge import Options, build
 from ragwatch.judges.lexical.reference import READING_VERSION
 from ragwatch.model.stages import Fault, Stage
 from ragwatch.telemetry import Telemetry
@@ -22,22 +18,21 @@ from ragwatch.telemetry import Telemetry
 KETTLE = "The Vortex kettle boils one litre of water in 90 seconds. Its lid locks while the water is hot."
 TOASTER = "The Ember toaster browns four slices at once. A tray under the slots catches the crumbs."
 LAMP = "The Firefly lamp dims in twelve steps. It remembers the last setting after a power cut."
-JUDGE = build(Options(), name="embedded", context=a_judge_context())
 
 
 def read(question: str | None, answer: str, *contexts: str) -> Evidence:
     """Evidence of one sample, at once."""
-    return JUDGE.evidence(Sample("s", question, tuple(map(Context, contexts)), answer))
+    return read_by(LEXICAL, answer, *contexts, question=question)
 
 
 async def test_each_reading_is_counted_and_costs_nothing() -> None:
     """A reading is a call of the tables' version, for no tokens and no money; one that is refused is a failure."""
     telemetry = Telemetry()
-    judge = build(Options(max_contexts=1), name="embedded", context=a_judge_context(telemetry))
-    sample = Sample("s", None, (Context(KETTLE),), "It boils one litre in 90 seconds.")
-    assert await judge.read(sample) == (JUDGE.evidence(sample), Usage())
+    judge = by_words(telemetry, max_contexts=1)
+    sample = an_answer("It boils one litre in 90 seconds.", KETTLE)
+    assert await judge.read(sample) == (LEXICAL.evidence(sample), Usage())
     with pytest.raises(JudgeError):
-        await judge.read(Sample("s", None, (Context(KETTLE), Context(LAMP)), "It boils."))
+        await judge.read(an_answer("It boils.", KETTLE, LAMP))
     counts = {(str(kind), *labels): value for (kind, labels), value in telemetry.counts().items()}
     assert counts["judge_calls", "embedded", judge.model] == 2
     assert counts["judge_call_failures", "embedded", judge.model, "too_large"] == 1
@@ -49,38 +44,24 @@ async def test_each_reading_is_counted_and_costs_nothing() -> None:
 
 def test_unknown_options_are_refused() -> None:
     """A misspelt option is an error, and so is a threshold that is no probability."""
-    with pytest.raises(ValidationError):
-        Options.model_validate({"suport": 0.4})
-    with pytest.raises(ValidationError):
-        Options(support=1.0)
+    for options in ({"suport": 0.4}, {"support": 1.0}):
+        with pytest.raises(ValidationError):
+            by_words(**options)
 
 
 @pytest.mark.parametrize(
     ("options", "answer"),
     [
-        (Options(max_contexts=1), "Fine."),
-        (Options(max_chars=20), "A" * 21),
-        (Options(max_claims=1), "The kettle boils. The toaster browns bread."),
+        ({"max_contexts": 1}, "Fine."),
+        ({"max_chars": 20}, "A" * 21),
+        ({"max_claims": 1}, "The kettle boils. The toaster browns bread."),
     ],
 )
-def test_what_is_too_large_is_refused_and_named(options: Options, answer: str) -> None:
+def test_what_is_too_large_is_refused_and_named(options: dict[str, int], answer: str) -> None:
     """A sample beyond a limit is not read in part: it is unjudged, with the reason that is counted."""
-    sample = Sample("s", None, (Context("a"), Context("b")), answer)
     with pytest.raises(JudgeError) as caught:
-        asyncio.run(build(options, name="small", context=a_judge_context()).read(sample))
+        read_by(by_words(**options), answer, "a", "b")
     assert caught.value.reason == "too_large"
-
-
-def test_a_copied_answer_is_supported_by_its_source_alone() -> None:
-    """Cells name the context a claim came from; the evidence is the sentence that holds it."""
-    evidence = read("How fast is the Vortex kettle?", "It boils one litre of water in 90 seconds.", TOASTER, KETTLE)
-    (claim,) = evidence.claims
-    assert claim.verdict is ClaimVerdict.SUPPORTED
-    assert claim.cells == (None, Cell.ALONE)
-    assert claim.evidence == "The Vortex kettle boils one litre of water in 90 seconds."
-    assert [column.relevant for column in evidence.contexts] == [False, True]
-    assert evidence.address is Address.FULLY
-    assert [column.relevant_sentences for column in evidence.contexts] == [0, 1]
 
 
 def test_contradiction_is_never_claimed() -> None:
@@ -134,16 +115,11 @@ def test_a_top_context_left_aside_is_the_generators_fault() -> None:
 
 def test_without_a_question_what_cannot_be_known_is_none() -> None:
     """No question: no address; an abstention then leaves even relevance unknown."""
-    assert read(None, COPIED, LAMP).address is None
+    assert read("Why?", COPIED, LAMP).address is None  # nor does a bare why give anything to look for
     evidence = read(None, ABSTAINED, LAMP)
     assert evidence.address is Address.ABSTAINED
     assert evidence.contexts[0].relevant is None
     assert stage(evidence) is None
-
-
-def test_a_question_of_function_words_has_no_known_address() -> None:
-    """A bare why gives nothing to look for, which is unknown, not zero."""
-    assert read("Why?", COPIED, LAMP).address is None
 
 
 def test_x2_an_answer_of_no_claims_addresses_nothing() -> None:
@@ -169,10 +145,7 @@ def test_a_bare_yes_claims_what_was_asked() -> None:
 
 def test_other_thresholds_are_another_version() -> None:
     """Verdicts by other thresholds mean something else, and must not share a mean with these."""
-    plain, strict = (
-        build(Options(**chosen), name="mine", context=a_judge_context()) for chosen in ({}, {"support": 0.75})
-    )
-    kind, digits, reading = plain.version.split("-")
-    assert (kind, len(bytes.fromhex(digits)), reading) == (plain.kind, 4, f"r{READING_VERSION}")
-    assert strict.version == f"{plain.version}-support0.75"
-    assert build(Options(max_claims=7), name="mine", context=a_judge_context()).version == plain.version
+    kind, digits, reading = LEXICAL.version.split("-")
+    assert (kind, len(bytes.fromhex(digits)), reading) == (LEXICAL.kind, 4, f"r{READING_VERSION}")
+    assert by_words(support=0.75).version == f"{LEXICAL.version}-support0.75"
+    assert by_words(max_claims=7).version == LEXICAL.version

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.draws import draws
-from support.kit import a_judge_context
+from support.embedded import LEXICAL, LOCAL, by_model, by_words, read_by
 
 from ragwatch.core.evidence import ClaimVerdict, Evidence
 from ragwatch.core.reference import score_by_reference
 from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
 from ragwatch.errors import JudgeError
-from ragwatch.judges.claims.atomic_facts import MAX_CARRIED_CHARS, MAX_TOKENS, combine, facts_of
+from ragwatch.judges.claims.atomic_facts import MAX_CARRIED_CHARS, facts_of
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.words import terms
-from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
-from ragwatch.judges.local import judge as local
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.references import ReferenceQuantity
 
-TINY = Path(__file__).parents[2] / "data" / "local"
-WORDS = lexical.build(lexical.Options(), name="words", context=a_judge_context())
-MODEL = local.build(local.Options(weights=TINY), name="model", context=a_judge_context())
-JUDGES = pytest.mark.parametrize("judge", [WORDS, MODEL], ids=["lexical", "local"])
+JUDGES = pytest.mark.parametrize("judge", [LEXICAL, LOCAL], ids=["lexical", "local"])
 
 EINSTEIN = "Einstein developed the theory of relativity in 1905 while working at the Swiss patent office in Bern."
 EINSTEIN_CONTEXTS = (
@@ -58,13 +51,6 @@ AKS_CONTEXTS = (
 def said(answer: str) -> list[str]:
     """The facts, as they stand in the answer."""
     return [answer[fact.start : fact.end] for fact in facts_of(answer).claims]
-
-
-def evidence_of(
-    judge: LexicalJudge, answer: str, *contexts: str, question: str | None = None, reference: str | None = None
-) -> Evidence:
-    """What a judge reads."""
-    return judge.evidence(Sample("s", question, tuple(map(Context, contexts)), answer, reference=reference))
 
 
 @pytest.mark.parametrize(
@@ -129,8 +115,12 @@ def test_what_is_carried_is_bounded() -> None:
 
 @JUDGES
 def test_the_reference_of_seed_000_has_four_facts_of_which_one_is_missing(judge: LexicalJudge) -> None:
-    """Its own contexts and its own figure: recall .75; that the office was in Bern was not retrieved."""
-    evidence = evidence_of(judge, "He did.", *EINSTEIN_CONTEXTS, reference=EINSTEIN)
+    """Its own contexts and its own figure: recall .75; that the office was in Bern was not retrieved.
+
+    Faithfulness of an answer that says the same counts the same facts.
+    """
+    evidence = read_by(judge, EINSTEIN, *EINSTEIN_CONTEXTS, reference=EINSTEIN)
+    assert score_all(evidence)[Quantity.FAITHFULNESS] == 0.75
     assert score_by_reference(evidence)[ReferenceQuantity.CONTEXT_RECALL] == 0.75
     facts = evidence.reference or ()
     assert [fact.text for fact in facts if not any(fact.cells)] == ["in Bern."]
@@ -141,7 +131,7 @@ def test_the_reference_of_seed_000_has_four_facts_of_which_one_is_missing(judge:
 def test_the_walk_through_of_seed_001_finds_three_of_six_steps(judge: LexicalJudge) -> None:
     """Requirements 15 and 16: each document supports a step (p = 1), three of six steps are supported (r = .5)."""
     question = "What are the steps to deploy a containerized application to AKS?"
-    evidence = evidence_of(judge, "Push the image.", *AKS_CONTEXTS, question=question, reference=AKS)
+    evidence = read_by(judge, "Push the image.", *AKS_CONTEXTS, question=question, reference=AKS)
     scores = score_by_reference(evidence)
     assert scores[ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE] == 1.0
     assert scores[ReferenceQuantity.CONTEXT_RECALL] == 0.5
@@ -154,26 +144,10 @@ def test_the_walk_through_of_seed_001_finds_three_of_six_steps(judge: LexicalJud
     ]
 
 
-def test_faithfulness_counts_facts() -> None:
-    """Three of the four facts of the sentence are supported."""
-    evidence = evidence_of(WORDS, EINSTEIN, *EINSTEIN_CONTEXTS)
-    assert score_all(evidence)[Quantity.FAITHFULNESS] == 0.75
-
-
-def test_facts_that_two_contexts_support_each_have_their_own_cell() -> None:
-    """The whole sentence stands in neither context."""
-    answer = "Returns are accepted within thirty days of purchase, and return shipping costs five euros."
-    evidence = evidence_of(
-        WORDS, answer, "Returns are accepted within thirty days of purchase.", "Return shipping costs five euros."
-    )
-    assert [claim.contexts for claim in evidence.claims] == [(0,), (1,)]
-    assert score_all(evidence)[Quantity.FAITHFULNESS] == 1.0
-
-
 def test_a_context_that_names_only_the_subject_supports_no_fact() -> None:
     """The subject is carried for reading; alone it proves nothing."""
     answer = "The lamp explodes loudly in Madrid."
-    evidence = evidence_of(WORDS, answer, "The lamp is painted green.", "The lamp stands on the table.")
+    evidence = read_by(LEXICAL, answer, "The lamp is painted green.", "The lamp stands on the table.")
     assert len(evidence.claims) == 2
     assert {claim.verdict for claim in evidence.claims} == {ClaimVerdict.NOT_IN_CONTEXT}
 
@@ -183,34 +157,20 @@ def test_the_model_reads_the_facts_of_a_sentence_that_it_does_not_support() -> N
     pytest.importorskip("onnxruntime")
     contexts = ("The museum opens at nine in summer.", "The museum is closed for repair in winter.")
     answer = "The museum opens at nine in summer, and the museum is not closed for repair in winter."
-    opens, closed = evidence_of(MODEL, answer, *contexts).claims
+    opens, closed = read_by(LOCAL, answer, *contexts).claims
     assert (opens.verdict, opens.contexts) == (ClaimVerdict.SUPPORTED, (0,))
     assert closed.verdict is not ClaimVerdict.SUPPORTED
-    whole = read_whole(MODEL, answer, *contexts).claims[0]
+    whole = read_whole(LOCAL, answer, *contexts).claims[0]
     assert (closed.verdict, closed.support) == (whole.verdict, whole.support)
 
 
-@pytest.mark.parametrize("judge", ["lexical", "local"])
-def test_the_limit_of_claims_holds_for_facts(judge: str) -> None:
+@pytest.mark.parametrize("build", [by_words, by_model])
+def test_the_limit_of_claims_holds_for_facts(build: Callable[..., LexicalJudge]) -> None:
     """Of answer and reference: one sentence of four facts is beyond a limit of three."""
-    options: dict[str, Any] = {"max_claims": 3}
-    few: LexicalJudge = (
-        lexical.build(lexical.Options(**options), name="few", context=a_judge_context())
-        if judge == "lexical"
-        else local.build(local.Options(weights=TINY, **options), name="few", context=a_judge_context())
-    )
-    with pytest.raises(JudgeError, match="more than the 3 claims"):
-        evidence_of(few, EINSTEIN)
-    with pytest.raises(JudgeError, match="more than the 3 claims"):
-        evidence_of(few, "He did.", reference=EINSTEIN)
+    for answer, reference in ((EINSTEIN, None), ("He did.", EINSTEIN)):
+        with pytest.raises(JudgeError, match="more than the 3 claims"):
+            read_by(build(max_claims=3), answer, reference=reference)
     assert len(facts_of(f"{EINSTEIN} " * 50, max_claims=3).claims) == 4
-
-
-def test_labels_headings_and_abstentions_are_as_before() -> None:
-    """Only what is a claim is split."""
-    answer = "## Lamps, kettles, and mills\nThings sold:\nI could not find that in the documents."
-    assert facts_of(answer) == claims_of(answer)
-    assert facts_of("I do not know that, and the documents do not say it.").abstained
 
 
 MENU = (
@@ -251,7 +211,7 @@ def test_the_weakest_fact_has_the_support_of_the_sentence(
     judge: LexicalJudge, answer: str, contexts: list[str]
 ) -> None:
     """So no score that takes the least support among the claims of an answer is changed by splitting."""
-    evidence = evidence_of(judge, answer, *contexts)
+    evidence = read_by(judge, answer, *contexts)
     assume(evidence.claims)  # there are none in a language that the judge does not read
     for sentence in read_whole(judge, answer, *contexts).claims:
         facts = [
@@ -260,41 +220,3 @@ def test_the_weakest_fact_has_the_support_of_the_sentence(
         assert min(fact.support or 0.0 for fact in facts) == sentence.support
         supported = sentence.verdict is ClaimVerdict.SUPPORTED
         assert all(fact.verdict is ClaimVerdict.SUPPORTED for fact in facts) == supported
-
-
-@given(st.floats(0.0, 1.0), st.lists(st.floats(0.0, 1.0), min_size=1, max_size=6))
-def test_no_fact_has_less_support_than_its_sentence(whole: float, parts: list[float]) -> None:
-    """The least is the sentence's; any other fact has its own reading or the sentence's, whichever is higher."""
-    combined = combine(whole, parts)
-    assert min(combined) == whole
-    assert all(value in (whole, part) for value, part in zip(combined, parts, strict=True))
-
-
-def calls(text: str) -> int:
-    """Number of calls, in Python and in C, that splitting a text takes."""
-    count = 0
-
-    def counted(frame: Any, event: str, arg: Any) -> None:  # noqa: ARG001 - the interface of sys
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(counted)
-    try:
-        facts_of(text)
-    finally:
-        sys.setprofile(before)
-    return count
-
-
-@pytest.mark.costly
-@pytest.mark.parametrize(
-    "unit",
-    ["in Bern ", "and was ", ", the lamp", "a, b and ", "tea ; ", "( ", '" ', "which, ", "while ", "x-y ", "é, "],
-)
-def test_hostile_text_takes_steps_in_proportion_to_its_length(unit: str) -> None:
-    """A sentence at the most words that are looked at, and texts far beyond."""
-    tokens = len(unit.split()) + unit.count(",")
-    short = MAX_TOKENS // tokens // 4
-    for count in (short, 20 * short):
-        assert calls("Tea was " + unit * (4 * count)) < 4.6 * calls("Tea was " + unit * count) + 400

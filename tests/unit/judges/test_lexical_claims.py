@@ -6,8 +6,7 @@ import pytest
 
 from ragwatch.core.phrases import _any_of, without_leads
 from ragwatch.judges.claims.claims import claims_of, other_sentences
-from ragwatch.judges.claims.sentences import spans
-from ragwatch.judges.claims.words import fold, identifiers, term, terms
+from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.tables import parse
 
 
@@ -77,104 +76,79 @@ def test_an_answer_is_cut_where_its_claims_end(answer: str, parts: list[str]) ->
     assert claims(answer) == parts
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "I don't know.",
-        "I do not have that information.",
-        "I'm sorry, but I couldn't find an answer to that.",
-        "I could not find anything about moving medians in the documentation.",
-        "The context does not contain the answer.",
-        "The provided passages do not mention her age.",
-        "Based on the given context, it is not possible to answer this question.",
-        "Unable to answer based on the given passages.",
-        "There is no information about that in the documents provided.",
-        "No relevant documents were found.",
-        "None of the sources mention it.",
-        "The answer cannot be determined from the passages.",
-        "Not mentioned in the text.",
-        "Sorry, no answer.",
-        "Unfortunately, the search results provide no details. I hope this helps!",
-        "I have no idea.",
-        "Unable to answer based on given passages. The passages discuss the history but do not mention its size.",
-        "The passages describe the mill and provide information about its owner, but they do not state its age.",
-    ],
-)
-def test_an_abstention_is_recognised(answer: str) -> None:
-    """However it is phrased, an answer that only says it does not know abstains and claims nothing."""
-    found = claims_of(answer)
-    assert found.abstained
-    assert found.claims == ()
+ABSTENTIONS = """\
+I don't know.
+I do not have that information.
+I'm sorry, but I couldn't find an answer to that.
+I could not find anything about moving medians in the documentation.
+The context does not contain the answer.
+The provided passages do not mention her age.
+Based on the given context, it is not possible to answer this question.
+Unable to answer based on the given passages.
+There is no information about that in the documents provided.
+No relevant documents were found.
+None of the sources mention it.
+The answer cannot be determined from the passages.
+Not mentioned in the text.
+Sorry, no answer.
+Unfortunately, the search results provide no details. I hope this helps!
+I have no idea.
+Unable to answer based on given passages. The passages discuss the history but do not mention its size.
+The passages describe the mill and provide information about its owner, but they do not state its age.""".splitlines()
+CLAIMS = """\
+The dictionary does not contain the key.
+The function does not return a value.
+She does not have any technical skills.
+The passages do not mention her age. She lives in Oslo with two cats.
+I don't know the year, but the tower was built by monks.
+The library has no documentation.
+While the passages do not mention the date, they suggest that monks built the tower.
+Although the passages do not give the exact figure, the town had roughly 34,000 people in 1900.
+The passages do not mention the date; however, monks built the tower.
+The passages do not mention the date but monks built the tower.
+Plant sources do not contain vitamin D.
+Wild pandas cannot be found outside of China.
+It is not possible to see the wall from the moon.
+If you are unable to find the serial number, look under the lid.
+Passage 2 states that the drug relieves pain but does not give any protection from fever.
+None of the kings died.
+See a doctor if the pain lasts for more than two days.
+It is recommended to seek medical advice if the pain lasts more than 2 days.
+Trials showed mixed results, and more research is needed.
+You should verify that the valve is closed.""".splitlines()
+META = """\
+:
+Thought process:
+I hope this helps!
+Based on the context, here are the steps you asked for:
+To boil the water in a kettle of this kind, follow these simple steps:
+There are several requirements for this.
+There are many ways to do this.
+Please note that these are general guidelines and results may vary.
+This information can be found in passages 1 and 2.
+This quote is from passage 1.
+Source: passage 2.
+(Ref: Passage 1)
+You should consult further resources.
+Refer to additional sources for more details.
+More research is needed.
+It is always best to consult with a professional.
+Information on the nests of ants can be found in these passages.
+...""".splitlines()
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "abstained", "count"),
     [
-        "The dictionary does not contain the key.",
-        "The function does not return a value.",
-        "She does not have any technical skills.",
-        "The passages do not mention her age. She lives in Oslo with two cats.",
-        "I don't know the year, but the tower was built by monks.",
-        "The library has no documentation.",
-        "While the passages do not mention the date, they suggest that monks built the tower.",
-        "Although the passages do not give the exact figure, the town had roughly 34,000 people in 1900.",
-        "The passages do not mention the date; however, monks built the tower.",
-        "The passages do not mention the date but monks built the tower.",
-        "Plant sources do not contain vitamin D.",
-        "Wild pandas cannot be found outside of China.",
-        "It is not possible to see the wall from the moon.",
-        "If you are unable to find the serial number, look under the lid.",
-        "Passage 2 states that the drug relieves pain but does not give any protection from fever.",
-        "None of the kings died.",
-        "See a doctor if the pain lasts for more than two days.",
-        "It is recommended to seek medical advice if the pain lasts more than 2 days.",
-        "Trials showed mixed results, and more research is needed.",
-        "You should verify that the valve is closed.",
+        *((answer, True, 0) for answer in ABSTENTIONS),
+        *((answer, False, 1) for answer in CLAIMS),
+        *((answer, False, 0) for answer in (*META, "", " \n")),
     ],
 )
-def test_an_answer_with_a_claim_is_no_abstention(answer: str) -> None:
-    """A negative statement about the world, or an abstention followed by a claim, is an answer."""
+def test_an_answer_abstains_or_claims_something_or_neither(answer: str, count: int, *, abstained: bool) -> None:
+    """What only says that it does not know abstains; negative statements about the world are claims; leads nothing."""
     found = claims_of(answer)
-    assert not found.abstained
-    assert len(found.claims) == 1
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        ":",
-        "Thought process:",
-        "I hope this helps!",
-        "Based on the context, here are the steps you asked for:",
-        "To boil the water in a kettle of this kind, follow these simple steps:",
-        "There are several requirements for this.",
-        "There are many ways to do this.",
-        "Please note that these are general guidelines and results may vary.",
-        "This information can be found in passages 1 and 2.",
-        "This quote is from passage 1.",
-        "Source: passage 2.",
-        "(Ref: Passage 1)",
-        "You should consult further resources.",
-        "Refer to additional sources for more details.",
-        "More research is needed.",
-        "It is always best to consult with a professional.",
-        "Information on the nests of ants can be found in these passages.",
-        "",
-        " \n",
-        "...",
-    ],
-)
-def test_meta_text_claims_nothing(answer: str) -> None:
-    """Labels, leads and politeness are neither claims nor abstentions."""
-    found = claims_of(answer)
-    assert found.claims == ()
-    assert not found.abstained
-
-
-def test_what_follows_a_but_is_read_alone() -> None:
-    """Of "the passage does not say, but ..." only the rest gives words to look for."""
-    (claim,) = claims_of("The passage does not say when, but monks built the tower.").claims
-    assert terms(claim.words) == terms("monks built the tower")
+    assert (found.abstained, len(found.claims)) == (abstained, count)
 
 
 @pytest.mark.parametrize(
@@ -200,24 +174,23 @@ def test_what_opens_a_sentence_is_no_part_of_its_claim(opened: str) -> None:
     assert terms(claim.words) == terms("tea grows in green hills")
 
 
-def test_numbers_of_a_list_in_a_sentence_are_not_looked_for() -> None:
-    """Neither "1)" nor "(2)"; a number that says something stays."""
-    (claim,) = claims_of("Tea is 1) green leaves, (2) black leaves and (3) kept for 50 years (at 7 degrees).").claims
-    assert terms(claim.words) == terms("tea green leaves black leaves kept 50 years 7 degrees")
-
-
-def test_a_note_with_a_number_is_a_claim() -> None:
-    """General caution claims nothing; a fee does."""
-    (claim,) = claims_of("Please note that the renewal costs 45 dollars.").claims
-    assert terms(claim.words) == terms("the renewal costs 45 dollars")
-
-
-def test_a_lead_is_blanked_and_offsets_stay() -> None:
-    """The claim keeps its lead in the text, and loses it among its words."""
-    answer = "According to passage 2, tea is green (passage 1)."
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("The passage does not say when, but monks built the tower.", "monks built the tower"),
+        (
+            "Tea is 1) green leaves, (2) black leaves and (3) kept for 50 years (at 7 degrees).",
+            "tea green leaves black leaves kept 50 years 7 degrees",
+        ),
+        ("Please note that the renewal costs 45 dollars.", "the renewal costs 45 dollars"),
+        ("According to passage 2, tea is green (passage 1).", "tea green"),
+    ],
+)
+def test_the_words_of_a_claim_are_what_it_says(answer: str, words: str) -> None:
+    """Without an abstention before a but, numbers of a list, general caution and leads; its place is the whole."""
     (claim,) = claims_of(answer).claims
+    assert terms(claim.words) == terms(words)
     assert answer[claim.start : claim.end] == answer
-    assert terms(claim.words) == ["tea", "green"]
 
 
 def test_a_yes_without_a_question_claims_nothing() -> None:
@@ -228,19 +201,8 @@ def test_a_yes_without_a_question_claims_nothing() -> None:
 
 def test_words_meet_across_forms() -> None:
     """Accents, possessives, commas in numbers, number words and plural endings do not part equal words."""
-    assert terms("São Paulo's 2,000 studies, 3.50 boxes") == terms("sao paulo 2000 study 3.5 box")
-    assert term("seven") == term("7")
-    assert term("running") == term("runs")
-    assert term("x") == ""
-    assert fold("ÉTÉ") == "ete"
-    assert term("1.2.3") == "1.2.3"
-    assert term("5.0") == "5"
-    assert identifiers("plain words only") == set()
-
-
-def test_items_are_marked() -> None:
-    """A list item knows that it is one, its second sentence does not."""
-    assert [span.item for span in spans("- One thing here. Two things.\nThree.")] == [True, False, False]
+    assert terms("São Paulo's 2,000 studies, 3.50 boxes ÉTÉ seven") == terms("sao paulo 2000 study 3.5 box ete 7")
+    assert terms("x 1.2.3 5.0") == ["1.2.3", "5"]
 
 
 def test_a_misspelt_fragment_is_an_error() -> None:
@@ -250,28 +212,24 @@ def test_a_misspelt_fragment_is_an_error() -> None:
     assert without_leads("plain") == "plain"
 
 
-def test_tables_are_read_as_written() -> None:
-    """Levels are hundredths; the version follows the content."""
-    weights = '{"support": {"bias": 1, "weights": {"a": 2}}, "relevance": {"bias": 0, "weights": {}}}'
-    tables = parse(weights, '{"levels": {"25": "Tea leaf", "90": "kettle"}}')
-    assert tables.rarity == {"tea": 0.25, "leaf": 0.25, "kettle": 0.9}
-    assert tables.names == {"tea"}
-    assert tables.support.weights == (2.0,)
-    assert tables.version != parse(weights, '{"levels": {}}').version
-    assert tables.version != parse(weights + " ", '{"levels": {"25": "Tea leaf", "90": "kettle"}}').version
+def test_the_version_of_the_tables_follows_their_content() -> None:
+    """Verdicts of other weights or other words must not share a mean."""
+    weights, words = (
+        '{"support": {"bias": 1, "weights": {}}, "relevance": {"bias": 0, "weights": {}}}',
+        '{"levels": {}}',
+    )
+    others = [parse(weights, words), parse(weights + " ", words), parse(weights, '{"levels": {"25": "tea"}}')]
+    assert len({tables.version for tables in others}) == 3
 
 
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("Which one do you mean?", "question"),
-        ("I could not find that in the documents.", "abstention"),
         ("## Warranty", "heading"),
         ("These are the steps:", "lead-in"),
         ("This answer is based on the passages.", "about the passages"),
         ("```\nx = 1\n```", "code"),
         ("Sources: [1] tea.pdf", "sources"),
-        ("Hope this helps!", "courtesy"),
     ],
 )
 def test_what_is_no_claim_has_a_kind(text: str, kind: str) -> None:
@@ -288,3 +246,42 @@ def test_a_sentence_with_a_claim_in_it_is_none_of_the_others() -> None:
     answer = "Sure, tea is green, and it is hot. Enjoy it! The number 3 stays."
     others = [answer[start:end] for start, end, _ in other_sentences(answer, [(45, 64), (6, 18), (20, 34)])]
     assert others == ["Enjoy it!"]
+
+
+DAYS, FREE = "Refunds take five days.", "Shipping is free."
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"```\n{DAYS}\n{FREE}\n```",
+        f"```\n{DAYS} {FREE}",
+        f"```markdown\n- {DAYS}\n- {FREE}\n```",
+        f"``` {DAYS}\n{FREE}",
+        f"~~~text\n{DAYS}\n\n{FREE}\n~~~",
+        f"{DAYS}\n```\n{FREE}",
+        f"```python\nprint(days)\n\n{DAYS}\n{FREE}",
+    ],
+)
+def test_fenced_prose_is_prose(answer: str) -> None:
+    """Whatever fence an answer begins with, or leaves open, its sentences are its claims."""
+    assert claims(answer) == [DAYS, FREE]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "```python\ndef days(refund):\n    return refund.days + 1\n```",
+        "```\npip install ragwatch\n```",
+        "```\n$ ls -la\ntotal 4\n```",
+        '```json\n{"answer": "Refunds take five days."}\n```',
+        "```sql\nSELECT days FROM refunds WHERE free = 1;\n```",
+        "~~~\nfor day in days: print(day)\n~~~",
+        "```\n```",
+    ],
+)
+def test_code_is_no_claim(code: str) -> None:
+    """Code between sentences, at the beginning and at the end stays out."""
+    assert claims(f"{DAYS}\n{code}\n{FREE}") == [DAYS, FREE]
+    assert claims(f"{code}\n{DAYS}") == [DAYS]
+    assert claims(f"{DAYS}\n{code.rsplit(chr(10), 1)[0]}") == [DAYS]

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.draws import draws
-from support.kit import a_judge_context
+from support.embedded import LEXICAL, an_answer, read_by
 from support.patience import cpu_limit
 
 from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
-from ragwatch.core.sample import Context, Role, Sample, Turn
+from ragwatch.core.sample import Role, Sample, Turn
 from ragwatch.core.scores import faithfulness, score_all
 from ragwatch.errors import JudgeError
-from ragwatch.judges.claims.conversation import ELLIPTIC, asks_for, completed, repeats, statements_of
+from ragwatch.judges.claims.conversation import ELLIPTIC, completed, repeats, statements_of
 from ragwatch.judges.claims.words import identifiers, terms
-from ragwatch.judges.lexical.judge import Options, build
 
-JUDGE = build(Options(), name="embedded", context=a_judge_context())
 PRICES = "Tickets: adults pay 10 euros, students pay 5 euros. Children under six are free."
 HOURS = "The garden opens at nine and closes at dusk. Dogs are kept on a lead."
 
@@ -30,9 +27,9 @@ def user(*texts: str) -> tuple[Turn, ...]:
     return tuple(turn for text in texts for turn in (Turn(Role.USER, text), Turn(Role.ASSISTANT, "I see.")))
 
 
-def read(question: str | None, answer: str, *contexts: str, history: tuple[Turn, ...] = (), **parts: Any) -> Evidence:
+def read(question: str | None, answer: str, *contexts: str, history: tuple[Turn, ...] = ()) -> Evidence:
     """Evidence of one sample."""
-    return JUDGE.evidence(Sample("s", question, tuple(map(Context, contexts)), answer, history=history, **parts))
+    return read_by(LEXICAL, answer, *contexts, question=question, history=history)
 
 
 def test_a_follow_up_is_read_with_what_it_leaves_out() -> None:
@@ -118,13 +115,6 @@ def test_the_current_question_states_nothing() -> None:
         assert not claim.said_by_user
 
 
-def test_completion_stops_when_the_question_has_enough_words() -> None:
-    """The latest turns come first, older ones only where they are needed; words of no meaning add nothing."""
-    turns = ["What is the oldest castle of the region?", "How much is the ticket to the castle garden?", "Thanks!"]
-    assert completed("And for students?", turns) == f"{turns[1]} {turns[2]} And for students?"
-    assert asks_for("And the garden?", ["When does it open?", "And the castle?"]) == "When does it open?"
-
-
 MENU = "kettle boils water 90 three Vortex lamp the of not dims I my is you Paris ? . and No."
 WORDS = st.sampled_from(MENU.split(" "))
 PROSE = st.lists(WORDS, max_size=16).map(" ".join)
@@ -133,7 +123,7 @@ HISTORY = st.lists(st.builds(Turn, st.sampled_from(Role), PROSE), max_size=4).ma
 
 def a_sample(question: str | None, contexts: list[str], answer: str, history: tuple[Turn, ...]) -> Sample:
     """A sample with a reference, which is compared with the same words."""
-    return Sample("s", question, tuple(map(Context, contexts)), answer, reference=answer, history=history)
+    return an_answer(answer, *contexts, question=question, reference=answer, history=history)
 
 
 SAMPLES = st.builds(a_sample, st.none() | PROSE, st.lists(PROSE, max_size=2), PROSE, HISTORY)
@@ -145,7 +135,7 @@ SAMPLES = st.builds(a_sample, st.none() | PROSE, st.lists(PROSE, max_size=2), PR
 def test_what_the_assistant_said_is_not_read(sample: Sample) -> None:
     """Without the turns of everybody but the user, the evidence is the same."""
     users = tuple(turn for turn in sample.history if turn.role is Role.USER)
-    assert JUDGE.evidence(sample) == JUDGE.evidence(sample._replace(history=users))
+    assert LEXICAL.evidence(sample) == LEXICAL.evidence(sample._replace(history=users))
 
 
 @pytest.mark.costly
@@ -153,11 +143,11 @@ def test_what_the_assistant_said_is_not_read(sample: Sample) -> None:
 @settings(max_examples=draws(40), deadline=None)
 def test_no_turn_supports_a_claim(sample: Sample) -> None:
     """Claims are ruled on as with the question alone, or, if it says hardly anything, as with the question in full."""
-    evidence, alone = JUDGE.evidence(sample), JUDGE.evidence(sample._replace(history=()))
+    evidence, alone = LEXICAL.evidence(sample), LEXICAL.evidence(sample._replace(history=()))
     words = set(terms(sample.question or "")) | identifiers(sample.question or "")
     if sample.question and len(words) < ELLIPTIC:
         full = completed(sample.question, sample.user_turns)
-        alone = JUDGE.evidence(sample._replace(question=full, history=()))
+        alone = LEXICAL.evidence(sample._replace(question=full, history=()))
         assume(len(alone.claims) == len(evidence.claims))  # a bare "no" claims what is asked
     for claim, plain in zip(evidence.claims, alone.claims, strict=True):
         assert (claim.verdict, claim.cells) == (plain.verdict, plain.cells)

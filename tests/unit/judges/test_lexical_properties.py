@@ -8,26 +8,18 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.draws import draws
-from support.kit import a_judge_context
-from support.patience import cpu_limit
+from support.embedded import LEXICAL, an_answer, read_by
 
 from ragwatch.core.evidence import Cell, Evidence
-from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
 from ragwatch.core.stage import stage
-from ragwatch.errors import JudgeError
 from ragwatch.judges.claims.claims import claims_of
-from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.claims.words import identifiers, terms
-from ragwatch.judges.lexical.features import claim_words, match, missing_run
-from ragwatch.judges.lexical.judge import Options, build
-from ragwatch.judges.lexical.passages import passage
 from ragwatch.judges.lexical.reader import relevance_of
 from ragwatch.judges.lexical.tables import shipped
 
 pytestmark = pytest.mark.uncounted
 
-JUDGE = build(Options(), name="embedded", context=a_judge_context())
 MENU = (
     "kettle boils water 90 three Vortex lamp the of not dims Paris 1,000 U.S. e.g. max_len os.path Dr. [1] - 1. ok?"
     " yes. document does mention. I don't know. * # ``` \n \n\n : ... … “quote” (b) 中文。 naïve"
@@ -39,7 +31,7 @@ TEXT = st.one_of(PROSE, st.text(max_size=80))
 
 def read(question: str | None, answer: str, contexts: list[str]) -> Evidence:
     """Evidence of one sample."""
-    return JUDGE.evidence(Sample("s", question, tuple(map(Context, contexts)), answer))
+    return read_by(LEXICAL, answer, *contexts, question=question)
 
 
 @pytest.mark.costly
@@ -55,18 +47,6 @@ def test_any_text_is_read(question: str | None, answer: str, contexts: list[str]
     assert len(contexts) == len(evidence.contexts)
     assert all(value is None or 0.0 <= value <= 1.0 for value in score_all(evidence).values())
     stage(evidence)
-
-
-@pytest.mark.costly
-@given(TEXT)
-@settings(max_examples=draws(50), deadline=None)
-def test_sentences_are_disjoint_ordered_and_trimmed(text: str) -> None:
-    """Spans follow one another, enclose text, and lose no word outside list markers."""
-    last = 0
-    for span in spans(text):
-        assert last <= span.start < span.end <= len(text)
-        assert text[span.start : span.end].strip() == text[span.start : span.end]
-        last = span.end
 
 
 @pytest.mark.costly
@@ -106,8 +86,7 @@ def test_permuting_contexts_permutes_columns(question: str, answer: str, context
         assert len(old.support_set) == len(new.support_set)
     said = claims_of(answer, question)
     here, there = (
-        relevance_of(Sample("s", question, tuple(map(Context, texts)), answer), said, shipped())
-        for texts in (contexts, moved)
+        relevance_of(an_answer(answer, *texts, question=question), said, shipped()) for texts in (contexts, moved)
     )
     assert [here[index] for index in order] == there
 
@@ -149,30 +128,3 @@ def test_a_megabyte_of_anything_is_split_in_linear_time(unit: str, size: int) ->
 
     # The least of a few: whatever else the machine does is added to some of them.
     assert min(seconds(size) for _ in range(3)) < 40 * max(seconds(size // 10), 0.005)
-
-
-@pytest.mark.costly
-def test_a_hostile_answer_over_hostile_contexts_is_refused_or_read_soon() -> None:
-    """The largest sample that is read at all takes seconds, not minutes."""
-    answer = "Water boils fast today. " * 500
-    context = "Water runs down. " * 5_000
-    start = time.process_time()
-    JUDGE.evidence(Sample("s", "water?", (Context(context),) * 5, answer))
-    assert time.process_time() - start < cpu_limit(30)
-    with pytest.raises(JudgeError):
-        JUDGE.evidence(Sample("s", "water?", (), "Water boils fast today. " * 501))
-
-
-@given(PROSE, st.lists(PROSE, min_size=1, max_size=3), PROSE)
-@settings(max_examples=draws(50), deadline=None)
-def test_more_text_never_makes_a_missing_run_heavier(claim: str, contexts: list[str], more: str) -> None:
-    """Another context, or a longer one, only breaks runs; a run weighs no more than all words of the claim."""
-    words = claim_words(claim, shipped().rarity)
-
-    def run(texts: list[str]) -> float:
-        return missing_run(words, [match(words, passage(text)) for text in texts])
-
-    before = run(contexts)
-    assert run([*contexts, more]) <= before
-    assert run([f"{contexts[0]}\n\n{more}", *contexts[1:]]) <= before
-    assert before <= run([""]) == pytest.approx(sum(words.rarity[name] for name in words.order))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from support.kit import a_judge_context
+from support.embedded import LEXICAL, read_by
 from unit.judges.test_lexical_atomic_facts import EINSTEIN, EINSTEIN_CONTEXTS
 
+from ragwatch.core.evidence import Evidence
 from ragwatch.core.reference import reference_line, score_by_reference
-from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.claims.steps import MAX_STEP_TERMS, actions, names_action
 from ragwatch.judges.claims.words import terms
-from ragwatch.judges.lexical.judge import Options, build
 from ragwatch.model.references import ReferenceQuantity
 
-JUDGE = build(Options(), name="embedded", context=a_judge_context())
 CONTEXTS = (
-    Context("Push the image to the registry with docker push registry.example/app:v1."),
-    Context("Create a cluster with the command cluster create --nodes 3 in your resource group."),
+    "Push the image to the registry with docker push registry.example/app:v1.",
+    "Create a cluster with the command cluster create --nodes 3 in your resource group.",
 )
 REFERENCE = """To deploy an application:
 1. Push the image to the registry
@@ -25,24 +23,32 @@ REFERENCE = """To deploy an application:
 4. Apply the manifest with kubectl"""
 
 
-def a_sample(answer: str = "Push the image to the registry.", reference: str | None = REFERENCE) -> Sample:
-    """An answer that gives the first of four steps."""
-    return Sample("s", "How is an application deployed?", CONTEXTS, answer, reference=reference)
+def read(
+    answer: str = "Push the image to the registry.",
+    reference: str | None = REFERENCE,
+    contexts: tuple[str, ...] = CONTEXTS,
+) -> Evidence:
+    """What is read in an answer that gives the first of four steps."""
+    return read_by(LEXICAL, answer, *contexts, question="How is an application deployed?", reference=reference)
+
+
+def missing(evidence: Evidence) -> list[str]:
+    """What the reference states and no context does."""
+    return [claim.text for claim in evidence.reference or () if not any(claim.cells)]
 
 
 def test_what_retrieval_has_missed_is_named() -> None:
     """Claims of the reference that no context supports are missing; context recall is the share of the rest."""
-    evidence = JUDGE.evidence(a_sample())
-    missing = [claim.text for claim in evidence.reference or () if not any(claim.cells)]
-    assert missing == ["Write a deployment manifest in YAML", "Apply the manifest with kubectl"]
+    evidence = read()
+    assert missing(evidence) == ["Write a deployment manifest in YAML", "Apply the manifest with kubectl"]
     assert score_by_reference(evidence)[ReferenceQuantity.CONTEXT_RECALL] == 0.5
 
 
 def test_correctness_counts_both_ways() -> None:
     """One claim, which the reference confirms, of four that it makes: precision 1, recall 1/4, F1 2/5."""
-    scores = score_by_reference(JUDGE.evidence(a_sample()))
+    scores = score_by_reference(read())
     assert scores[ReferenceQuantity.CORRECTNESS] == pytest.approx(0.4)
-    wrong = score_by_reference(JUDGE.evidence(a_sample("Tomatoes need full sun in dry summers.")))
+    wrong = score_by_reference(read("Tomatoes need full sun in dry summers."))
     assert wrong[ReferenceQuantity.CORRECTNESS] == 0.0
 
 
@@ -50,28 +56,18 @@ def test_correctness_counts_both_ways() -> None:
     ("answer", "expected"), [("12 euros", 1.0), ("15 euros", 0.0), ("twelve euros", 1.0), ("20 euros", 0.0)]
 )
 def test_a_changed_number_is_not_correct(answer: str, expected: float) -> None:
-    """Answer and reference agree when they state the same number, whatever their other words."""
+    """Answer and reference agree on their number, whatever their other words; a fact was retrieved with its number."""
     line = "A ticket of the museum of modern art in Zurich costs {}."
-    contexts = tuple(Context(line.format(price)) for price in ("12 euros", "15 euros"))
-    sample = Sample("s", "How much is a ticket?", contexts, line.format(answer), reference=line.format("12 euros"))
-    evidence = JUDGE.evidence(sample)
-    scores = score_by_reference(evidence)
-    assert scores[ReferenceQuantity.CORRECTNESS] == expected
-    assert scores[ReferenceQuantity.CONTEXT_RECALL] == 1.0
-
-
-def test_a_number_that_no_context_states_was_not_retrieved() -> None:
-    """A fact of the reference is found where its number is."""
-    line = "A ticket of the museum of modern art in Zurich costs {} euros."
-    sample = Sample(
-        "s", "How much is a ticket?", (Context(line.format(15)),), "I do not know.", reference=line.format(12)
-    )
-    assert score_by_reference(JUDGE.evidence(sample))[ReferenceQuantity.CONTEXT_RECALL] == 0.0
+    contexts = tuple(map(line.format, ("12 euros", "15 euros")))
+    scores = score_by_reference(read(line.format(answer), line.format("12 euros"), contexts))
+    assert (scores[ReferenceQuantity.CORRECTNESS], scores[ReferenceQuantity.CONTEXT_RECALL]) == (expected, 1.0)
+    other = score_by_reference(read(line.format(answer), line.format("12 euros"), contexts[1:]))
+    assert other[ReferenceQuantity.CONTEXT_RECALL] == 0.0
 
 
 def test_a_reference_changes_nothing_else() -> None:
     """Claims, contexts and address are read as they are without one."""
-    with_it, without = JUDGE.evidence(a_sample()), JUDGE.evidence(a_sample(reference=None))
+    with_it, without = read(), read(reference=None)
     assert without.reference is None
     assert [claim.cells for claim in with_it.claims] == [claim.cells for claim in without.claims]
     assert (with_it.contexts, with_it.address) == (without.contexts, without.address)
@@ -80,7 +76,7 @@ def test_a_reference_changes_nothing_else() -> None:
 
 def test_a_reference_that_claims_nothing_leaves_recall_unknown() -> None:
     """No claim, no share."""
-    scores = score_by_reference(JUDGE.evidence(a_sample(reference="I do not know.")))
+    scores = score_by_reference(read(reference="I do not know."))
     assert scores[ReferenceQuantity.CONTEXT_RECALL] is None
 
 
@@ -89,18 +85,17 @@ def test_a_reference_that_claims_nothing_leaves_recall_unknown() -> None:
 )
 def test_a_step_is_found_where_its_action_stands(found: str) -> None:
     """In any form of its verb."""
-    sample = a_sample()._replace(contexts=(*CONTEXTS, Context(found)))
-    missing = [claim.text for claim in JUDGE.evidence(sample).reference or () if not any(claim.cells)]
-    assert missing == ["Apply the manifest with kubectl"]
+    assert missing(read(contexts=(*CONTEXTS, found))) == ["Apply the manifest with kubectl"]
 
 
-def test_a_step_of_the_answer_is_confirmed_by_its_action_alone() -> None:
+@pytest.mark.parametrize(
+    ("reference", "is_right"),
+    [("The registry stores the Docker image.", False), ("Remove the Docker image from the registry.", True)],
+)
+def test_a_step_of_the_answer_is_confirmed_by_its_action_alone(reference: str, *, is_right: bool) -> None:
     """The same holds for what the reference says of the answer: storing is not deleting."""
-    contexts = (Context("The registry keeps Docker images."),)
-    sample = Sample("s", None, contexts, "Delete the Docker image.", reference="The registry stores the Docker image.")
-    assert [claim.in_reference for claim in JUDGE.evidence(sample).claims] == [False]
-    same = sample._replace(reference="Remove the Docker image from the registry.")
-    assert [claim.in_reference for claim in JUDGE.evidence(same).claims] == [True]
+    evidence = read_by(LEXICAL, "Delete the Docker image.", "The registry keeps Docker images.", reference=reference)
+    assert [claim.in_reference for claim in evidence.claims] == [is_right]
 
 
 @pytest.mark.parametrize(
@@ -151,8 +146,7 @@ FOUR_CLAIMS = (
 def test_each_statement_has_its_evidence(reference: str) -> None:
     """Requirements items 7 and 9: in either wording three of four, each with its passage and words, but not Bern."""
     question = "Where was Einstein when he developed relativity?"
-    contexts = tuple(map(Context, EINSTEIN_CONTEXTS))
-    evidence = JUDGE.evidence(Sample("s", question, contexts, "At a patent office.", reference=reference))
+    evidence = read_by(LEXICAL, "At a patent office.", *EINSTEIN_CONTEXTS, question=question, reference=reference)
     line = reference_line(evidence)
     assert line is not None
     assert line["context_recall"] == 0.75
@@ -164,6 +158,5 @@ def test_each_statement_has_its_evidence(reference: str) -> None:
 
 def test_a_denied_statement_is_missing() -> None:
     """The context has all its words and says the contrary."""
-    contexts = (Context("The return period is not 30 days."),)
-    sample = Sample("s", "How long?", contexts, "Ask us.", reference="The return period is 30 days.")
-    assert score_by_reference(JUDGE.evidence(sample))[ReferenceQuantity.CONTEXT_RECALL] == 0.0
+    evidence = read("Ask us.", "The return period is 30 days.", ("The return period is not 30 days.",))
+    assert score_by_reference(evidence)[ReferenceQuantity.CONTEXT_RECALL] == 0.0

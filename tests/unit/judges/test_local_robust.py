@@ -13,22 +13,21 @@ from pathlib import Path
 
 import pytest
 from ragwatch_reader import MODEL_FOLDER
+from support.embedded import TINY, by_model, read_by
 from support.hostile import HOSTILE
-from support.kit import a_judge_context
 from support.patience import cpu_limit
 
 from ragwatch.core.evidence import ClaimVerdict, Evidence
-from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
 from ragwatch.core.stage import stage
 from ragwatch.judges.local.artefact import TABLE
-from ragwatch.judges.local.judge import LocalJudge, Options, build
+from ragwatch.judges.local.judge import LocalJudge
 
 pytestmark = pytest.mark.uncounted
 
 DATA = Path(__file__).parents[2] / "data"
 INJECTIONS = [json.loads(line) for line in (DATA / "injections.jsonl").read_text(encoding="utf-8").splitlines()]
-FOLDERS = {"tiny": DATA / "local", "released": MODEL_FOLDER}
+FOLDERS = {"tiny": TINY, "released": MODEL_FOLDER}
 MUSEUM = "The harbour museum opens at nine in summer. Tickets cost twelve euros for adults. The director is a lawyer."
 FERRY = "The ferry to the island leaves every forty minutes from the north pier."
 ANSWER = "The harbour museum opens at nine in summer. Tickets cost twelve euros for adults. The owl sleeps in the mill."
@@ -40,12 +39,12 @@ def judge(request: pytest.FixtureRequest) -> LocalJudge:
     """A judge with each model."""
     if not (FOLDERS[request.param] / TABLE).exists():
         pytest.skip("needs the model of reader/, which training/ makes")
-    return build(Options(weights=FOLDERS[request.param]), name="reader", context=a_judge_context())
+    return by_model(weights=FOLDERS[request.param])
 
 
 def read(judge: LocalJudge, answer: str, contexts: Sequence[str], question: str | None = None) -> Evidence:
     """Evidence of one sample that keeps the laws: offsets, probabilities inside (0, 1), scores and a stage."""
-    evidence = judge.evidence(Sample("s", question, tuple(map(Context, contexts)), answer))
+    evidence = read_by(judge, answer, *contexts, question=question)
     for claim in evidence.claims:
         assert answer[claim.start : claim.end] == claim.text
         assert claim.support is not None
@@ -83,19 +82,14 @@ QUOTES = "“The museum,” she said, “opens at ‘nine’ — in summer.”"
     ("answer", "contexts"),
     [
         (ANSWER, []),
-        (ANSWER, [""]),
         (ANSWER, ["", " \n\t", "\u200b"]),
         (ANSWER, [MUSEUM] * 40),
         (ANSWER, [BOILERPLATE, MUSEUM]),
-        (BOILERPLATE, [BOILERPLATE]),
         ("The ferry costs 12 euros and has a crew of 7.", [TABLE_TEXT]),
         (TABLE_TEXT, [TABLE_TEXT, MUSEUM]),
         (f"```python\n{CODE}```\nIt reads a file.", [CODE]),
-        (CODE, [CODE]),
         ("Yes.", [MUSEUM]),
-        ("Twelve", [MUSEUM]),
         ("12", [TABLE_TEXT]),
-        ("nine", [MUSEUM]),
         ("- The museum opens at nine.\n- Tickets cost twelve euros.\n  * for adults\n1. no\n2) yes", [MUSEUM]),
         (QUOTES, [MUSEUM, QUOTES]),
         ("Ｔｈｅ ｍｕｓｅｕｍ ｏｐｅｎｓ ａｔ ｎｉｎｅ.", [MUSEUM]),
@@ -104,7 +98,6 @@ QUOTES = "“The museum,” she said, “opens at ‘nine’ — in summer.”"
         ("\u202eemmus ni enin ta snepo muesum ehT\u202c", [MUSEUM]),
         ("T̷h̷e̷ ̷m̷u̷s̷e̷u̷m̷ ̷o̷p̷e̷n̷s̷ ̷a̷t̷ ̷n̷i̷n̷e̷.", [MUSEUM]),
         ("The museum 🏛️ opens at 9️⃣ 👨‍👩‍👧‍👦!", [MUSEUM]),
-        ("\ud800 broken", [MUSEUM, "\udfff"]),
         ("The museum \ud800 opens at nine.", [MUSEUM, "The museum opens \udfff at nine in summer."]),
         ("a" * 5_000, ["a" * 5_000]),
         ("? ! . , ; :", [MUSEUM]),
@@ -112,9 +105,7 @@ QUOTES = "“The museum,” she said, “opens at ‘nine’ — in summer.”"
         ("Das Museum öffnet im Sommer um neun Uhr und schließt im Winter wegen Umbau.", [MUSEUM]),
         ("Музей открывается летом в девять часов.", ["Музей открывается летом в девять часов утра."]),
         ("博物馆夏天九点开门。", ["博物馆夏天九点开门，冬天关闭。"]),
-        ("博物館は夏は九時に開きます。", [MUSEUM]),
         ("המוזיאון נפתח בתשע", ["המוזיאון נפתח בתשע בבוקר"]),
-        ("พิพิธภัณฑ์เปิดเก้าโมง", ["พิพิธภัณฑ์เปิดเก้าโมงเช้า"]),
     ],
 )
 def test_anything_is_read(judge: LocalJudge, answer: str, contexts: list[str]) -> None:

@@ -7,16 +7,16 @@ import json
 import math
 import shutil
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.embedded import TINY
 
 from ragwatch.judges.lexical.evidence import BUDGET
 from ragwatch.judges.local.artefact import ArtefactError, load
 from ragwatch.judges.local.session import PairModel, TextPair, _signals
-
-TINY = Path(__file__).parents[2] / "data" / "local"
 
 
 @pytest.fixture
@@ -36,13 +36,6 @@ def change(folder: Path, path: str, value: Any) -> None:
     (folder / "local.json").write_text(json.dumps(table))
 
 
-def replace_file(folder: Path, name: str, content: bytes) -> None:
-    """Another file, with its digest corrected: a model that was shipped by mistake."""
-    (folder / name).write_bytes(content)
-    table = json.loads((folder / "local.json").read_text())
-    change(folder, "files", {**table["files"], name: hashlib.sha256(content).hexdigest()})
-
-
 def test_a_sound_artefact_is_loaded(folder: Path) -> None:
     """Its version is that of its bytes: the same for a copy, another when a threshold moves."""
     found = load(folder)
@@ -51,6 +44,10 @@ def test_a_sound_artefact_is_loaded(folder: Path) -> None:
     assert found.budget == 60
     change(folder, "thresholds.support", 0.51)
     assert load(folder).version != found.version
+    table = json.loads((folder / "local.json").read_text())
+    del table["budget"]
+    (folder / "local.json").write_text(json.dumps(table))
+    assert load(folder).budget == BUDGET  # the window's own, in words
 
 
 @pytest.mark.parametrize("name", ["local.json", "reader.onnx", "tokenizer.json"])
@@ -59,14 +56,6 @@ def test_a_missing_file_is_named(folder: Path, name: str) -> None:
     (folder / name).unlink()
     with pytest.raises(ArtefactError, match=f"^{name} of its model cannot be read$"):
         load(folder)
-
-
-def test_without_a_budget_of_its_own_it_is_that_of_the_window(folder: Path) -> None:
-    """Words of evidence; how many the model was taught with belongs to the model."""
-    table = json.loads((folder / "local.json").read_text())
-    del table["budget"]
-    (folder / "local.json").write_text(json.dumps(table))
-    assert load(folder).budget == BUDGET
 
 
 @pytest.mark.parametrize("name", ["reader.onnx", "tokenizer.json"])
@@ -86,6 +75,14 @@ def test_x25_a_file_of_other_bytes_is_refused(folder: Path, name: str) -> None:
         ("version", None),
         ("support", {}),
         ("support.knots", [[0.0, 0.5], [1.0, 1.5]]),
+        ("support.knots", []),
+        ("support.knots", [[0.0, 0.4], [0.0, 0.5]]),  # the same place twice
+        ("support.knots", [[0.0, 0.4], [-1.0, 0.5]]),
+        ("support.knots", [[0.0, 0.4], [1.0, 0.3]]),
+        ("support.knots", [[0.0, 0.0], [1.0, 0.3]]),
+        ("support.knots", [[0.0, 0.4], [1.0, 1.0]]),
+        ("support.knots", [[math.inf, 0.4]]),
+        ("support.weights.lexical", math.inf),
         ("support.weights", {"lexical": 1.0}),
         ("support.weights.cosine", 1.0),
         ("support.bias", "NaN"),
@@ -119,39 +116,39 @@ def test_a_table_that_is_none_is_refused(folder: Path, content: str) -> None:
         load(folder)
 
 
-@pytest.mark.parametrize(("name", "content"), [("reader.onnx", b"no model"), ("tokenizer.json", b"{}")])
-def test_a_model_that_cannot_be_opened_is_refused(folder: Path, name: str, content: bytes) -> None:
-    """Right digest, wrong content."""
-    replace_file(folder, name, content)
-    with pytest.raises(ArtefactError, match="its model cannot be opened"):
-        PairModel(load(folder))
-
-
-def test_pieces_without_our_marks_are_refused(folder: Path) -> None:
-    """Without a separator there is no pair."""
-    found = json.loads((folder / "tokenizer.json").read_text())
+def without_separator(content: bytes) -> bytes:
+    """Pieces without one: there is no pair."""
+    found = json.loads(content)
     found["model"]["vocab"]["[END]"] = found["model"]["vocab"].pop("[SEP]")
     found["added_tokens"] = [each for each in found["added_tokens"] if each["content"] != "[SEP]"]
-    replace_file(folder, "tokenizer.json", json.dumps(found).encode())
-    with pytest.raises(ArtefactError, match=r"lacks one of .*\[SEP\]"):
-        PairModel(load(folder))
+    return json.dumps(found).encode()
 
 
-def test_a_model_of_another_shape_is_refused(folder: Path) -> None:
-    """A graph that opens, but has no such outputs, is found out at once."""
-    content = (folder / "reader.onnx").read_bytes().replace(b"verdict", b"opinion")
-    replace_file(folder, "reader.onnx", content)
-    with pytest.raises(ArtefactError, match="has unexpected outputs"):
-        PairModel(load(folder))
-
-
-def test_a_model_that_says_what_is_no_number_is_refused(folder: Path) -> None:
+def without_slope(content: bytes) -> bytes:
     """The graph's own slope made NaN: every logit of a piece is no number."""
-    slope, broken = struct.pack("<f", 12.0), struct.pack("<f", float("nan"))
-    content = (folder / "reader.onnx").read_bytes()
-    assert content.count(slope) == 1
-    replace_file(folder, "reader.onnx", content.replace(slope, broken))
-    with pytest.raises(ArtefactError, match="not finite"):
+    assert content.count(struct.pack("<f", 12.0)) == 1
+    return content.replace(struct.pack("<f", 12.0), struct.pack("<f", math.nan))
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "why"),
+    [
+        ("reader.onnx", lambda _: b"no model", "its model cannot be opened"),
+        ("tokenizer.json", lambda _: b"{}", "its model cannot be opened"),
+        ("tokenizer.json", without_separator, r"lacks one of .*\[SEP\]"),
+        ("reader.onnx", lambda content: content.replace(b"verdict", b"opinion"), "has unexpected outputs"),
+        ("reader.onnx", without_slope, "not finite"),
+    ],
+)
+def test_a_model_that_cannot_be_used_is_refused(
+    folder: Path, name: str, changed: Callable[[bytes], bytes], why: str
+) -> None:
+    """A model that was shipped by mistake, its digest right: found out at once."""
+    content = changed((folder / name).read_bytes())
+    (folder / name).write_bytes(content)
+    table = json.loads((folder / "local.json").read_text())
+    change(folder, "files", {**table["files"], name: hashlib.sha256(content).hexdigest()})
+    with pytest.raises(ArtefactError, match=why):
         PairModel(load(folder))
 
 

@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
-from loopback.fixture import KEY, LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
-from support.callers import HandClock, canned
-from support.kit import a_judge_context, a_sample
+from loopback.process import LoopbackProcess
+from support.callers import JudgeAt, canned, refused
+from support.kit import a_sample
 
 from ragwatch.core.verdict import Usage
-from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.openai import OpenAI, Options, ReplyConstraint, build, extract_json, parse_chat
+from ragwatch.judges.openai import OpenAI, ReplyConstraint, extract_json, parse_chat
 from ragwatch.model.quantities import Quantity
-from ragwatch.telemetry import Telemetry
 
 CHAT = "/v1/chat/completions"
 ALL = ("json_schema", "json_object", "text")
-MADE: list[LLMJudge] = []
 ADDRESS_ONLY = frozenset({Quantity.ANSWER_RELEVANCY})
 
 
-def a_judge(address: str, quantities: frozenset[Quantity] = frozenset(Quantity), **options: Any) -> LLMJudge:
+@pytest.fixture
+def openai_at(judge_at: JudgeAt) -> JudgeAt:
     """The judge at an address, of a model whose price is known."""
-    given = {"model": "loopback", "prices": {"input": 1.0, "output": 2.0}, "api_key": KEY, **options}
-    found = Options.model_validate({"base_url": f"{address}/v1", **given})
-    MADE.append(
-        build(found, name="mine", context=a_judge_context(Telemetry(), quantities=quantities), clock=HandClock())
-    )
-    return MADE[-1]
-
-
-@pytest.fixture(autouse=True)
-async def all_closed() -> AsyncIterator[None]:
-    """Every judge that a test has made is closed behind it."""
-    yield
-    while MADE:
-        await MADE.pop().close()
+    return partial(judge_at, kind="openai")
 
 
 def dialect(judge: LLMJudge) -> ReplyConstraint:
@@ -60,7 +46,8 @@ def completion(text: str | None, finish: str = "stop", usage: Any = None, **mess
     [(ALL, ReplyConstraint.SCHEMA, 0), (ALL[1:], ReplyConstraint.OBJECT, 2), (ALL[2:], ReplyConstraint.NOTHING, 4)],
 )
 async def test_a_server_is_asked_in_the_best_dialect_that_it_understands(
-    loopback: LoopbackProcess,  # noqa: F811
+    openai_at: JudgeAt,
+    loopback: LoopbackProcess,
     formats: Sequence[str],
     bound: ReplyConstraint,
     wasted: int,
@@ -74,7 +61,7 @@ async def test_a_server_is_asked_in_the_best_dialect_that_it_understands(
         assert evidence.claims[0].contexts == (0,)
         return len(loopback.requests(CHAT)) - before
 
-    judge = a_judge(loopback.address, quantities=ADDRESS_ONLY | {Quantity.CONTEXT_USE})
+    judge = openai_at(loopback.address, quantities=ADDRESS_ONLY | {Quantity.CONTEXT_USE})
     assert [await ask("a"), await ask("b")] == [wasted + 1, 1]
     assert dialect(judge) is bound
     last = loopback.requests(CHAT)[-1]["body"]
@@ -83,11 +70,11 @@ async def test_a_server_is_asked_in_the_best_dialect_that_it_understands(
     assert "top_p" not in last
 
 
-async def test_a_server_that_wants_another_name_for_the_most_tokens_gets_it() -> None:
+async def test_a_server_that_wants_another_name_for_the_most_tokens_gets_it(openai_at: JudgeAt) -> None:
     """Newer OpenAI models refuse max_tokens: the other name is tried before the schema is given up."""
     refusal = {"error": {"message": "Unsupported parameter: 'max_tokens'", "type": "invalid_request_error"}}
     with canned((400, {}, refusal), (200, {}, completion('{"address":"fully"}'))) as (address, sent):
-        judge = a_judge(address, ADDRESS_ONLY)
+        judge = openai_at(address, quantities=ADDRESS_ONLY)
         await judge.read(a_sample("a"))
         await judge.read(a_sample("b"))
     assert ["max_tokens" in body for body in sent] == [True, False, False]
@@ -95,37 +82,31 @@ async def test_a_server_that_wants_another_name_for_the_most_tokens_gets_it() ->
 
 
 async def test_a_sample_that_no_dialect_saves_is_rejected_and_teaches_nothing(
-    loopback: LoopbackProcess,  # noqa: F811
+    openai_at: JudgeAt,
+    loopback: LoopbackProcess,
 ) -> None:
     """When the plainest dialect is refused too, it lies in the sample: the next one starts with the schema again."""
     loopback.control({"kind": "bad_request", "match": "Poison"})
-    judge = a_judge(loopback.address)
-    with pytest.raises(JudgeError) as caught:
-        await judge.read(a_sample(answer="Poison."))
-    assert (caught.value.reason, caught.value.permanent) == ("rejected", True)
+    judge = openai_at(loopback.address)
+    assert await refused(judge.read(a_sample(answer="Poison."))) == ("rejected", True)
     await judge.read(a_sample())
     assert dialect(judge) is ReplyConstraint.SCHEMA
     before = len(loopback.requests(CHAT))
-    with pytest.raises(JudgeError):
-        await judge.read(a_sample(answer="Poison."))
+    await refused(judge.read(a_sample(answer="Poison.")))
     assert len(loopback.requests(CHAT)) == before + 1  # what was understood once is not doubted again
 
 
-async def test_temperature_is_sent_when_it_is_configured(loopback: LoopbackProcess) -> None:  # noqa: F811
-    """Zero is a temperature; nothing is none."""
-    judge = a_judge(loopback.address, temperature=0)
-    await judge.read(a_sample())
-    assert loopback.requests(CHAT)[0]["body"]["temperature"] == 0
-
-
-async def test_a_server_without_keys_gets_none() -> None:
+async def test_a_server_without_keys_gets_none(openai_at: JudgeAt) -> None:
     """A model of one's own needs no key, and costs what the configuration says: nothing."""
-    with canned((200, {}, completion('{"address":"fully"}'))) as (address, _):
-        judge = a_judge(address, ADDRESS_ONLY, api_key=None, prices={"input": 0, "output": 0})
+    with canned((200, {}, completion('{"address":"fully"}'))) as (address, sent):
+        judge = openai_at(
+            address, quantities=ADDRESS_ONLY, temperature=0, api_key=None, prices={"input": 0, "output": 0}
+        )
         _, usage = await judge.read(a_sample())
         assert isinstance(judge.provider, OpenAI)
         assert "authorization" not in judge.provider._client.headers
     assert (usage.tokens, usage.cost_usd) == (110, 0.0)
+    assert sent[0]["temperature"] == 0  # where it is configured; zero is one
 
 
 def test_replies_in_the_words_of_others() -> None:
@@ -160,51 +141,38 @@ def test_json_is_found_in_what_models_write_around_it(text: str) -> None:
     assert extract_json(text) == '{"a": "b"}'
 
 
-def test_what_holds_no_json_stays_as_it_is() -> None:
-    """The check of the reply is what refuses it."""
-    assert extract_json(" } not { ") == "} not {"
-    assert extract_json("") == ""
-
-
-async def test_probe_tells_model_and_dialect(loopback: LoopbackProcess) -> None:  # noqa: F811
+async def test_probe_tells_model_and_dialect(openai_at: JudgeAt, loopback: LoopbackProcess) -> None:
     """One small call says whether a schema binds; a model that is not there is told beside those that are."""
-    assert await a_judge(loopback.address).probe() == (
+    assert await openai_at(loopback.address).probe() == (
         f"loopback answers at {loopback.address}/v1; it binds replies to a JSON schema"
     )
     loopback.control(formats=["text"])
-    assert (await a_judge(loopback.address).probe()).endswith("it cannot bind replies to JSON: expect invalid ones")
-    with pytest.raises(JudgeError, match="has no model 'qwen'; it has claude-haiku-5-5, loopback") as caught:
-        await a_judge(loopback.address, model="qwen").probe()
-    assert caught.value.reason == "misconfigured"
+    assert (await openai_at(loopback.address).probe()).endswith("it cannot bind replies to JSON: expect invalid ones")
+    why = "has no model 'qwen'; it has claude-haiku-5-5, loopback"
+    assert (await refused(openai_at(loopback.address, model="qwen").probe(), why))[0] == "misconfigured"
 
 
-async def test_probe_tells_an_address_where_nobody_is() -> None:
+async def test_probe_tells_an_address_where_nobody_is(openai_at: JudgeAt) -> None:
     """The first thing that goes wrong has its own words; a bad key has the server's."""
-    with pytest.raises(JudgeError, match=r"no answer from http://127\.0\.0\.1:9/v1 .*is base_url right"):
-        await a_judge("http://127.0.0.1:9").probe()
-    with (
-        canned((401, {}, {"error": {"message": "no such key"}})) as (address, _),
-        pytest.raises(JudgeError, match="HTTP 401, no such key"),
-    ):
-        await a_judge(address).probe()
+    nobody = openai_at("http://127.0.0.1:9")
+    await refused(nobody.probe(), r"no answer from http://127\.0\.0\.1:9/v1 .*is base_url right")
+    with canned((401, {}, {"error": {"message": "no such key"}})) as (address, _):
+        await refused(openai_at(address).probe(), "HTTP 401, no such key")
 
 
-async def test_probe_does_without_a_list_of_models() -> None:
+async def test_probe_does_without_a_list_of_models(openai_at: JudgeAt) -> None:
     """A gateway that lists nothing, or a page instead, is asked all the same."""
     for status, listed in ((404, {}), (200, b"<html>"), (200, {"data": [1, {"id": 2}]})):
         with canned((status, {}, listed), (200, {}, completion('{"ready":"yes"}'))) as (address, _):
-            assert (await a_judge(address).probe()).startswith("loopback answers")
+            assert (await openai_at(address).probe()).startswith("loopback answers")
 
 
-async def test_limits_in_headers_are_exported() -> None:
+async def test_limits_in_headers_are_exported(openai_at: JudgeAt) -> None:
     """OpenAI's headers are read as Anthropic's are."""
-    headers = {
-        "x-ratelimit-limit-tokens": "1000",
-        "x-ratelimit-remaining-tokens": "250",
-        "x-ratelimit-reset-tokens": "45s",
-    }
+    told = {"limit": "1000", "remaining": "250", "reset": "45s"}
+    headers = {f"x-ratelimit-{name}-tokens": value for name, value in told.items()}
     with canned((200, headers, completion('{"address":"fully"}'))) as (address, _):
-        judge = a_judge(address, ADDRESS_ONLY)
+        judge = openai_at(address, quantities=ADDRESS_ONLY)
         await judge.read(a_sample())
     assert {labels: left for (_, labels), left in judge._context.telemetry.levels().items()} == {
         ("mine", "tokens"): 0.25

@@ -9,22 +9,20 @@ from statistics import fmean
 
 import pytest
 from pydantic import ValidationError
-from support.kit import a_judge_context
+from support.embedded import LEXICAL, by_words, read_by
 from support.other_languages import FACTS, records, swapped
 
 from ragwatch.core.drift.detect import Score, begin, step
 from ragwatch.core.drift.detectors.betting import Betting
 from ragwatch.core.drift.detectors.reference import ReferenceScheme
-from ragwatch.core.evidence import Address, ClaimVerdict, Evidence, UnreadReason
-from ragwatch.core.sample import Context, Sample
+from ragwatch.core.evidence import Address, ClaimVerdict, UnreadReason
+from ragwatch.core.sample import Sample
 from ragwatch.core.scores import faithfulness, score_all, why_unknown
-from ragwatch.judges.lexical.judge import Options, build
 from ragwatch.judges.lexical.language import language_of
 from ragwatch.judges.lexical.other_languages import LANGUAGES
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.reasons import UnknownReason
 
-JUDGE = build(Options(), name="embedded", context=a_judge_context())
 ENGLISH = "Refunds take five days, and the shipping of the order is free."
 READ = {
     "de": "Die Erstattung dauert fünf Tage, und der Versand ist kostenlos.",
@@ -58,13 +56,10 @@ UNREAD = {
     "pl": "Zwrot pieniędzy trwa pięć dni, a wysyłka jest bezpłatna.",
     "ru": "Возврат занимает пять дней, и доставка бесплатная.",
     "uk": "Повернення коштів займає п'ять днів і є безкоштовним.",
+    "tr": "Garanti suresi iki yildir.",
+    "ru in Latin letters": "Garantiya dva goda so dnya pokupki.",
+    "ru with a name": "Магазином управляет Владимир Петров.",
 }
-
-
-def evidence(answer: str, *contexts: str, question: str | None = None, options: Options | None = None) -> Evidence:
-    """What the lexical judge reads."""
-    judge = JUDGE if options is None else build(options, name="embedded", context=a_judge_context())
-    return judge.evidence(Sample("1", question, tuple(map(Context, contexts)), answer))
 
 
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
@@ -73,7 +68,7 @@ def test_an_answer_is_compared_with_contexts_in_its_language(language: str) -> N
     text, other = READ[language], ELSEWHERE[language]
     assert language_of(text) == language_of(other) == language
     for context, verdict in ((text, ClaimVerdict.SUPPORTED), (other, ClaimVerdict.NOT_IN_CONTEXT)):
-        read = evidence(text, context)
+        read = read_by(LEXICAL, text, context)
         assert {claim.verdict for claim in read.claims} == {verdict}
         assert (read.language, read.unread, read.reads_contradiction) == (language, None, False)
 
@@ -83,7 +78,7 @@ def test_what_words_cannot_compare_is_unknown_and_never_zero(language: str, text
     """Beside English, beside a third language, and in a language that is not read: every score says why."""
     pairs = [(text, ENGLISH), (ENGLISH, text), (text, UNREAD["pl"] if language != "pl" else READ["de"])]
     for answer, context in pairs if language in LANGUAGES else [*pairs, (text, text)]:
-        read = evidence(answer, context, question="How long?")
+        read = read_by(LEXICAL, answer, context, question="How long?")
         assert set(score_all(read).values()) == {None}
         assert why_unknown(read, Quantity.FAITHFULNESS) is UnknownReason.LANGUAGE
         assert why_unknown(read, Quantity.CONTEXT_PRECISION) is UnknownReason.LANGUAGE
@@ -92,25 +87,44 @@ def test_what_words_cannot_compare_is_unknown_and_never_zero(language: str, text
 def test_a_question_in_another_language_is_unknown() -> None:
     """A German answer to a Spanish question, from German contexts."""
     question = "¿Cuánto tarda el reembolso y cómo se hace con los envíos?"
-    assert evidence(READ["de"], READ["de"], question=question).unread is UnreadReason.LANGUAGE
+    assert read_by(LEXICAL, READ["de"], READ["de"], question=question).unread is UnreadReason.LANGUAGE
 
 
 def test_the_option_leaves_languages_out() -> None:
     """What it does not name is unknown; English is read in any case; the version says what is read."""
-    options = Options.model_validate({"languages": ["de"]})
-    assert evidence(READ["de"], READ["de"], options=options).language == "de"
-    assert evidence(READ["fr"], READ["fr"], options=options).unread is UnreadReason.LANGUAGE
-    assert evidence(ENGLISH, ENGLISH, options=options).unread is None
-    assert build(options, name="e", context=a_judge_context()).version == f"{JUDGE.version}-de+en"
+    german = by_words(languages=["de"])
+    assert read_by(german, READ["de"], READ["de"]).language == "de"
+    assert read_by(german, READ["fr"], READ["fr"]).unread is UnreadReason.LANGUAGE
+    assert read_by(german, ENGLISH, ENGLISH).unread is None
+    assert german.version == f"{LEXICAL.version}-de+en"
     with pytest.raises(ValidationError):
-        Options.model_validate({"languages": ["pl"]})
+        by_words(languages=["pl"])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ENGLISH,
+        "Bern",
+        "Los Angeles and San Diego are in California.",
+        "Die Welt and Der Spiegel, two German papers, are in Berlin.",
+        "Café de Flore, Jardin du Luxembourg",
+        "pip install ragwatch",
+        "42",
+        "",
+        "Владимир Петров runs the shop.",
+    ],
+)
+def test_english_names_and_code_are_read(answer: str) -> None:
+    """Names of other languages and scripts, code and numbers do not make a text foreign."""
+    assert read_by(LEXICAL, answer, ENGLISH).unread is None
 
 
 def test_refusals_and_bare_answers() -> None:
     """A German refusal abstains; of a bare yes nothing is known."""
-    refusal = evidence("Das kann ich Ihnen leider nicht sagen.", READ["de"], question="Wie lange dauert es?")
+    refusal = read_by(LEXICAL, "Das kann ich Ihnen leider nicht sagen.", READ["de"], question="Wie lange dauert es?")
     assert refusal.address is Address.ABSTAINED
-    bare = evidence("Ja.", READ["de"], question="Ist der Versand kostenlos?")
+    bare = read_by(LEXICAL, "Ja.", READ["de"], question="Ist der Versand kostenlos?")
     assert (bare.unread, faithfulness(bare)) == (UnreadReason.SHORT_ANSWER, None)
 
 
@@ -121,7 +135,7 @@ def auroc(right: Sequence[float], wrong: Sequence[float]) -> float:
 
 def least_support(sample: Sample) -> float:
     """Support of the weakest claim."""
-    return min(claim.support or 0.0 for claim in JUDGE.evidence(sample).claims)
+    return min(claim.support or 0.0 for claim in LEXICAL.evidence(sample).claims)
 
 
 @pytest.mark.costly
@@ -153,7 +167,7 @@ def delay(language: str) -> float:
         for number, sample in enumerate([*normal, *worse]):
             pair = (sample.id, sample.answer)
             if pair not in known:
-                known[pair] = faithfulness(JUDGE.evidence(sample)) or 0.0
+                known[pair] = faithfulness(LEXICAL.evidence(sample)) or 0.0
             watch = step(scheme, watch, number, float(number), Score(known[pair]))
             if watch.alarm is not None:
                 waits.append(number - BEFORE + 1)

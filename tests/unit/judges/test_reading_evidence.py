@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.draws import draws
-from support.patience import cpu_limit
 
 from ragwatch.judges.lexical.evidence import BUDGET, MAX_SENTENCE_WORDS, MAX_SENTENCES, window
 from ragwatch.judges.lexical.features import claim_words
 from ragwatch.judges.lexical.passages import passage
-
-FILLER = "the of and a in to"
 
 
 def shown(claim: str, *texts: str, rarity: dict[str, float] | None = None, budget: int = BUDGET) -> str:
@@ -94,37 +89,42 @@ def test_six_sentences_at_most() -> None:
     assert found.count("Tea") == MAX_SENTENCES
 
 
-@pytest.mark.parametrize("before", [0, 3, 40, 500])
-@pytest.mark.parametrize("behind", [0, 3, 40, 500])
-def test_a_long_sentence_is_cut_around_what_was_found(before: int, behind: int) -> None:
-    """The words that matter are kept wherever they stand, with text around them."""
-    text = f"{'so ' * before}green tea{' so' * behind}"
-    found = shown("Tea is green.", text)
-    assert "green tea" in found
-    assert len(found.split()) == min(MAX_SENTENCE_WORDS, before + behind + 2)
-
-
-def test_a_long_sentence_is_cut_where_most_is_found() -> None:
-    """Not at its first term, but where the terms that are still missing stand together."""
-    text = f"tea {'so ' * 200}green tea grows here {'so ' * 200}green"
-    found = shown("Green tea grows.", text).split()
-    assert "grows" in found
-    middle = found.index("grows")
-    assert 20 < middle < 40
-
-
-def test_what_does_not_fit_is_cut_to_the_room_that_is_left() -> None:
-    """Twenty words of room: the second sentence keeps the part that holds its terms."""
-    text = f"Green tea is what they all have in the hills. So {'so ' * 30} coffee {'so ' * 30}."
-    found = shown("Green tea and coffee.", text, budget=20)
-    assert len(found.split()) == 20
-    assert "coffee" in found
+@pytest.mark.parametrize(
+    ("claim", "text", "budget", "words", "kept"),
+    [
+        *(
+            ("Tea is green.", f"{'so ' * before}green tea{' so' * behind}", BUDGET, before + behind + 2, "green tea")
+            for before in (0, 3, 500)
+            for behind in (0, 3, 500)
+        ),
+        # Not at its first term, but where the terms that are still missing stand together.
+        (
+            "Green tea grows.",
+            f"tea {'so ' * 200}green tea grows here {'so ' * 200}green",
+            BUDGET,
+            999,
+            "tea grows here so",
+        ),
+        # To the room that is left behind another sentence.
+        (
+            "Green tea and coffee.",
+            f"Green tea is what they all have in the hills. So {'so ' * 30} coffee {'so ' * 30}.",
+            20,
+            20,
+            "coffee",
+        ),
+    ],
+)
+def test_a_long_sentence_is_cut_around_what_matters(claim: str, text: str, budget: int, words: int, kept: str) -> None:
+    """The words of the claim are kept wherever they stand, with text around them."""
+    found = shown(claim, text, budget=budget)
+    assert kept in found
+    assert len(found.split()) == min(MAX_SENTENCE_WORDS, words)
 
 
 def test_a_run_without_spaces_counts_as_several_words() -> None:
     """A megabyte of base64 in one "word" does not get through."""
-    found = shown("Tea is green.", f"tea {'x' * 100_000} green")
-    assert len(found) <= MAX_SENTENCE_WORDS * 25
+    assert len(shown("Tea is green.", f"tea {'x' * 100_000} green")) <= MAX_SENTENCE_WORDS * 25
 
 
 @pytest.mark.costly
@@ -137,18 +137,3 @@ def test_a_run_without_spaces_counts_as_several_words() -> None:
 def test_any_text_stays_within_its_budget(claim: str, texts: list[str], budget: int) -> None:
     """Whatever the text, there are never more words than allowed."""
     assert len(shown(claim, *texts, budget=budget).split()) <= budget
-
-
-@pytest.mark.costly
-@pytest.mark.parametrize(
-    "text",
-    ["tea " * 30_000, "tea. " * 30_000, "Tea is green. " * 8_000, "x" * 120_000 + " tea", "green\t|tea|" * 12_000],
-    ids=["one line", "stops", "sentences", "no space", "table"],
-)
-def test_a_hundred_thousand_characters_take_bounded_time(text: str) -> None:
-    """A hostile context costs the time of its length."""
-    read = [passage(text)]
-    words = claim_words(f"Green tea grows here, {FILLER} there.", {})
-    start = time.process_time()
-    window(words, read, [text])
-    assert time.process_time() - start < cpu_limit(5.0)

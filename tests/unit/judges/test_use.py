@@ -6,20 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.draws import draws
-from support.kit import a_judge_context
+from support.embedded import LEXICAL, an_answer, by_model, read_by
 
 from ragwatch.core.evidence import Cell, ClaimVerdict, Evidence
-from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import context_use, top_ranked_fault, top_ranked_ignored
 from ragwatch.judges.claims.claims import claims_of
-from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical import reader
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.tables import shipped
-from ragwatch.judges.local import judge as local
 
-LEXICAL = lexical.build(lexical.Options(), name="embedded", context=a_judge_context())
-LOCAL = local.build(local.Options(), name="reader", context=a_judge_context())
+LOCAL = by_model(weights=None)  # the one that ships
 JUDGES = pytest.mark.parametrize("judge", [LEXICAL, LOCAL], ids=["lexical", "local"])
 
 RETURNS = "Returns are accepted within thirty days of purchase."
@@ -28,16 +24,11 @@ OPENING = "The shop opens at nine on weekdays."
 KELLER = "The company was founded in Bern in 1971 by Anna Keller."
 
 
-def read(judge: LexicalJudge, answer: str, *contexts: str, question: str | None = None) -> Evidence:
-    """Evidence of one answer."""
-    return judge.evidence(Sample("s", question, tuple(map(Context, contexts)), answer))
-
-
 @JUDGES
 def test_contexts_that_support_only_together_are_all_used(judge: LexicalJudge) -> None:
     """A sentence that stands word for word in two documents uses both, and ignores neither."""
     answer = f"{RETURNS[:-1]}, and return shipping costs five euros."
-    evidence = read(judge, answer, RETURNS, SHIPPING, OPENING, question="Can I return it?")
+    evidence = read_by(judge, answer, RETURNS, SHIPPING, OPENING, question="Can I return it?")
     assert {claim.verdict for claim in evidence.claims} == {ClaimVerdict.SUPPORTED}
     assert (evidence.used, context_use(evidence)) == ((True, True, False), 2 / 3)
     assert (top_ranked_ignored(evidence), top_ranked_fault(evidence)) == (0.0, None)
@@ -46,9 +37,7 @@ def test_contexts_that_support_only_together_are_all_used(judge: LexicalJudge) -
 @JUDGES
 def test_a_sentence_that_is_not_split_is_supported_jointly(judge: LexicalJudge) -> None:
     """Its support set is both documents."""
-    sample = Sample(
-        "s", None, (Context(RETURNS), Context(SHIPPING)), f"{RETURNS[:-1]}, and return shipping costs five euros."
-    )
+    sample = an_answer(f"{RETURNS[:-1]}, and return shipping costs five euros.", RETURNS, SHIPPING)
     (claim,) = reader.read(sample, claims_of(sample.answer), shipped(), reader.Thresholds(), judge.cross_encoder).claims
     assert (claim.verdict, claim.cells) == (ClaimVerdict.SUPPORTED, (Cell.JOINTLY, Cell.JOINTLY))
 
@@ -57,7 +46,7 @@ def test_a_sentence_that_is_not_split_is_supported_jointly(judge: LexicalJudge) 
 @pytest.mark.parametrize("question", ["When was the company founded?", "Who founded the company?", None])
 def test_a_misquoted_context_was_used(judge: LexicalJudge, question: str | None) -> None:
     """`Zurich` for `Bern`: whatever the verdict is, the answer has the rest from document 1."""
-    evidence = read(judge, KELLER.replace("Bern", "Zurich"), KELLER, OPENING, question=question)
+    evidence = read_by(judge, KELLER.replace("Bern", "Zurich"), KELLER, OPENING, question=question)
     assert evidence.used == (True, False)
     assert top_ranked_ignored(evidence) == 0.0
 
@@ -69,7 +58,7 @@ def test_a_claim_without_support_is_informed_by_what_is_specific_to_it() -> None
         (swapped, (None, Cell.INFORMED)),
         ("The shop was opened by a retired lighthouse keeper.", (None, None)),
     ):
-        claim = read(LEXICAL, answer, OPENING, KELLER, question="Who opened the shop?").claims[-1]
+        claim = read_by(LEXICAL, answer, OPENING, KELLER, question="Who opened the shop?").claims[-1]
         assert (claim.verdict, claim.cells) == (ClaimVerdict.NOT_IN_CONTEXT, cells)
 
 
@@ -77,13 +66,13 @@ def test_a_weaker_context_is_not_marked_beside_a_better_one() -> None:
     """The answer has its words from the context that has all of them; copies of it are equals, and the first counts."""
     weaker = "The company was founded in Bern in 1971 by its owners."
     for contexts, uses in (((weaker, KELLER), (1,)), ((KELLER, weaker), (0,)), ((weaker, KELLER, KELLER), (1,))):
-        assert read(LEXICAL, KELLER, *contexts).claims[0].uses == uses
+        assert read_by(LEXICAL, KELLER, *contexts).claims[0].uses == uses
 
 
 @JUDGES
 def test_an_answer_that_uses_no_context_ignores_the_first(judge: LexicalJudge) -> None:
     """It took nothing from it."""
-    evidence = read(judge, "Violins were played by nine sailors at the harbour.", KELLER, OPENING)
+    evidence = read_by(judge, "Violins were played by nine sailors at the harbour.", KELLER, OPENING)
     assert not any(evidence.used)
     assert top_ranked_ignored(evidence) == 1.0
 
@@ -91,8 +80,8 @@ def test_an_answer_that_uses_no_context_ignores_the_first(judge: LexicalJudge) -
 @JUDGES
 def test_an_invented_claim_does_not_hide_that_the_first_context_was_ignored(judge: LexicalJudge) -> None:
     """It uses no context; those that use one are of the second."""
-    alone = read(judge, KELLER, OPENING, KELLER)
-    beside = read(judge, f"{KELLER} Violins were played by nine sailors at the harbour.", OPENING, KELLER)
+    alone = read_by(judge, KELLER, OPENING, KELLER)
+    beside = read_by(judge, f"{KELLER} Violins were played by nine sailors at the harbour.", OPENING, KELLER)
     assert alone.used == beside.used == (False, True)
     assert top_ranked_ignored(beside) == top_ranked_ignored(alone) == 1.0
 
@@ -107,7 +96,7 @@ FOREIGN = "Zzz qqj xxv."
 @settings(max_examples=draws(50), deadline=None)
 def test_every_supported_claim_has_a_support_set(answer: str, contexts: list[str], question: str | None) -> None:
     """It is not empty, and its contexts support the claim: one alone, several jointly; other claims have none."""
-    for claim in read(LEXICAL, answer, *contexts, question=question).claims:
+    for claim in read_by(LEXICAL, answer, *contexts, question=question).claims:
         assert bool(claim.support_set) == (claim.verdict is ClaimVerdict.SUPPORTED)
         kind = Cell.ALONE if len(claim.support_set) == 1 else Cell.JOINTLY
         assert {claim.cells[rank] for rank in claim.support_set} <= {kind}
@@ -119,8 +108,8 @@ def test_a_context_that_says_nothing_of_the_claim_changes_no_cell(
     answer: str, contexts: list[str], question: str | None
 ) -> None:
     """It shares no word and no run of four letters with the claim: its cell is empty, and the others are as before."""
-    before = read(LEXICAL, answer, *contexts, question=question)
-    after = read(LEXICAL, answer, *contexts, FOREIGN, question=question)
+    before = read_by(LEXICAL, answer, *contexts, question=question)
+    after = read_by(LEXICAL, answer, *contexts, FOREIGN, question=question)
     assert [claim.cells for claim in after.claims] == [(*claim.cells, None) for claim in before.claims]
 
 
@@ -135,13 +124,13 @@ def test_a_copy_moves_use_to_the_better_rank_only(answer: str, contexts: list[st
     at = data.draw(st.integers(0, len(contexts)))
     copied = [*contexts[:at], contexts[rank], *contexts[at:]]
     first = copied.index(contexts[rank])
-    before, after = read(LEXICAL, answer, *contexts), read(LEXICAL, answer, *copied)
+    before, after = read_by(LEXICAL, answer, *contexts), read_by(LEXICAL, answer, *copied)
     expected = {first if contexts[old] == contexts[rank] else old + (old >= at) for old in _used(before)}
     lost, new = expected - _used(after), _used(after) - expected
     if lost or new:
         assert new == {at}
         assert at < min(lost)
-        assert [claim.verdict for claim in read(LEXICAL, answer, contexts[rank]).claims] == [
+        assert [claim.verdict for claim in read_by(LEXICAL, answer, contexts[rank]).claims] == [
             claim.verdict for claim in before.claims
         ]
 
@@ -159,4 +148,4 @@ def test_one_changed_word_leaves_the_use(words: list[str], place: int, rank: int
     changed = [*words[:6]]
     changed[place] = "zeppelin"
     for answer in (source, f"The {' '.join(changed)} here."):
-        assert [claim.uses for claim in read(LEXICAL, answer, *contexts).claims] == [(rank,)]
+        assert [claim.uses for claim in read_by(LEXICAL, answer, *contexts).claims] == [(rank,)]

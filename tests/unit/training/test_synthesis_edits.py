@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 from synthesis import facts, hedges, inflect, logic, naming, noise, quantities, rewriting, tenses, turning, wording
 from synthesis.lexicon import Lexicon
 from synthesis.marked import Marked
 from synthesis.reading import read
-from synthesis.scene import Scene, World
+from synthesis.scene import Change, Scene, World
 
 
 def scene(world: World, start: str, seed: int = 1) -> Scene:
@@ -29,19 +30,18 @@ def test_marks_follow_their_words() -> None:
     assert rewriting.no_parens(text, random.Random(1)).spans() == ((9, 12),)
 
 
-@pytest.mark.parametrize(
-    ("base", "form", "wanted"),
-    [("write", "VN", "written"), ("stop", "VD", "stopped"), ("carry", "VZ", "carries"), ("make", "VG", "making")],
-)
-def test_verb_forms(base: str, form: str, wanted: str) -> None:
-    """Regular and irregular forms."""
-    assert inflect.verb(base, form) == wanted
-
-
-@pytest.mark.parametrize(("word", "single"), [("cities", "city"), ("women", "woman"), ("boxes", "box"), ("bus", None)])
-def test_singulars(word: str, single: str | None) -> None:
-    """A plural's singular is among its candidates; a word on -us is no plural."""
-    assert (single in inflect.singulars(word)) if single else inflect.singulars(word) == []
+def test_verb_forms_and_singulars() -> None:
+    """Regular and irregular forms; a word on -us is no plural."""
+    verbs = {
+        "write": ("VN", "written"),
+        "stop": ("VD", "stopped"),
+        "carry": ("VZ", "carries"),
+        "make": ("VG", "making"),
+    }
+    assert [inflect.verb(base, form) for base, (form, _) in verbs.items()] == [wanted for _, wanted in verbs.values()]
+    assert inflect.singulars("bus") == []
+    for word, single in (("cities", "city"), ("women", "woman"), ("boxes", "box")):
+        assert single in inflect.singulars(word)
 
 
 def test_a_participle_stays_one(world: World) -> None:
@@ -51,41 +51,25 @@ def test_a_participle_stays_one(world: World) -> None:
     assert wording.formed(at.sentence, index, "write", "V") == "written"
 
 
-def test_denial_goes_in_and_out(world: World) -> None:
-    """A main verb is denied, and a denial is taken away."""
-    change = logic.deny(scene(world, "The school won"))
+@pytest.mark.parametrize(
+    ("edit", "start", "wanted"),
+    [
+        (logic.deny, "The school won", ["did not win", "never won", "failed to win"]),
+        (logic.deny, "He was not", ["He was a member of the guild."]),
+        (naming.roles, "James Porter taught", ["Peter Lund taught James Porter in Sweden."]),
+        (hedges.stronger, "Most visitors", ["ll visitors may have seen", "visitors must have", "visitors will have"]),
+        (hedges.quantifier, "Most visitors", ["Few visitors may", "No visitors may"]),
+        (tenses.tense, "The film was released", ["The film will be released on 4 May 1987"]),
+    ],
+)
+def test_an_edit_changes_what_it_is_about(
+    world: World, edit: Callable[[Scene], Change | None], start: str, wanted: list[str]
+) -> None:
+    """Denials go in and out, people change places, hedges go, shares turn, the past becomes the future."""
+    at = scene(world, start)
+    change = edit(at)
     assert change is not None
-    assert change.new("The school won a large prize in 2011.").text in {
-        "The school did not win a large prize in 2011.",
-        "The school never won a large prize in 2011.",
-        "The school failed to win a large prize in 2011.",
-    }
-    back = logic.deny(scene(world, "He was not"))
-    assert back is not None
-    assert back.recipe == "deny-out"
-    assert back.new("He was not a member of the guild.").text == "He was a member of the guild."
-
-
-def test_names_change_places(world: World) -> None:
-    """The two people on either side of the verb are exchanged."""
-    at = scene(world, "James Porter taught")
-    change = naming.roles(at)
-    assert change is not None
-    assert change.new(at.text).text == "Peter Lund taught James Porter in Sweden."
-
-
-def test_hedges_are_taken_away(world: World) -> None:
-    """What may be becomes what must be, which the text does not say."""
-    at = scene(world, "Most visitors")
-    change = hedges.stronger(at)
-    assert change is not None
-    assert change.verdict == "not_in_context"
-    assert change.new(at.text).text in {
-        "All visitors may have seen it twice.",
-        "all visitors may have seen it twice.",
-        "Most visitors must have seen it twice.",
-        "Most visitors will have seen it twice.",
-    }
+    assert any(text in change.new(at.text).text for text in wanted)
 
 
 def test_numbers_become_others(world: World) -> None:
@@ -113,53 +97,28 @@ def test_facts_follow(text: str, wanted: set[str]) -> None:
     assert len(found) > 2
 
 
+REWRITINGS: dict[Callable[[Marked, random.Random], Marked], tuple[str, str]] = {
+    rewriting.time_first: ("The bridge was opened in 1822.", "In 1822, the bridge was opened."),
+    rewriting.time_last: ("In 1822, the bridge was opened.", "The bridge was opened in 1822."),
+    rewriting.no_tail: ("Brack is old, which is why it is small.", "Brack is old."),
+    rewriting.active: ("The bridge was built by Thomas Grey in 1822.", "Thomas Grey built the bridge in 1822."),
+    rewriting.genitive: ("It is the capital of France.", "It is France's capital."),
+    turning.clause_last: (
+        "Although the bridge is old, it never closed.",
+        "It never closed although the bridge is old.",
+    ),
+    turning.clause_first: (
+        "The bridge was closed because the river rose.",
+        "Because the river rose, the bridge was closed.",
+    ),
+    turning.items: ("It was built by Ann Lee and Bob Ray.", "It was built by Bob Ray and Ann Lee."),
+}
+
+
 def test_rewritings_keep_what_is_said() -> None:
-    """Times move, asides go, passives turn."""
-    rng = random.Random(1)
-    cases = {
-        rewriting.time_first: ("The bridge was opened in 1822.", "In 1822, the bridge was opened."),
-        rewriting.time_last: ("In 1822, the bridge was opened.", "The bridge was opened in 1822."),
-        rewriting.no_tail: ("Brack is old, which is why it is small.", "Brack is old."),
-        rewriting.active: ("The bridge was built by Thomas Grey in 1822.", "Thomas Grey built the bridge in 1822."),
-        rewriting.genitive: ("It is the capital of France.", "It is France's capital."),
-    }
-    for step, (text, wanted) in cases.items():
-        assert step(Marked.of(text), rng).text == wanted
-
-
-def test_clauses_and_items_change_places() -> None:
-    """Turning a sentence round keeps its words and its sense."""
-    rng = random.Random(1)
-    cases = {
-        turning.clause_last: (
-            "Although the bridge is old, it was never closed.",
-            "It was never closed although the bridge is old.",
-        ),
-        turning.clause_first: (
-            "The bridge was closed because the river had risen.",
-            "Because the river had risen, the bridge was closed.",
-        ),
-        turning.items: ("It was built by Ann Lee and Bob Ray.", "It was built by Bob Ray and Ann Lee."),
-    }
-    for step, (text, wanted) in cases.items():
-        assert step(Marked.of(text), rng).text == wanted
-
-
-def test_the_past_becomes_the_future(world: World) -> None:
-    """What was done is said to be still to come."""
-    at = scene(world, "The film was released")
-    change = tenses.tense(at)
-    assert change is not None
-    assert change.new(at.text).text.startswith("The film will be released on 4 May 1987")
-
-
-def test_most_become_few_or_none(world: World) -> None:
-    """A share is turned round; its capital stays."""
-    change = hedges.quantifier(scene(world, "Most visitors"))
-    assert change is not None
-    ((start, end, new),) = change.pieces
-    assert (start, end) == (0, 4)
-    assert new in {"Few", "No"}
+    """Times move, asides go, passives, clauses and items turn."""
+    for step, (text, wanted) in REWRITINGS.items():
+        assert step(Marked.of(text), random.Random(1)).text == wanted
 
 
 def test_reading_tells_verbs_from_nouns(lexicon: Lexicon) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
-from support.page_lines import ForeignLine, page_lines
+from loopback.page import Line, parse, text_of
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Sample, Turn
@@ -30,22 +30,14 @@ class Paper:
     """
 
     def __init__(self, page: str) -> None:
-        seen = page_lines(page)
-        self.claims = [each for each in seen if each.section == "ANSWER" and each.number]
-        self.reference = [each for each in seen if each.section == "REFERENCE" and each.number]
-        self.needs = [each for each in seen if each.section == "NEEDS"]
-        self.contexts: dict[str, list[ForeignLine]] = {}
-        for each in seen:
-            if each.section == "CONTEXTS":
-                self.contexts.setdefault(each.mark, []).append(each)
+        seen = parse(page)
+        self.claims = [line for line in seen.answer if line.numbered]
+        self.reference = [line for line in seen.reference if line.numbered]
+        self.needs, self.contexts = seen.needs, dict(seen.contexts)
 
     def context(self, mark: str) -> str:
         """The text of one context."""
-        return "\n".join(each.text for each in self.contexts[mark])
-
-
-def _id(line: ForeignLine) -> str:
-    return f"{line.mark}.{line.number}"
+        return text_of(self.contexts[mark])
 
 
 class Model:
@@ -79,10 +71,10 @@ class Model:
     def _claims(self, paper: Paper) -> list[dict[str, Any]]:
         return [
             {
-                "id": _id(claim),
+                "id": claim.id,
                 "cells": (cells := self._cells(claim, paper)),
                 "verdict": "supported" if cells else "not_in_context",
-                "in_reference": "yes" if any(claim.text == each.text for each in paper.reference) else "no",
+                "in_reference": "yes" if any(claim.meant == each.meant for each in paper.reference) else "no",
             }
             for claim in paper.claims
         ]
@@ -95,32 +87,32 @@ class Model:
     def _reference(self, paper: Paper) -> list[dict[str, Any]]:
         return [
             {
-                "id": _id(claim),
+                "id": claim.id,
                 "cells": self._cells(claim, paper),
-                "in_answer": "yes" if any(claim.text == each.text for each in paper.claims) else "no",
+                "in_answer": "yes" if any(claim.meant == each.meant for each in paper.claims) else "no",
             }
             for claim in paper.reference
         ]
 
-    def _cells(self, claim: ForeignLine, paper: Paper) -> list[dict[str, str]]:
-        quotes = {mark: self.quote(claim.text, paper.context(mark)) for mark in paper.contexts}
+    def _cells(self, claim: Line, paper: Paper) -> list[dict[str, str]]:
+        quotes = {mark: self.quote(claim.meant, paper.context(mark)) for mark in paper.contexts}
         return [{"context": mark, "quote": quote} for mark, quote in quotes.items() if quote is not None]
 
     def _contexts(self, paper: Paper) -> list[dict[str, Any]]:
         return [
             {
                 "id": mark,
-                "useful": [_id(line) for line in found if line.number and self._useful(line, paper)],
+                "useful": [line.id for line in found if line.numbered and self._useful(line, paper)],
             }
             for mark, found in paper.contexts.items()
         ]
 
-    def _useful(self, line: ForeignLine, paper: Paper) -> bool:
-        return any(self.quote(claim.text, line.text) is not None for claim in paper.claims)
+    def _useful(self, line: Line, paper: Paper) -> bool:
+        return any(self.quote(claim.meant, line.meant) is not None for claim in paper.claims)
 
     def _needs(self, paper: Paper) -> list[dict[str, Any]]:
         if paper.needs:
-            return [{"id": _id(line), "answered": "yes" if paper.contexts else "no"} for line in paper.needs]
+            return [{"id": line.id, "answered": "yes" if paper.contexts else "no"} for line in paper.needs]
         return [{"question": need, "answered": "yes" if paper.contexts else "no"} for need in self.needs]
 
     def read(self, inquiry: Reading) -> Evidence:

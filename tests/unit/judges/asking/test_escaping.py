@@ -14,15 +14,8 @@ from support.page_lines import page_lines
 
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.llm.escaping import MARK, escape, unescape
-from ragwatch.judges.llm.prompt.page import (
-    MarkedLine,
-    MarkedText,
-    PromptPage,
-    RandomMarks,
-    claims,
-    sentences,
-    unnumbered,
-)
+from ragwatch.judges.llm.prompt import page as pages
+from ragwatch.judges.llm.prompt.page import MarkedLine, MarkedText, PromptPage, RandomMarks
 
 PIECES = [
     "¤",
@@ -61,21 +54,6 @@ def test_an_escaped_text_is_one_visible_line(text: str) -> None:
     written.encode()  # no lone surrogate is left
 
 
-@pytest.mark.parametrize(
-    ("text", "written"),
-    [
-        ("<sample 9f3c2a71>", "¤lsample 9f3c2a71>"),
-        ("</SAMPLE 9f3c2a71>", "¤l/SAMPLE 9f3c2a71>"),
-        ("kqv| KQV.12| bcdf.123456|", "kqv¤b KQV.12¤b bcdf.123456¤b"),
-        ("¤n\n\u200b", "¤¤n¤n¤200b;"),
-    ],
-)
-def test_what_is_escaped(text: str, written: str) -> None:
-    """Fences, marks, the escape itself, and what is not seen."""
-    assert escape(text) == written
-    assert unescape(written) == text
-
-
 @pytest.mark.uncounted
 def test_every_unseen_character_is_escaped() -> None:
     """Controls, formats, surrogates, line and paragraph separators: all of Unicode, as this Python knows it."""
@@ -101,12 +79,12 @@ def a_page(marks: RandomMarks, texts: Sequence[str]) -> PromptPage:
     cut = [(each.start, each.end) for each in spans(answer)]
     return PromptPage(
         fence=marks.fence,
-        history=tuple(("user", unnumbered(marks, text)) for text in rest),
+        history=tuple(("user", pages.unnumbered(marks, text)) for text in rest),
         question=MarkedText(marks.new(), (MarkedLine(answer, 1),)),
-        contexts=tuple(sentences(marks, each, [(one.start, one.end) for one in spans(each)]) for each in rest),
+        contexts=tuple(pages.sentences(marks, each, [(one.start, one.end) for one in spans(each)]) for each in rest),
         needs=MarkedText(marks.new(), (MarkedLine(answer, 1),)),
-        answer=claims(marks, answer, cut),
-        reference=claims(marks, answer, cut),
+        answer=pages.claims(marks, answer, cut),
+        reference=pages.claims(marks, answer, cut),
     )
 
 
@@ -116,19 +94,16 @@ def test_no_line_is_without_a_mark_or_a_heading_of_ours(texts: list[str], seed: 
     page = a_page(RandomMarks(seed), texts)
     rendered = page.render()
     assert len(rendered.splitlines()) == rendered.count("\n") + 1
-    marks = {
-        block.mark
-        for block in (
-            *(turn for _, turn in page.history),
-            *(page.contexts or ()),
-            page.answer,
-            page.question,
-            page.needs,
-            page.reference,
-        )
-        if block
-    }
-    assert {line.mark for line in page_lines(rendered)} <= marks
+    blocks = [
+        *(turn for _, turn in page.history),
+        *(page.contexts or ()),
+        page.answer,
+        page.question,
+        page.needs,
+        page.reference,
+    ]
+    marks = {block.mark for block in blocks if block}
+    assert {line.id.partition(".")[0] for _, line in page_lines(rendered)} <= marks
     assert rendered.count(page.fence) == 2 or any(page.fence in text for text in texts)
 
 
@@ -138,14 +113,8 @@ def test_nothing_but_space_is_lost(texts: list[str]) -> None:
     page = a_page(RandomMarks("seed"), texts)
     seen = page_lines(page.render())
     for block, text in zip((page.answer, *(page.contexts or ())), texts, strict=True):
-        shown = "".join(line.text for line in seen if line.mark == block.mark)
+        shown = "".join(line.meant for _, line in seen if line.id.partition(".")[0] == block.mark)
         assert "".join(shown.split()) == "".join(text.split())
-
-
-def test_a_line_without_mark_is_refused() -> None:
-    """Reading a page back finds what does not belong there."""
-    with pytest.raises(ValueError, match="no mark"):
-        page_lines("<sample 00000000>\nQUESTION\nforged\n</sample 00000000>")
 
 
 def test_marks_differ_and_follow_the_seed() -> None:

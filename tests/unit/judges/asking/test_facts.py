@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.callers import HandClock, canned
-from support.kit import a_judge_context
-from unit.judges.test_lexical_atomic_facts import AKS, AKS_CONTEXTS, EINSTEIN
+from unit.judges.test_lexical_atomic_facts import EINSTEIN
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.reference import score_by_reference
-from ragwatch.core.sample import Context, Sample
 from ragwatch.core.scores import score_all
-from ragwatch.judges.claude import Options, build
-from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.facts import left_out, locate
 from ragwatch.judges.llm.prompt.reply import MAX_FACTS, ReplyError
 from ragwatch.model.quantities import Quantity
@@ -67,87 +62,37 @@ def judged(paper: Any, honest: Any, ask_about: Any) -> Callable[..., tuple[Evide
     return read
 
 
-@pytest.fixture
-async def made() -> AsyncIterator[list[LLMJudge]]:
-    """Judges that are closed at the end."""
-    judges: list[LLMJudge] = []
-    yield judges
-    for judge in judges:
-        await judge.close()
-
-
 @pytest.mark.parametrize("reading", ["joint", "isolated"])
-async def test_the_example_of_the_seed_has_four_facts_and_one_is_missing(
-    made: list[LLMJudge], paper: Any, reading: str
+def test_the_example_of_the_seed_has_four_facts_and_one_is_missing(
+    paper: Any, honest: Any, ask_about: Any, reading: str
 ) -> None:
-    """Through a real server: faithfulness and recall are .75, and the missing fact stands at its place in the text."""
-
-    def reply(body: dict[str, Any]) -> dict[str, Any]:
-        page = paper(body["messages"][0]["content"])
-        wanted = body["output_config"]["format"]["schema"]["properties"]
-        marks = list(page.contexts)
-        facts: Facts = FACTS
-        if reading == "isolated" and marks:
-            here = 0 if "1905" in page.context(marks[0]) else 1
-            facts = {fact: (0, cell[1]) if cell and cell[0] == here else None for fact, cell in FACTS.items()}
-        line, other = (f"{lines[0].mark}.1" for lines in (page.claims, page.reference))
-        replies = {
-            "claims": [{"id": line, "in_reference": "yes"}],
-            "facts": [{**entry, "in_reference": "yes"} for entry in entries(line, facts, marks)],
-            "reference": [{"id": other, "in_answer": "yes"}],
-            "reference_facts": [{**entry, "in_answer": "yes"} for entry in entries(other, facts, marks)],
-            "contexts": [{"id": mark, "useful": []} for mark in marks],
-            "needs": [{"id": f"{need.mark}.{need.number}", "answered": "yes"} for need in page.needs]
-            or [{"question": "Who?", "answered": "yes"}],
-            "address": "fully",
-        }
-        for part, key in (("claims", "facts"), ("reference", "reference_facts")):
-            if key in wanted:
-                replies[part] = []
-        text = json.dumps({part: replies[part] for part in wanted})
-        message = {"type": "message", "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}}
-        return message | {"content": [{"type": "text", "text": text}]}
-
-    sample = Sample("s", "Who?", tuple(map(Context, CONTEXTS)), LINE, reference=LINE)
-    with canned((200, {}, reply)) as (address, _):
-        options = Options(base_url=address, api_key="key", reading=reading)  # type: ignore[arg-type]  # pydantic converts
-        made.append(build(options, name="mine", context=a_judge_context(), clock=HandClock()))
-        evidence, _ = await made[-1].read(sample)
+    """Faithfulness and recall are .75, and the missing fact stands at its place in the text."""
+    asked = ask_about("Who?", LINE, *CONTEXTS, reference=LINE, reading=reading)
+    while prompts := asked.prompts():
+        replies = []
+        for prompt in prompts:
+            reply, page = honest.reply(prompt), paper(prompt.user)
+            ranks = [0 if "published" in page.context(mark) else 1 for mark in page.contexts]
+            facts = {
+                fact: (ranks.index(cell[0]), cell[1]) if cell and cell[0] in ranks else None
+                for fact, cell in FACTS.items()
+            }
+            for part, key, other in (
+                ("claims", "facts", "in_reference"),
+                ("reference", "reference_facts", "in_answer"),
+            ):
+                if reply.get(part) and key in reply:
+                    rows = entries(reply[part].pop()["id"], facts, list(page.contexts))
+                    reply[key] = [row | {other: "yes"} for row in rows]
+            replies.append(prompt.check(json.dumps(reply)))
+        asked.take(replies)
+    evidence = asked.evidence()
     assert [claim.text for claim in evidence.claims] == list(FACTS)
     assert all(LINE[claim.start : claim.end] == claim.text for claim in evidence.claims)
     assert score_all(evidence)[Quantity.FAITHFULNESS] == 0.75
-    assert evidence.reference is not None
     assert [claim.text for claim in evidence.reference if not any(claim.cells)] == ["in Bern."]
-    assert score_by_reference(evidence)[ReferenceQuantity.CONTEXT_RECALL] == 0.75
-    assert score_by_reference(evidence)[ReferenceQuantity.CORRECTNESS] == 1.0
-
-
-QUOTES = {
-    "Push the image to Azure Container Registry": "Azure Container Registry (ACR) stores Docker images",
-    "Create an AKS cluster using az aks create": "Create AKS cluster: az aks create",
-    "Configure kubectl to connect to your cluster": "Kubectl connects to clusters",
-}
-
-
-@pytest.mark.parametrize("reading", ["joint", "isolated"])
-def test_the_walk_through_of_seed_001_finds_three_of_six_steps(model: Any, ask_about: Any, reading: str) -> None:
-    """Steps of a list are one fact each: three are quoted from a context each, and recall names the other three."""
-
-    def quote(step: str, context: str) -> str | None:
-        words = QUOTES.get(step)
-        return words if words is not None and words in context else None
-
-    asked = ask_about("How?", "Push the image.", *AKS_CONTEXTS, reference=AKS, reading=reading)
-    evidence = model(quote).read(asked)
-    assert evidence.reference is not None
-    assert score_by_reference(evidence)[ReferenceQuantity.CONTEXT_RECALL] == 0.5
-    assert [fact.text for fact in evidence.reference if not any(fact.cells)] == [
-        "Build your Docker image",
-        "Create Kubernetes deployment YAML",
-        "Apply the deployment using kubectl apply",
-    ]
-    cells = [[rank for rank, cell in enumerate(fact.cells) if cell] for fact in evidence.reference]
-    assert cells == [[], [0], [1], [2], [], []]
+    scores = score_by_reference(evidence)
+    assert (scores[ReferenceQuantity.CONTEXT_RECALL], scores[ReferenceQuantity.CORRECTNESS]) == (0.75, 1.0)
 
 
 def verdicts(evidence: Evidence) -> list[tuple[str, str]]:
@@ -155,17 +100,11 @@ def verdicts(evidence: Evidence) -> list[tuple[str, str]]:
     return [(claim.text, str(claim.verdict)) for claim in evidence.claims]
 
 
-def test_facts_are_ordered_by_their_place(judged: Any) -> None:
-    """In whatever order a reply has them."""
-    evidence, _ = judged(dict(reversed(FACTS.items())))
-    assert [claim.text for claim in evidence.claims] == list(FACTS)
-
-
 def test_a_long_fact_may_be_its_first_and_last_words(judged: Any) -> None:
-    """With an ellipsis between them, the last ones after the first; the place is that of the whole fact."""
+    """With an ellipsis between them, the last ones after the first; the place is that of the whole fact, in order."""
     whole = dict(FACTS)
     short = {"Einstein developed … of relativity": whole.pop("Einstein developed the theory of relativity")} | whole
-    assert judged(short)[0] == judged(FACTS)[0]
+    assert judged(short)[0] == judged(FACTS)[0] == judged(dict(reversed(FACTS.items())))[0]
     backwards, _ = judged({"of relativity ... Einstein developed": (0, "developed the theory"), "in Bern.": None})
     assert verdicts(backwards) == [(LINE, "not_in_context")]
 
@@ -288,11 +227,11 @@ def test_any_text_has_a_place_or_none(fact: str, line: str) -> None:
 
 @pytest.mark.costly
 def test_long_lines_take_linear_time() -> None:
-    """A line of 200,000 words that a fact almost repeats."""
-    line = "a b " * 100_000
+    """A line of 40,000 words that a fact almost repeats."""
+    line = "a b " * 20_000
     start = time.process_time()
-    assert locate("a b " * 50_000 + "c", line) is None
-    assert locate("b a " * 50_000, line) == (2, 200_001)
+    assert locate("a b " * 10_000 + "c", line) is None
+    assert locate("b a " * 10_000, line) == (2, 40_001)
     assert left_out(line, [(0, 3)]) == []
     assert time.process_time() - start < 5.0
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,13 +94,6 @@ def test_what_is_accepted_is_there(context: str, quote: str) -> None:
     assert not is_verbatim(quote, folded(context)) or f" {folded(quoted_text(quote))} " in f" {folded(context)} "
 
 
-@given(st.text(max_size=40), st.text(max_size=40))
-def test_folding_twice_changes_nothing(before: str, after: str) -> None:
-    """Folding is the same for a quote and for the text around it."""
-    once = folded(f"{before} {after}")
-    assert folded(once) == once
-
-
 @pytest.mark.parametrize(
     "context",
     [
@@ -121,7 +118,7 @@ def test_markup_and_typography_are_no_words(context: str, quote: str) -> None:
 def test_markup_hides_no_change() -> None:
     """Whatever stands between them, other words, numbers and amounts are other words."""
     context = folded("**Refunds** take [five days](https://x.org) and cost 3.5 %. No fee of 5 € is due.")
-    for quote in (
+    others = (
         "refunds take six days",
         "cost 35 %",
         "cost 3 %",
@@ -129,14 +126,15 @@ def test_markup_hides_no_change() -> None:
         "fee of 5 $",
         "https x org",
         "5 %. No fee",
-    ):
+    )
+    for quote in others:
         assert not is_verbatim(quote, context)
 
 
 def test_an_ellipsis_stands_for_words_in_between() -> None:
     """Each part is enough words of the context, in its order, and the parts are near each other."""
     context = folded(
-        "Refunds to a card take, in most cases, five working days. " + "Other words. " * 60 + "Shipping is free."
+        f"Refunds to a card take, in most cases, five working days. {'Other words. ' * 60}Shipping is free."
     )
     for quote in ("Refunds to a card … five working days", "to a card ... most cases [...] working days"):
         assert is_verbatim(quote, context)
@@ -153,3 +151,65 @@ def test_a_quote_without_a_word_of_the_claim_proves_nothing() -> None:
     assert shares_words("is free", "Shipping is free.", None)
     assert shares_words("no fee is due", "No.", "Is there a fee?")
     assert not shares_words("blue sky", "No.", "Is there a fee?")
+
+
+ANSWER = "Returns are accepted within thirty days, and return shipping costs five euros."
+PASSAGES = (
+    "Returns are accepted within thirty days.",
+    "Return shipping costs five euros.",
+    "Cats purr at night.",
+    "We accept returns within thirty days; return shipping costs five euros.",
+)
+QUOTES = (
+    "accepted within thirty days",
+    "shipping costs five euros",
+    "purr at night",
+    "within thirty days; return shipping",
+)
+
+
+Cells = Callable[..., tuple[Any, ...]]
+
+
+@pytest.fixture
+def cells(ask_about: Any, paper: Any, honest: Any) -> Cells:
+    """Cells of the one claim, where a reply gives it this verdict with quotes from these contexts."""
+
+    def read(verdict: str, ranks: tuple[int, ...], answer: str = ANSWER) -> tuple[Any, ...]:
+        reading = ask_about("What about returns?", answer, *PASSAGES)
+        (ask,) = reading.prompts()
+        reply, marks = honest.reply(ask), list(paper(ask.user).contexts)
+        quotes = [{"context": marks[rank], "quote": QUOTES[rank]} for rank in ranks]
+        reply["claims"][0] |= {"verdict": verdict, "cells": quotes}
+        reading.take([ask.check(json.dumps(reply))])
+        (claim,) = reading.evidence().claims
+        return tuple(claim.cells)
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("verdict", "ranks", "expected"),
+    [
+        ("supported", (0, 3), ("alone", None, None, "alone")),
+        ("supported", (0, 1), ("jointly", "jointly", None, None)),  # each has but half of the claim
+        ("supported_jointly", (0, 1), ("jointly", "jointly", None, None)),
+        ("supported_jointly", (1, 3), (None, "jointly", None, "jointly")),
+        ("supported_jointly", (1,), (None, "alone", None, None)),
+        ("contradicted", (1,), (None, "informed", None, None)),
+        ("not_in_context", (0,), ("informed", None, None, None)),
+    ],
+)
+def test_the_verdict_and_the_cells_say_what_each_context_is(
+    cells: Cells, verdict: str, ranks: tuple[int, ...], expected: Any
+) -> None:
+    """A claim that one context supports has nothing joint; one that none supports may have been taken from one."""
+    assert cells(verdict, ranks) == expected
+
+
+def test_a_quote_without_a_word_of_the_claim_shows_no_use(cells: Cells) -> None:
+    """Then the words decide, as they do where a reply has no cell for an unsupported claim."""
+    answer = "Returns are accepted within ninety days."
+    by_words = cells("not_in_context", (), answer)
+    assert by_words == cells("not_in_context", (2,), answer)
+    assert by_words[2] is None

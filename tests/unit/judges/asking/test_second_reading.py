@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
-from contextlib import suppress
 from itertools import product
 from typing import Any
 
 import pytest
-from support.callers import PRICES, HandClock, ScriptedProvider, said
-from support.kit import a_judge_context
+from support.callers import ScriptedProvider, said, scripted_judge
 from support.page_lines import page_lines
 from unit.judges.asking.test_injections import INJECTIONS
 
@@ -18,7 +15,6 @@ from ragwatch.core.evidence import Evidence
 from ragwatch.core.sample import Context, Role, Sample, Turn
 from ragwatch.core.self_tests import SELF_TEST_KEY
 from ragwatch.errors import ConfigError, JudgeError
-from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION
 from ragwatch.judges.llm.second_reading import without_instructions
@@ -52,11 +48,8 @@ class Provider(ScriptedProvider):
     async def call(self, ask: Any, *, max_tokens: int, timeout: float) -> Any:  # noqa: ASYNC109 - the port's
         """Any verbatim phrase that shares a word with the claim, where it was told so; else what supports it."""
         await super().call(ask, max_tokens=max_tokens, timeout=timeout)
-        foreign = [
-            line.text
-            for line in page_lines(ask.user)
-            if line.section in ("CONTEXTS", "QUESTION", "BEFORE", "HISTORY", "ANSWER")
-        ]
+        sections = ("CONTEXTS", "QUESTION", "HISTORY", "ANSWER")
+        foreign = [line.meant for section, line in page_lines(ask.user) if section in sections]
         known = {word for text in (QUESTION, *CONTEXTS, "Hello.", TRUE, INVENTED) for word in text.split()}
         told = self.obeys and sum(word not in known for text in foreign for word in text.split()) > 2
         return said(json.dumps(self.reader(phrase if told else reads).reply(ask)))
@@ -74,10 +67,8 @@ def reads(claim: str, context: str) -> str | None:
 
 def a_judge(model: Any, telemetry: Telemetry | None = None, *, obeys: bool = True, **options: Any) -> LLMJudge:
     """A judge of claims over this model."""
-    given = CallOptions.model_validate({"model": "m", "base_url": "http://127.0.0.1:9", "prices": PRICES, **options})
-    context = a_judge_context(telemetry or Telemetry(), quantities=frozenset({Quantity.FAITHFULNESS}))
-    provider = Provider(model, obeys=obeys)
-    return LLMJudge("mine", "claude", provider, given, context, clock=HandClock(), rng=random.Random(1))
+    asked = frozenset({Quantity.FAITHFULNESS})
+    return scripted_judge(Provider(model, obeys=obeys), telemetry, quantities=asked, **options)
 
 
 def a_sample(injection: str, place: str, answer: str, **parts: Any) -> Sample:
@@ -97,40 +88,29 @@ def supported(evidence: Evidence) -> list[str]:
     return [claim.text for claim in evidence.claims if claim.verdict == "supported"]
 
 
-@pytest.mark.costly
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
-async def test_x1_no_invented_claim_of_200_becomes_supported(model: Any, step: int) -> None:
-    """40 texts at five places, obeyed by the model: the sample has no score, or one in which nothing is invented."""
-    fooled = 0
-    for injection, place in list(product(INJECTIONS, PLACES))[::step]:
-        sample = a_sample(injection, place, f"{TRUE} {INVENTED}")
-        once, _ = await a_judge(model, second_reading=False).read(sample)
-        if INVENTED in supported(once):
-            fooled += 1
-            with suppress(JudgeError):
-                again, _ = await a_judge(model).read(sample)
-                assert place == "answer"  # it stands in the part of the answer that addresses the judge
-                assert INVENTED not in supported(again)
-                continue
-            with pytest.raises(JudgeError) as refused:
-                await a_judge(model).read(sample)
-            assert (refused.value.reason, refused.value.permanent) == ("prompt_injection", True)
-        else:
-            with suppress(JudgeError):  # a claim that the second reading does not confirm: no score
-                assert INVENTED not in supported((await a_judge(model).read(sample))[0])
-    assert fooled >= 0.7 * 200 / step
+async def outcome(judge: LLMJudge, sample: Sample) -> list[str] | None:
+    """The supported claims; None where the sample has no score, as an instruction is suspected to have made it."""
+    try:
+        return supported((await judge.read(sample))[0])
+    except JudgeError as error:
+        assert (error.reason, error.permanent) == ("prompt_injection", True)  # noqa: PT017 - either outcome is right
+        return None
 
 
 @pytest.mark.costly
+@pytest.mark.parametrize("reading", ["joint", "isolated"])
 @pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
-async def test_x1_true_claims_of_200_are_not_lost(model: Any, step: int) -> None:
-    """The same samples, read by a model that does not obey: what is supported stays supported in 99 of 100."""
-    cases = list(product(INJECTIONS, PLACES))[::step]
-    kept = 0
+async def test_x1_no_invented_claim_becomes_supported_and_no_true_one_is_lost(
+    model: Any, reading: str, step: int
+) -> None:
+    """40 texts at six places: obeyed, no invention is supported in the end; not obeyed, 99 of 100 true claims are."""
+    cases, fooled, kept = list(product(INJECTIONS, PLACES))[::step], 0, 0
     for injection, place in cases:
-        with suppress(JudgeError):
-            evidence, _ = await a_judge(model, obeys=False).read(a_sample(injection, place, f"{TRUE} {INVENTED}"))
-            kept += supported(evidence) == [TRUE] and bool(evidence.instructions)
+        sample = a_sample(injection, place, f"{TRUE} {INVENTED}")
+        fooled += INVENTED in (await outcome(a_judge(model, reading=reading, second_reading=False), sample) or ())
+        assert INVENTED not in (await outcome(a_judge(model, reading=reading), sample) or ()), (injection, place)
+        kept += await outcome(a_judge(model, reading=reading, obeys=False), sample) == [TRUE]
+    assert reading == "isolated" or fooled >= 0.7 * len(cases)
     assert kept >= 0.99 * len(cases)
 
 
@@ -151,13 +131,6 @@ async def test_readings_that_differ_are_counted_and_give_no_score(model: Any) ->
     assert counts == {("mine", "different"): 1, ("mine", "same"): 1}
 
 
-async def test_the_second_reading_can_be_left_out(model: Any) -> None:
-    """Then the first one counts, as before."""
-    judge = a_judge(model, second_reading=False)
-    evidence, _ = await judge.read(a_sample(ORDER, "first context", INVENTED))
-    assert supported(evidence) == [INVENTED]
-
-
 async def test_routes_can_be_read_in_isolation(model: Any) -> None:
     """A call for each context on those routes, one on others; the version says so, and message batches cannot."""
     judge = a_judge(model, isolated_routes=["open"])
@@ -168,6 +141,7 @@ async def test_routes_can_be_read_in_isolation(model: Any) -> None:
         provider.asked.clear()
         await judge.read(a_sample("", "none", TRUE, route=route))
         assert len(provider.asked) == calls
+    assert a_judge(model, reading="isolated").version == f"claude-scripted-{PROMPT_VERSION}-isolated"
     with pytest.raises(ConfigError, match="no isolated_routes"):
         a_judge(model, isolated_routes=["open"], urgency="relaxed")
 
@@ -199,23 +173,3 @@ async def test_talk_to_the_judge_supports_nothing(model: Any) -> None:
         evidence, _ = await a_judge(model, obeys=obeys).read(sample)
         assert supported(evidence) == [TRUE]
         assert evidence.instructions == ("answer",)
-
-
-@pytest.mark.parametrize("reading", ["joint", "isolated"])
-@pytest.mark.costly
-async def test_x1_an_invented_claim_beside_an_instruction_ends_unsupported(model: Any, reading: str) -> None:
-    """40 texts at six places, obeyed, each read jointly and in isolation: no invention is supported in the end."""
-    ended = lost = 0
-    cases = list(product(INJECTIONS, PLACES))[::3]
-    for injection, place in cases:
-        with suppress(JudgeError):
-            evidence, _ = await a_judge(model, reading=reading).read(a_sample(injection, place, f"{TRUE} {INVENTED}"))
-            ended += INVENTED in supported(evidence)
-        with suppress(JudgeError):
-            honest, _ = await a_judge(model, reading=reading, obeys=False).read(
-                a_sample(injection, place, f"{TRUE} {INVENTED}")
-            )
-            lost += TRUE not in supported(honest)
-    print(f"{reading}: {ended} of {len(cases)} inventions supported, {lost} true claims lost")
-    assert ended <= (0.05 * len(cases) if reading == "joint" else 0)
-    assert lost <= 0.01 * len(cases)

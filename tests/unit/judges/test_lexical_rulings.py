@@ -1,0 +1,244 @@
+"""What words decide of a claim: numbers, names, denials, fragments, bare answers; and what they leave unknown."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.embedded import LEXICAL, faithfulness_of, read_by
+
+from ragwatch.core.evidence import Address, UnreadReason
+from ragwatch.core.scores import why_unknown
+from ragwatch.judges.claims.clauses import is_fragment
+from ragwatch.judges.lexical.amounts import amounts
+from ragwatch.judges.lexical.stated_amounts import stated
+from ragwatch.judges.lexical.statements import reverses
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.reasons import UnknownReason
+
+FOUNDED = "The company was founded in Bern in 1971 by Anna Keller."
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The bag weighs 5 kg.", "The bag weighs 5,000 g."),
+        ("It has 3.5M users.", "It has 3,500,000 users."),
+        ("It has 3.5 million users.", "It has 3,500,000 users."),
+        ("The fair opens on 1 Jan 2024.", "The fair opens on 2024-01-01."),
+        ("The fair opens on January 1, 2024.", "The fair opens on 2024-01-01."),
+        ("It covers theft for nine years.", "It covers theft for 9 years."),
+        ("Twenty-five people work there.", "25 people work there."),
+        ("Two hundred people work there.", "200 people work there."),
+        ("The fee is 20 percent.", "The fee is 20%."),
+        ("The fee is €5.", "The fee is 5 euros."),
+        ("It is the 3rd largest city.", "It is the third largest city."),
+        ("It lasts 2 hours.", "It lasts 120 minutes."),
+        ("The limit is 1.5 GB.", "The limit is 1500 MB."),
+        ("It opens at 5 pm.", "It opens at 17:00."),
+    ],
+)
+def test_equal_numbers_are_the_same_number(one: str, other: str) -> None:
+    """Units, formats, dates and words for numbers: each form supports the other."""
+    assert (faithfulness_of(one, other), faithfulness_of(other, one)) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("claim", "context"),
+    [
+        ("The bag weighs 6 kg.", "The bag weighs 5,000 g."),
+        ("It has 4.5M users.", "It has 3,500,000 users."),
+        ("The fair opens on 1 Feb 2024.", "The fair opens on 2024-01-01."),
+        ("The fair opens on 1 January 2025.", "The fair opens on 1 January 2024."),
+        ("It covers theft abroad for eight years.", "It covers theft abroad for nine years."),
+        ("The fee for the whole year is 25 %.", "The fee for the whole year is 20 %."),
+        ("The fee is 7 euros.", "The fee is 5 euros."),
+        (FOUNDED.replace("1971", "1972"), FOUNDED),
+        (FOUNDED.replace("Bern", "Zurich"), FOUNDED),
+        (FOUNDED.replace("Anna", "Peter"), FOUNDED),
+        # Every word stands in the context; a denial on one side decides.
+        ("The return period is not 30 days.", "The return period is 30 days."),
+        ("The return period is 30 days.", "The return period is not 30 days."),
+        ("The price doesn’t include shipping.", "The price includes shipping."),
+        ("The shop ships on Sundays.", "The shop does not ship on Sundays."),
+    ],
+)
+def test_one_wrong_fact_makes_a_claim_unsupported(claim: str, context: str) -> None:
+    """However many of its other words are right; the true claim is supported."""
+    assert faithfulness_of(context, context) == 1.0
+    assert "not_in_context" in {each.verdict for each in read_by(LEXICAL, claim, context).claims}
+
+
+@pytest.mark.parametrize(
+    ("answer", "context", "question"),
+    [
+        ("1. Refunds take five days [1].", "Refunds take 5 days.", None),
+        ("Step 2: refunds take five days (Passage 3).", "Refunds take 5 days.", None),
+        (
+            "The 40 euro plan has a term of thirty days.",
+            "This plan has a term of 30 days.",
+            "What of the 40 euro plan?",
+        ),
+        ("It was made in the 1970s.", "It was made in 1971.", None),
+        ("It was built in the 20th century.", "It was built in 1971.", None),
+    ],
+)
+def test_numbers_that_no_context_has_to_state(answer: str, context: str, question: str | None) -> None:
+    """List numbers, citation marks, numbers of the question, decades and centuries raise no alarm."""
+    assert faithfulness_of(answer, context, question=question) == 1.0
+
+
+def test_counts_names_and_roundings_are_no_missing_numbers() -> None:
+    """People count what is listed and round what is exact."""
+    assert [amount.strict for amount in amounts("three colours, GPT-4, 1 of 2 parts")] == [False] * 4
+    source = stated("3,482,113 people came, 487 of them by bus, from 1990 to 2002")
+    claimed = amounts("3.5 million people, about 500 by bus, for 12 years")
+    assert all(map(source.holds, claimed))
+    assert not any(map(source.holds, amounts("3.6 million people, 600 by bus, for 13 years")))
+
+
+@given(st.integers(2, 10**9))
+def test_a_number_is_stated_by_its_own_forms(value: int) -> None:
+    """Plain and with commas."""
+    for text in (f"{value}", f"{value:,}"):
+        for other in (f"{value}", f"{value:,}"):
+            assert all(map(stated(f"all {text} of them").holds, amounts(f"all {other} of them")))
+
+
+@given(st.text(alphabet="0123456789.,:/-' kmKM%$€stndrdth", max_size=60))
+def test_any_text_can_be_read(text: str) -> None:
+    """Hostile runs of digits, signs and units."""
+    assert stated(text).forms is not None
+    assert all(amount.start < amount.end for amount in amounts(text))
+
+
+SONG = "Who wrote the song about the old harbour?"
+TOGETHER = "Mitch Murray wrote the song about the old harbour."
+APART = "The song about the old harbour is by Mitch Lane. Anne Murray sang it in the old harbour."
+
+
+@pytest.mark.parametrize(
+    ("answer", "context", "question", "is_supported"),
+    [
+        ("Mitch Murray.", TOGETHER, SONG, True),
+        ("Mitch Murray.", APART, SONG, False),
+        ("Mitch Murray.", f"{APART} {TOGETHER}", SONG, True),
+        ("Mitch Murray.", APART, None, True),  # it answers nothing
+        ("- Mitch Murray", APART, SONG, True),  # an item of a list
+        ("Mitch and Murray.", APART, SONG, True),  # two things, which may stand apart
+    ],
+)
+def test_words_of_a_fragment_have_to_stand_together(
+    answer: str, context: str, question: str | None, *, is_supported: bool
+) -> None:
+    """What stands apart in the contexts is no answer, though every word of it is there."""
+    (claim,) = read_by(LEXICAL, answer, context, question=question).claims
+    assert (claim.verdict == "supported", (claim.support or 0.0) >= 0.5) == (is_supported, is_supported)
+
+
+def test_what_is_a_fragment() -> None:
+    """A few words, one of them with content, without a verb."""
+    fragments = ("Thirty days.", "George II", "The old harbour in Bern", "42")
+    others = ("It takes thirty days.", "The", "", "Tea, rum and milk", "one two three four five six seven", "x" * 1000)
+    others += ("They live in Bern.", "It's green.", "Yes, in Bern", "五日以内")
+    assert [is_fragment(text) for text in (*fragments, *others)] == [True] * 4 + [False] * 10
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        ("He was found guilty.", "The jury decides whether he was guilty or not guilty."),
+        ("The bank gets no further help.", "The owner ruled out further help for the bank."),
+        ("Returns are no longer possible after 30 days.", "Returns are possible for 30 days."),
+        ("Crops did not arrive in Europe until 1500.", "Crops arrived in Europe in 1500."),
+    ],
+)
+def test_other_negations_deny_nothing_that_is_said(claim: str, sentence: str) -> None:
+    """Neither is the contrary of the other."""
+    assert (reverses(claim, sentence), reverses(sentence, claim)) == (False, False)
+
+
+HOURS, PRICE = "The museum opens at nine in the morning.", "A ticket for the museum costs eight euros."
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "address"),
+    [
+        ("When does the museum open, and how much is a ticket?", HOURS, Address.PARTIALLY),
+        ("When does the museum open and what does a ticket cost?", PRICE, Address.PARTIALLY),
+        ("When does the museum open? What does a ticket cost?", HOURS, Address.PARTIALLY),
+        ("When does the museum open, and how much is a ticket?", f"{HOURS} {PRICE}", Address.FULLY),
+        ("When does the museum open, and how much is a ticket?", "At nine, and it costs eight euros.", Address.FULLY),
+        ("When does the museum open?", HOURS, Address.FULLY),
+    ],
+)
+def test_half_of_a_question_is_not_fully_addressed(question: str, answer: str, address: Address) -> None:
+    """Whether the other half stands in a context of its own or not."""
+    for contexts in ((HOURS, PRICE), (f"{HOURS} {PRICE}",)):
+        assert read_by(LEXICAL, answer, *contexts, question=question).address is address
+
+
+HOUSES = (
+    "Mill House is in Carrow. Mill House opened in 1931. Entry to Mill House costs 9 euros for adults.",
+    "Abbey Hall is in Aldern. Abbey Hall opened in 1890. Entry to Abbey Hall costs 4 euros for adults.",
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_right"),
+    [
+        ("The Mill House opened in 1931. Entry to Mill House costs 9 euros.", True),
+        ("The Mill House opened in 1890.", False),
+        ("Entry to Mill House costs 4 euros.", False),
+        ("The Mill House opened in 1931, the Abbey Hall opened in 1890.", True),
+        ("Entry costs 4 euros at Abbey Hall.", True),
+    ],
+)
+def test_what_a_context_says_of_something_else_supports_nothing(answer: str, *, is_right: bool) -> None:
+    """Every word of the answer stands in a context, but its number in one about another house."""
+    read = faithfulness_of(answer, *HOUSES)
+    assert read is not None
+    assert (read == 1.0) is is_right
+
+
+FREE = "Shipping is free for orders above 50 euros."
+
+
+@pytest.mark.parametrize(
+    ("answer", "context", "question", "faithfulness"),
+    [
+        ("Yes.", FREE, "Is shipping free?", 1.0),
+        ("No", "Shipping is not free.", "Is shipping free?", 1.0),
+        ("Yes", "Shipping is not free.", "Is shipping free?", None),
+        ("No.", FREE, "Is it free?", None),
+        ("Yes.", "Lions sleep.", "Is shipping free?", 0.0),
+        ("No.\nThe shipping of orders above 50 euros is free.", FREE, "Is shipping free?", 1.0),
+        ("Yes.", FREE, "Is shipping free for every order?", None),
+        ("Yes.", FREE, "Is shipping free for orders above 50 euros?", 1.0),
+    ],
+)
+def test_a_bare_answer_is_the_statement_that_it_makes_of_its_question(
+    answer: str, context: str, question: str, faithfulness: float | None
+) -> None:
+    """Words decide it where the closest sentence affirms or denies as the answer does; other claims stay claims."""
+    evidence = read_by(LEXICAL, answer, context, question=question)
+    assert faithfulness_of(answer, context, question=question) == faithfulness
+    if faithfulness is None:
+        assert evidence.unread is UnreadReason.SHORT_ANSWER
+        assert why_unknown(evidence, Quantity.FAITHFULNESS) is UnknownReason.SHORT_ANSWER
+
+
+BINARY = "If the Solar System were such a binary system, the outer limits of the zone could extend as far as 2.4 AU."
+
+
+@pytest.mark.parametrize(
+    ("context", "answer", "faithfulness"),
+    [
+        (BINARY, "The Solar System's habitable zone extends out as far as 2.4 AU.", 0.0),
+        (BINARY, "If the Solar System were a binary system, the zone could extend as far as 2.4 AU.", 1.0),
+        ("If you cancel, the fee of 9 euros is due.", "The fee of 9 euros is due.", 1.0),
+    ],
+)
+def test_a_condition_that_the_answer_leaves_out(context: str, answer: str, faithfulness: float) -> None:
+    """What would be is not what is; a plain condition is not read, as words cannot tell whether it holds."""
+    assert faithfulness_of(answer, context, question="How far?") == faithfulness
