@@ -52,14 +52,6 @@ def test_examples_signatures_and_rulers_are_left_out() -> None:
     assert chunks("Noop here.") == []
 
 
-def test_a_long_text_is_cut_between_sentences() -> None:
-    """Pieces end where sentences end, and together hold all of them."""
-    lines = [f"Sentence number {number} says a few things about crank {number}." for number in range(40)]
-    pieces = chunks(" ".join(lines))
-    assert len(pieces) > 2
-    assert " ".join(pieces) == " ".join(lines)
-
-
 def test_without_documentation_strings_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Python run with -OO has nothing to answer from; so has one without these modules."""
     monkeypatch.setattr(corpus, "MODULES", ("ragwatch_no_such_module",))
