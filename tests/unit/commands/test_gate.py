@@ -36,17 +36,6 @@ def test_no_data_is_never_pass() -> None:
     assert gate(rows=[GOOD | {"id": str(number), "answer": " "} for number in range(50)]).return_value == 3
 
 
-@pytest.mark.parametrize(("texts", "references"), [({"a": "One."}, [["a"]]), (7, ["a"]), ([0], [0]), ({"1": "x"}, [1])])
-def test_contexts_in_a_file_of_another_shape(tmp_path: Path, texts: object, references: list[object]) -> None:
-    """The row is reported and counted; the others are judged."""
-    (tmp_path / "texts.json").write_text(json.dumps(texts))
-    log = tmp_path / "log.jsonl"
-    bare = {key: value for key, value in GOOD.items() if key != "contexts"}
-    log.write_text(jsonl(*(bare | {"docs": "texts.json", "context_refs": references}, GOOD)))
-    line = json.loads(gate(str(log), "--json").stdout)
-    assert (line["judged"], line["unread"]) == (1, {"wrong_type": 1})
-
-
 def test_half_a_file_does_not_pass() -> None:
     """Forty good answers and twenty torn rows: too little was read."""
     assert gate("--uncorrected", rows=[GOOD] * 40).return_value == 0
@@ -201,11 +190,8 @@ def test_reports_for_builds(tmp_path: Path) -> None:
     message = cases["faithfulness"].find("failure").get("message")  # type: ignore[union-attr]
     assert "required at least 0.85" in message  # type: ignore[operator]
     assert cases["context_recall"].find("skipped").get("message").startswith("warning only: unknown")  # type: ignore[union-attr]
-    text = markdown.read_text()
-    assert text.startswith("## ragwatch gate: FAIL\n")
-    assert "| faithfulness | 0.000 | 0.000 – " in text
-    assert "\njudge's mean, not corrected: faithfulness, " in text
-    assert "| context recall | unknown |  | 0 | ≥ 0.8 | warn | unknown: no sample has a reference |" in text
+    row = "| context recall | unknown |  | 0 | ≥ 0.8 | warn | unknown: no sample has a reference |"
+    assert row in markdown.read_text()
     gate("--uncorrected", "--junit", str(junit), rows=[GOOD] * 2)
     assert ET.fromstring(junit.read_text())[0].get("errors") == "2"  # noqa: S314 - the same
 
@@ -214,13 +200,9 @@ def test_reports_for_builds(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--judge", "oracle"), "--judge oracle: is neither a configured judge nor a kind; use one of: "),
-        (("--baseline", "{folder}/absent.json"), "cannot be read"),
-        (("--labels", "{folder}/absent.json"), "cannot be read"),
         (("--labels", "{folder}/list.json", "--uncorrected"), "--labels and --uncorrected: give only one of them"),
         (("--baseline", "{folder}/list.json"), "is not the JSON"),
         (("--baseline", "{folder}/other.json"), "was made by the judge other-1"),
-        (("--junit", "{folder}/no/such/folder.xml"), "cannot be written"),
-        (("--config", "{folder}/absent.yaml"), "cannot be read"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:

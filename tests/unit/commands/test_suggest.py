@@ -61,8 +61,6 @@ def test_a_suite_from_judged_traffic(tmp_path: Path, store: SqliteStore) -> None
     assert suggest("--config", a_config(tmp_path)).stdout == out.read_text()
     again = suggest("--config", a_config(tmp_path), "--out", str(out))
     assert "already exists" in refused(again)
-    nowhere = suggest("--config", a_config(tmp_path), "--out", str(tmp_path / "no" / "where.yaml"))
-    assert refused(nowhere)
     store.close()
 
 

@@ -1,0 +1,128 @@
+"""`ragwatch check` of sources that receive answers, or read them from a broker: nothing is sent or taken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from support.brokers import redis_server
+from support.command_line import findings
+from support.kit import a_line, an_admission
+
+from ragwatch.commands.check_web import EXAMPLE
+from ragwatch.commands.finding import FAILED, OK, WARNING, Finding
+from ragwatch.core.tally import Tally, TallyKey
+from ragwatch.formats import build
+from ragwatch.formats.record import parse as parse_line
+from ragwatch.stores.sqlite.store import SqliteStore
+
+TOKEN = "0123456789abcdef"  # noqa: S105 - a made up one
+ASSEMBLED, REFUSED = (Tally.TRACES, ("traces", "assembled")), (Tally.TRACES, ("traces", "refused"))
+
+
+def finding(folder: Path, web: dict[str, Any], names: tuple[str, ...] = ("app",)) -> Finding:
+    """What `check` says of the first source."""
+    sources = [{"kind": "push", "name": name} for name in names]
+    return findings(folder, web={"listen": "127.0.0.1:10999", **web}, sources=sources)["sources[0]"]
+
+
+def test_the_command_that_sends_an_answer(tmp_path: Path) -> None:
+    """It has the address of this configuration, and no token where none is needed."""
+    one = finding(tmp_path, {})
+    assert (one.state, one.detail.endswith(" http://127.0.0.1:10999/v1/samples")) == (OK, True)
+    assert "curl -H 'Content-Type: application/json' -d" in one.detail
+    assert "Bearer" not in one.detail
+
+
+@pytest.mark.parametrize(
+    ("web", "names", "says"),
+    [
+        ({"tokens": [{"name": "a", "token": TOKEN, "rights": ["ingest"]}]}, ("app",), "Authorization: Bearer $TOKEN"),
+        ({}, ("app", "other"), "'http://127.0.0.1:10999/v1/samples?source=app'"),
+        ({"listen": "0.0.0.0:10999", "open": ["ingest"]}, ("app",), " http://localhost:10999/v1/samples"),
+        ({"listen": "[::1]:10999"}, ("app",), "'http://[::1]:10999/v1/samples'"),
+        ({"external_url": "https://rag.example/w/"}, ("app",), " https://rag.example/w/v1/samples"),
+    ],
+)
+def test_addresses_and_tokens(tmp_path: Path, web: dict[str, Any], names: tuple[str, ...], says: str) -> None:
+    """A token where one is needed, the name where there are several sources, an address that a client can use."""
+    one = finding(tmp_path, web, names)
+    assert one.state == OK
+    assert says in one.detail
+
+
+def test_nobody_may_send(tmp_path: Path) -> None:
+    """Where no client has the right, that is a warning, with what to add."""
+    one = finding(tmp_path, {"tokens": [{"name": "ci", "token": TOKEN, "rights": ["write"]}]})
+    assert one.state == WARNING
+    assert one.detail.startswith("nobody has the right ingest: give it to a token")
+
+
+def test_the_example_is_a_sample() -> None:
+    """What the command sends is read as a sample."""
+    sample = build("auto").read(parse_line(EXAMPLE.encode())[0], "fallback")
+    assert (sample.id, sample.answer, len(sample.contexts)) == ("1", "Goethe.", 1)
+
+
+def test_where_calls_are_received_and_whether_anybody_may_send(tmp_path: Path) -> None:
+    """The address over gRPC is tested; a source to which nobody may send is a warning that says what to write."""
+    pytest.importorskip("grpc", reason="needs the package grpcio: pip install 'ragwatch-exporter[grpc]'")
+    sources = [{"kind": "otlp", "name": "traces", "grpc": {"listen": "127.0.0.1:0"}}]
+    states = findings(tmp_path, sources=sources)
+    assert states["sources.traces.grpc"].detail == "127.0.0.1:0 is free"
+    assert "calls over gRPC at 127.0.0.1:0" in states["sources[0]"].detail
+    web = {"listen": "127.0.0.1:0", "tokens": [{"name": "ci", "token": "0" * 16, "rights": ["write"]}]}
+    refused = findings(tmp_path, sources=sources, web=web)["sources[0]"]
+    assert refused.state == "warning"
+    assert "rights: [ingest]" in refused.detail
+
+
+@pytest.mark.parametrize(
+    ("tallies", "state", "says"),
+    [
+        (None, "ok", "no request in a trace is complete yet"),
+        ({ASSEMBLED: 1200, REFUSED: 3}, "ok", "requests in traces: 1,200 assembled, 3 refused"),
+        ({(Tally.TRACES, ("traces", "unrelated")): 7}, "warning", "7 unrelated"),
+        ({ASSEMBLED: 1, (Tally.SILENT, ("traces", "traceloop")): 2}, "warning", ("2 hold no texts, because content "
+         "capture is off: set TRACELOOP_TRACE_CONTENT=true")),
+    ],
+)  # fmt: skip
+def test_traces_so_far(tmp_path: Path, tallies: dict[TallyKey, float] | None, state: str, says: str) -> None:
+    """Counts by outcome, and the switch of each instrumentation that sends no texts; before any, that it waits."""
+    if tallies is not None:
+        store = SqliteStore(tmp_path / "state")
+        store.admit(an_admission(tallies=Counter(tallies)))
+        store.close()
+    finding = findings(tmp_path, sources=[{"kind": "otlp", "name": "traces"}])["sources[0]"]
+    assert finding.state == state
+    assert says in finding.detail
+
+
+def checked(folder: Path, port: int) -> Finding:
+    """What `check` says of the source."""
+    source = {"kind": "redis_streams", "name": "app", "url": f"redis://127.0.0.1:{port}/0", "stream": "rag"}
+    found = findings(folder, routes=["search"], sources=[source])
+    assert [subject for subject in found if subject.startswith("sources[0]")] == ["sources[0]"]
+    return found["sources[0]"]
+
+
+def test_a_stream_is_shown_and_not_read(tmp_path: Path) -> None:
+    """Without a stream it warns and creates none; with one it reads records, and there is still no group."""
+    server = redis_server(tmp_path)
+    client: Any = redis.Redis(port=server.port)
+    try:
+        missing = checked(tmp_path, server.port)
+        assert (missing.state, client.exists("rag")) == (WARNING, 0)
+        assert "the stream rag does not exist; ragwatch creates it at its start" in missing.detail
+        client.xadd("rag", {"data": a_line("a")})
+        there = checked(tmp_path, server.port)
+        assert (there.state, there.detail) == (OK, "1 of 1 records of redis stream rag are samples")
+        assert client.xinfo_groups("rag") == []
+    finally:
+        client.close()
+        server.kill()
+    down = checked(tmp_path, server.port)
+    assert (down.state, "cannot be reached" in down.detail) == (FAILED, True)
