@@ -212,26 +212,28 @@ def test_what_is_wrong_on_the_command_line_is_named(tmp_path: Path, arguments: l
 
 @pytest.mark.costly
 def test_the_store_replays_as_the_daemon_would(tmp_path: Path) -> None:
-    """Without FILE the scores of the default judge's newest version are replayed: the daemon's alarm, at its score."""
+    """Without FILE the scores of `drift.judge`, of its newest version: the daemon's alarm, at its score."""
+    judges = [{"name": "first", "kind": "lexical"}, {"name": JUDGE, "kind": "lexical", "probability": 0.5}]
+    path = configured(tmp_path, judges=judges, **SAMPLED)
     store = SqliteStore(tmp_path / "state")
-    settle(store, faithful(50), 5000, version="older", probability=0.5)
-    settle(store, faithful(500, 100), probability=0.5)
-    lowest = {"search": 0.5, "other": 0.5}
-    rules = DriftRules(
-        JUDGE, "scripted-1", DriftOptions().quantities, ("search", "other"), reference=300, lowest=lowest
-    )
-    drift = ScoreDriftLoop(
-        rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(START + 1e8)
-    )
+    settle(store, faithful(50), 5000, version="older", probability=0.25)
+    settle(store, faithful(500, 100), probability=0.25)
+    lowest = {"search": 0.25, "other": 0.25}
+    quantities = DriftOptions().quantities
+    rules = DriftRules(JUDGE, "scripted-1", quantities, ("search", "other"), reference=300, lowest=lowest)
+    clock = Clock(START + 1e8)
+    drift = ScoreDriftLoop(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=clock)
     drift.resume()
     drift._step()
     [raised] = store.runs(KIND, "faithfulness/search", 5)
     store.close()
-    result = run(
-        "--config", configured(tmp_path, **SAMPLED), "--json", "--set", "reference=300", "--set", "reference_time=1s"
-    )
-    [alarm] = [each for each in json.loads(result.stdout)["alarms"] if each["quantity"] == "faithfulness"]
+    asked = ("--config", path, "--json", "--set", "reference=300", "--set", "reference_time=1s")
+    found = json.loads(run(*asked, "--set", f"judge={JUDGE}").stdout)
+    [alarm] = [each for each in found["alarms"] if each["quantity"] == "faithfulness"]
     assert (alarm["at"], alarm["evidence"], alarm["route"]) == (raised.at, raised.body["evidence"], "search")
+    other = run(*asked)
+    assert (json.loads(other.stdout)["scores"], other.return_value) == (0, 3)
+    assert "drift.judge: 'claude'" in refused(run(*asked, "--set", "judge=claude"))
 
 
 def test_columns_may_hold_whole_answers(tmp_path: Path) -> None:
@@ -297,20 +299,3 @@ def test_replay_loses_and_invents_no_score(some: list[tuple[float, bool, float]]
         assert all(alarm.evidence >= alarm.threshold for _, alarm in trace.alarms)
     if traces:
         ET.fromstring(chart(traces))  # noqa: S314 - our own
-
-
-@pytest.mark.costly
-def test_the_store_replays_the_judge_that_is_watched(tmp_path: Path) -> None:
-    """Where `drift.judge` names another than the first, its scores are replayed, with the weights of its share."""
-    judges = [{"name": "first", "kind": "lexical"}, {"name": JUDGE, "kind": "lexical", "probability": 0.5}]
-    path = configured(tmp_path, judges=judges, **SAMPLED)
-    store = SqliteStore(tmp_path / "state")
-    settle(store, faithful(500, 100), probability=0.25)
-    store.close()
-    asked = ("--config", path, "--json", "--set", "reference=300", "--set", "reference_time=1s")
-    found = json.loads(run(*asked, "--set", f"judge={JUDGE}").stdout)
-    assert found["scores"] > 0
-    assert [alarm["quantity"] for alarm in found["alarms"]].count("faithfulness") == 1
-    other = run(*asked)
-    assert (json.loads(other.stdout)["scores"], other.return_value) == (0, 3)
-    assert "drift.judge: 'claude'" in refused(run(*asked, "--set", "judge=claude"))

@@ -248,24 +248,24 @@ MUSEUM = "The museum opens at nine in the morning and closes at six in the eveni
 
 
 def test_answers_that_ignore_the_first_passage_are_counted_apart() -> None:
-    """48 of them, each with a fault: they are not 48 times "none"."""
+    """Each with a fault: they are not "none"."""
     row = {"question": "When does the museum open?", "answer": "The museum opens at nine in the morning."}
-    beside = [row | {"id": f"a{n}", "contexts": ["Parcels arrive within three days.", MUSEUM]} for n in range(24)]
-    same = [row | {"id": f"b{n}", "contexts": ["The museum opens at nine.", MUSEUM]} for n in range(24)]
+    beside = [row | {"id": f"a{n}", "contexts": ["Parcels arrive within three days.", MUSEUM]} for n in range(4)]
+    same = [row | {"id": f"b{n}", "contexts": ["The museum opens at nine.", MUSEUM]} for n in range(4)]
     shown, counts = stages_of([*beside, *(one | {"answer": MUSEUM} for one in same)])
-    assert (shown, counts) == ("stage: ignored 48", {"ignored": 48})
+    assert (shown, counts) == ("stage: ignored 8", {"ignored": 8})
 
 
 def test_abstentions_on_questions_without_an_answer_are_a_knowledge_gap() -> None:
-    """40 of 40 are no fault of retrieval; where an answer is known to exist, retrieval missed it."""
+    """They are no fault of retrieval; where an answer is known to exist, retrieval missed it."""
     row: dict[str, object] = {
         "question": "Who won the chess game of 1987?",
         "contexts": [MUSEUM],
         "answer": "I don't know. The documents do not contain that.",
     }
-    rows = [row | {"id": str(number)} for number in range(40)]
-    assert stages_of(rows) == ("stage: knowledge_gap 40", {"knowledge_gap": 40})
+    rows = [row | {"id": str(number)} for number in range(4)]
+    assert stages_of(rows) == ("stage: knowledge_gap 4", {"knowledge_gap": 4})
     unknown = [one | {"reference": "The documents do not say.", "relevant_ids": []} for one in rows]
-    assert stages_of(unknown)[1] == {"knowledge_gap": 40}
+    assert stages_of(unknown)[1] == {"knowledge_gap": 4}
     for known in ({"reference": "Ada Berg won the game."}, {"relevant_texts": ["Ada Berg won the game."]}):
-        assert stages_of([one | known for one in rows])[1] == {"retrieval": 40}
+        assert stages_of([one | known for one in rows])[1] == {"retrieval": 4}
