@@ -9,7 +9,6 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-import yaml
 from click.testing import Result
 from support.command_line import command, configured, jsonl, log_of, refused
 
@@ -17,14 +16,9 @@ ROW = {"question": "Where is the mill?", "contexts": ["The old mill stands by th
 GOOD, BAD = ROW | {"answer": "The old mill stands by the river."}, ROW | {"answer": "Zebras invented the telegraph."}
 
 
-def gate(*arguments: str, rows: list[Any] | None = None) -> Result:
+def gate(*arguments: object, rows: list[Any] | None = None) -> Result:
     """The command, with these rows on its standard input."""
     return command("gate", *arguments, said=jsonl(*rows or ()))
-
-
-def a_config(folder: Path, **sections: str) -> str:
-    """A configuration that watches nothing in particular."""
-    return str(configured(folder, **{key: yaml.safe_load(value) for key, value in sections.items()}))
 
 
 def test_no_data_is_never_pass() -> None:
@@ -42,7 +36,7 @@ def test_half_a_file_does_not_pass() -> None:
     assert gate("--uncorrected", rows=[*[GOOD] * 40, *['{"torn'] * 20]).return_value == 3
 
 
-def faithfulness(*arguments: str, rows: list[Any], code: int) -> dict[str, Any]:
+def faithfulness(*arguments: object, rows: list[Any], code: int) -> dict[str, Any]:
     """The first metric of a gate line."""
     result = gate("--json", *arguments, rows=rows)
     assert result.return_value == code, result.exception
@@ -83,7 +77,7 @@ def test_a_level_that_the_judges_error_could_turn_does_not_pass(tmp_path: Path) 
 @pytest.mark.costly
 def test_labels_give_other_metrics_a_level(tmp_path: Path) -> None:
     """No family is known for ignored contexts: their mean is compared, and with labels their level, an upper limit."""
-    config = a_config(tmp_path, gate="{metrics: {top_ranked_ignored: {threshold: 0.3, severity: block}}}")
+    config = configured(tmp_path, gate={"metrics": {"top_ranked_ignored": {"threshold": 0.3, "severity": "block"}}})
     rows = [GOOD | {"id": str(number)} for number in range(40)]
     labels = tmp_path / "labels.jsonl"
     lines = [{"id": str(number), "top_ranked_ignored": 1, "faithfulness": 1} for number in range(20)]
@@ -101,9 +95,9 @@ def test_thresholds_come_from_the_configuration(tmp_path: Path) -> None:
     """What is good enough is the configuration's word, and so is the judge."""
     rows = [*[GOOD] * 30, *[BAD] * 10]
     assert gate("--uncorrected", rows=rows).return_value == 1
-    lower = a_config(tmp_path, thresholds="{faithfulness: 0.5, answer_relevancy: 0.5}")
+    lower = configured(tmp_path, thresholds={"faithfulness": 0.5, "answer_relevancy": 0.5})
     assert gate("--uncorrected", "--config", lower, rows=rows).return_value == 0
-    named = a_config(tmp_path, judges="[{name: ours, kind: lexical, support: 0.999999}]")
+    named = configured(tmp_path, judges=[{"name": "ours", "kind": "lexical", "support": 0.999999}])
     strict = json.loads(gate("--uncorrected", "--config", named, "--json", rows=[GOOD] * 30).stdout)
     assert strict["metrics"][0]["value"] == 0.0
     assert (

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from click.testing import Result
 from support.command_line import command, configured, jsonl, log_of, refused
 
@@ -21,7 +20,7 @@ GENERATION = {
 }
 
 
-def run(*arguments: str, rows: list[Any] | None = None) -> Result:
+def run(*arguments: object, rows: list[Any] | None = None) -> Result:
     """A command, with these rows on its standard input."""
     return command(*arguments, said=jsonl(*rows or ()))
 
@@ -40,33 +39,28 @@ def test_context_precision_of_the_first_source() -> None:
     assert (line["outcome"], line["ranking"]["context_precision@5"]) == ("ranked", 0.916667)
 
 
-def a_config(folder: Path, extra: str) -> str:
-    """A configuration with these sections."""
-    return str(configured(folder, **(yaml.safe_load(extra) or {})))
-
-
 @pytest.mark.parametrize(
     ("extra", "code"),
     [
-        ('gate: {metrics: {"recall@3": 0.5}}', 0),  # the defaults of answers stay, and do not apply
-        ('thresholds: {}\ngate: {metrics: {"recall@3": 0.5}}', 0),
-        ('thresholds: {}\ngate: {metrics: {"recall@3": 0.6}}', 1),
-        ("thresholds: {}", 3),
-        ("", 3),
+        ({"gate": {"metrics": {"recall@3": 0.5}}}, 0),  # the defaults of answers stay, and do not apply
+        ({"thresholds": {}, "gate": {"metrics": {"recall@3": 0.5}}}, 0),
+        ({"thresholds": {}, "gate": {"metrics": {"recall@3": 0.6}}}, 1),
+        ({"thresholds": {}}, 3),
+        ({}, 3),
     ],
 )
-def test_retrieval_stands_alone(tmp_path: Path, extra: str, code: int) -> None:
+def test_retrieval_stands_alone(tmp_path: Path, extra: dict[str, Any], code: int) -> None:
     """A set that meets its blocking recall passes though nothing is judged; without such a threshold nothing does."""
     rows = [SEED_2 | {"id": str(number)} for number in range(30)]
     junit = tmp_path / "gate.xml"
-    result = run("gate", "--config", a_config(tmp_path, extra), "--junit", str(junit), rows=rows)
+    result = run("gate", "--config", configured(tmp_path, **extra), "--junit", str(junit), rows=rows)
     assert result.return_value == code, result.stdout
     assert "Retrieval: 30 test cases with relevance judgements; no row has an answer" in result.stdout
     assert "faithfulness" not in result.stdout
     assert 'errors="0"' in junit.read_text()
     assert ("no metric blocks; set one for retrieval alone" in result.stdout) is (code == 3)
-    if extra == "thresholds: {}":  # nothing blocks, and the figures of answers are not those of the defaults
-        answers = run("gate", "--json", "--config", a_config(tmp_path, extra), rows=[GENERATION] * 30)
+    if extra == {"thresholds": {}}:  # nothing blocks, and the figures of answers are not those of the defaults
+        answers = run("gate", "--json", "--config", configured(tmp_path, **extra), rows=[GENERATION] * 30)
         assert (json.loads(answers.stdout)["metrics"], answers.return_value) == ([], 3)
 
 
@@ -131,7 +125,7 @@ def test_a_fall_of_recall_fails_the_build_and_names_the_questions(
 
 def test_questions_in_a_report_are_redacted(tmp_path: Path) -> None:
     """What the configuration redacts stands in no baseline, of rows with an answer and of those without."""
-    config = a_config(tmp_path, "")
+    config = configured(tmp_path)
     secret = {"question": "Whose is jane.roe@example.com?"}
     rows = [GENERATION | secret | {"id": "a", "relevant_ids": ["c1"]}, SEED_2 | secret]
     shown = run("gate", "--json", "--config", config, rows=rows).stdout
@@ -149,9 +143,7 @@ def test_two_kinds_in_one_file_are_two_sections() -> None:
 
 def test_thresholds_name_ranking_metrics(tmp_path: Path) -> None:
     """`recall@3: 0.8` in `gate.metrics` fails the gate at retrieval; a misspelt one is an error."""
-    path = tmp_path / "ragwatch.yaml"
-    text = "state: {}/state\nroutes: [search]\nsources: [{{kind: tail, name: app, path: /no/*.log}}]\n"
-    path.write_text(text.format(tmp_path) + 'gate: {metrics: {"recall@3": 0.8, faithfulness: null}}\n')
+    path = configured(tmp_path, routes=["search"], gate={"metrics": {"recall@3": 0.8, "faithfulness": None}})
     rows = [SEED_2 | {"id": str(number), "route": "search"} for number in range(30)]
     result = run("gate", "--config", str(path), rows=rows)
     assert result.return_value == 1
@@ -203,10 +195,9 @@ def test_contexts_are_relevant_by_id_or_by_text() -> None:
 
 def test_a_mapping_reads_test_cases_without_an_answer(tmp_path: Path) -> None:
     """`relevant_ids` of a custom mapping."""
-    path = tmp_path / "ragwatch.yaml"
-    mapping = "{question: q, contexts: 'hits[].{id: id, text: body}', answer: out, relevant_ids: gold}"
-    source = f"{{kind: tail, name: app, path: /no/*.log, format: custom, mapping: {mapping}}}"
-    path.write_text(f"state: {tmp_path}/state\nsources: [{source}]\n")
+    mapping = {"question": "q", "contexts": "hits[].{id: id, text: body}", "answer": "out", "relevant_ids": "gold"}
+    source = {"kind": "tail", "name": "app", "path": "/no/*.log", "format": "custom", "mapping": mapping}
+    path = configured(tmp_path, sources=[source])
     row = {"q": "Why?", "hits": [{"id": "c9"}, {"id": "c1", "body": "One."}], "gold": ["c1"]}
     assert figures(run("gate", "--config", str(path), "--json", rows=[row]))["mrr"] == 0.5
 
