@@ -8,14 +8,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pytest
 from support.callers import canned
 from support.command_line import command, configured, log_of
 from support.labelled import World
 
-from ragwatch.commands.label_client import label_client
-from ragwatch.config import load
-from ragwatch.errors import RagwatchError
 from ragwatch.model.quantities import quantity_of
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -59,33 +55,18 @@ def test_verdict_lines_and_the_gate(tmp_path: Path) -> None:
         assert "polite" not in page
 
 
-@pytest.fixture
-def labelled(tmp_path: Path) -> Path:
-    """A configuration whose state holds some judged answers."""
+def test_people_answer_criteria(tmp_path: Path) -> None:
+    """Each criterion is asked by its question; yes is 1, no is 0, - says nothing."""
     store = SqliteStore(tmp_path / "state")
     World(store, Random(1), requests=60, begin=time.time() - 1800.0)
     store.close()
-    return configured(tmp_path, criteria=CRITERIA)
-
-
-def test_people_answer_criteria(labelled: Path) -> None:
-    """Each criterion is asked by its question; yes is 1, no is 0, - says nothing."""
+    config = configured(tmp_path, criteria=CRITERIA)
     said = "s\ns\ns\ns\nf\ny\nn\n-\n\n"
-    result = command("label", "--config", labelled, "--annotator", "ann", "--count", 1, said=said)
+    result = command("label", "--config", config, "--annotator", "ann", "--count", 1, said=said)
     assert result.exit_code == 0, result.output
     assert "Is the tone polite? [y/n/-]" in result.output
-    store = SqliteStore(labelled.parent / "state")
+    store = SqliteStore(tmp_path / "state")
     (label,) = store.labels(0.0)
     store.close()
     assert label.scores[POLITE] == 0.0
     assert "names_price" not in label.scores
-
-
-def test_a_label_on_what_is_no_criterion_is_refused(labelled: Path) -> None:
-    """A misspelt name is told, and nothing is stored."""
-    with label_client(load(labelled), None, None) as client:
-        (task,) = client.tasks("ann", 1)
-        assert task["criteria"] == CRITERIA
-        record = {"key": task["key"], "annotator": "ann", "at": time.time(), "scores": {"charm": 1.0}}
-        with pytest.raises((RagwatchError, ValueError), match="charm is no quantity; use one of: faithfulness"):
-            client.put([record])

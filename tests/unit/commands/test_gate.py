@@ -150,7 +150,6 @@ def test_three_hundred_rows_that_lose_a_tenth_fail(tmp_path: Path) -> None:
     assert "q0 (Where is mill 0?): faithfulness 1.000 -> 0.000" in result.stdout
     failed = [case.get("name") for case in ET.fromstring(junit.read_text()).iter("testcase") if len(case)]  # noqa: S314
     assert "faithfulness since the baseline" in failed
-    assert gate("--uncorrected", "--baseline", str(baseline), rows=rows).return_value == 0
 
 
 def test_statements_that_no_context_supports_are_named(tmp_path: Path) -> None:

@@ -153,20 +153,6 @@ def test_answers_that_are_sent_need_no_log(kind: str, tmp_path: Path) -> None:
     assert [source.kind for source in load(out).sources] == [kind]
 
 
-def test_halves_of_requests_become_a_join(tmp_path: Path) -> None:
-    """Two logs whose records share an id are one source."""
-    questions, answers = tmp_path / "retrieval.jsonl", tmp_path / "answers.jsonl"
-    rows = range(4)
-    asked = [{"question": f"Where is mill {n}?", "contexts": [f"It is at {n} Weir Lane."]} for n in rows]
-    questions.write_text("".join(json.dumps({"request_id": f"r{n}", **one}) + "\n" for n, one in enumerate(asked)))
-    said = [{"request_id": f"r{n}", "answer": f"Mill {n} is there."} for n in rows]
-    log_of(answers, *said)
-    result = _init(questions, answers, "--yes", "--out", "-")
-    (source,) = yaml.safe_load(result.stdout)["sources"]
-    assert (source["kind"], source["by"], len(source["of"])) == ("join", "request_id", 2)
-    assert yaml.safe_load(result.stdout)["sampling"]["probability"] == 1.0
-
-
 def test_nothing_is_overwritten_and_nothing_is_written_for_an_unreadable_log(tmp_path: Path, log: Path) -> None:
     """An existing file stays, and a log without JSON leaves none."""
     out = tmp_path / "ragwatch.yaml"

@@ -109,15 +109,6 @@ def test_text_before_the_json_is_told_once_with_its_cure() -> None:
     assert "100 lines have text before the JSON" in result.stdout
 
 
-def test_lines_of_container_runtimes_are_unwrapped() -> None:
-    """What `framing: auto` takes off is no text before the JSON."""
-    row = json.dumps({"question": "Where?", "contexts": ["By the river."], "answer": "By the river."})
-    cri = f"2026-01-01T00:00:00.123456789Z stdout F {row}\n"
-    docker = json.dumps({"log": row + "\n", "stream": "stdout", "time": "2026-01-01T00:00:00Z"}) + "\n"
-    for text in (cri, docker):
-        assert _mapped(_map(text * 3)) == {"format": "canonical"}
-
-
 def test_the_share_and_the_first_record_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     """How much the proposal reads, and where, in which field and why it first does not."""
     path = tmp_path / "log.jsonl"
@@ -157,23 +148,6 @@ def test_text_beside_answers_only() -> None:
     assert _mapped(_map(jsonl(*[ROW] * 3) + "Killed\n")) == {"format": "canonical", "where": "@"}
     text = "".join(f"12:00 INFO {json.dumps(ROW)}\n" for _ in range(3)) + "12:01 INFO bye\n"
     assert _mapped(_map(text)) == {"format": "canonical", "prefix": "auto"}
-
-
-def test_passages_in_a_prompt_are_cut_out() -> None:
-    """A chat with everything in its system message: the format stays, and split is proposed with what it yields."""
-    rows = [
-        {
-            "messages": [
-                {"role": "system", "content": f"You are a bot. Use the following:\n[1] Mill {n}.\n[2] River {n}."},
-                {"role": "user", "content": f"Where is mill number {n}?"},
-            ],
-            "choices": [{"message": {"content": f"By river {n}."}}],
-        }
-        for n in range(6)
-    ]
-    result = _map(jsonl(*rows))
-    assert (result.return_value, _mapped(result)) == (0, {"format": "openai", "split": "numbered"})
-    assert "2.0 passages on average" in result.stdout
 
 
 @pytest.mark.parametrize("before", ["12:00 INFO ", "[rag] ", "[2026-05-01 12:00:00] "])
