@@ -195,6 +195,8 @@ def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, text: str, message: st
     ("arguments", "message"),
     [
         ([], "FILE: is missing"),
+        (["gone.csv"], "cannot be read"),
+        (["FILE", "--svg", "/no/where.svg"], "--svg /no/where.svg: cannot be written: No such file or directory"),
         (["FILE", "--set", "reference"], "is not KEY=VALUE"),
         (["FILE", "--set", "refrence=5"], "drift.refrence: is not a known key; did you mean `reference`?"),
         (["FILE", "--set", "controls={other: b}"], "'b' is no route"),
@@ -234,6 +236,15 @@ def test_the_store_replays_as_the_daemon_would(tmp_path: Path) -> None:
     other = run(*asked)
     assert (json.loads(other.stdout)["scores"], other.return_value) == (0, 3)
     assert "drift.judge: 'claude'" in refused(run(*asked, "--set", "judge=claude"))
+
+
+def test_the_store_of_a_running_daemon_is_read(tmp_path: Path) -> None:
+    """The daemon keeps its lock; nothing is written."""
+    store = SqliteStore(tmp_path / "state")
+    settle(store, faithful(50), probability=0.5)
+    result = run("--config", configured(tmp_path, **SAMPLED), "--json")
+    store.close()
+    assert (result.return_value, json.loads(result.stdout)["scores"] > 0) == (3, True)
 
 
 def test_columns_may_hold_whole_answers(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from ragwatch.config.model import Settings
 from ragwatch.ports import Batch
 
 GOOD = {"question": "Where?", "contexts": ["By the river."], "answer": "By the river."}
+FEEDBACK = {"feedback_for": "r1", "thumbs": "up"}
 HEALTH = {"level": "info", "msg": "GET /healthz 200"}
 PASSAGE = "The old mill stands by the river. Its wheel was built by monks."
 QUESTION = "Where does the old mill stand?"
@@ -54,7 +55,7 @@ def of_log(folder: Path, *rows: object, sections: dict[str, Any] | None = None, 
     ("rows", "keys", "state", "says"),
     [
         ([GOOD, GOOD], {}, OK, r"^2 of 2 records of \S+ are samples$"),
-        ([GOOD, {"feedback_for": "r1", "thumbs": "up"}, GOOD], {}, OK, r"^2 of 2 records of \S+ are samples$"),
+        ([GOOD, GOOD | {"at": 1_700_000_000}, FEEDBACK], {}, OK, r"^2 of 2 records of \S+ are samples$"),
         ([HEALTH], {}, FAILED, "first error: "),
         ([GOOD, {"question": "x", "answer": "y"}], {}, WARNING, "missing_field"),
         ([{**GOOD, "contexts": []}], {}, FAILED, "none has a context with text"),

@@ -80,6 +80,8 @@ def test_the_checklist_over_a_state(tmp_path: Path) -> None:
     assert by_check["freshness"]["status"] == "not_measurable"
     importance = [finding["importance"] for finding in line["findings"]]
     assert importance == sorted(importance, reverse=True)
+    shown = " ".join(diagnose(a_config(tmp_path)).stdout.split())
+    assert "look at: r11, r10, r9, r8, r7 remedy: Let chunks overlap" in shown
     other = diagnose(a_config(tmp_path, None), "--route", "other")
     assert (other.return_value, "0 stored answers" in other.stdout) == (3, True)
     gone = refused(diagnose(a_config(tmp_path), "--route", "nowhere"))

@@ -142,3 +142,4 @@ def test_a_line_that_is_no_label_is_named(tmp_path: Path, line: str, message: st
     verdicts = written(tmp_path, "verdicts.jsonl", [verdict("a", faithfulness=1.0)])
     labels = written(tmp_path, "labels.jsonl", [line])
     assert message in refused(run(verdicts, "--labels", labels))
+    assert "cannot be read" in refused(run(verdicts, "--labels", str(tmp_path / "none")))

@@ -194,6 +194,7 @@ def test_reports_for_builds(tmp_path: Path) -> None:
     [
         (("--judge", "oracle"), "--judge oracle: is neither a configured judge nor a kind; use one of: "),
         (("--labels", "{folder}/list.json", "--uncorrected"), "--labels and --uncorrected: give only one of them"),
+        (("--baseline", "{folder}/absent.json"), "cannot be read"),
         (("--baseline", "{folder}/list.json"), "is not the JSON"),
         (("--baseline", "{folder}/other.json"), "was made by the judge other-1"),
     ],

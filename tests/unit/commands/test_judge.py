@@ -97,7 +97,7 @@ THREE = jsonl(*({**ROW, "id": f"r{number}"} for number in range(3))).encode()
         (gzip.compress(THREE), ["r0", "r1", "r2"], []),
         (gzip.compress(THREE)[:-9], None, ["binary: the gzip file is truncated or corrupt"]),
         # Labelled sets name their contexts by key, in a file beside them.
-        (jsonl({**BARE, "docs": "docs.json", "context_refs": ["k1"]}), ["r1"], []),
+        (jsonl(*[{**BARE, "docs": "docs.json", "context_refs": ["k1"]}] * 2), ["r1", "r1"], []),
         (jsonl({**BARE, "docs": "docs.json", "context_refs": ["k2"]}), [], ["context_refs: 'k2' is not in docs.json"]),
         (jsonl({**BARE, "docs": "no.json", "context_refs": []}), [], ["docs: no.json cannot be read"]),
         *(

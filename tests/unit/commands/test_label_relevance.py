@@ -45,7 +45,6 @@ def label(config: Path, *arguments: str, said: str = "", annotator: str = "ann")
     return command(*words, *arguments, said=said)
 
 
-@pytest.mark.costly
 def test_from_a_retriever_to_a_suite(tmp_path: Path, address: str) -> None:
     """Two annotators judge the top, one context below it and negatives; the result is read as qrels and a suite."""
     config, corpus = written(tmp_path, address), str(tmp_path / "corpus.jsonl")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import click
 import pytest
 from support.command_line import command, refused
 
+from ragwatch.commands.plan import simulated_scores
 from ragwatch.errors import ConfigError
 
 FEW = ("--probability", 0.05, "--probability", 0.2, "--probability", 0.8)
@@ -145,3 +147,9 @@ def test_a_single_score_tells_no_width(tmp_path: Path) -> None:
     file.write_text("at,faithfulness\n")
     result = run("--per-day", 100, "--scores", file)
     assert (result.return_value, result.stderr) == (3, f"no scores in {file}\n")
+
+
+def test_typical_scores_have_the_mean_that_was_asked_for() -> None:
+    """Within chance, and they are claim ratios."""
+    assert fmean(simulated_scores(0.8)) == pytest.approx(0.8, abs=0.01)
+    assert {0.0, 0.5, 1.0} < set(simulated_scores(0.5))

@@ -6,15 +6,25 @@ import os
 import subprocess
 import sys
 
+import pytest
 from support.patience import DEADLINE
 
-from ragwatch.commands.streams import _ErrorOutput
+from ragwatch.commands.streams import _ErrorOutput, _Output, is_output_error, is_reader_gone
 
 SAID = "print(chr(0xd800)); print(chr(0xd800), file=sys.stderr)"
 
 
-def test_a_reader_that_is_not_reading_holds_up_nothing() -> None:
-    """What does not fit into its pipe is lost."""
+def test_an_error_of_the_output_names_it() -> None:
+    """The system does not say which file it could not write."""
+    with _Output("/dev/full", "w") as output, pytest.raises(OSError, match="No space left") as caught:
+        output.write(b"x")
+    assert (is_output_error(caught.value), is_reader_gone(caught.value)) == (True, False)
+
+
+def test_what_a_log_cannot_take_is_lost() -> None:
+    """On a full disk, and what does not fit into the pipe of a reader that is not reading."""
+    with _ErrorOutput("/dev/full", "w") as full:
+        assert full.write(b"abc") == 3
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     with _ErrorOutput(writer, "w") as slow:

@@ -158,6 +158,7 @@ BEGINS = [
         "criteria: has more than 20 items; leave some out",
     ),
     ("export: {otlp: {endpoint: otel:4318}}", "export.otlp.endpoint: 'otel:4318' is not a URL; write one such as"),
+    ("export: {otlp: {endpoint: 'http://[::1'}}", "export.otlp.endpoint: 'http://[::1' is not a URL; write one"),
     ("export: {otlp: {endpoint: 'http://a/?key=1'}}", "export.otlp.endpoint: 'http://a/?key=1' is not a URL"),
     ("export: {otlp: {endpoint: 'http://u:p@a'}}", "export.otlp.endpoint: holds a user name, which logs would"),
     ("export: {otlp: {endpoint: http://x/v1/traces}}", "export.otlp.endpoint: ends with /v1/traces, which is"),
@@ -187,6 +188,7 @@ BEGINS = [
     ("drift: {false_alarm_every: often}", "drift.false_alarm_every: 'often' is not a duration; write one such"),
     ("drift: {quantities: [quality]}", "drift.quantities[0]: input should be 'faithfulness', 'contradiction'"),
     ("rollout: {a: x, b: y, judged: {a: x}}", "rollout.judged: has one log only; give both `a` and"),
+    ("rollout: {a: x, b: y, live: {start: 5}}", "rollout.live.start: 5 is not a time; write one such"),
     ("rollout: {a: x, b: y, live: {start: soon}}", "rollout.live.start: 'soon' is not a time; write"),
     (
         "rollout: {a: x, b: y, live: {start: '2026-01-31', feedback: thumbs}}",
