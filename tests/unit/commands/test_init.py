@@ -153,6 +153,19 @@ def test_answers_that_are_sent_need_no_log(kind: str, tmp_path: Path) -> None:
     assert [source.kind for source in load(out).sources] == [kind]
 
 
+def test_halves_of_requests_become_a_join(tmp_path: Path) -> None:
+    """Two logs whose records share an id are one source."""
+    asked = [
+        {"request_id": f"r{n}", "question": f"Where is {n}?", "contexts": [f"{n} is at Weir Lane."]} for n in range(4)
+    ]
+    said = [{"request_id": f"r{n}", "answer": f"Mill {n} is there."} for n in range(4)]
+    logs = log_of(tmp_path / "retrieval.jsonl", *asked), log_of(tmp_path / "answers.jsonl", *said)
+    written = yaml.safe_load(_init(*logs, "--yes", "--out", "-").stdout)
+    (source,) = written["sources"]
+    assert (source["kind"], source["by"], len(source["of"])) == ("join", "request_id", 2)
+    assert written["sampling"]["probability"] == 1.0
+
+
 def test_nothing_is_overwritten_and_nothing_is_written_for_an_unreadable_log(tmp_path: Path, log: Path) -> None:
     """An existing file stays, and a log without JSON leaves none."""
     out = tmp_path / "ragwatch.yaml"

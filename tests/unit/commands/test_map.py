@@ -150,6 +150,23 @@ def test_text_beside_answers_only() -> None:
     assert _mapped(_map(text)) == {"format": "canonical", "prefix": "auto"}
 
 
+def test_passages_in_a_prompt_are_cut_out() -> None:
+    """A chat with everything in its system message: the format stays, and split is proposed with what it yields."""
+    rows = [
+        {
+            "messages": [
+                {"role": "system", "content": f"You are a bot. Use the following:\n[1] Mill {n}.\n[2] River {n}."},
+                {"role": "user", "content": f"Where is mill number {n}?"},
+            ],
+            "choices": [{"message": {"content": f"By river {n}."}}],
+        }
+        for n in range(6)
+    ]
+    result = _map(jsonl(*rows))
+    assert (result.return_value, _mapped(result)) == (0, {"format": "openai", "split": "numbered"})
+    assert "2.0 passages on average" in result.stdout
+
+
 @pytest.mark.parametrize("before", ["12:00 INFO ", "[rag] ", "[2026-05-01 12:00:00] "])
 def test_only_the_head_of_a_log_with_text_is_read(tmp_path: Path, before: str) -> None:
     """A file is taken as one JSON document only if it begins like one: a log may be larger than the memory."""
