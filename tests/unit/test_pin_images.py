@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from support.answering import Asked, Reply, answering
 
 from tools.pin_images import FILES, MANIFESTS, ROOT, Image, images, main, pinned
 
@@ -26,7 +23,8 @@ class Registry:
         told: Digest in the header; None for that of the body.
         kind: Content type of manifests.
         challenge: The scheme that is asked for.
-        asked: Paths that were asked for, with the Authorization header.
+        address: Where it listens.
+        asked: What it was asked.
     """
 
     def __init__(self) -> None:
@@ -37,43 +35,24 @@ class Registry:
         self.told: str | None = None
         self.kind = MANIFESTS[0]
         self.challenge = "Bearer"
-        self.asked: list[tuple[str, str | None]] = []
-        registry = self
+        self.address = ""
+        self.asked: list[Asked] = []
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                url = urlsplit(self.path)
-                registry.asked.append((url.path, self.headers["authorization"]))
-                if url.path == "/token":
-                    self.reply(200, json.dumps({"token": parse_qs(url.query)["scope"][0]}).encode())
-                    return
-                _, _, repository, _, tag = url.path.replace("library/", "library%").replace("prom/", "prom%").split("/")
-                repository = repository.replace("%", "/")
-                scope = f"repository:{repository}:pull"
-                if self.headers["authorization"] != f"Bearer {scope}":
-                    realm = f'realm="{registry.address}/token",service="loopback",scope="{scope}"'
-                    self.reply(401, b"{}", {"WWW-Authenticate": f"{registry.challenge} {realm}"})
-                    return
-                body = registry.manifests.get((repository, tag))
-                if body is None:
-                    self.reply(404, b"{}")
-                    return
-                told = registry.told or f"sha256:{hashlib.sha256(body).hexdigest()}"
-                self.reply(200, body, {"Docker-Content-Digest": told, "Content-Type": registry.kind})
-
-            def reply(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
-                self.send_response(status)
-                for name, value in (headers or {}).items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self.server.server_address[1]}"
+    def reply(self, asked: Asked) -> Reply:
+        """A token, or a manifest for who has that of its repository."""
+        if asked.path == "/token":
+            return 200, {"token": asked.query["scope"]}, {}
+        repository, _, tag = asked.path.removeprefix("/v2/").rsplit("/", 2)
+        scope = f"repository:{repository}:pull"
+        headers = {name.lower(): value for name, value in asked.headers.items()}
+        if headers.get("authorization") != f"Bearer {scope}":
+            realm = f'realm="{self.address}/token",service="loopback",scope="{scope}"'
+            return 401, {}, {"WWW-Authenticate": f"{self.challenge} {realm}"}
+        body = self.manifests.get((repository, tag))
+        if body is None:
+            return 404, {}, {}
+        told = self.told or f"sha256:{hashlib.sha256(body).hexdigest()}"
+        return 200, body, {"Docker-Content-Digest": told, "content-type": self.kind}
 
     def digest(self, repository: str, tag: str) -> str:
         """What must be written."""
@@ -84,12 +63,8 @@ class Registry:
 def registry() -> Iterator[Registry]:
     """A running registry."""
     registry = Registry()
-    thread = threading.Thread(target=registry.server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield registry
-    registry.server.shutdown()
-    thread.join()
-    registry.server.server_close()
+    with answering(registry.reply) as (registry.address, registry.asked):
+        yield registry
 
 
 @pytest.fixture
@@ -117,7 +92,7 @@ def test_digests_are_written_behind_the_tags(root: Path, registry: Registry) -> 
         assert (root / "deploy" / "compose.yaml").read_text() == COMPOSE.replace("v3.5.0", f"v3.5.0@{prometheus}")
         assert run(root, registry, "--check") == 0
         registry.manifests["library/python", "3.12-slim"] += b" "
-    assert {path for path, _ in registry.asked} == {
+    assert {one.path for one in registry.asked} == {
         *("/token", "/v2/library/python/manifests/3.12-slim", "/v2/prom/prometheus/manifests/v3.5.0")
     }
 

@@ -11,7 +11,7 @@ from click.testing import Result
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from support.command_line import command
+from support.command_line import command, configured
 from support.retrievers import serving
 
 RIGHT, WRONG = "Refunds are paid within five days.", "Our museum opens at noon on Sundays."
@@ -47,7 +47,6 @@ async def chat(_: Request) -> JSONResponse:
 
 def canary(folder: Path, service: Service, *options: str, judge: dict[str, Any] = WORDS, **item: Any) -> Result:
     """The command, with three canaries about refunds, which `item` changes."""
-    path = folder / "ragwatch.yaml"
     item = {"expected": [{"id": "d1", "text": GOLD}], "reference": "Within five days."} | item
     items = [{"name": f"c{n}", "query": f"When are refunds paid, case {n}?"} | item for n in range(3)]
     replies = {"/ask": service.ask, "/v1/chat/completions": chat}
@@ -57,11 +56,7 @@ def canary(folder: Path, service: Service, *options: str, judge: dict[str, Any] 
         probe = {"kind": "rag", "url": f"{address}/ask", "body": {"query": "{{ query }}"}, "contexts": "hits"}
         probe |= {"answer": "answer", "oracle": oracle}
         suite = {"suite": "docs", "k": [5], "judge": "embedded", "items": items, "probe": probe}
-        path.write_text(
-            f"state: {folder}/state\nsources: [{{kind: tail, name: app, path: /nowhere/*.log}}]\n"
-            f"judges: {json.dumps(judges)}\ncanaries: {json.dumps([suite])}\n"
-        )
-        result = command("canary", "--config", path, *options)
+        result = command("canary", "--config", configured(folder, judges=judges, canaries=[suite]), *options)
     assert result.exception is None
     return result
 

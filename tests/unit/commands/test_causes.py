@@ -17,12 +17,7 @@ from ragwatch.stores.sqlite.store import SqliteStore
 EVER = ("--since", "2023-01-01")
 
 
-def a_config(folder: Path, **store: str) -> str:
-    """A configuration over a state directory."""
-    judges = [{"name": JUDGE, "kind": "lexical"}]
-    return str(configured(folder, routes=["search"], judges=judges, store={"kind": "sqlite", **store}))
-
-
+SECTIONS = {"routes": ["search"], "judges": [{"name": JUDGE, "kind": "lexical"}]}
 causes = partial(command, "causes", "--config")
 
 
@@ -54,7 +49,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 @pytest.mark.usefixtures("store")
 def test_causes_of_a_state(tmp_path: Path) -> None:
     """The daemon may be running; the release is named in words and as JSON; by a quantity, too."""
-    config = a_config(tmp_path)
+    config = configured(tmp_path, **SECTIONS)
     said = causes(config, *EVER)
     assert said.exit_code == 0
     assert said.return_value == 0
@@ -69,18 +64,18 @@ def test_causes_of_a_state(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("store")
 def test_nothing_to_compare(tmp_path: Path) -> None:
     """No answer of the time ends with exit code 3; answers without anything in common are told from it."""
-    config = a_config(tmp_path)
+    config = configured(tmp_path, **SECTIONS)
     said = causes(config, "--window", "1h")
     assert (said.return_value, "no judged answer of this time is stored" in said.output) == (3, True)
     said = causes(config, "--since", "2023-01-01", "--until", f"{AT + 90}")
     assert (said.return_value, "no slice of them fails more than the rest" in said.output) == (0, True)
-    said = causes(a_config(tmp_path, texts="none"), *EVER)
+    said = causes(configured(tmp_path, **SECTIONS, store={"kind": "sqlite", "texts": "none"}), *EVER)
     assert "store.texts is none: words of questions are not looked at" in said.output
 
 
 def test_wrong_words_are_refused(tmp_path: Path) -> None:
     """Routes, quantities and times: the message names the option."""
-    config = a_config(tmp_path)
+    config = configured(tmp_path, **SECTIONS)
     for arguments, said in (
         (("--route", "nowhere"), "--route nowhere: is not configured"),
         (("--quantity", "charm"), "--quantity: not one of"),

@@ -24,16 +24,11 @@ def row(number: int, answer: str, **parts: Any) -> dict[str, Any]:
     return {"question": f"Where is mill {number}?", "contexts": [TRUE], "answer": answer, **parts}
 
 
-def write(path: Path, rows: list[dict[str, Any]], *more: str) -> str:
-    """A log."""
-    return str(log_of(path, *rows, *more))
-
-
 @pytest.mark.costly
 def test_two_logs(tmp_path: Path) -> None:
     """Paired by question whatever the order; rejected rows are reported; worse is exit code 1."""
-    good = write(tmp_path / "good.jsonl", [row(number, TRUE) for number in range(40)])
-    bad = write(tmp_path / "bad.jsonl", [row(number, FALSE) for number in reversed(range(41))], '{"torn')
+    good = log_of(tmp_path / "good.jsonl", *(row(number, TRUE) for number in range(40)))
+    bad = log_of(tmp_path / "bad.jsonl", *(row(number, FALSE) for number in reversed(range(41))), '{"torn')
     result = compare(good, bad)
     assert result.return_value == 1
     assert "40 questions are on both sides (paired); only in A 0, in B 1" in result.stdout
@@ -55,8 +50,8 @@ def test_two_logs(tmp_path: Path) -> None:
 
 def test_logs_over_other_questions_are_not_paired(tmp_path: Path) -> None:
     """It is said plainly; two logs of the same quality are noise."""
-    a = write(tmp_path / "a.jsonl", [row(number, TRUE) for number in range(40)])
-    b = write(tmp_path / "b.jsonl", [row(100 + number, TRUE) for number in range(40)])
+    a = log_of(tmp_path / "a.jsonl", *(row(number, TRUE) for number in range(40)))
+    b = log_of(tmp_path / "b.jsonl", *(row(100 + number, TRUE) for number in range(40)))
     result = compare(a, b)
     assert result.return_value == 0
     assert "0 questions are on both sides (NOT paired, so the interval is wider)" in result.stdout
@@ -65,7 +60,7 @@ def test_logs_over_other_questions_are_not_paired(tmp_path: Path) -> None:
 
 def test_nothing_to_compare(tmp_path: Path) -> None:
     """Samples without answers are not judged: no metric, exit code 3."""
-    empty = write(tmp_path / "empty.jsonl", [row(1, " ")])
+    empty = log_of(tmp_path / "empty.jsonl", row(1, " "))
     result = compare(empty, empty)
     assert result.return_value == 3
     assert "nothing can be compared" in result.stdout
@@ -77,7 +72,7 @@ def test_two_variants_of_one_log(tmp_path: Path) -> None:
     rows = [row(number, TRUE, metadata={"variant": "blue"}) for number in range(30)]
     rows += [row(number, FALSE, metadata={"variant": "green"}) for number in range(30)]
     rows += [row(50, TRUE)]
-    log = write(tmp_path / "log.jsonl", rows)
+    log = log_of(tmp_path / "log.jsonl", *rows)
     line = json.loads(compare("green", "blue", "--log", log, "--json").stdout)
     assert (line["shared"], line["only_a"], line["only_b"]) == (30, 0, 0)
     assert line["metrics"][0]["conclusion"] == "better"
@@ -89,7 +84,7 @@ def test_two_variants_of_one_log(tmp_path: Path) -> None:
 def test_no_text_commands_the_terminal(tmp_path: Path) -> None:
     """Categories come out of logs: escape sequences in them are not printed."""
     rows = [row(number, TRUE, metadata={"category": f"a\x1b[{number % 2}J"}) for number in range(4)]
-    log = write(tmp_path / "log.jsonl", rows)
+    log = log_of(tmp_path / "log.jsonl", *rows)
     result = compare(log, log)
     assert "  a\ufffd[1J" in result.stdout
     assert "\x1b" not in result.stdout

@@ -19,11 +19,7 @@ from ragwatch.ports import Retention
 from ragwatch.stores.sqlite.store import SqliteStore
 
 NOW = time.time()
-
-
-def a_config(folder: Path) -> str:
-    """A configuration over a state directory, with the judge that has read it."""
-    return str(configured(folder, judges=[{"name": JUDGE, "kind": "lexical"}]))
+JUDGES = {"judges": [{"name": JUDGE, "kind": "lexical"}]}
 
 
 compare = partial(command, "compare")
@@ -59,7 +55,7 @@ def state(tmp_path: Path) -> Iterator[Path]:
 
 def test_two_variants_of_live_traffic(state: Path) -> None:
     """Means are weighted by 1 / probability; another version, the unjudged and what is older than --since are out."""
-    result = compare("blue", "green", "--config", a_config(state), "--live", "--since", "1d", "--json")
+    result = compare("blue", "green", "--config", configured(state, **JUDGES), "--live", "--since", "1d", "--json")
     line = json.loads(result.stdout)
     faithful = next(each for each in line["metrics"] if each["metric"] == "faithfulness")
     assert (result.return_value, line["paired"], faithful["n"], faithful["conclusion"]) == (0, False, 40, "better")
@@ -68,14 +64,12 @@ def test_two_variants_of_live_traffic(state: Path) -> None:
         "1 answers are of an earlier version of the judge and are left out",
         "1 answers could not be judged and are left out",
     ]
-    longer = json.loads(compare("blue", "green", "--config", a_config(state), "--live", "--json").stdout)
+    longer = json.loads(compare("blue", "green", "--config", configured(state, **JUDGES), "--live", "--json").stdout)
     assert next(each for each in longer["metrics"] if each["metric"] == "faithfulness")["n"] == 40
     assert longer["only_a"] == 60
-
-
-def test_a_variant_may_be_a_number(state: Path) -> None:
-    """YAML and JSON make numbers of some names."""
-    assert compare("7", "green", "--config", a_config(state), "--live").return_value == 0
+    # YAML and JSON make numbers of some names.
+    assert compare("7", "green", "--config", configured(state, **JUDGES), "--live").return_value == 0
+    assert "--live: reads the state of --config" in refused(compare("blue", "green", "--live"))
 
 
 def test_what_retention_has_picked_from_is_no_sample(tmp_path: Path) -> None:
@@ -92,7 +86,9 @@ def test_what_retention_has_picked_from_is_no_sample(tmp_path: Path) -> None:
     message = {}
     for since in ("7d", "1d"):
         line = json.loads(
-            compare("blue", "green", "--config", a_config(tmp_path), "--live", "--since", since, "--json").stdout
+            compare(
+                "blue", "green", "--config", configured(tmp_path, **JUDGES), "--live", "--since", since, "--json"
+            ).stdout
         )
         faithful = next(each for each in line["metrics"] if each["metric"] == "faithfulness")
         assert (faithful["a"], faithful["b"]) == (1.0, 1.0)
@@ -106,7 +102,7 @@ def test_what_retention_has_picked_from_is_no_sample(tmp_path: Path) -> None:
 def test_many_verdicts_are_cut_and_it_is_said(state: Path) -> None:
     """The newest are looked at."""
     found = live_variants(
-        "blue", "green", load(Path(a_config(state))), label="variant", judge=None, since=0.0, limit=90
+        "blue", "green", load(configured(state, **JUDGES)), label="variant", judge=None, since=0.0, limit=90
     )
     assert found.warnings[-1] == "only the newest 90 verdicts were read; give a shorter --since"
 
@@ -126,10 +122,5 @@ def test_many_verdicts_are_cut_and_it_is_said(state: Path) -> None:
 )
 def test_what_is_refused(state: Path, arguments: tuple[str, ...], message: str) -> None:
     """Each with what to write instead."""
-    result = compare(*arguments, "--config", a_config(state))
+    result = compare(*arguments, "--config", configured(state, **JUDGES))
     assert message in refused(result)
-
-
-def test_it_needs_a_configuration() -> None:
-    """Which names the state."""
-    assert "--live: reads the state of --config" in refused(compare("blue", "green", "--live"))

@@ -22,25 +22,20 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, handler)
 
 
-def test_the_result_is_returned_and_handlers_stay() -> None:
+def test_result_and_error_pass_and_handlers_stay() -> None:
     """Without a signal it is `asyncio.run`."""
 
     async def main() -> int:
         await asyncio.sleep(0)
         return 7
 
-    assert run_async(main()) == 7
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_an_error_passes() -> None:
-    """What the coroutine raises is raised."""
-
-    async def main() -> None:
+    async def wrong() -> None:
         raise ValueError("of its own")
 
+    assert run_async(main()) == 7
     with pytest.raises(ValueError, match="of its own"):
-        run_async(main())
+        run_async(wrong())
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_signal_cancels_the_coroutine_and_is_raised_after_the_loop_is_closed() -> None:

@@ -15,15 +15,13 @@ from typing import Any
 import duckdb
 import pyarrow.parquet
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.command_line import command
+from support.command_line import command, configured, refused
 from support.draws import draws
 from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.stores import open_store, settings_of
 
-from ragwatch.commands import cli
 from ragwatch.commands.parquet_files import ParquetDataset
 from ragwatch.commands.parquet_rows import COLUMNS, RowRules, row_of
 from ragwatch.core.evidence import CriterionAnswer, CriterionReading
@@ -54,14 +52,6 @@ def written(config: Path, folder: Path, *options: str) -> tuple[int, str]:
     return int(result.return_value), result.output
 
 
-def configured(folder: Path, store: str = "{kind: sqlite}") -> Path:
-    """A configuration of the state in a folder."""
-    path = folder / "ragwatch.yaml"
-    text = f"state: {folder / 'state'}\nsources: [{{kind: push, name: app}}]\nstore: {store}\n"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def settle(store: Store, *names: str, at: float = FIRST, route: str = "search", **parts: Any) -> None:
     """Store judged answers."""
     for name in names:
@@ -85,18 +75,6 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     opened = SqliteStore(tmp_path / "state")
     yield opened
     opened.close()
-
-
-def test_scores_of_criteria_are_a_map(store: SqliteStore, tmp_path: Path) -> None:
-    """By name, without unknown ones; null where an answer has none."""
-    readings = (CriterionReading("polite", CriterionAnswer.NO), CriterionReading("priced", None))
-    draw = a_draw("a", at=FIRST)
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, an_evidence((1, 0), criteria=readings))])
-    settle(store, "b")
-    out = tmp_path / "out"
-    assert written(configured(tmp_path), out)[0] == 0
-    assert [row["criteria"] for row in rows(out)] == [{"polite": 0.0}, None]
 
 
 def test_every_verdict_is_exported_once(store: SqliteStore, tmp_path: Path) -> None:
@@ -149,8 +127,12 @@ def test_unknown_is_null(store: SqliteStore, tmp_path: Path) -> None:
     store.admit(an_admission(draw))
     store.settle([an_unjudged(draw, "timeout")])
     settle(store, "r2")
+    readings = (CriterionReading("polite", CriterionAnswer.NO), CriterionReading("priced", None))
+    store.admit(an_admission(a_draw("r3", at=FIRST)))
+    store.settle([a_verdict(a_draw("r3", at=FIRST), an_evidence((1, 0), criteria=readings))])
     assert written(config, out)[0] == 0
-    unjudged, judged = rows(out)
+    unjudged, judged, read = rows(out)
+    assert (judged["criteria"], read["criteria"]) == (None, {"polite": 0.0})
     assert (unjudged["outcome"], unjudged["reason"], unjudged["probability"]) == ("unjudged", "timeout", 0.25)
     assert [unjudged[str(quantity)] for quantity in Quantity] == [None] * len(Quantity)
     assert (unjudged["claims"], unjudged["contexts"], unjudged["missing"]) == (None, None, None)
@@ -190,18 +172,19 @@ def test_store_texts_is_respected(store: SqliteStore, tmp_path: Path) -> None:
     store.admit(an_admission(bad))
     store.settle([a_verdict(bad, an_evidence((0, 0)))])
     options = ("--texts", "redacted", "--metadata", "release")
-    assert written(configured(tmp_path, "{kind: sqlite, texts: failing}"), tmp_path / "out", *options)[0] == 0
+    assert (
+        written(configured(tmp_path, store={"kind": "sqlite", "texts": "failing"}), tmp_path / "out", *options)[0] == 0
+    )
     good, failing = rows(tmp_path / "out")
     assert (good["answer"], good["metadata"], good["claims"][0]["text"]) == (None, None, None)
     assert failing["answer"] == "Cats purr."
-    config = configured(tmp_path, "{kind: sqlite, texts: none}")
+    config = configured(tmp_path, store={"kind": "sqlite", "texts": "none"})
     assert "store.texts is none" in written(config, tmp_path / "out", *options)[1]
 
 
 def test_routes_and_days_can_be_chosen(store: SqliteStore, tmp_path: Path) -> None:
     """Other files stay as they are; what is left out now is added by a later run."""
-    config, out = configured(tmp_path), tmp_path / "out"
-    config.write_text(f"{config.read_text()}routes: [search, support]\n")
+    config, out = configured(tmp_path, routes=["search", "support"]), tmp_path / "out"
     settle(store, "r1")
     settle(store, "r2", route="support")
     assert written(config, out, "--route", "nope") == (
@@ -214,13 +197,17 @@ def test_routes_and_days_can_be_chosen(store: SqliteStore, tmp_path: Path) -> No
     assert written(config, out) == (0, "1 verdicts added, 1 files written, 1 unchanged\n")
 
 
-def test_options_without_a_meaning_for_files_are_refused(tmp_path: Path) -> None:
-    """They would seem to select what is written. So is a directory that cannot be made."""
+def test_what_cannot_be_written_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Options that would seem to select, a directory that cannot be made or is not named, and a missing extra."""
     config, out = configured(tmp_path), tmp_path / "out"
     for name, value in (("judge", "embedded"), ("quantity", "faithfulness"), ("limit", "200")):
         assert f"--{name}: is for --failing" in written(config, out, f"--{name}", value)[1]
     SqliteStore(tmp_path / "state").close()
     assert written(config, config / "out") == (1, f"--parquet {config / 'out'}: cannot be written: Not a directory")
+    assert "is a file" in command("export", "--config", config, "--parquet", config).exception.format_message()  # type: ignore[union-attr]
+    assert "--parquet: is missing; give the directory" in refused(command("export", "--config", config))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert "pip install 'ragwatch-exporter[parquet]'" in written(config, out)[1]
 
 
 def test_files_of_another_store_are_refused(tmp_path: Path) -> None:
@@ -250,7 +237,7 @@ def test_postgres_gives_the_same(tmp_path: Path) -> None:
         with closing(open_store(kind, state)) as opened:
             settle(opened, "r1", "r2", metadata={"release": "1"}, probability=0.5)
             settle(opened, "r3", at=FIRST + DAY)
-            config = configured(tmp_path / kind, json.dumps({"kind": kind, **settings_of(kind, state)}))
+            config = configured(tmp_path / kind, store={"kind": kind, **settings_of(kind, state)})
             out = tmp_path / kind / "out"
             options = ("--texts", "redacted", "--metadata", "release")
             assert written(config, out, *options) == (0, "3 verdicts added, 2 files written, 0 unchanged\n")
@@ -355,22 +342,3 @@ def _stored_row(draw: Any, body: str) -> tuple[Any, ...]:
     row = verdict_row(a_verdict(draw))
     names = ("key", "judge", "version", "at", "route", "probability", "outcome", "reason", "stage", "fault", "scores")
     return (1, *(row[name] for name in names), row["trace_id"], row["line"], pack(json.loads(body)))
-
-
-def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The directory, and the extra with the command that installs it."""
-    config = configured(tmp_path)
-    result = command("export", "--config", config)
-    assert "--parquet: is missing; give the directory" in str(result.exception)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "pip install 'ragwatch-exporter[parquet]'" in written(config, tmp_path / "out")[1]
-
-
-def test_a_directory_that_cannot_be_written(store: SqliteStore, tmp_path: Path) -> None:
-    """The error names the path."""
-    settle(store, "r1")
-    (tmp_path / "out").write_text("a file")
-    result = CliRunner().invoke(
-        cli, ["export", "--config", str(configured(tmp_path)), "--parquet", str(tmp_path / "out")]
-    )
-    assert (result.exit_code, "is a file" in result.output) == (2, True)

@@ -9,7 +9,6 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-import yaml
 from click.testing import Result
 from support.command_line import command, configured, jsonl, log_of, refused
 
@@ -17,14 +16,9 @@ ROW = {"question": "Where is the mill?", "contexts": ["The old mill stands by th
 GOOD, BAD = ROW | {"answer": "The old mill stands by the river."}, ROW | {"answer": "Zebras invented the telegraph."}
 
 
-def gate(*arguments: str, rows: list[Any] | None = None) -> Result:
+def gate(*arguments: object, rows: list[Any] | None = None) -> Result:
     """The command, with these rows on its standard input."""
     return command("gate", *arguments, said=jsonl(*rows or ()))
-
-
-def a_config(folder: Path, **sections: str) -> str:
-    """A configuration that watches nothing in particular."""
-    return str(configured(folder, **{key: yaml.safe_load(value) for key, value in sections.items()}))
 
 
 def test_no_data_is_never_pass() -> None:
@@ -36,24 +30,13 @@ def test_no_data_is_never_pass() -> None:
     assert gate(rows=[GOOD | {"id": str(number), "answer": " "} for number in range(50)]).return_value == 3
 
 
-@pytest.mark.parametrize(("texts", "references"), [({"a": "One."}, [["a"]]), (7, ["a"]), ([0], [0]), ({"1": "x"}, [1])])
-def test_contexts_in_a_file_of_another_shape(tmp_path: Path, texts: object, references: list[object]) -> None:
-    """The row is reported and counted; the others are judged."""
-    (tmp_path / "texts.json").write_text(json.dumps(texts))
-    log = tmp_path / "log.jsonl"
-    bare = {key: value for key, value in GOOD.items() if key != "contexts"}
-    log.write_text(jsonl(*(bare | {"docs": "texts.json", "context_refs": references}, GOOD)))
-    line = json.loads(gate(str(log), "--json").stdout)
-    assert (line["judged"], line["unread"]) == (1, {"wrong_type": 1})
-
-
 def test_half_a_file_does_not_pass() -> None:
     """Forty good answers and twenty torn rows: too little was read."""
     assert gate("--uncorrected", rows=[GOOD] * 40).return_value == 0
     assert gate("--uncorrected", rows=[*[GOOD] * 40, *['{"torn'] * 20]).return_value == 3
 
 
-def faithfulness(*arguments: str, rows: list[Any], code: int) -> dict[str, Any]:
+def faithfulness(*arguments: object, rows: list[Any], code: int) -> dict[str, Any]:
     """The first metric of a gate line."""
     result = gate("--json", *arguments, rows=rows)
     assert result.return_value == code, result.exception
@@ -94,7 +77,7 @@ def test_a_level_that_the_judges_error_could_turn_does_not_pass(tmp_path: Path) 
 @pytest.mark.costly
 def test_labels_give_other_metrics_a_level(tmp_path: Path) -> None:
     """No family is known for ignored contexts: their mean is compared, and with labels their level, an upper limit."""
-    config = a_config(tmp_path, gate="{metrics: {top_ranked_ignored: {threshold: 0.3, severity: block}}}")
+    config = configured(tmp_path, gate={"metrics": {"top_ranked_ignored": {"threshold": 0.3, "severity": "block"}}})
     rows = [GOOD | {"id": str(number)} for number in range(40)]
     labels = tmp_path / "labels.jsonl"
     lines = [{"id": str(number), "top_ranked_ignored": 1, "faithfulness": 1} for number in range(20)]
@@ -112,9 +95,9 @@ def test_thresholds_come_from_the_configuration(tmp_path: Path) -> None:
     """What is good enough is the configuration's word, and so is the judge."""
     rows = [*[GOOD] * 30, *[BAD] * 10]
     assert gate("--uncorrected", rows=rows).return_value == 1
-    lower = a_config(tmp_path, thresholds="{faithfulness: 0.5, answer_relevancy: 0.5}")
+    lower = configured(tmp_path, thresholds={"faithfulness": 0.5, "answer_relevancy": 0.5})
     assert gate("--uncorrected", "--config", lower, rows=rows).return_value == 0
-    named = a_config(tmp_path, judges="[{name: ours, kind: lexical, support: 0.999999}]")
+    named = configured(tmp_path, judges=[{"name": "ours", "kind": "lexical", "support": 0.999999}])
     strict = json.loads(gate("--uncorrected", "--config", named, "--json", rows=[GOOD] * 30).stdout)
     assert strict["metrics"][0]["value"] == 0.0
     assert (
@@ -167,7 +150,6 @@ def test_three_hundred_rows_that_lose_a_tenth_fail(tmp_path: Path) -> None:
     assert "q0 (Where is mill 0?): faithfulness 1.000 -> 0.000" in result.stdout
     failed = [case.get("name") for case in ET.fromstring(junit.read_text()).iter("testcase") if len(case)]  # noqa: S314
     assert "faithfulness since the baseline" in failed
-    assert gate("--uncorrected", "--baseline", str(baseline), rows=rows).return_value == 0
 
 
 def test_statements_that_no_context_supports_are_named(tmp_path: Path) -> None:
@@ -201,11 +183,8 @@ def test_reports_for_builds(tmp_path: Path) -> None:
     message = cases["faithfulness"].find("failure").get("message")  # type: ignore[union-attr]
     assert "required at least 0.85" in message  # type: ignore[operator]
     assert cases["context_recall"].find("skipped").get("message").startswith("warning only: unknown")  # type: ignore[union-attr]
-    text = markdown.read_text()
-    assert text.startswith("## ragwatch gate: FAIL\n")
-    assert "| faithfulness | 0.000 | 0.000 – " in text
-    assert "\njudge's mean, not corrected: faithfulness, " in text
-    assert "| context recall | unknown |  | 0 | ≥ 0.8 | warn | unknown: no sample has a reference |" in text
+    row = "| context recall | unknown |  | 0 | ≥ 0.8 | warn | unknown: no sample has a reference |"
+    assert row in markdown.read_text()
     gate("--uncorrected", "--junit", str(junit), rows=[GOOD] * 2)
     assert ET.fromstring(junit.read_text())[0].get("errors") == "2"  # noqa: S314 - the same
 
@@ -214,13 +193,10 @@ def test_reports_for_builds(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--judge", "oracle"), "--judge oracle: is neither a configured judge nor a kind; use one of: "),
-        (("--baseline", "{folder}/absent.json"), "cannot be read"),
-        (("--labels", "{folder}/absent.json"), "cannot be read"),
         (("--labels", "{folder}/list.json", "--uncorrected"), "--labels and --uncorrected: give only one of them"),
+        (("--baseline", "{folder}/absent.json"), "cannot be read"),
         (("--baseline", "{folder}/list.json"), "is not the JSON"),
         (("--baseline", "{folder}/other.json"), "was made by the judge other-1"),
-        (("--junit", "{folder}/no/such/folder.xml"), "cannot be written"),
-        (("--config", "{folder}/absent.yaml"), "cannot be read"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:

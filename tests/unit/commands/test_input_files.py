@@ -3,46 +3,24 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import Result
-from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
-from loopback.process import KEY
-from support.command_line import command, refused
+from support.command_line import command, configured, log_of, refused
 
 MILL = "The old mill stands by the river."
 GOOD = {"req": {"q": "Where is the mill?"}, "hits": [{"body": MILL}], "out": MILL, "path": "search"}
 BAD = GOOD | {"out": "Zebras invented the telegraph."}
-MAPPING = "{question: req.q, contexts: 'hits[].{text: body}', answer: out, route: path}"
+MAPPING = {"question": "req.q", "contexts": "hits[].{text: body}", "answer": "out", "route": "path"}
 
 
-def configure(folder: Path, **sections: str) -> str:
+def configure(folder: Path, **sections: Any) -> Path:
     """A configuration with a custom source `app` for `*.app.jsonl`, and one of known shape for `*.plain.jsonl`."""
-    parts = {
-        "state": f"{folder}/state",
-        "routes": "[search]",
-        "sources": (
-            f"[{{kind: tail, name: app, path: '{folder}/*.app.jsonl', format: custom, mapping: {MAPPING}}},"
-            f" {{kind: tail, name: plain, path: ['{folder}/*.plain.jsonl'], skip_prefix: true}}]"
-        ),
-        **sections,
-    }
-    path = folder / "ragwatch.yaml"
-    path.write_text("".join(f"{key}: {value}\n" for key, value in parts.items()))
-    return str(path)
-
-
-def write(folder: Path, name: str, *rows: Any, before: str = "") -> str:
-    """A log."""
-    path = folder / name
-    path.write_text("".join(f"{before}{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows))
-    return str(path)
-
-
-run = partial(command)
+    app = {"kind": "tail", "name": "app", "path": f"{folder}/*.app.jsonl", "format": "custom", "mapping": MAPPING}
+    plain = {"kind": "tail", "name": "plain", "path": [f"{folder}/*.plain.jsonl"], "skip_prefix": True}
+    return configured(folder, **{"routes": ["search"], "sources": [app, plain]} | sections)
 
 
 def judged(result: Result) -> list[dict[str, Any]]:
@@ -50,51 +28,36 @@ def judged(result: Result) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def test_judge_reads_by_the_mapping(tmp_path: Path) -> None:
-    """The custom mapping makes samples of rows that no known shape fits, and routes are labelled as in the daemon."""
-    config = configure(tmp_path)
-    log = write(tmp_path, "a.app.jsonl", GOOD, BAD, GOOD | {"path": "/secret/42"})
-    result = run("judge", "--config", config, log)
+def test_all_commands_read_by_the_mapping(tmp_path: Path) -> None:
+    """The custom mapping makes samples of rows that no known shape fits; routes and thresholds are the daemon's."""
+    config = configure(tmp_path, thresholds={"faithfulness": 0.7, "answer_relevancy": 0.5})
+    log = log_of(tmp_path / "a.app.jsonl", GOOD, BAD, GOOD | {"path": "/secret/42"})
+    result = command("judge", "--config", config, log)
     assert result.return_value == 0
     assert [each["scores"]["faithfulness"] for each in judged(result)] == [1.0, 0.0, 1.0]
     assert "route: search 2, other 1" in result.stderr
-    assert run("judge", log).return_value == 1
-
-
-def test_gate_reads_by_the_mapping(tmp_path: Path) -> None:
-    """Mapping and thresholds come from one configuration."""
-    config = configure(tmp_path, thresholds="{faithfulness: 0.7, answer_relevancy: 0.5}")
-    log = write(tmp_path, "a.app.jsonl", *[GOOD] * 40)
-    line = json.loads(run("gate", "--config", config, "--json", "--uncorrected", log).stdout)
-    assert (line["verdict"], line["judged"]) == ("PASS", 40)
-    assert line["metrics"][0]["threshold"] == 0.7
-    worse = write(tmp_path, "b.app.jsonl", *[GOOD, BAD] * 20)
-    assert run("gate", "--config", config, "--uncorrected", worse).return_value == 1
-
-
-def test_compare_reads_by_the_mapping(tmp_path: Path) -> None:
-    """Both logs, and one log of two variants."""
-    config = configure(tmp_path)
-    asked = [{"req": {"q": f"Where is mill {number}?"}} for number in range(30)]
-    good = write(tmp_path, "good.app.jsonl", *[GOOD | each for each in asked])
-    bad = write(tmp_path, "bad.app.jsonl", *[BAD | each for each in asked])
-    result = run("compare", good, bad, "--config", config, "--json")
+    assert command("judge", log).return_value == 1
+    asked = [{"req": {"q": f"Where is mill {number}?"}} for number in range(40)]
+    good = log_of(tmp_path / "good.app.jsonl", *[GOOD | each for each in asked])
+    bad = log_of(tmp_path / "bad.app.jsonl", *[BAD | each for each in asked])
+    line = json.loads(command("gate", "--config", config, "--json", "--uncorrected", good).stdout)
+    assert (line["verdict"], line["judged"], line["metrics"][0]["threshold"]) == ("PASS", 40, 0.7)
+    assert command("gate", "--config", config, "--uncorrected", bad).return_value == 1
+    result = command("compare", good, bad, "--config", config, "--json")
     line = json.loads(result.stdout)
-    assert (result.return_value, line["shared"], line["warnings"]) == (1, 30, [])
-    metric = next(each for each in line["metrics"] if each["metric"] == "faithfulness")
-    assert (metric["a"], metric["b"]) == (1.0, 0.0)
+    assert (result.return_value, line["shared"], line["warnings"]) == (1, 40, [])
 
 
 def test_the_source_goes_by_the_path_of_the_file_or_is_named(tmp_path: Path) -> None:
     """The source whose path matches, else the first; --source names another, and --format overrules its shape."""
     config = configure(tmp_path)
     row = {"question": "Where?", "contexts": [MILL], "answer": MILL}
-    plain = write(tmp_path, "a.plain.jsonl", row, before="2026-01-01 00:00:00 INFO {app} ")
-    assert len(judged(run("judge", "--config", config, plain))) == 1
-    moved = write(tmp_path, "moved.txt", row)
-    assert run("judge", "--config", config, moved).return_value == 1  # by the mapping of the first source
-    assert run("judge", "--config", config, "--source", "plain", moved).return_value == 0
-    assert run("judge", "--config", config, "--format", "auto", moved).return_value == 0
+    plain = log_of(tmp_path / "a.plain.jsonl", f"2026-01-01 00:00:00 INFO {{app}} {json.dumps(row)}")
+    assert len(judged(command("judge", "--config", config, plain))) == 1
+    moved = log_of(tmp_path / "moved.txt", row)
+    assert command("judge", "--config", config, moved).return_value == 1  # by the mapping of the first source
+    assert command("judge", "--config", config, "--source", "plain", moved).return_value == 0
+    assert command("judge", "--config", config, "--format", "auto", moved).return_value == 0
 
 
 @pytest.mark.parametrize(
@@ -109,18 +72,18 @@ def test_the_source_goes_by_the_path_of_the_file_or_is_named(tmp_path: Path) -> 
 )
 def test_what_is_refused(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     """A source or judge that is not there is a usage error that names those that are."""
-    config = configure(tmp_path, judges="[{name: ours, kind: lexical}]")
+    config = configure(tmp_path, judges=[{"name": "ours", "kind": "lexical"}])
     given = [config if each == "CONFIG" else each for each in arguments]
-    result = run("judge", *given, write(tmp_path, "a.app.jsonl", GOOD))
+    result = command("judge", *given, log_of(tmp_path / "a.app.jsonl", GOOD))
     assert message in refused(result)
 
 
 def test_lines_that_a_source_skips_are_skipped(tmp_path: Path) -> None:
     """`where` and `split` of the source hold for files too; what is skipped is no reject, and is told."""
-    item = f"{{kind: tail, name: app, path: '{tmp_path}/*.jsonl', where: answer, split: numbered}}"
-    config = configure(tmp_path, sources=f"[{item}]")
+    item = {"kind": "tail", "name": "app", "path": f"{tmp_path}/*.jsonl", "where": "answer", "split": "numbered"}
+    config = configure(tmp_path, sources=[item])
     row = {"question": "Where is it?", "contexts": f"[1] {MILL}\n[2] Tea is green.", "answer": MILL}
-    result = run("judge", "--config", config, write(tmp_path, "a.jsonl", row, {"event": "health"}, "Traceback:"))
+    result = command("judge", "--config", config, log_of(tmp_path / "a.jsonl", row, {"event": "health"}, "Traceback:"))
     assert (result.return_value, len(judged(result))) == (0, 1)
     assert "lines skipped: where 1, no_json 1" in result.stderr
     assert judged(result)[0]["scores"]["faithfulness"] == 1.0
@@ -128,43 +91,32 @@ def test_lines_that_a_source_skips_are_skipped(tmp_path: Path) -> None:
 
 def test_parts_in_several_files_are_joined(tmp_path: Path) -> None:
     """As the source of kind join does; parts without the others are told."""
-    of = ", ".join(
-        f"{{kind: tail, name: {name}, path: '{tmp_path}/{name}.jsonl', where: rid}}" for name in ("asked", "answered")
-    )
-    config = configure(tmp_path, sources=f"[{{kind: join, name: app, by: rid, of: [{of}]}}]")
+    of = [
+        {"kind": "tail", "name": name, "path": f"{tmp_path}/{name}.jsonl", "where": "rid"}
+        for name in ("asked", "answered")
+    ]
+    config = configure(tmp_path, sources=[{"kind": "join", "name": "app", "by": "rid", "of": of}])
     asked = [{"rid": n, "question": f"Where is mill {n}?", "contexts": [MILL]} for n in range(3)]
     answered = [{"rid": n, "answer": MILL} for n in range(2)]
-    files = write(tmp_path, "asked.jsonl", *asked), write(tmp_path, "answered.jsonl", {"level": "info"}, *answered)
-    result = run("judge", "--config", config, *files)
+    files = log_of(tmp_path / "asked.jsonl", *asked), log_of(tmp_path / "answered.jsonl", {"level": "info"}, *answered)
+    result = command("judge", "--config", config, *files)
     assert (result.return_value, [line["id"] for line in judged(result)]) == (0, ["0", "1"])
     assert "parts: without the others of their request 1" in result.stderr
 
 
 def test_redaction_comes_from_the_configuration(tmp_path: Path) -> None:
     """What the daemon would not store, verdict lines do not show either, unless redaction is off there."""
-    log = write(tmp_path, "a.app.jsonl", GOOD | {"out": "Write to jane.doe@example.com about the mill."})
-    assert "jane.doe" not in run("judge", "--config", configure(tmp_path), log).stdout
-    off = configure(tmp_path, redaction="{enabled: false}")
-    assert "jane.doe" in run("judge", "--config", off, log).stdout
-
-
-@pytest.mark.costly
-def test_a_configured_llm_judge_reads_the_rows(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811 - it
-    """`--judge` names a judge of the configuration: one of kind openai, asked with the mapped texts."""
-    judge = f"{{name: mine, kind: openai, model: m, base_url: '{loopback.address}/v1', api_key: {KEY}"
-    config = configure(tmp_path, judges=f"[{{name: ours, kind: lexical}}, {judge}, allow_unknown_price: true}}]")
-    log = write(tmp_path, "a.app.jsonl", GOOD)
-    (line,) = judged(run("judge", "--config", config, "--judge", "mine", log))
-    assert (line["outcome"], line["judge"]["kind"]) == ("judged", "openai")
-    assert line["scores"]["faithfulness"] == 1.0
-    assert any(MILL in json.dumps(each) for each in loopback.requests("/v1/chat/completions"))
+    log = log_of(tmp_path / "a.app.jsonl", GOOD | {"out": "Write to jane.doe@example.com about the mill."})
+    assert "jane.doe" not in command("judge", "--config", configure(tmp_path), log).stdout
+    off = configure(tmp_path, redaction={"enabled": False})
+    assert "jane.doe" in command("judge", "--config", off, log).stdout
 
 
 def test_equal_errors_are_told_once_with_their_number(tmp_path: Path) -> None:
     """702 records that lack the same field are one line; another error has its own, commonest first."""
     rows = [GOOD, "{torn 1", {"req": {}, "out": 3, "hits": []}, *[{"req": {}, "hits": []}] * 702]
     config = configure(tmp_path)
-    result = run("judge", "--config", config, write(tmp_path, "a.app.jsonl", *rows))
+    result = command("judge", "--config", config, log_of(tmp_path / "a.app.jsonl", *rows))
     message = [line for line in result.stderr.splitlines() if "a.app.jsonl" in line]
     assert len(message) == 3
     assert message[0].endswith(
@@ -177,7 +129,7 @@ def test_equal_errors_are_told_once_with_their_number(tmp_path: Path) -> None:
 def test_errors_that_differ_are_not_told_without_end(tmp_path: Path) -> None:
     """The errors of an unreadable file are some twenty lines and a count."""
     rows = [{f"key {chr(97 + number // 26)}{chr(97 + number % 26)}": 1} for number in range(60)]
-    result = run("judge", write(tmp_path, "a.jsonl", *rows))
+    result = command("judge", log_of(tmp_path / "a.jsonl", *rows))
     message = [line for line in result.stderr.splitlines() if "a.jsonl" in line]
     assert len(message) == 21
     assert "40 more records are rejected" in message[-1]

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 from loopback.fixture import KEY, LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
-from support.command_line import command, jsonl, log_of, refused
+from support.command_line import command, jsonl, refused
 from support.kit import ScriptedJudge
 from support.patience import DEADLINE
 
@@ -73,14 +73,55 @@ def test_rows_are_read_as_the_configuration_says(tmp_path: Path) -> None:
     assert "fields left out: score 1" in result.stderr
 
 
-def test_rows_that_are_no_samples_are_told_and_exit_1() -> None:
-    """A bad line is named by file, line, reason and field on stderr; the others are judged."""
-    result = _judge(json.dumps(ROW) + '\n{"torn\n\n' + json.dumps({**ROW, "contexts": [{"id": "x"}]}) + "\n")
-    assert result.return_value == 1
-    assert len(result.stdout.splitlines()) == 1
-    assert ":2: torn_json" in result.stderr
-    assert ":4: missing_field: contexts[0].text" in result.stderr
-    assert "rejected:" in result.stderr
+TORN = '{"torn'
+RENAMED = {("query" if key == "question" else key): value for key, value in ROW.items()}
+BARE = {key: value for key, value in ROW.items() if key != "contexts"}
+THREE = jsonl(*({**ROW, "id": f"r{number}"} for number in range(3))).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "ids", "errors"),
+    [
+        (
+            jsonl(ROW, TORN, "", {**ROW, "contexts": [{"id": "x"}]}),
+            ["r1"],
+            [":2: torn_json", ":4: missing_field"],
+        ),
+        (jsonl(f"[{TORN}", ROW), ["r1"], [":1: torn_json"]),
+        (json.dumps([ROW, 7, {**ROW, "id": 2}]), ["r1", "2"], [":2: not_an_object"]),
+        (json.dumps([ROW, 7, {**ROW, "id": 2}], indent=1), ["r1", "2"], [":2: not_an_object"]),
+        (json.dumps(ROW, indent=2), ["r1"], []),
+        (jsonl(ROW, {"feedback_for": "r1", "thumbs": "up"}), ["r1"], []),
+        # A row whose question has another name is not judged without it.
+        (jsonl(RENAMED), [], [":1: "]),
+        (gzip.compress(THREE), ["r0", "r1", "r2"], []),
+        (gzip.compress(THREE)[:-9], None, ["binary: the gzip file is truncated or corrupt"]),
+        # Labelled sets name their contexts by key, in a file beside them.
+        (jsonl(*[{**BARE, "docs": "docs.json", "context_refs": ["k1"]}] * 2), ["r1", "r1"], []),
+        (jsonl({**BARE, "docs": "docs.json", "context_refs": ["k2"]}), [], ["context_refs: 'k2' is not in docs.json"]),
+        (jsonl({**BARE, "docs": "no.json", "context_refs": []}), [], ["docs: no.json cannot be read"]),
+        *(
+            (jsonl({**BARE, "docs": f"{docs}.json", "context_refs": references}), [], [":1: wrong_type"])
+            for docs, references in (("docs", [["k1"]]), ("docs", [1]), ("seven", ["k1"]), ("list", [0]))
+        ),
+        (jsonl({**BARE, "context_refs": ["k1"]}), [], [":1: missing_field: docs: is missing"]),
+        (jsonl({**ROW, "docs": "no.json", "context_refs": ["k1"]}), ["r1"], []),
+    ],
+)
+def test_rows_are_judged_or_named(
+    tmp_path: Path, content: str | bytes, ids: list[str] | None, errors: list[str]
+) -> None:
+    """Lines, an array, one object, packed: what is no sample is named by file, place, reason and field: exit code 1."""
+    for name, texts in {"docs": {"k1": ROW["contexts"][0]}, "seven": 7, "list": [0]}.items():  # type: ignore[index]
+        (tmp_path / f"{name}.json").write_text(json.dumps(texts))
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    result = _judge("", str(path))
+    assert [error for error in errors if error not in result.stderr] == []
+    assert result.return_value == (1 if errors else 0)
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert ids is None or [line["id"] for line in lines] == ids
+    assert all(line["scores"]["faithfulness"] == 1.0 for line in lines)
 
 
 def test_x2_an_empty_answer_is_unjudged_with_a_reason() -> None:
@@ -88,23 +129,6 @@ def test_x2_an_empty_answer_is_unjudged_with_a_reason() -> None:
     line = json.loads(_judge(json.dumps({**ROW, "answer": "  "})).stdout)
     assert (line["outcome"], line["reason"]) == ("unjudged", "empty_answer")
     assert set(line["scores"].values()) == {None}
-
-
-def test_contexts_kept_in_a_file_beside_the_rows_are_looked_up(tmp_path: Path) -> None:
-    """Rows of labelled sets name their contexts by key; a key that is not there is a rejection."""
-    (tmp_path / "docs.json").write_text(json.dumps({"k1": "The old mill stands by the river."}))
-    row = {**ROW, "contexts": [], "docs": "docs.json"}
-    rows = [
-        row | {"context_refs": ["k1"]},
-        row | {"context_refs": ["k2"]},
-        row | {"context_refs": [], "docs": "no.json"},
-    ]
-    path = tmp_path / "rows.jsonl"
-    log_of(path, *rows)
-    result = _judge("", str(path))
-    assert json.loads(result.stdout)["scores"]["faithfulness"] == 1.0
-    assert "context_refs: 'k2' is not in docs.json" in result.stderr
-    assert "docs: no.json cannot be read" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -132,59 +156,6 @@ def test_a_row_without_a_question_is_judged() -> None:
     lines = [json.loads(each) for each in result.stdout.splitlines()]
     assert [line["scores"]["faithfulness"] for line in lines] == [1.0, 1.0]
     assert [line["scores"]["answer_relevancy"] for line in lines] == [None, None]
-
-
-def test_a_question_under_another_name_is_not_lost() -> None:
-    """Such a row is rejected, not judged without its question."""
-    row = {("query" if key == "question" else key): value for key, value in ROW.items()}
-    result = _judge(json.dumps(row) + "\n")
-    assert (result.return_value, result.stdout) == (1, "")
-
-
-def test_contexts_that_are_named_and_there_are_used_as_they_are(tmp_path: Path) -> None:
-    """Rows with contexts need no file of documents; references without a file are rejected."""
-    filled = {**ROW, "context_refs": ["k1", "k2"], "docs": "gone.json"}
-    path = tmp_path / "rows.jsonl"
-    lost = {key: value for key, value in ROW.items() if key != "contexts"} | {"context_refs": ["k1"]}
-    path.write_text(json.dumps(filled) + "\n" + json.dumps(lost) + "\n")
-    result = _judge("", str(path))
-    assert json.loads(result.stdout)["scores"]["faithfulness"] == 1.0
-    assert ":2: missing_field: docs: is missing" in result.stderr
-
-
-@pytest.mark.parametrize("indent", [None, 1])
-def test_a_json_array_of_rows_is_read(tmp_path: Path, indent: int | None) -> None:
-    """However it is laid out; an error names the position of its row."""
-    path = tmp_path / "rows.json"
-    path.write_text(json.dumps([ROW, 7, {**ROW, "id": 2}], indent=indent))
-    result = _judge("", str(path))
-    assert [json.loads(each)["id"] for each in result.stdout.splitlines()] == ["r1", "2"]
-    assert ":2: not_an_object" in result.stderr
-    assert result.return_value == 1
-
-
-def test_one_object_over_many_lines_is_a_row() -> None:
-    """As an editor or `jq` lays it out."""
-    assert json.loads(_judge(json.dumps(ROW, indent=2)).stdout)["id"] == "r1"
-
-
-def test_a_file_that_is_no_json_is_told_line_by_line() -> None:
-    """A torn first line hides no other."""
-    result = _judge('[{"torn\n' + json.dumps(ROW) + "\n")
-    assert json.loads(result.stdout)["id"] == "r1"
-    assert ":1: torn_json" in result.stderr
-
-
-def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
-    """Gzip is recognised by its first bytes; a truncated file is reported."""
-    path = tmp_path / "rows.jsonl.gz"
-    rows = "".join(json.dumps({**ROW, "id": f"r{number}"}) + "\n" for number in range(3))
-    path.write_bytes(gzip.compress(rows.encode()))
-    assert len(_judge("", str(path)).stdout.splitlines()) == 3
-    path.write_bytes(gzip.compress(rows.encode())[:-9])
-    result = _judge("", str(path))
-    assert "binary: the gzip file is truncated or corrupt" in result.stderr
-    assert result.return_value == 1
 
 
 def test_a_stage_that_nobody_knows_is_called_so() -> None:
@@ -277,24 +248,24 @@ MUSEUM = "The museum opens at nine in the morning and closes at six in the eveni
 
 
 def test_answers_that_ignore_the_first_passage_are_counted_apart() -> None:
-    """48 of them, each with a fault: they are not 48 times "none"."""
+    """Each with a fault: they are not "none"."""
     row = {"question": "When does the museum open?", "answer": "The museum opens at nine in the morning."}
-    beside = [row | {"id": f"a{n}", "contexts": ["Parcels arrive within three days.", MUSEUM]} for n in range(24)]
-    same = [row | {"id": f"b{n}", "contexts": ["The museum opens at nine.", MUSEUM]} for n in range(24)]
+    beside = [row | {"id": f"a{n}", "contexts": ["Parcels arrive within three days.", MUSEUM]} for n in range(4)]
+    same = [row | {"id": f"b{n}", "contexts": ["The museum opens at nine.", MUSEUM]} for n in range(4)]
     shown, counts = stages_of([*beside, *(one | {"answer": MUSEUM} for one in same)])
-    assert (shown, counts) == ("stage: ignored 48", {"ignored": 48})
+    assert (shown, counts) == ("stage: ignored 8", {"ignored": 8})
 
 
 def test_abstentions_on_questions_without_an_answer_are_a_knowledge_gap() -> None:
-    """40 of 40 are no fault of retrieval; where an answer is known to exist, retrieval missed it."""
+    """They are no fault of retrieval; where an answer is known to exist, retrieval missed it."""
     row: dict[str, object] = {
         "question": "Who won the chess game of 1987?",
         "contexts": [MUSEUM],
         "answer": "I don't know. The documents do not contain that.",
     }
-    rows = [row | {"id": str(number)} for number in range(40)]
-    assert stages_of(rows) == ("stage: knowledge_gap 40", {"knowledge_gap": 40})
+    rows = [row | {"id": str(number)} for number in range(4)]
+    assert stages_of(rows) == ("stage: knowledge_gap 4", {"knowledge_gap": 4})
     unknown = [one | {"reference": "The documents do not say.", "relevant_ids": []} for one in rows]
-    assert stages_of(unknown)[1] == {"knowledge_gap": 40}
+    assert stages_of(unknown)[1] == {"knowledge_gap": 4}
     for known in ({"reference": "Ada Berg won the game."}, {"relevant_texts": ["Ada Berg won the game."]}):
-        assert stages_of([one | known for one in rows])[1] == {"retrieval": 40}
+        assert stages_of([one | known for one in rows])[1] == {"retrieval": 4}

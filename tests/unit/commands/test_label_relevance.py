@@ -12,10 +12,10 @@ from support.command_line import command, configured, log_of, refused
 from support.ports import free_port
 from support.retrievers import FaultyRetriever, serving
 
-from ragwatch.commands.label_relevance import RelevanceFile, pool_record, qrels, suite_lines
+from ragwatch.commands.label_relevance import RelevanceFile, qrels, suite_lines
 from ragwatch.config.suites import read_suite
 from ragwatch.core.canary.definition import Canary, Expected
-from ragwatch.core.relevance_estimate import Grade, PoolSizes, draw_pool
+from ragwatch.core.relevance_estimate import Grade
 from ragwatch.errors import ConfigError
 from ragwatch.formats.relevance import parse_qrels
 
@@ -45,29 +45,6 @@ def label(config: Path, *arguments: str, said: str = "", annotator: str = "ann")
     return command(*words, *arguments, said=said)
 
 
-def test_judgements_of_a_pool_that_is_drawn(tmp_path: Path) -> None:
-    """Nothing is asked of the retriever; unknown replies are asked again; recall, bias and agreement are shown."""
-    config = written(tmp_path, "http://127.0.0.1:1")
-    file = RelevanceFile(tmp_path / "relevance.jsonl", {}, {})
-    ranked = [(f"d{rank}", f"Text {rank}.") for rank in range(3)]
-    corpus = [(f"c{number}", "") for number in range(7)]
-    file.append([pool_record(draw_pool("cats", ranked, corpus, PoolSizes(1, 0, 7), "seed"))])
-    assert "recall@1 unknown" in label(config, said="x\nh\n-\nq\n").output
-    shown = label(config, said="r\n" * 8).output
-    assert "8 pairs of a query and a context to judge, of 10 that there are" in shown
-    assert "0.88 (0.88-0.88) of the relevant contexts lie outside its first 1" in shown
-    assert "recall may be lower" in shown
-    assert "agreement unknown" in shown
-    assert "There is nothing to judge" in label(config).output
-    assert "Krippendorff's alpha" in label(config, annotator="bob", said="r\nn\n").output
-    result = label(config, "--qrels", str(tmp_path / "qrels.tsv"), "--suite-out", str(tmp_path / "suite.jsonl"))
-    assert result.exit_code == 0, result.output
-    assert "cats\t0\td0\t" in (tmp_path / "qrels.tsv").read_text()
-    (canary,) = read_suite(tmp_path / "suite.jsonl")
-    assert len(canary.expected) >= 6
-
-
-@pytest.mark.costly
 def test_from_a_retriever_to_a_suite(tmp_path: Path, address: str) -> None:
     """Two annotators judge the top, one context below it and negatives; the result is read as qrels and a suite."""
     config, corpus = written(tmp_path, address), str(tmp_path / "corpus.jsonl")
@@ -77,6 +54,7 @@ def test_from_a_retriever_to_a_suite(tmp_path: Path, address: str) -> None:
     assert "recall@1 unknown" in first.output
     second = label(config, "--corpus", corpus, said="r\nr\nr\nr\n")
     assert "4 saved" in second.output
+    assert "5 pairs of a query and a context to judge, of 5 that there are" in second.output
     assert "recall@1 0.20 (0.20-0.20)" in second.output
     assert "0.80 (0.80-0.80) of the relevant contexts lie outside its first 1" in second.output
     assert "agreement unknown" in second.output
@@ -88,6 +66,8 @@ def test_from_a_retriever_to_a_suite(tmp_path: Path, address: str) -> None:
     (canary,) = read_suite(tmp_path / "suite.jsonl")
     assert [one.id for one in canary.expected] == [one.id for one in judged["cats"]]
     assert len(canary.expected) == 4
+    (tmp_path / "relevance.jsonl").unlink()
+    assert "recall may be lower" in label(config, "--below", "0", said="r\n").output
 
 
 def test_a_retriever_that_is_down_gives_no_pool(tmp_path: Path) -> None:
@@ -129,14 +109,8 @@ def test_no_suite_is_told(tmp_path: Path) -> None:
         assert str(error).startswith("canaries: none is configured; add a suite")
 
 
-def test_a_file_that_cannot_be_appended_is_named(tmp_path: Path) -> None:
-    """A judgement that is not stored is an error, not a silence."""
-    with pytest.raises(ConfigError, match="cannot be written"):
-        RelevanceFile(tmp_path / "no" / "where", {}, {}).append([{}])
-
-
 def test_a_query_without_anything_relevant_is_negative(tmp_path: Path) -> None:
-    """Only where every candidate is judged; names with white space cannot be columns of qrels."""
+    """Only where every candidate is judged; white space is in no column of qrels; a file must be writable."""
     file = RelevanceFile(tmp_path / "relevance.jsonl", {}, {})
     candidate = {"id": "d1", "text": "", "rank": 1, "stratum": "top", "probability": 1.0}
     canaries = [Canary("a name", "a", (Expected("d9"),)), Canary("b", "b", (Expected("d9"),))]
@@ -147,3 +121,5 @@ def test_a_query_without_anything_relevant_is_negative(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="'a name' contains white space"):
         qrels(canaries, file.grades)
     assert RelevanceFile.read(file.path) == file
+    with pytest.raises(ConfigError, match="cannot be written"):
+        RelevanceFile(tmp_path / "no" / "where", {}, {}).append([{}])

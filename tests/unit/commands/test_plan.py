@@ -115,30 +115,27 @@ def test_what_cannot_be_planned_is_named(tmp_path: Path, text: str, arguments: t
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("words", "message"),
     [
-        (("--per-day", "nan"), "'--per-day': nan is not a finite number"),
-        (("--per-day", "inf"), "'--per-day': inf is not a finite number"),
-        (("--per-day", "1e300"), "--per-day 1e+300: is too much; write a number up to 1,000,000,000"),
-        (("--per-day", "100", "--price", "1e300"), "--price 1e+300: is too much"),
-        (("--per-day", "100", "--drop", "nan"), "'--drop': nan is not a finite number"),
-        (("--per-day", "100", "--probability", "nan", "--json"), "'--probability': nan is not a finite number"),
-        (("--per-day", "100", "--mean", "nan"), "'--mean': nan is not a finite number"),
+        ("plan --per-day nan", "'--per-day': nan is not a finite number"),
+        ("plan --per-day inf", "'--per-day': inf is not a finite number"),
+        ("plan --per-day 1e300", "--per-day 1e+300: is too much; write a number up to 1,000,000,000"),
+        ("plan --per-day 100 --price 1e300", "--price 1e+300: is too much"),
+        *(
+            (f"plan --per-day 100 {option} nan", f"'{option}': nan is not a finite number")
+            for option in ("--drop", "--probability", "--mean")
+        ),
+        *(
+            (f"demo {option} nan", "nan is not a finite number")
+            for option in ("--seconds", "--degrade-after", "--breakage-seconds", "--rate")
+        ),
     ],
 )
-def test_what_is_no_number_is_refused(arguments: tuple[str, ...], message: str) -> None:
-    """As a usage error, before anything is computed."""
-    refused = run(*arguments).exception
+def test_what_is_no_number_is_refused(words: str, message: str) -> None:
+    """As a usage error, before anything is computed; endless seconds would never end."""
+    refused = command(*words.split()).exception
     assert isinstance(refused, ConfigError | click.UsageError)
     assert message in (refused.format_message() if isinstance(refused, click.UsageError) else str(refused))
-
-
-def test_the_demo_takes_numbers_only() -> None:
-    """Endless seconds would never end."""
-    for option in ("--seconds", "--degrade-after", "--breakage-seconds", "--rate"):
-        refused = command("demo", option, "nan").exception
-        assert isinstance(refused, click.UsageError)
-        assert "nan is not a finite number" in refused.format_message()
 
 
 def test_a_single_score_tells_no_width(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from support.command_line import command, configured, refused
 from ragwatch.errors import StoreError
 from ragwatch.stores.sqlite.store import SqliteStore
 
-COMMANDS = pytest.mark.parametrize(
+
+@pytest.mark.parametrize(
     "words",
     [
         ("causes",),
@@ -25,32 +26,18 @@ COMMANDS = pytest.mark.parametrize(
     ],
     ids=" ".join,
 )
-
-
-@COMMANDS
-def test_a_state_of_a_newer_ragwatch_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
-    """In the words of the daemon, which does not open it either."""
+def test_a_state_that_would_be_misread_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """None is made where there is none; one without tables is named; a newer one is told in the words of the daemon."""
+    config, database = configured(tmp_path), tmp_path / "state" / "ragwatch.db"
+    assert "ragwatch.db does not exist" in refused(command(*words, "--config", config), StoreError)
+    assert not database.parent.exists()
+    database.parent.mkdir()
+    database.touch()  # the disk was full, or the process was killed, while it was made
+    message = refused(command(*words, "--config", config), StoreError)
+    assert message == f"state: {database} holds nothing yet; run ragwatch until it has judged some samples"
     SqliteStore(tmp_path / "state").close()
-    with closing(sqlite3.connect(tmp_path / "state" / "ragwatch.db")) as database:
-        database.execute("PRAGMA user_version=9999")
-    message = refused(command(*words, "--config", configured(tmp_path)), StoreError)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA user_version=9999")
     with pytest.raises(StoreError, match="written by a newer ragwatch") as daemons:
         SqliteStore(tmp_path / "state")
-    assert message == str(daemons.value)
-
-
-@COMMANDS
-def test_a_state_without_a_table_is_named(tmp_path: Path, words: tuple[str, ...]) -> None:
-    """The disk was full, or the process was killed, while it was made."""
-    database = tmp_path / "state" / "ragwatch.db"
-    database.parent.mkdir()
-    database.touch()
-    message = refused(command(*words, "--config", configured(tmp_path)), StoreError)
-    assert message == f"state: {database} holds nothing yet; run ragwatch until it has judged some samples"
-
-
-@COMMANDS
-def test_no_state_is_made(tmp_path: Path, words: tuple[str, ...]) -> None:
-    """Where there is none, the path is probably wrong, and one of another user would keep the daemon out."""
-    assert "ragwatch.db does not exist" in refused(command(*words, "--config", configured(tmp_path)), StoreError)
-    assert not (tmp_path / "state").exists()
+    assert refused(command(*words, "--config", config), StoreError) == str(daemons.value)

@@ -32,7 +32,7 @@ def test_one_source_is_enough() -> None:
 
 
 def test_units_become_numbers() -> None:
-    """Durations are seconds, sizes bytes, quantities words of ours."""
+    """Durations are seconds, sizes bytes, quantities words of ours; windows may have names, and `other` is a route."""
     settings = a_config(
         judging={"timeout": "1m"},
         estimates={"windows": ["2h", 90], "every": "500ms"},
@@ -41,6 +41,8 @@ def test_units_become_numbers() -> None:
     ).settings
     assert (settings.judging.timeout, settings.estimates.every, settings.retention.bytes) == (60.0, 0.5, 1 << 20)
     assert dict(settings.estimates.windows) == {"2h": 7200.0, "90": 90.0}
+    assert a_config(estimates={"windows": {"day": 86400}}).settings.estimates.windows == {"day": 86400.0}
+    assert a_config(sampling={"routes": {"other": 0.5}}).settings.sampling.routes == {"other": 0.5}
     assert settings.thresholds == {Quantity.FAITHFULNESS: 0.9}
 
 
@@ -82,11 +84,6 @@ def test_thresholds_that_hold_back_learning_are_those_of_the_configuration() -> 
     assert a_config(routes=["new"], thresholds=thresholds).settings.stated_thresholds("new") == {}
 
 
-def test_windows_may_have_names() -> None:
-    """A mapping names windows."""
-    assert a_config(estimates={"windows": {"day": 86400}}).settings.estimates.windows == {"day": 86400.0}
-
-
 def test_every_mistake_of_a_place_is_told_at_once() -> None:
     """One run shows all that is wrong in the settings, a line each."""
     with pytest.raises(ConfigError) as caught:
@@ -99,11 +96,6 @@ def test_the_file_gives_the_folder_of_secrets(tmp_path: Path) -> None:
     (tmp_path / "where").write_text("/from/the/file\n")
     (tmp_path / "config.yaml").write_text("sources: [{kind: tail, name: app, path: x}]\nstate: file:where\n")
     assert load(tmp_path / "config.yaml").settings.state == Path("/from/the/file")
-
-
-def test_other_may_have_a_probability() -> None:
-    """The route `other` is always there."""
-    assert a_config(sampling={"routes": {"other": 0.5}}).settings.sampling.routes == {"other": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -138,13 +130,6 @@ def test_every_server_has_an_address_of_its_own() -> None:
             config_of(*addresses)
     with pytest.raises(ConfigError, match="port 99999 does not exist"):
         config_of("127.0.0.1:99999")
-
-
-@pytest.mark.parametrize("route", ["/search", "/v1/items/{id}", "chat:v2", "~beta"])
-def test_a_route_may_be_a_path(route: str) -> None:
-    """What services call their routes can be listed as it is: a label's value may be any text."""
-    config = parse({"routes": [route], "sources": [{"kind": "tail", "name": "a", "path": "/x"}]}, folder=Path())
-    assert config.settings.routes == (route,)
 
 
 def test_files_of_privacy_are_relative_to_the_configuration() -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from ragwatch.config.drift import AnchorsOptions, DriftOptions, check_routes, lowest_probability, read_anchors
-from ragwatch.core.sampling import SamplingPlan
+from ragwatch.config.drift import AnchorsOptions, DriftOptions, check_routes, read_anchors
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.signals import Signal
@@ -48,13 +47,6 @@ def test_controls_are_routes() -> None:
         check_routes(DriftOptions(controls={"search": "canary"}), ROUTES)
 
 
-def test_the_heaviest_weight_is_that_of_the_rarest_draw() -> None:
-    """Strata can be on any route, and the judge reads a share of the draws."""
-    plan = SamplingPlan(0.1, {"support": 1.0}, "tier", {"gold": 0.5, "free": 0.05})
-    assert lowest_probability(plan, "search") == lowest_probability(plan, "support") == 0.05
-    assert lowest_probability(SamplingPlan(0.1, {"support": 1.0}), "support", 0.5) == 0.5
-
-
 def test_the_risk_of_a_reading_follows_from_the_time_between_false_alarms(tmp_path: Path) -> None:
     """One reading a day and one false alarm in ninety: a ninetieth each."""
     assert AnchorsOptions(file=tmp_path).rules.risk == pytest.approx(1 / 90)
@@ -88,9 +80,5 @@ def test_wrong_anchors_are_named(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read_anchors(path)
     assert told in str(caught.value)
-
-
-def test_an_anchor_file_must_be_there(tmp_path: Path) -> None:
-    """Or it is said which one is not."""
     with pytest.raises(ConfigError, match=r"gone\.jsonl: cannot be read"):
         read_anchors(tmp_path / "gone.jsonl")

@@ -29,19 +29,15 @@ def test_the_defaults_are_those_of_the_texts() -> None:
     assert rules.tolerated_fall == 0.05
 
 
-def test_an_empty_section_removes_the_defaults() -> None:
-    """What the gate itself names stays."""
-    assert limits({}) == {}
-    assert limits({}, **{"recall@5": 0.8}) == {"recall@5": (0.8, "block")}
-
-
 def test_thresholds_of_live_traffic_are_taken_over() -> None:
-    """They replace the default's number; what only they name is looked at, and does not block."""
+    """They replace the default's number; what only they name does not block; without any, what the gate names stays."""
     recall = ReferenceQuantity.CONTEXT_RECALL
     merged = limits({Quantity.FAITHFULNESS: 0.9, Quantity.TOP_RANKED_IGNORED: 0.3, recall: 0.6})
     assert merged["faithfulness"] == (0.9, "block")
     assert merged["context_recall"] == (0.6, "warn")
     assert merged["top_ranked_ignored"] == (0.3, "warn")
+    assert limits({}) == {}
+    assert limits({}, **{"recall@5": 0.8}) == {"recall@5": (0.8, "block")}
 
 
 def test_the_gate_has_the_last_word() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from ragwatch.errors import ConfigError
 
 SOURCE = "sources: [{kind: tail, name: app, path: app.jsonl}]\n"
 PROBE = "{kind: http, url: 'http://localhost/', body: '{{ query }}', contexts: passages}"
+FILES = sorted((Path(__file__).parents[2] / "data" / "configs").glob("invalid-*.yaml"))
+assert len(FILES) >= 20, "the folder is elsewhere"
 EMPTY = "is empty; write its value or its keys, or remove it"
 NO_PATH = "is empty; write a path, or remove this key"
 NUL = "contains the character NUL, which no path or header can hold; leave it out"
@@ -34,10 +37,8 @@ def told(folder: Path, text: str) -> str:
 
 SAID = [
     # Suggested keys can be written as they are suggested.
-    ("route_treshold: {}", "route_treshold: is not a known key; did you mean `thresholds.routes`?"),
     ("route_thresholds: {}", "route_thresholds: is not a known key; did you mean `thresholds.routes`?"),
     ("alerts: {route_slos: {}}", "alerts.route_slos: is not a known key; did you mean `alerts.slos.routes`?"),
-    ("alerts: {route_slo: {}}", "alerts.route_slo: is not a known key; did you mean `alerts.slos.routes`?"),
     ("treshold: {}", "treshold: is not a known key; did you mean `thresholds`?"),
     (
         "alerts: {slos: {routes: {faq: {faithfulness: {objectiv: 0.9, objective: 0.9}}}}}",
@@ -46,17 +47,13 @@ SAID = [
     # YAML 1.1 wants a point and a sign in the exponent of a number.
     ("drift: {tolerance: 1e-3}", "drift.tolerance: '1e-3' is read as a text; write 0.001, without quotes"),
     ("drift: {tolerance: '0.5'}", "drift.tolerance: '0.5' is read as a text; write 0.5, without quotes"),
-    ("alerts: {rejects: 1E-7}", "alerts.rejects: '1E-7' is read as a text; write 0.0000001, without quotes"),
     ("labels: {share_unsure: 0e0}", "labels.share_unsure: '0e0' is read as a text; write 0, without quotes"),
     ("drift: {tolerance: 1e-999999999}", "drift.tolerance: is not a number; write one"),
-    ("drift: {tolerance: few}", "drift.tolerance: is not a number; write one"),
-    ("drift: {tolerance: nan}", "drift.tolerance: is not a number; write one"),
     (
         "gate: {metrics: {faithfulness: 1e-3}}",
         "gate.metrics.faithfulness.threshold: '1e-3' is read as a text; write 0.001, without quotes",
     ),
     # As a path, an empty text would be the working directory.
-    ("audit: {file: ''}", f"audit.file: {NO_PATH}"),
     ("audit: {file: '${RAGWATCH_NOT:-}'}", f"audit.file: {NO_PATH}"),
     ("audit: {file: /}", "audit.file: '/' is a directory; write the path of a file"),
     ("state: ''", f"state: {NO_PATH}"),
@@ -65,37 +62,24 @@ SAID = [
     ("export: {otlp: {endpoint: 'http://x', ca_file: ''}}", f"export.otlp.ca_file: {NO_PATH}"),
     (f"canaries: [{{suite: s, file: '', probe: {PROBE}}}]", "canaries[0].file: '' is not a path; write one"),
     # The operating system takes NUL for the end of a path.
-    (r'state: "/x\0"', f"c.yaml: state: {NUL}"),
-    (r'anchors: {file: "a\0"}', f"c.yaml: anchors.file: {NUL}"),
-    (r'web: {config_file: "a\0"}', f"c.yaml: web.config_file: {NUL}"),
     (r'sources: [{kind: tail, name: app, path: "/tmp/x\0"}]', f"c.yaml: sources[0].path: {NUL}"),
     (r'web: {"a\0b": 1}', rf"c.yaml: web.a\0b: {NUL}"),
     # Nothing is said of the program that reads the file.
     *((f"{key}:", f"{key}: {EMPTY}") for key in ("web", "state", "drain", "thresholds", "routes")),
-    ("log: {level: }", f"log.level: {EMPTY}"),
     ("sources: [{kind: tail, name: app, path: }]", f"sources[0].path: {EMPTY}"),
     ("state: 5", "state: is not a path; write one"),
-    ("web: 5", "web: is not a mapping; write its keys below it"),
     ("segments: 5", "segments: is not a mapping; write its keys below it"),
     ("events: {metadata: release}", "events.metadata: is a text; write a list, such as [a, b]"),
-    ("web: {hosts: x}", "web.hosts: is a text; write a list, such as [a, b]"),
     ("web: {hosts: 5}", "web.hosts: is not a list; write a list, such as [a, b]"),
     ("segments: {a: []}", "segments.a: is empty; give at least 1"),
-    ("alerts: {windows: [1h]}", "alerts.windows: has too few items; give at least 2"),
     (
         "events: {metadata: [a, a, a, a, a, a, a, a, a, a, a]}",
         "events.metadata: has more than 10 items; leave some out",
     ),
-    ("7: x", "[7]: the key 7 is not a text; write it in quotes"),
     ("yes: x", "[1]: the key true is not a text; write it in quotes"),
     ("log: {level: info, format: 5}", "log.format: 5 is not known; use 'json' or 'text'"),
     ("redaction: {enabled: []}", "redaction.enabled: is neither true nor false; write one of them"),
     ("judging: {batch: []}", "judging.batch: is not a whole number; write one"),
-    # Beyond this confidence an interval would have no ends.
-    (
-        "estimates: {confidence: 0.9999999999999999}",
-        "estimates.confidence: input should be less than or equal to 0.9999",
-    ),
     # A list whose only item is wrong is not empty.
     (
         f"canaries: [{{suite: s, k: [0], items: [{{query: q, expected: [a]}}], probe: {PROBE}}}]",
@@ -103,62 +87,39 @@ SAID = [
     ),
     # `yes` would be 1 where a number is wanted: texts would be deleted after a day.
     ("retention: {days: yes}", "retention.days: true is not a number; write one"),
-    ("retention: {failing_days: yes}", "retention.failing_days: true is not a number; write one"),
-    ("judging: {batch: yes}", "judging.batch: true is not a number; write one"),
-    ("judging: {max_pending: yes}", "judging.max_pending: true is not a number; write one"),
-    ("judging: {shed_above: yes}", "judging.shed_above: true is not a number; write one"),
-    ("gate: {minimum_samples: yes}", "gate.minimum_samples: true is not a number; write one"),
     ("drift: {bridge: yes}", "drift.bridge: true is not a number; write one"),
-    ("labels: {per_hour: yes}", "labels.per_hour: true is not a number; write one"),
-    ("labels: {double: yes}", "labels.double: true is not a number; write one"),
     (
         "judges: [{name: j, kind: claude, model: m, api_key: k, concurrency: yes, max_claims: yes}]",
         "judges[0].concurrency: true is not a number; write one\njudges[0].max_claims: true is not a number; write one",
     ),
     ("store: {kind: postgres, url: x, connections: yes}", "store.connections: true is not a number; write one"),
     ("labels: {double: 'yes'}", "labels.double: is not a number; write one"),
-    ("drift: {tolerance: yes}", "drift.tolerance: true is not a number; write one"),
     # Each section has a path of its own.
     ("routes: [faq]\nthresholds: {routes: 3}", "thresholds.routes: is not a mapping; write its keys below it"),
     ("routes: ['']", "routes[0]: '' does not look right; it must match ^[A-Za-z0-9_./:{}~-]{1,128}$"),
-    ("routes: [a b]", "routes[0]: 'a b' does not look right; it must match ^[A-Za-z0-9_./:{}~-]{1,128}$"),
     ("routes: ['a''b']", 'routes[0]: "a\'b" does not look right; it must match ^[A-Za-z0-9_./:{}~-]{1,128}$'),
-    ("routes: ['a\"b']", "routes[0]: 'a\"b' does not look right; it must match ^[A-Za-z0-9_./:{}~-]{1,128}$"),
-    ("routes: [a\\b]", "routes[0]: 'a\\\\b' does not look right; it must match ^[A-Za-z0-9_./:{}~-]{1,128}$"),
     ('routes: ["a\\nb"]', "routes[0]: 'a\\nb' does not look right; it must match ^[A-Za-z0-9_./:{}~-]{1,128}$"),
-    ("routes: ['a&b']", "routes[0]: 'a&b' does not look right; it must match ^[A-Za-z0-9_./:{}~-]{1,128}$"),
-    ("store: {kind: sqlite, encryption: x}", "store.encryption: is not a mapping; write its keys below it"),
     ("store: {kind: sqlite, texts: some}", "store.texts: input should be 'all', 'failing' or 'none'"),
     ("store: x", "store: must be a mapping with a key `kind`"),
-    ("criteria: [{name: polite}]", "criteria[0].question: is missing; add it"),
     ("export: {otlp: {}}", "export.otlp.endpoint: is missing; add it"),
     ("export: {otlp: {endpoint: http://x/, timeout: 1h}}", "export.otlp.timeout: is more than 120 s; write less"),
     ("export: {otlp: {endpoint: http://x/, quantities: []}}", "export.otlp.quantities: is empty; give at least 1"),
     ("labels: {minimum: 3}", "labels.minimum: input should be greater than or equal to 10"),
     ("labels: {share_unsure: 1.0}", "labels.share_unsure: input should be less than or equal to 0.9"),
-    ("labels: {fresh: 0}", "labels.fresh: input should be greater than 0"),
-    ("drift: {detector: adwin}", "drift.detector: 'adwin' is not known; use 'betting', 'cusum' or 'page_hinkley'"),
     ("drift: {tolerance: 1.0}", "drift.tolerance: input should be less than 1"),
     ("drift: {reference: 10}", "drift.reference: input should be greater than or equal to 30"),
-    ("drift: {refrence: 2000}", "drift.refrence: is not a known key; did you mean `reference`?"),
+    ("labels: {fresh: 0}", "labels.fresh: input should be greater than 0"),
+    ("drift: {detector: adwin}", "drift.detector: 'adwin' is not known; use 'betting', 'cusum' or 'page_hinkley'"),
     ("rollout: {a: vector, b: vector}", "rollout: `a` and `b` are both 'vector'; name two variants"),
-    ("rollout: {a: x, b: y, offline: {a: x}}", "rollout.offline.b: is missing; add it"),
-    ("rollout: {a: x, b: y, offlin: {}}", "rollout.offlin: is not a known key; did you mean `offline`?"),
     ("rollout: {a: x, b: y, live: {}}", "rollout.live.start: is missing; add it"),
-    ("segments: {release: []}", "segments.release: is empty; give at least 1"),
-    ("segments: {release: v1}", "segments.release: is a text; write a list, such as [a, b]"),
     ("segments: {release: [v1, v1]}", "segments.release: 'v1' is named twice; name it once"),
     ("segments: {release: [' v1']}", "segments.release: ' v1' begins or ends with a space; leave it out"),
-    ("segments: [release]", "segments: is not a mapping; write its keys below it"),
     ("web: {open: [page]}", "web.open[0]: 'page' is not known; use 'metrics', 'pages', 'write' or 'ingest'"),
     ("web: {tokens: [{name: ci, token: 0123456789abcdef}]}", "web.tokens[0].rights: is missing; add it"),
-    ("web: {listen: 127.0.0.1:99999}", "web.listen: port 99999 does not exist; give one from 0 to 65535"),
 ]
 """What is written, and all that is said about it."""
 BEGINS = [
     # The path is that of the key that is to be changed, not of its section.
-    ("drift: {detector: cusum}", "drift.threshold: is for cusum and page_hinkley"),
-    ("drift: {controls: {a: b, b: c}}", "drift.controls: 'b' is a control and has one; name"),
     ("anchors: {file: a, every: 100d}", "anchors.false_alarm_every: is not longer than `every`"),
     ("alerts: {window: 2h}", "alerts.window: is not one of `windows`, or the longest"),
     ("alerts: {windows: [1h, 15m]}", "alerts.windows: must rise, such as [15m, 1h, 1d]"),
@@ -167,14 +128,11 @@ BEGINS = [
         "alerts: {slos: {faithfulness: {objective: 0.9}}, burns: [{long: 2h, short: 1h, budget: 0.1}]}",
         "alerts.burns: long and short must be of `windows`",
     ),
-    ("judging: {lease: 1s}", "judging.lease: is shorter than timeout"),
     ("gate: {metrics: {mrr: {severity: warn}}}", "gate.metrics.mrr: has no threshold; give one"),
     # No encoding has half of a surrogate pair.
     (r'state: "\ud800"', "c.yaml: state: contains half of a surrogate pair; write"),
-    (r'redaction: {salt: "\ud800"}', "c.yaml: redaction.salt: contains half of a surrogate pair; write"),
     ("routes: [faq]\nthresholds: {routes: {nowhere: {faithfulness: 0.6}}}", "thresholds.routes.nowhere: is not in"),
     ("routes: [faq]\nthresholds: {routes: {faq: {faith: 0.6}}}", "thresholds.routes.faq.faith: input should be"),
-    ("routes: [faq]\nthresholds: {routes: {faq: {faithfulness: 1.6}}}", "thresholds.routes.faq.faithfulness: input"),
     ("routes: [faq]\nalerts: {slos: {routes: {nowhere: {}}}}", "alerts.slos.routes.nowhere: is not in"),
     (
         "routes: [faq]\nalerts: {slos: {routes: {faq: {faithfulness: {objective: 0.5}}}}}",
@@ -184,19 +142,11 @@ BEGINS = [
     ("store: {url: postgresql://h/d}", "store.url: is not a known key; use one of: encryption, kind, min_free"),
     ("criteria: [{name: Polite, question: q}]", "criteria[0].name: 'Polite' is no name of a quantity; use"),
     ("criteria: [{name: faithfulness, question: q}]", "criteria[0].name: 'faithfulness' is a quantity of"),
-    ("criteria: [{name: correctness, question: q}]", "criteria[0].name: 'correctness' is no name of a quantity"),
     ("criteria: [{name: segment, question: q}]", "criteria[0].name: 'segment' would be exported as"),
-    ("criteria: [{name: canary_recall, question: q}]", "criteria[0].name: 'canary_recall' would be exported as"),
-    (f"criteria: [{{name: {'a' * 41}, question: q}}]", "criteria[0].name: 'aaa"),
     ("criteria: [{name: polite, question: ' '}]", "criteria[0]: question: must be one line of 1 to 500"),
-    ('criteria: [{name: polite, question: "a\\nb"}]', "criteria[0]: question: must be one line of 1 to 500"),
     (
         "criteria: [{name: polite, question: q, examples: [{text: '', answer: 'yes'}]}]",
         "criteria[0]: examples: must be one line of 1",
-    ),
-    (
-        "criteria: [{name: polite, question: q, examples: [{text: a, answer: maybe}]}]",
-        "criteria[0].examples[0].answer: input should",
     ),
     (
         f"criteria: [{{name: polite, question: q, examples: [{', '.join(['{text: a, answer: yes}'] * 6)}]}}]",
@@ -218,14 +168,9 @@ BEGINS = [
         'export: {otlp: {endpoint: http://x/, headers: {A: "s3cret\\r\\nB: c"}}}',
         "export.otlp.headers: A: is empty, or holds a",
     ),
-    ("export: {otlp: {endpoint: http://x/, header: {}}}", "export.otlp.header: is not a known key; did you mean"),
     (
         "sources: [{kind: tail, name: app, path: app.jsonl, scan_seconds: no}]",
         "sources[0].scan_seconds: false is not a",
-    ),
-    (
-        "judges: [{name: j, kind: claude, model: m, api_key: k, prices: {input: yes, output: 1}}]",
-        "judges[0].prices.input: true is not a",
     ),
     (
         "judges: [{name: j, kind: claude, model: m, api_key: k, budget: {usd_per_day: yes}}]",
@@ -236,21 +181,15 @@ BEGINS = [
         "canaries[0].probe.timeout: true is not a",
     ),
     ("gate: {metrics: {fidelity: 0.5}}", "gate.metrics.fidelity: 'fidelity' is not a metric; use one of:"),
-    ("gate: {metrics: {faithfulness: 1.5}}", "gate.metrics.faithfulness.threshold: input should be less than or"),
     ("gate: {metrics: {faithfulness: yes}}", "gate.metrics.faithfulness: is not a mapping; write its keys below"),
     ("gate: {metrics: {correctness: {severity: block}}}", "gate.metrics.correctness: has no threshold; give"),
-    ("gate: {metrics: {faithfulness: {treshold: 0.5}}}", "gate.metrics.faithfulness.treshold: is not a known"),
-    ("labels: {x: 1}", "labels.x: is not a known key; use one of: double, fresh, leave_out, minimum, per_hour"),
-    ("drift: {detector: cusum}", "drift.threshold: is for cusum and page_hinkley, which need one; betting has"),
     ("drift: {threshold: 3.0}", "drift.threshold: is for cusum and page_hinkley, which need one; betting has"),
     ("drift: {controls: {search: support, support: other}}", "drift.controls: 'support' is a control and has"),
     ("drift: {false_alarm_every: often}", "drift.false_alarm_every: 'often' is not a duration; write one such"),
     ("drift: {quantities: [quality]}", "drift.quantities[0]: input should be 'faithfulness', 'contradiction'"),
-    ("drift: {traffic: {signals: [mood]}}", "drift.traffic.signals[0]: input should be 'contexts'"),
-    ("rollout: {a: x, b: y, live: {start: '2026-01-31', shares: 0.1}}", "rollout.live.shares: is not a known key; did"),
     ("rollout: {a: x, b: y, judged: {a: x}}", "rollout.judged: has one log only; give both `a` and"),
-    ("rollout: {a: x, b: y, live: {start: soon}}", "rollout.live.start: 'soon' is not a time; write"),
     ("rollout: {a: x, b: y, live: {start: 5}}", "rollout.live.start: 5 is not a time; write one such"),
+    ("rollout: {a: x, b: y, live: {start: soon}}", "rollout.live.start: 'soon' is not a time; write"),
     (
         "rollout: {a: x, b: y, live: {start: '2026-01-31', feedback: thumbs}}",
         "rollout.live.feedback.field: 'thumbs' is",
@@ -264,19 +203,19 @@ BEGINS = [
         "rollout.live.feedback: has a scale for",
     ),
     ("rollout: {a: x, b: y, live: {start: '2026-01-31', share: 1.5}}", "rollout.live.share: input should be less"),
+    ("gate: {metrics: {faithfulness: 1.5}}", "gate.metrics.faithfulness.threshold: input should be less than or"),
+    ("criteria: [{name: correctness, question: q}]", "criteria[0].name: 'correctness' is no name of a quantity"),
+    ("criteria: [{name: canary_recall, question: q}]", "criteria[0].name: 'canary_recall' would be exported as"),
     ("segments: {release: [other]}", "segments.release: 'other' is what all values that are not in the list"),
     ("segments: {release: [1.1]}", "segments.release[0]: 1.1 is read as a number, and 1.10 as 1.1; write it in"),
     ('segments: {release: ["a\\nb"]}', "segments.release[0]: 'a\\nb' does not look right; it must match"),
     ("segments: {a key: [v1]}", "segments.a key: 'a key' does not look right; it must match"),
     ("web: {users: {anna: [read]}}", "web.users.anna[0]: 'read' is not known; use 'metrics', 'pages', 'write'"),
     ("web: {hosts: [https://rag]}", "web.hosts[0]: 'https://rag' is not a host name; write the name alone"),
-    ("web: {trace_url: https://t.example/x}", "web.trace_url: is not an address with {trace_id} once after the"),
     ("web: {trace_url: 'https://{trace_id}/'}", "web.trace_url: is not an address with {trace_id} once after"),
     ("web: {trace_url: 'https://{trace_id}.example/{trace_id}'}", "web.trace_url: is not an address with"),
-    ("web: {trace_url: 'https:///{trace_id}'}", "web.trace_url: is not an address with {trace_id} once after"),
     ("web: {trace_url: 'javascript:alert(1)//{trace_id}'}", "web.trace_url: is not an address with {trace_id}"),
     ("web: {trace_url: 'https://t.example/{trace_id}/{span}'}", "web.trace_url: is not an address with"),
-    ("web: {hosts: ['*']}", "web.hosts[0]: '*' is not a host name; write the name alone, without scheme, port"),
     ("web: {tokens: [{name: ci, token: s3cret, rights: []}]}", "web.tokens[0].token: is not a token of 16 to"),
     ("web: {tokens: [{name: ci, token: sha256:1, rights: []}]}", "web.tokens[0].token: a hash is sha256: and 64"),
 ]
@@ -299,9 +238,10 @@ def test_listed_keys_exist(tmp_path: Path, text: str) -> None:
     assert "route_" not in message
 
 
-def test_texts_that_look_like_numbers_stay_texts(tmp_path: Path) -> None:
-    """Such as the short hash of a commit."""
-    assert read(tmp_path, "routes: [1e5, 12e3456]").settings.routes == ("1e5", "12e3456")
+def test_routes_are_texts(tmp_path: Path) -> None:
+    """A short hash of a commit is no number; what services call their routes can be listed as it is."""
+    routes = ("1e5", "12e3456", "/search", "/v1/items/{id}", "chat:v2", "~beta")
+    assert read(tmp_path, f"routes: {json.dumps(routes)}".replace('"1e5"', "1e5")).settings.routes == routes
     assert value_of("1e5") == "1e5"
 
 
@@ -325,3 +265,13 @@ def test_errors_of_files_name_the_key(tmp_path: Path) -> None:
     ]
     missing = told(tmp_path, f"canaries: [{{suite: s, file: gone.yaml, probe: {PROBE}}}]")
     assert missing.startswith(f"canaries[0].file: {tmp_path}/gone.yaml: cannot be read: No such file")
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem.removeprefix("invalid-"))
+def test_x18_wrong_files_say_what_is_wrong(path: Path) -> None:
+    """Every wrong file of the test data is refused with the line that its first comment expects."""
+    expected = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# expect: ")
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert expected in str(caught.value)

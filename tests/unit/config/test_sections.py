@@ -72,22 +72,11 @@ def test_the_number_of_series_is_stated_and_limited() -> None:
         parsed(segments={"release": values})
 
 
-@pytest.mark.parametrize(
-    ("listen", "local"),
-    [
-        ("127.0.0.1:1", True),
-        ("127.8.0.1:1", True),
-        ("localhost:1", True),
-        ("[::1]:1", True),
-        ("0.0.0.0:1", False),
-        ("[::]:1", False),
-        ("10.0.0.1:1", False),
-        ("rag.internal:1", False),
-    ],
-)
-def test_only_loopback_is_local(listen: str, local: bool) -> None:  # noqa: FBT001 - a parameter of the table
+def test_only_loopback_is_local() -> None:
     """A name other than localhost may be anything, so it counts as reachable."""
-    assert parsed(web={"listen": listen}).settings.web.is_local is local
+    for hosts, local in (("127.0.0.1 127.8.0.1 localhost [::1]", True), ("0.0.0.0 [::] 10.0.0.1 rag.internal", False)):
+        for host in hosts.split():
+            assert parsed(web={"listen": f"{host}:1"}).settings.web.is_local is local, host
 
 
 def test_tokens_are_masked_and_paths_belong_to_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,33 +90,17 @@ def test_tokens_are_masked_and_paths_belong_to_the_configuration(monkeypatch: py
     assert web.hosts == ("rag", "::2")
 
 
-def test_labels_as_the_design_shows_them() -> None:
-    """The section as the design shows it."""
-    options = LabelsOptions.model_validate({"fresh": "30d", "minimum": 30, "share_unsure": 0.5})
-    assert options == LabelsOptions()
-    assert options.fresh == 30 * 86400.0
-
-
-def test_one_judge_is_a_chain() -> None:
-    """Without a second judge, people correct the first."""
-    rules = LabelsOptions().rules([JudgeOptions(name="embedded")], {"embedded": "1"}, 0.9)
-    assert (rules.chain, rules.judges, rules.confidence) == (("embedded",), {"embedded": "1"}, 0.9)
-    assert rules.readers(F) == ("embedded",)
-
-
-def test_a_judge_that_follows_makes_a_chain_of_two() -> None:
-    """It reads a known part of what the first has read, of the quantities that it is asked for."""
+def test_judges_that_people_correct() -> None:
+    """The first; and a second that reads a known part of what the first has read, of its own quantities."""
+    alone = LabelsOptions().rules([JudgeOptions(name="embedded")], {"embedded": "1"}, 0.9)
+    assert (alone.chain, alone.judges, alone.confidence) == (("embedded",), {"embedded": "1"}, 0.9)
     places = [JudgeOptions(name="a", probability=0.5), JudgeOptions(name="b", follows="a", quantities=(F,))]
     rules = LabelsOptions().rules(places, {"a": "1", "b": "2"}, 0.95)
     assert (rules.readers(F), rules.readers(Quantity.CONTEXT_USE)) == (("a", "b"), ("a",))
     assert LabelsOptions().rules(places, {"a": "1"}, 0.95).chain == ("a",)
-
-
-def test_a_judge_that_draws_for_itself() -> None:
-    """It reads a part of what the first has read only where that one reads everything."""
-    other = JudgeOptions(name="b", probability=0.1)
-    assert second_of([JudgeOptions(name="a"), other]) == other
-    assert second_of([JudgeOptions(name="a", probability=0.5), other]) is None
+    draws = JudgeOptions(name="b", probability=0.1)
+    assert second_of([JudgeOptions(name="a"), draws]) == draws
+    assert second_of([JudgeOptions(name="a", probability=0.5), draws]) is None
     assert second_of([JudgeOptions(name="a"), JudgeOptions(name="b", follows="c")]) is None
 
 

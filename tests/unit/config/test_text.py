@@ -1,4 +1,4 @@
-"""YAML texts, secrets and durations."""
+"""YAML texts: what YAML reads otherwise than people write it, surrogate pairs, secrets and durations."""
 
 from __future__ import annotations
 
@@ -7,26 +7,15 @@ from pathlib import Path
 import pytest
 
 from ragwatch.config import text
-from ragwatch.config.text import load_text, parse_text, resolve_secrets
+from ragwatch.config.text import load_text, parse_text, resolve_secrets, value_of
 from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("500ms", 0.5),
-        ("30s", 30.0),
-        ("15m", 900.0),
-        ("1.5h", 5400.0),
-        ("7d", 604800.0),
-        ("2w", 1209600.0),
-        (" 1 h ", 3600.0),
-    ],
-)
-def test_durations(value: str, expected: float) -> None:
-    """A number and a unit, with or without a space."""
-    assert duration_seconds(value) == expected
+def test_durations() -> None:
+    """A number and a unit, with or without a space; numbers are seconds; what is neither is left to the model."""
+    written = ("500ms", "30s", "15m", "1.5h", "7d", "2w", " 1 h ", 10, None)
+    assert [duration_seconds(one) for one in written] == [0.5, 30, 900, 5400, 604_800, 1_209_600, 3600, 10, None]
 
 
 @pytest.mark.parametrize("value", ["", "1", "h", "-1h", "1h30m", "1 hour", "1e3s", "1" * 40 + "s"])
@@ -34,11 +23,6 @@ def test_what_is_no_duration(value: str) -> None:
     """Anything else is refused, not guessed."""
     with pytest.raises(ValueError, match="is not a duration"):
         duration_seconds(value)
-
-
-def test_numbers_are_seconds() -> None:
-    """A number needs no unit; what is neither is left to the model's check."""
-    assert (duration_seconds(10), duration_seconds(None)) == (10, None)
 
 
 def test_merge_keys_may_override() -> None:
@@ -54,7 +38,7 @@ def test_complex_keys_are_refused_as_yaml() -> None:
 
 
 def test_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Variables and files are filled in wherever a string stands; what they hold is not looked into again."""
+    """Variables and files are filled in wherever a string stands in a mapping, what they hold is not looked into."""
     monkeypatch.setenv("RAGWATCH_A", "one")
     monkeypatch.setenv("RAGWATCH_B", "${RAGWATCH_A}")
     (tmp_path / "key").write_text("  s3cret\n")
@@ -63,22 +47,15 @@ def test_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "b": ["${RAGWATCH_B}", "file:key"],
         "c": {"d": "${RAGWATCH_NOT:-else}", "e": 7},
         "f": "$A {x}",
+        "g": "${RAGWATCH_NOT:-}",
     }
     assert resolve_secrets(data, tmp_path) == {
         "a": "xoney",
         "b": ["${RAGWATCH_A}", "s3cret"],
         "c": {"d": "else", "e": 7},
         "f": "$A {x}",
+        "g": "",
     }
-
-
-def test_empty_default(tmp_path: Path) -> None:
-    """`${NAME:-}` is an empty text when the variable is not set."""
-    assert resolve_secrets({"a": "${RAGWATCH_NOT:-}"}, tmp_path) == {"a": ""}
-
-
-def test_secrets_need_a_mapping(tmp_path: Path) -> None:
-    """Anything but a mapping is no configuration."""
     with pytest.raises(ConfigError, match="must be a mapping"):
         resolve_secrets([], tmp_path)  # type: ignore[arg-type]
 
@@ -96,3 +73,71 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(text, "MAX_BYTES", 20)
     with pytest.raises(ConfigError, match=r"large\.yaml: larger than 20 bytes"):
         load_text(tmp_path / "large.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'"\ud83d\ude00"', "😀"),
+        (r'"\U0000d83d\U0000de00 and \uD834\uDD1E"', "😀 and 𝄞"),
+        (r'"\ufeff\uffff\U0001f600"', "\ufeff\uffff😀"),
+        (r"'\ud83d'", r"\ud83d"),
+        ("😀", "😀"),
+    ],
+)
+def test_pairs_are_joined(text: str, value: str) -> None:
+    """Where the escapes are read; other characters stay as they are."""
+    assert value_of(text) == value
+    assert parse_text(f"a: {{b: [1, {text}]}}", "c") == {"a": {"b": [1, value]}}
+
+
+def test_keys_are_texts_too() -> None:
+    """Also where an alias repeats them."""
+    assert parse_text(r'{a: &x {"\ud83d\ude00": 1}, b: *x}', "c") == {"a": {"😀": 1}, "b": {"😀": 1}}
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (r'a: {b: [1, "\ud83d"]}', "a.b[1]"),
+        (r'a: "\ude00\ud83d"', "a"),
+        (r'{a: {"\ud83d": 1}}', r"a.\ud83d"),
+        (r'{"\ud83d\ude00": "\ud83d"}', r"\ud83d\ude00"),
+    ],
+)
+def test_half_of_a_pair_is_refused(text: str, place: str) -> None:
+    """No encoding has it: it could be neither sent nor shown."""
+    with pytest.raises(ConfigError) as caught:
+        parse_text(text, "c")
+    assert str(caught.value) == (
+        f"c: {place}: contains half of a surrogate pair; "
+        r'write the character itself, or both halves such as "\ud83d\ude00"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: {b: [1, 1:30]}", r"c: a\.b\[1\]: YAML reads 1:30 as a number in base 60; write \"1:30\" in quotes"),
+        ("1:30: x", r"c: 1:30: YAML reads 1:30 as"),
+        ("? [1:30]\n: x", r"c: \?\[0\]: YAML reads 1:30 as"),
+        ("a: 012", r"a: YAML reads 012 as an octal number, 10; write 12 for the number, or \"012\" in quotes"),
+        ("a: -0_17", r"a: YAML reads -0_17 as an octal number, -15; write -17 for the number"),
+        ("a: &x 010\nb: *x", r"a: YAML reads 010"),
+        ("a: 2026-13-45", "c: holds a value that cannot be read: month must be in 1..12; quote it"),
+        ("a: " + "9" * 5000, r"c: holds a value that cannot be read: Exceeds the limit .*; quote it"),
+    ],
+)
+def test_x18_ambiguous_numbers(text: str, message: str) -> None:
+    """The error is about the first of them."""
+    with pytest.raises(ConfigError, match=message):
+        parse_text(text, "c")
+
+
+def test_unambiguous_values() -> None:
+    """Quoted texts, zero, hexadecimal, decimals, addresses and durations stay; the same holds on a command line."""
+    text = "{a: '1:30', b: \"012\", c: 0, d: 0x1F, e: 0.5, f: '::1', g: 127.0.0.1:80, h: 08, i: 1m30, j: -0}"
+    assert list(parse_text(text, "c").values()) == ["1:30", "012", 0, 31, 0.5, "::1", "127.0.0.1:80", "08", "1m30", 0]
+    assert (value_of("0.5"), value_of("")) == (0.5, None)
+    with pytest.raises(ConfigError, match="value: YAML reads 1:30"):
+        value_of("1:30")

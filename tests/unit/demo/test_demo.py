@@ -13,7 +13,6 @@ from ragwatch.demo import Breakage, Demo
 from ragwatch.demo.breakage import RECOVERED
 
 
-@pytest.mark.costly
 def test_it_runs_breaks_and_stops_by_itself(tmp_path: Path) -> None:
     """Traffic flows, every breakage is announced in turn and mended, and the log says which release answered."""
     events: list[str] = []

@@ -40,31 +40,6 @@ def ids(index: PassageIndex, question: str, k: int = 5) -> list[str]:
     return [hit.id for hit in index.search(question, k)]
 
 
-def test_the_passage_that_shares_the_most_words_comes_first(index: PassageIndex) -> None:
-    """Words of the body find it, whatever their ending."""
-    assert ids(index, "How do I clean cups with warm water?")[0] == "cup.wash#0"
-
-
-def test_scores_fall_and_at_most_k_come_back(index: PassageIndex) -> None:
-    """Best first, higher is better."""
-    scores = [hit.score for hit in index.search("water cup", 3)]
-    assert len(scores) == 3
-    assert scores == sorted(scores, reverse=True)
-
-
-def test_a_name_written_out_means_exactly_that_one(index: PassageIndex) -> None:
-    """Stemming makes boil of boils, yet each name finds itself first."""
-    assert [ids(index, f"What does {name} do?")[0] for name in ("kettle.boil", "kettle.boils")] == [
-        "kettle.boil#0",
-        "kettle.boils#0",
-    ]
-
-
-def test_only_the_first_piece_is_found_by_its_title_first(index: PassageIndex) -> None:
-    """The first piece says what the thing is."""
-    assert ids(index, "teapot pour")[0] == "teapot.pour#0"
-
-
 @pytest.mark.parametrize("question", ["", "???", "the of and", "a"])
 def test_a_question_without_words_finds_nothing(index: PassageIndex, question: str) -> None:
     """No words, no passages, no error."""

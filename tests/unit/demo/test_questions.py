@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from ragwatch.demo.answerer import Answerer
-from ragwatch.demo.corpus import MODULES, Passage, read_corpus
+from ragwatch.demo.corpus import MODULES, read_corpus
 from ragwatch.demo.index import PassageIndex
-from ragwatch.demo.questions import ROUTES, handwritten, questions, templated
+from ragwatch.demo.questions import ROUTES, handwritten, questions
 
 
 def module_of(about: str) -> str:
@@ -39,16 +39,6 @@ def test_the_mix_of_questions() -> None:
     assert min(routes.values()) > 0.4 * routes.total()
     assert 0.02 < sum(question.about is None for question in asked) / len(asked) < 0.07
     assert {question.about for question in questions(())} == {None}  # what this Python does not document is not asked
-
-
-def test_a_template_makes_a_task_of_an_imperative_sentence() -> None:
-    """`Copy ...` becomes `How do I copy ...?`; a noun phrase is asked for by name."""
-    copy = Passage("a.b#0", "a.b", "a", "a.b: Copy `src` to another place on disk. More.")
-    noun = Passage("a.c#0", "a.c", "a", "a.c: Abstract base of every cup and saucer.")
-    selected = templated((copy, noun), 4)
-    assert [question.route for question in selected] == ["search", "support"]
-    assert "a.c" in selected[0].text
-    assert selected[1].text.startswith("How do I copy src to another place on disk")
 
 
 @pytest.mark.costly

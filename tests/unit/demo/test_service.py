@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ragwatch.demo.breakage import Breakage, vanishes
-from ragwatch.demo.service import DEFAULT_K, RagService
+from ragwatch.demo.service import DEFAULT_K, RagService, RequestLog
 from ragwatch.demo.talk import ABSTENTION
 
 pytestmark = pytest.mark.servers
@@ -33,18 +33,11 @@ def logged(tmp_path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (tmp_path / "rag.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def test_it_answers_with_the_best_passage(service: RagService) -> None:
-    """A real question gets the real answer, from the passage ranked first."""
-    reply = service.ask(QUESTION)
-    assert reply["contexts"][0]["id"] == "textwrap.dedent#0"
-    assert "textwrap.dedent: Remove any common leading whitespace" in reply["answer"]
-    assert len(reply["contexts"]) == DEFAULT_K
-
-
 def test_each_answer_is_one_canonical_record(service: RagService, tmp_path: Path) -> None:
     """Reply and log agree; time, route, trace and release are there."""
     reply = service.ask(QUESTION)
     (record,) = logged(tmp_path)
+    assert len(reply["contexts"]) == DEFAULT_K
     assert {key: record[key] for key in ("id", "answer", "contexts")} == {
         key: reply[key] for key in ("id", "answer", "contexts")
     }
@@ -62,41 +55,30 @@ def test_the_route_is_one_of_two(service: RagService, tmp_path: Path, route: str
     assert logged(tmp_path)[0]["route"] == expected
 
 
-def test_vanish_takes_the_documents_away_until_mended(service: RagService, tmp_path: Path) -> None:
-    """The passages of vanished modules are found no more, so the service abstains; mending brings them back."""
-    healthy = service.ask(QUESTION)
-    assert vanishes("textwrap")
-    service.break_it(Breakage.VANISH)
-    broken = service.ask(QUESTION)
+def test_each_breakage_spoils_one_stage_until_mended(service: RagService, tmp_path: Path) -> None:
+    """Documents are gone, words are not those of the contexts, or a lower passage is quoted; the next replaces it."""
+    healthy, whole = service.ask(QUESTION), len(service.index)
+    assert "textwrap.dedent: Remove any common leading whitespace" in healthy["answer"]
+    broken = {}
+    for kind in Breakage:
+        service.break_it(kind)
+        broken[kind] = service.ask(QUESTION)
+        assert (len(service.index) < whole / 2) is (kind is Breakage.VANISH)
     modules = {passage.id: passage.module for passage in service.passages}
-    assert not any(vanishes(modules[context["id"]]) for context in broken["contexts"])
-    assert broken["answer"].startswith(ABSTENTION)
+    vanished, invented, ignored = broken.values()
+    assert not any(vanishes(modules[context["id"]]) for context in vanished["contexts"])
+    assert vanished["answer"].startswith(ABSTENTION)
+    assert invented["contexts"] == ignored["contexts"] == healthy["contexts"]
+    assert invented["answer"] != healthy["answer"]
+    assert invented["answer"].split()[:3] == healthy["answer"].split()[:3]
+    top, *lower = (context["id"].split("#")[0] for context in healthy["contexts"])
+    assert top == "textwrap.dedent"
+    assert f"{top}: " not in ignored["answer"]
+    assert any(f"{name}: " in ignored["answer"] for name in lower)
     service.mend()
     assert (service.ask(QUESTION)["answer"], service.breakage) == (healthy["answer"], None)
-    assert [record["metadata"]["release"] for record in logged(tmp_path)] == ["v1", "v2-index", "v1"]
-
-
-def test_invent_keeps_the_contexts_and_changes_the_answer(service: RagService) -> None:
-    """It is still about the same thing, in the same tone: only some of its words are not in the documentation."""
-    healthy = service.ask(QUESTION)
-    service.break_it(Breakage.INVENT)
-    broken = service.ask(QUESTION)
-    assert broken["contexts"] == healthy["contexts"]
-    assert "textwrap.dedent: " in broken["answer"]
-    assert broken["answer"] != healthy["answer"]
-    assert broken["answer"].split()[:3] == healthy["answer"].split()[:3]
-
-
-def test_ignore_top_answers_from_another_passage(service: RagService) -> None:
-    """The contexts stay, the answer is taken from a lower one."""
-    healthy = service.ask(QUESTION)
-    service.break_it(Breakage.IGNORE_TOP)
-    broken = service.ask(QUESTION)
-    top, *lower = (context["id"].split("#")[0] for context in broken["contexts"])
-    assert broken["contexts"] == healthy["contexts"]
-    assert f"{top}: " in healthy["answer"]
-    assert f"{top}: " not in broken["answer"]
-    assert any(f"{name}: " in broken["answer"] for name in lower)
+    releases = [record["metadata"]["release"] for record in logged(tmp_path)]
+    assert releases == ["v1", "v2-index", "v3-model", "v4-prompt", "v1"]
 
 
 @pytest.mark.parametrize("kind", [None, *Breakage])
@@ -107,10 +89,21 @@ def test_it_admits_what_it_does_not_know(service: RagService, kind: Breakage | N
     assert service.ask(NONSENSE)["answer"].startswith(ABSTENTION)
 
 
-def test_one_breakage_at_a_time(service: RagService) -> None:
-    """The next bad release replaces the one before it: the documents are back."""
-    whole = len(service.index)
-    service.break_it(Breakage.VANISH)
-    assert len(service.index) < whole / 2
-    service.break_it(Breakage.INVENT)
-    assert (len(service.index), service.breakage) == (whole, Breakage.INVENT)
+def test_the_log_rotates_by_renaming_before_it_grows_too_large(tmp_path: Path) -> None:
+    """No file passes the size, the renamed file is the same file, and only two old ones are kept."""
+    journal = RequestLog(tmp_path / "logs" / "rag.jsonl", max_bytes=20)
+    for number in (1, 2):
+        journal.append({"n": number})
+    inode = journal.path.stat().st_ino
+    for number in range(3, 10):
+        journal.append({"n": number})
+        if number == 3:
+            assert journal.path.with_name("rag.jsonl.1").stat().st_ino == inode
+    left = [(path.name, path.read_text().splitlines()) for path in sorted(journal.path.parent.iterdir())]
+    assert left == [
+        ("rag.jsonl", ['{"n": 9}']),
+        ("rag.jsonl.1", ['{"n": 7}', '{"n": 8}']),
+        ("rag.jsonl.2", ['{"n": 5}', '{"n": 6}']),
+    ]
+    journal.append({"text": "longer than any file, zwölf\nKannen"})
+    assert journal.path.read_text(encoding="utf-8") == '{"text": "longer than any file, zwölf\\nKannen"}\n'
