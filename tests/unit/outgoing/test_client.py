@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import gzip
-import threading
 import tracemalloc
 import zlib
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import anthropic
 import httpx
 import httpx2
 import pytest
+from support.answering import Asked, Reply, answering
 from support.kit import a_judge_context, a_sample
 
 import ragwatch
@@ -37,52 +37,28 @@ BUILDS_CLIENTS = {
 }
 
 
-class Server(ThreadingHTTPServer):
+class Server:
     """Answers each request as the test says, and keeps what it was asked."""
 
+    url = ""
+
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.asked: list[tuple[str, bytes]] = []
-        self.status, self.headers, self.body = 200, {}, b""
-        self.headers: dict[str, str]
+        self.asked: list[Asked] = []
+        self.status, self.headers, self.body = 200, dict[str, str](), b""
 
-    @property
-    def url(self) -> str:
-        """Its address."""
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_GET(self) -> None:
-        """Answer."""
-        self.server.asked.append((self.path, self.rfile.read(int(self.headers.get("Content-Length") or 0))))
-        self.send_response(self.server.status)
-        for name, value in self.server.headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        try:
-            self.wfile.write(self.server.body)
-        except OSError:  # the client has seen enough
-            return
-
-    do_POST = do_GET  # noqa: N815 - as the library names them
-
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
+    def reply(self, _: Asked) -> Reply:
+        """What the test says."""
+        return self.status, self.body, self.headers
 
 
 @pytest.fixture
 def servers() -> Iterator[tuple[Server, Server]]:
     """Two servers."""
     both = (Server(), Server())
-    for one in both:
-        threading.Thread(target=one.serve_forever, daemon=True).start()
-    yield both
-    for one in both:
-        one.shutdown()
-        one.server_close()
+    with ExitStack() as started:
+        for one in both:
+            one.url, one.asked = started.enter_context(answering(one.reply))
+        yield both
 
 
 def judge_of(kind: str, address: str) -> Any:
@@ -168,8 +144,8 @@ async def test_a_proxy_is_asked_for_other_hosts_only(servers: tuple[Server, Serv
     with pytest.raises(httpx.ConnectError, match="metadata"):
         await client.get("http://169.254.169.254/latest")
     await client.aclose()
-    assert [path for path, _ in proxy.asked] == ["http://judge.example/v1/models"]
-    assert [path for path, _ in here.asked] == ["/local"]
+    assert [(request.headers["Host"], request.path) for request in proxy.asked] == [("judge.example", "/v1/models")]
+    assert [request.path for request in here.asked] == ["/local"]
 
 
 @pytest.mark.parametrize("kind", ["claude", "openai"])

@@ -12,10 +12,8 @@ from support.watched import RULES as FAITHFUL
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.snapshot import Gauge
-from ragwatch.core.stage import stage
 from ragwatch.model.quantities import Quantity
-from ragwatch.model.stages import Stage
-from ragwatch.pipeline.drift.breaks import NEWEST_ANSWERS, RouteStages
+from ragwatch.pipeline.drift.breaks import NEWEST_ANSWERS
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -35,12 +33,6 @@ def judge(store: SqliteStore, evidences: Sequence[Evidence], first: int = 0) -> 
     draws = [a_draw(f"d{first + index}", at=AT + MINUTE * (first + index)) for index in range(len(evidences))]
     store.admit(an_admission(*draws))
     store.settle([a_verdict(draw, each, a_reading()) for draw, each in zip(draws, evidences, strict=True)])
-
-
-def test_the_examples_are_what_they_are_called() -> None:
-    """The stages that the other tests rely on."""
-    stages = [stage(each) for each in (GOOD, UNSUPPORTED, POOR, IGNORED)]
-    assert stages == [Stage.NONE, Stage.GENERATION, Stage.RETRIEVAL, Stage.NONE]
 
 
 async def test_the_stage_that_rose_is_named_not_the_most_frequent_one(store: SqliteStore) -> None:
@@ -101,13 +93,6 @@ async def test_a_renewed_baseline_has_its_own_stages(store: SqliteStore) -> None
     judge(store, answers([GOOD], 400), 400)
     await drift.step()
     assert drift.gauges()[Gauge.STAGE_BASELINE, ("search", "none")] == 1.0
-
-
-def test_damaged_counts_are_an_error() -> None:
-    """A letter that is no stage is not guessed at."""
-    stages = RouteStages()
-    with pytest.raises(KeyError):
-        stages.load({"newest": {"search": "nx"}, "normal": {}, "rising": {}})
 
 
 HEALTHY = [index % 20 != 0 for index in range(600)]
