@@ -14,7 +14,6 @@ from support.kit import (
     a_reading,
     a_verdict,
     an_admission,
-    an_evidence,
     an_unjudged,
 )
 from support.loops import a_digest
@@ -25,7 +24,7 @@ from ragwatch.core.trends import SPANS, TrendKind, start_of
 from ragwatch.errors import StoreError
 from ragwatch.pipeline import digest as module
 from ragwatch.pipeline.digest import DigestInputs, PeakRecorder
-from ragwatch.ports import Peak, Retention, Store
+from ragwatch.ports import Peak, Store
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import EventCount
 
@@ -141,28 +140,6 @@ async def test_books_that_do_not_balance_are_counted_and_told(store: SqliteStore
     figures = f"judge {JUDGE}: 2 assigned, 0 judged + 0 unjudged + 1 pending"
     assert f"invariant violated: {figures}" in snapshot.problems
     assert digest._telemetry.counts()[EventCount.VIOLATIONS, ("assigned_are_settled_or_pending",)] == 2
-
-
-async def test_a_restart_shows_no_mean_of_failures_alone(store: SqliteStore) -> None:
-    """Successes that had to go for want of room leave failures behind; a process that begins anew does not count them.
-
-    Nine of ten answers are good; there is room for the tenth only, and then there is traffic again.
-    """
-    draws = [a_draw(f"r{index}", at=AT - 60.0) for index in range(600)]
-    store.admit(an_admission(*draws))
-    evidence = {True: an_evidence((1, 0)), False: an_evidence((0, 0))}
-    reading = a_reading(version="scripted-1")
-    store.settle([a_verdict(draw, evidence[index % 10 > 0], reading) for index, draw in enumerate(draws)])
-    store.prune(Retention(30.0, 90.0, store.engine.size() - 1), now=AT)
-    board = Board()
-    await a_digest(store, board, Clock()).step()
-    snapshot = shown(board)
-    assert (snapshot.estimates, snapshot.coverage) == ((), {})
-    settle(store, "good")
-    await a_digest(store, board, Clock()).step()
-    snapshot = shown(board)
-    figures = {row.quantity: (row.estimate.value, row.estimate.n) for row in snapshot.estimates}
-    assert figures["faithfulness"] == (1.0, 1)
 
 
 async def test_a_clock_that_was_ahead_loses_nothing(store: SqliteStore) -> None:
