@@ -10,10 +10,11 @@ import pytest
 from structlog.testing import LogCapture
 from support.batched import FULLY, PRICE, Life, Provider, names
 from support.callers import PRICES, ScriptedProvider, failed, said
-from support.kit import AT, JUDGE, Clock, a_draw, an_admission
+from support.kit import AT, JUDGE, Clock, a_draw, an_admission, an_evidence
 
 from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.core.tally import Tally
+from ragwatch.core.verdict import NO_USAGE
 from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.batch_judge import BatchLLMJudge
 from ragwatch.judges.llm.calls.options import CallOptions
@@ -24,6 +25,7 @@ from ragwatch.pipeline.batching import LISTING_GRACE_SECONDS, MAX_OPEN_BATCHES, 
 from ragwatch.pipeline.reading import JudgeSelfTests
 from ragwatch.pipeline.sampling_control import StoredBudgetAccount
 from ragwatch.ports import Erasure, JudgeContext, Query
+from ragwatch.ports.judging import Collected
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -144,6 +146,16 @@ async def test_some_are_read_twice_by_a_call(start: Start) -> None:
     await life.work(1)
     assert (life.reasons(), len(life.provider.asked)) == (dict.fromkeys(names(5)), 5)
     assert life.store.tallies()[Tally.REPEATED_ALIKE, (JUDGE, life.judge.version, "answer_relevancy")] == 5
+
+
+async def test_evidence_about_something_else_is_unreadable(life: Life) -> None:
+    """A reading that does not fit its sample is a bug of ours, and becomes no number."""
+    life.admit(*names(4))
+    await life.loop.step()
+    result = Collected(an_evidence((), relevant=()), NO_USAGE)
+    assert await life.loop._take(a_draw(names(1)[0]), result, 1.0) is True
+    await life.work(1)
+    assert life.reasons() == {**dict.fromkeys(names(4)), "r00x": "unreadable"}
 
 
 async def test_without_money_draws_wait(start: Start) -> None:

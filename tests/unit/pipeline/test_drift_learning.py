@@ -68,7 +68,9 @@ async def test_a_baseline_that_is_there_watches_during_an_alert(store: SqliteSto
     alert = Alert()
     drift = a_drift(store, telemetry=telemetry, standing=alert)
     settle(store, faithful(400))
+    settle(store, [False] * 50, 400, version="scripted-2")  # what another version says moves nothing
     await drift.step()
+    assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
     alert.reason = PauseReason.THRESHOLD
     settle(store, faithful(0, 100), 400)
     await drift.step()

@@ -238,9 +238,10 @@ async def test_time_of_a_draw(make: Any, store: SqliteStore, logged: float | Non
 
 
 async def test_the_backlog_of_a_judge_that_is_gone_stops_nobody(make: Any, store: SqliteStore) -> None:
-    """Only judges in force make the sources wait."""
+    """Only judges in force make the sources wait: then nothing is read and nothing lost, the log keeps what waits."""
     store.admit(an_admission(a_draw("x"), a_draw("y"), judges=("gone",)))
-    assert await make(a_batch(a_line("a")), max_pending=1).step() is True
+    intake = make(a_batch(a_line("a")), a_batch(a_line("b"), cursor="2"), max_pending=1)
+    assert [await intake.step(), await intake.step(), intake.lag] == [True, False, Lag(1, None)]
 
 
 scalars = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=20)
