@@ -2,7 +2,7 @@
 
 Chroma is asked for real where its server is installed (its wheel alone will do: `pip install --no-deps chromadb`).
 The others are held against replies written by hand in the shape that their documentation records: no server of theirs
-can be had from PyPI or Debian. PostgreSQL itself is asked in `test_postgres`.
+can be had from PyPI or Debian.
 """
 
 from __future__ import annotations
