@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ragwatch.core.canary.definition import Canary, Direction, Expected, Failure, Grade, Hit, Retrieved
@@ -52,6 +53,56 @@ def a_canary_loop(
     """The loop of some suites."""
     clock = clock or Clock()
     return CanaryLoop(suites, store=store, telemetry=telemetry or Telemetry(), holder=holder, clock=clock, **parts)
+
+
+class ScriptedProbe:
+    """A service that replies by query, and to any other query with the context `d1`.
+
+    Args:
+        replies: Replies by query.
+        first: Replies to the first queries, whichever they are.
+        gate: What every query waits for.
+
+    Attributes:
+        asked: Queries, with the number of contexts that each wants.
+        given: Contexts handed over for an answer, which is always `answer`.
+        busy: Set by a query behind the first replies.
+        is_closed: Whether it was closed, and `late` how many replies came afterwards.
+    """
+
+    name, concurrency, answer = "docs", 4, "Refunds are paid within five days."
+
+    def __init__(
+        self,
+        replies: Mapping[str, Retrieved] | None = None,
+        *,
+        first: Sequence[Retrieved] = (),
+        gate: asyncio.Event | None = None,
+    ) -> None:
+        self.replies, self.first, self.gate = dict(replies or {}), list(first), gate
+        self.asked: list[tuple[str, int]] = []
+        self.given: list[Sequence[str]] = []
+        self.busy, self.is_closed, self.late = asyncio.Event(), False, 0
+
+    async def ask(self, query: str, k: int) -> Retrieved:
+        """The reply to this query."""
+        self.asked.append((query, k))
+        if self.first:
+            return self.first.pop(0)
+        self.busy.set()
+        if self.gate is not None:
+            await self.gate.wait()
+        self.late += self.is_closed
+        return self.replies.get(query) or a_reply("d1", answer="Text of d1.")
+
+    async def ask_with(self, query: str, contexts: Sequence[str]) -> Retrieved:  # noqa: ARG002 - the port's
+        """An answer from these contexts."""
+        self.given.append(contexts)
+        return Retrieved(answer=self.answer)
+
+    async def close(self) -> None:
+        """From now on nothing can be asked."""
+        self.is_closed = True
 
 
 def a_suite_of(**place: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from ragwatch.probes.http import HttpProbe, Options
+from ragwatch.probes.rag import RagProbe
 from support.patience import DEADLINE
 
 LOOPBACK = "127.0.0.1"
@@ -114,7 +115,7 @@ def options(address: str, **parts: Any) -> Options:
     return Options.model_validate(whole | parts)
 
 
-async def asked(made: HttpProbe, query: str = "cats", k: int = 5) -> Any:
+async def asked(made: HttpProbe | RagProbe, query: str = "cats", k: int = 5) -> Any:
     """One question, and the probe closed."""
     found = await made.ask(query, k)
     await made.close()

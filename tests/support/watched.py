@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from ragwatch.core.evidence import Evidence
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.loop import Standing
 from ragwatch.pipeline.drift.rules import DriftRules
@@ -27,14 +28,14 @@ def faithful(good: int, bad: int = 0, *, seed: int = 1) -> list[bool]:
 
 def settle(
     store: Store,
-    answers: Sequence[bool],
+    answers: Sequence[bool | Evidence],
     first: int = 0,
     *,
     route: str = "search",
     version: str = "scripted-1",
     probability: float = 1.0,
 ) -> None:
-    """Judge answers: the n-th in minute `first + n`."""
+    """Judge answers (faithful or not, or what a judge says of each): the n-th in minute `first + n`."""
     draws = [
         a_draw(
             f"{route}-{version}-{first + index}", at=AT + MINUTE * (first + index), route=route, probability=probability
@@ -43,7 +44,8 @@ def settle(
     ]
     store.admit(an_admission(*draws))
     reading = a_reading(version=version)
-    store.settle([a_verdict(draw, GOOD if good else BAD, reading) for draw, good in zip(draws, answers, strict=True)])
+    read = [one if isinstance(one, Evidence) else GOOD if one else BAD for one in answers]
+    store.settle([a_verdict(draw, evidence, reading) for draw, evidence in zip(draws, read, strict=True)])
 
 
 def a_drift(

@@ -114,14 +114,15 @@ async def test_the_loops_go_on_where_it_fails(tmp_path: Path) -> None:
 
 
 async def test_nobody_is_erased_where_nothing_matches(tmp_path: Path) -> None:
-    """Counted or erased: no answer; a daemon that has stopped says so."""
+    """Counted or erased: no answer; a daemon that has stopped says so, and reloads nothing either."""
     daemon = a_daemon(tmp_path)
     wanted = Erasure(frozenset({"request-of-nobody"}))
     async with running(daemon):
         assert await daemon.forget(wanted, dry_run=True) == Erased()
         assert await daemon.forget(wanted, dry_run=False) == Erased()
-    with pytest.raises(ConfigError, match="stopping"):
-        await daemon.forget(wanted, dry_run=False)
+    for refused in (daemon.forget(wanted, dry_run=False), daemon.reload()):
+        with pytest.raises(ConfigError, match="stopping"):
+            await asyncio.wait_for(refused, DEADLINE)
 
 
 OTHER_KIND = "[{kind: nats, name: app, url: 'nats://127.0.0.1:9', stream: answers}]"

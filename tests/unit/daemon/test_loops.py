@@ -55,26 +55,26 @@ def a_step(script: Iterable[bool | Exception]) -> Callable[[], Awaitable[bool]]:
     return step
 
 
-async def test_works_until_nothing_is_left(telemetry: Telemetry) -> None:
-    """Busy steps follow one another without a pause; an idle one rests."""
-    halt = NotedHalt(2)
-    told = asyncio.Event()
-    await repeat(Loop("x", a_step([True, True, False]), 0.25, notify=(told,)), halt, telemetry, {})
-    assert (halt.pauses, told.is_set()) == ([0.25, 0.25], True)
-
-
-async def test_no_news_wakes_nobody(telemetry: Telemetry) -> None:
-    """Events are set only after a step with work."""
-    told = asyncio.Event()
-    await repeat(Loop("x", a_step([False]), 1.0, notify=(told,)), NotedHalt(1), telemetry, {})
-    assert not told.is_set()
-
-
-async def test_a_rhythm_is_kept(telemetry: Telemetry) -> None:
-    """A loop that is not eager pauses after busy steps as well."""
-    halt = NotedHalt(3)
-    await repeat(Loop("digest", a_step([True, True, True]), 5.0, eager=False), halt, telemetry, {})
-    assert halt.pauses == [5.0] * 3
+@pytest.mark.parametrize(
+    ("script", "eager", "pauses", "told"),
+    [
+        (
+            [True, True, False],
+            True,
+            [0.25] * 2,
+            True,
+        ),  # a pause comes after an idle step only
+        ([False], True, [0.25], False),  # events are set after a step with work only
+        ([True] * 3, False, [0.25] * 3, True),  # a loop that is not eager keeps its rhythm
+    ],
+)
+async def test_works_until_nothing_is_left(
+    telemetry: Telemetry, script: list[bool], pauses: list[float], *, eager: bool, told: bool
+) -> None:
+    """Pauses are those of the loop, and whoever waits for its work hears of it."""
+    halt, news = NotedHalt(len(pauses)), asyncio.Event()
+    await repeat(Loop("x", a_step(script), 0.25, eager=eager, notify=(news,)), halt, telemetry, {})
+    assert (halt.pauses, news.is_set()) == (pauses, told)
 
 
 async def test_failures_are_told_and_repeated_more_slowly(telemetry: Telemetry, log: LogCapture) -> None:
@@ -118,8 +118,9 @@ async def test_cancelling_ends_the_loop(telemetry: Telemetry) -> None:
 
 
 async def test_a_pause_hears_halt_and_wake() -> None:
-    """A pause of a year ends at once on either; the wake is used up, the halt is not."""
+    """A pause of a year ends at once on either; the wake is used up, the halt is not. Without news it just ends."""
     halt, wake = StopSignal(), asyncio.Event()
+    await halt.pause(0.0)
     wake.set()
     await halt.pause(3e7, wake)
     assert (wake.is_set(), bool(halt)) == (False, False)
@@ -129,14 +130,9 @@ async def test_a_pause_hears_halt_and_wake() -> None:
     assert bool(halt)
 
 
-async def test_a_pause_ends_by_itself() -> None:
-    """Without news it lasts as long as it should."""
-    await StopSignal().pause(0.0)
-
-
 async def test_an_action_is_retried_until_it_succeeds_once(telemetry: Telemetry) -> None:
-    """With longer and longer pauses; meanwhile its error is among the problems."""
-    script: list[Exception] = [SourceError("away"), SourceError("away")]
+    """With longer and longer pauses; meanwhile its error is among the problems. The stop ends it as well."""
+    script: list[Exception] = [SourceError("away")] * 2
     problems: dict[str, str] = {}
     shown, halt = list[dict[str, str]](), NotedHalt(5)
 
@@ -148,15 +144,8 @@ async def test_an_action_is_retried_until_it_succeeds_once(telemetry: Telemetry)
     assert await retry("x", act, halt, telemetry, problems) is True
     assert halt.pauses[:2] == [2 * RETRY_SECONDS, 4 * RETRY_SECONDS]
     assert (shown, problems) == ([{}, {"x": "away"}, {"x": "away"}], {})
-
-
-async def test_an_action_that_fails_ends_with_the_stop(telemetry: Telemetry) -> None:
-    """And it is told that it has not succeeded."""
-
-    async def fail() -> None:
-        raise SourceError("away")
-
-    assert await retry("x", fail, NotedHalt(3), telemetry, {}) is False
+    script = [SourceError("away")] * 9
+    assert await retry("x", act, NotedHalt(3), telemetry, problems) is False
 
 
 class Slow:

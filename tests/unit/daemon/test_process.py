@@ -19,15 +19,11 @@ from ragwatch.telemetry import EventCount, Telemetry
 
 
 def test_free_bytes_of_the_disk_are_what_others_say(tmp_path: Path) -> None:
-    """Within what the rest of this machine writes in between; 64 MiB and a hundredth of the disk at most."""
+    """Within what the rest of this machine writes in between; a disk that says nothing has no figure, and never 0."""
     disk = shutil.disk_usage(tmp_path)
-    (free,) = free_disk_bytes(tmp_path).values()
+    ((place, free),) = free_disk_bytes(tmp_path).items()
+    assert place == (Gauge.STATE_FREE, ())
     assert abs(free - disk.free) <= (64 << 20) + disk.total / 100
-
-
-def test_a_disk_that_says_nothing_has_no_figure(tmp_path: Path) -> None:
-    """Absent, never 0: a full disk and an unknown one are two things."""
-    assert list(free_disk_bytes(tmp_path)) == [(Gauge.STATE_FREE, ())]
     assert free_disk_bytes(tmp_path / "gone") == {}
 
 
@@ -61,8 +57,9 @@ def test_connections_that_cannot_be_accepted_are_counted(telemetry: Telemetry) -
 
 
 def test_it_is_made_once_and_kept(tmp_path: Path) -> None:
-    """Every later start has the same secret, which nobody else may read; two states differ."""
+    """Every later start has the same secret, which nobody else may read; what a killed process left is replaced."""
     assert stored_secret(tmp_path) is None
+    (tmp_path / f"{NAME}.new").write_text("12")
     secret = state_secret(tmp_path)
     assert len(secret) == 32
     assert state_secret(tmp_path) == stored_secret(tmp_path) == readable_secret(tmp_path) == secret
@@ -70,14 +67,6 @@ def test_it_is_made_once_and_kept(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [NAME]
     (tmp_path / "other").mkdir()
     assert state_secret(tmp_path / "other") != secret
-
-
-def test_an_interrupted_start_leaves_no_half_of_it(tmp_path: Path) -> None:
-    """What a killed process left behind is replaced."""
-    (tmp_path / f"{NAME}.new").write_text("12")
-    secret = state_secret(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [NAME]
-    assert stored_secret(tmp_path) == secret
 
 
 @pytest.mark.parametrize("text", ["", "12", "no hex", "ä" * 64])

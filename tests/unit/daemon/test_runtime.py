@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import LogCapture
-from support.answering import Asked, Reply, answering
+from support.callers import canned
 from support.exporting import traced
 from support.kit import AT, JUDGE, Clock, a_draw, an_admission
 from support.otlp_backend import OtlpBackend, plain
@@ -21,7 +20,7 @@ from ragwatch.board import Board
 from ragwatch.config import parse
 from ragwatch.core.sampling import key_of
 from ragwatch.daemon.once import OneShotRun
-from ragwatch.daemon.runtime import Runtime, _shares, build
+from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.shared import SharedState
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.pipeline.drift.scores import KIND
@@ -42,15 +41,6 @@ def sources(tmp_path: Path) -> list[dict[str, str]]:
 def asks(address: str) -> dict[str, Any]:
     """A judge that asks a model at an address."""
     return {"name": "mine", "kind": "openai", "model": "m", "base_url": address, "allow_unknown_price": True}
-
-
-def test_every_queue_is_bounded(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> None:
-    """A judge that follows another one gets fewer draws when it is behind, even as the first of the list."""
-    judges = [{"name": "second", "kind": "lexical", "follows": "first"}, {"name": "first", "kind": "lexical"}]
-    config = parse({"sources": sources(tmp_path), "judges": judges}, folder=tmp_path)
-    shares = _shares(config, SharedState(store, Board(), telemetry, Clock()))
-    shares.update(Counter(), {"second": 1_000_000}, 0.0)
-    assert shares.factor("second") < 1.0
 
 
 async def test_clients_that_wait_at_the_end_are_told_at_once(
@@ -100,35 +90,25 @@ async def test_batches_stay_open_where_they_can_be_collected(
     assert len(store.lease(JUDGE, 10, now=AT, seconds=1.0)) == 1 - left
 
 
-@pytest.fixture
-def flaky() -> Iterator[str]:
-    """Address of a chat server that answers some times, and then is overloaded."""
-    message = {"role": "assistant", "content": '{"address":"fully"}'}
-    usage = {"prompt_tokens": 100, "completion_tokens": 5}
-    completion = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
-
-    def reply(_: Asked) -> Reply:
-        return (200, completion, {}) if len(calls) <= ANSWERED else (503, {"error": {"message": "overloaded"}}, {})
-
-    with answering(reply) as (address, calls):
-        yield f"{address}/v1"
-
-
 @pytest.mark.costly
-async def test_once_counts_what_could_not_be_judged(tmp_path: Path, flaky: str) -> None:
+async def test_once_counts_what_could_not_be_judged(tmp_path: Path) -> None:
     """A judge that answers for 3 of 40 answers covers 0.075 of the log, not all of it."""
     sample = {"question": "What do cats do?", "contexts": ["Cats purr."], "answer": "Cats purr.", "route": "search"}
     lines = [json.dumps(sample | {"id": f"r{index}", "at": 1_700_000_000}) for index in range(DRAWN)]
     (tmp_path / "app.jsonl").write_text("\n".join(lines) + "\n")
-    judge = asks(flaky) | {"quantities": ["answer_relevancy"], "concurrency": 1, "deadline_seconds": 1}
-    settings = {
-        "state": str(tmp_path / "state"),
-        "sources": sources(tmp_path),
-        "routes": ["search"],
-        "sampling": {"probability": 1.0},
-        "judges": [judge],
-    }
-    text = await OneShotRun(parse(settings, folder=tmp_path)).run()
+    message = {"role": "assistant", "content": '{"address":"fully"}'}
+    usage = {"prompt_tokens": 100, "completion_tokens": 5}
+    good = (200, {}, {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
+    with canned(*[good] * ANSWERED, (503, {}, {"error": {"message": "overloaded"}})) as (address, _):
+        judge = {"quantities": ["answer_relevancy"], "concurrency": 1, "deadline_seconds": 1}
+        settings = {
+            "state": str(tmp_path / "state"),
+            "sources": sources(tmp_path),
+            "routes": ["search"],
+            "sampling": {"probability": 1.0},
+            "judges": [asks(f"{address}/v1") | judge],
+        }
+        text = await OneShotRun(parse(settings, folder=tmp_path)).run()
     shown = dict(line.rsplit(" ", 1) for line in text.splitlines() if line and line[0] != "#")
     assert float(shown["ragwatch_samples_pending"]) == DRAWN - ANSWERED
     place = '{judge="mine",route="search",window="1h"}'

@@ -34,8 +34,8 @@ def a_daemon(folder: Path) -> Daemon:
         "web": {"listen": "127.0.0.1:0"},
         "sources": [{"kind": "tail", "name": "log", "path": str(folder / "app.jsonl")}],
         "judges": [
-            {"name": "first", "kind": "lexical"},
             {"name": "second", "kind": "lexical", "follows": "first", "budget": {"usd_per_day": 1.0}},
+            {"name": "first", "kind": "lexical"},
         ],
         "judging": {"max_pending": 8},
     }

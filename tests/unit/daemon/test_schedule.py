@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.canaries import a_canary, a_canary_loop, a_failure, a_reply, a_suite_of
+from support.canaries import ScriptedProbe, a_canary, a_canary_loop, a_failure, a_suite_of
 from support.kit import Clock
 from support.patience import DEADLINE
 
 from ragwatch.board import Board
 from ragwatch.config import parse
 from ragwatch.config.crontab import week_days
-from ragwatch.core.canary.definition import Retrieved
 from ragwatch.core.tally import Tally
 from ragwatch.daemon import schedule
 from ragwatch.daemon.runtime import Runtime, build
@@ -88,26 +87,7 @@ def test_retention_runs_soon_after_the_start() -> None:
     assert [at - SATURDAY for at in fire_times] == [timedelta(minutes=minutes) for minutes in (1, 61, 121)]
 
 
-class Service:
-    """A retriever that refuses the first few connections."""
-
-    name, concurrency = "docs", 1
-
-    def __init__(self, refusals: int = 0) -> None:
-        self.refusals = refusals
-        self.asked = 0
-        self.heard = asyncio.Event()
-
-    async def ask(self, query: str, k: int) -> Retrieved:  # noqa: ARG002 - the port's
-        """Fail while it refuses connections, then return one context."""
-        self.asked += 1
-        if self.asked <= self.refusals:
-            return a_failure("connect")
-        self.heard.set()
-        return a_reply("d1")
-
-    async def close(self) -> None:
-        """Nothing is held."""
+REFUSED = a_failure("connect")
 
 
 class Stage:
@@ -117,7 +97,7 @@ class Stage:
         self.folder, self.shared = folder, SharedState(store, Board(), telemetry, Clock())
         self.schedule = JobSchedule(telemetry, Leadership(store, telemetry=telemetry))
 
-    def runtime(self, service: Service, **place: Any) -> Runtime:
+    def runtime(self, service: ScriptedProbe, **place: Any) -> Runtime:
         """Build a runtime whose suite queries this service."""
         log = {"kind": "tail", "name": "app", "path": str(self.folder / "app.jsonl")}
         made = build(
@@ -142,12 +122,12 @@ async def stage(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> Asy
 async def test_a_service_that_does_not_listen_yet(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run is retried until it reaches the service, and not again; of the failed runs only one is counted."""
     monkeypatch.setattr(schedule, "MIN_RETRY_SECONDS", 0.0)
-    service = Service(refusals=5)
+    service = ScriptedProbe(first=[REFUSED] * 5)
     stage.schedule.start(stage.runtime(service))
-    await asyncio.wait_for(service.heard.wait(), DEADLINE)
+    await asyncio.wait_for(service.busy.wait(), DEADLINE)
     await stage.ended()
     tallies = stage.shared.store.tallies()
-    assert service.asked == 6
+    assert len(service.asked) == 6
     assert tallies[Tally.CANARY_RUNS, ("docs",)] == 2
     assert tallies[Tally.CANARY_FAILURES, ("docs", "connect")] == 1
 
@@ -160,26 +140,25 @@ def test_retries_back_off_exponentially() -> None:
     assert waits == [5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]
 
 
-async def test_a_reload_runs_changed_suites(stage: Stage) -> None:
-    """A reload runs a suite again only if the suite has changed."""
+@pytest.mark.parametrize(
+    ("reloads", "expected"),
+    [
+        ([({}, 0), ({}, 0), ({}, 0), ({"tau": 0.9}, 0), ({"tau": 0.9}, 0), ({}, 0)], [1, 0, 0, 1, 0, 1]),
+        ([({}, 1), ({}, 1), ({}, 0), ({}, 0)], [1, 1, 1, 0]),
+    ],
+    ids=["changed", "refused"],
+)
+async def test_a_reload_runs_suites_that_are_new_to_the_service(
+    stage: Stage, reloads: list[tuple[dict[str, Any], int]], expected: list[int]
+) -> None:
+    """A reload runs a suite again only if the suite has changed, or has not reached the service yet."""
     asked = []
-    for place in ({}, {}, {}, {"tau": 0.9}, {"tau": 0.9}, {}):
-        service = Service()
+    for place, refusals in reloads:
+        service = ScriptedProbe(first=[REFUSED] * refusals)
         stage.schedule.start(stage.runtime(service, **place))
         await stage.ended()
-        asked.append(service.asked)
-    assert asked == [1, 0, 0, 1, 0, 1]
-
-
-async def test_a_reload_runs_suites_that_failed_to_connect(stage: Stage) -> None:
-    """A reload runs a suite again if it has not reached the service yet."""
-    asked = []
-    for refusals in (1, 1, 0, 0):
-        service = Service(refusals)
-        stage.schedule.start(stage.runtime(service))
-        await stage.ended()
-        asked.append(service.asked)
-    assert asked == [1, 1, 1, 0]
+        asked.append(len(service.asked))
+    assert asked == expected
 
 
 def times_of(stage: Stage) -> dict[str, datetime]:
@@ -191,24 +170,24 @@ def times_of(stage: Stage) -> dict[str, datetime]:
 async def test_a_reload_moves_no_times(stage: Stage, *, cron: bool) -> None:
     """Jobs run when they would have run without it, also a suite whose queries have changed."""
     schedule = "0 6 * * *" if cron else "1h"
-    stage.schedule.start(stage.runtime(Service(), schedule=schedule, jitter="1m"))
+    stage.schedule.start(stage.runtime(ScriptedProbe(), schedule=schedule, jitter="1m"))
     before = times_of(stage)
     assert set(before) == {"memory", "keeping", "canaries docs"}
     for place in ({}, {"tau": 0.9}):
-        stage.schedule.start(stage.runtime(Service(), schedule=schedule, jitter="1m", **place))
+        stage.schedule.start(stage.runtime(ScriptedProbe(), schedule=schedule, jitter="1m", **place))
         assert times_of(stage) == before
 
 
 async def test_a_changed_schedule_starts_anew(stage: Stage) -> None:
     """So does a suite that was taken out for a while; the other jobs stay."""
-    stage.schedule.start(stage.runtime(Service(), jitter="0s"))
+    stage.schedule.start(stage.runtime(ScriptedProbe(), jitter="0s"))
     first = times_of(stage)
-    stage.schedule.start(stage.runtime(Service(), schedule="2d", jitter="0s"))
+    stage.schedule.start(stage.runtime(ScriptedProbe(), schedule="2d", jitter="0s"))
     changed = times_of(stage)
     assert changed["canaries docs"] - first["canaries docs"] >= timedelta(days=1)
-    stage.schedule.start(stage.runtime(Service(), suite="others", schedule="2d"))
+    stage.schedule.start(stage.runtime(ScriptedProbe(), suite="others", schedule="2d"))
     other = times_of(stage)
-    stage.schedule.start(stage.runtime(Service(), schedule="2d", jitter="0s"))
+    stage.schedule.start(stage.runtime(ScriptedProbe(), schedule="2d", jitter="0s"))
     again = times_of(stage)
     assert "canaries docs" not in other
     assert again["canaries docs"] > changed["canaries docs"]
@@ -218,11 +197,11 @@ async def test_a_changed_schedule_starts_anew(stage: Stage) -> None:
 @pytest.mark.costly
 async def test_a_suite_runs_between_reloads(stage: Stage) -> None:
     """Reloads that come more often than the suite runs do not keep it from running, and the newest runtime runs it."""
-    old, new = Service(), Service()
+    old, new = ScriptedProbe(), ScriptedProbe()
     end = time.monotonic() + DEADLINE
     stage.schedule.start(stage.runtime(old, schedule="1s", jitter="0s", at_start=False))
     while not new.asked:
         assert time.monotonic() < end
         stage.schedule.start(stage.runtime(new, schedule="1s", jitter="0s", at_start=False))
         await asyncio.sleep(0.2)
-    assert old.asked == 0
+    assert old.asked == []

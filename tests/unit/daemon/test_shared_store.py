@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.canaries import a_canary, a_canary_loop, a_reply, a_suite_of
+from support.canaries import ScriptedProbe, a_canary, a_canary_loop, a_suite_of
 from support.elections import Server, WorkerStore
 from support.kit import AT, Clock, a_draw, a_reading, a_verdict, an_admission
 
 from ragwatch.board import Board
 from ragwatch.config import parse
-from ragwatch.core.canary.definition import Retrieved
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.daemon.actions import actions
@@ -35,20 +34,6 @@ from ragwatch.telemetry import Telemetry
 JUDGE = "embedded"
 
 
-class Service:
-    """A service that answers canaries."""
-
-    asked = 0
-
-    async def ask(self, _: str, __: int) -> Retrieved:
-        """Return one context."""
-        self.asked += 1
-        return a_reply("d1")
-
-    async def close(self) -> None:
-        """Nothing is held."""
-
-
 class Worker:
     """A worker with the same configuration as the others."""
 
@@ -63,7 +48,7 @@ class Worker:
             shared, self.board, self.telemetry, Clock(AT + 100.0), secret=b"s", leadership=self.leadership
         )
         self.schedule = JobSchedule(self.telemetry, self.leadership)
-        self.service = Service()
+        self.service = ScriptedProbe()
         self.runtime = self._built(folder)
         self.runtime.resume(shared, leads=False)
 
@@ -77,7 +62,7 @@ class Worker:
             "canaries": [a_suite_of(schedule="1m", at_start=False)],
         }
         made = build(parse(config, folder=folder), self.shared, lambda: ("mine",))
-        scripted: Any = CanarySuite("docs", (a_canary("d1"),), (1,), self.service)
+        scripted = CanarySuite("docs", (a_canary("d1"),), (1,), self.service)
         return replace(made, canaries=a_canary_loop(self.shared.store, scripted, clock=self.shared.clock))
 
     async def begin(self) -> None:
@@ -208,7 +193,7 @@ async def test_a_suite_runs_once_at_each_time(workers: tuple[Server, Worker, Wor
     server.now = 100.0
     await two.loop("leader")
     await asyncio.gather(*two.schedule.tasks)
-    assert (one.service.asked, two.service.asked) == (1, 0)
+    assert (len(one.service.asked), two.service.asked) == (1, [])
     for worker in (one, two):
         worker.schedule.shutdown()
 
@@ -222,7 +207,7 @@ async def test_a_missed_run_is_made_up_for(workers: tuple[Server, Worker, Worker
     server.now = 100.0
     await two.loop("leader")
     await asyncio.gather(*two.schedule.tasks)
-    assert two.service.asked == 1
+    assert len(two.service.asked) == 1
     two.schedule.shutdown()
 
 

@@ -7,6 +7,7 @@ import gzip
 import tracemalloc
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -39,22 +40,25 @@ BUILDS_CLIENTS = {
 class Server:
     """Answers each request as the test says, and keeps what it was asked."""
 
+    url = ""
+
     def __init__(self) -> None:
-        self.url = ""
         self.asked: list[Asked] = []
         self.status, self.headers, self.body = 200, dict[str, str](), b""
 
     def reply(self, _: Asked) -> Reply:
-        """Answer."""
+        """What the test says."""
         return self.status, self.body, self.headers
 
 
 @pytest.fixture
 def servers() -> Iterator[tuple[Server, Server]]:
     """Two servers."""
-    one, other = Server(), Server()
-    with answering(one.reply) as (one.url, one.asked), answering(other.reply) as (other.url, other.asked):
-        yield one, other
+    both = (Server(), Server())
+    with ExitStack() as started:
+        for one in both:
+            one.url, one.asked = started.enter_context(answering(one.reply))
+        yield both
 
 
 def judge_of(kind: str, address: str) -> Any:
@@ -140,8 +144,8 @@ async def test_a_proxy_is_asked_for_other_hosts_only(servers: tuple[Server, Serv
     with pytest.raises(httpx.ConnectError, match="metadata"):
         await client.get("http://169.254.169.254/latest")
     await client.aclose()
-    assert [(asked.headers["Host"], asked.path) for asked in proxy.asked] == [("judge.example", "/v1/models")]
-    assert [asked.path for asked in here.asked] == ["/local"]
+    assert [(request.headers["Host"], request.path) for request in proxy.asked] == [("judge.example", "/v1/models")]
+    assert [request.path for request in here.asked] == ["/local"]
 
 
 @pytest.mark.parametrize("kind", ["claude", "openai"])

@@ -108,7 +108,7 @@ async def test_what_becomes_of_entries_that_failed(life: Life, log: LogCapture) 
 
 
 async def test_what_needs_no_model_is_not_sent(life: Life) -> None:
-    """An empty answer, one that is too large, and one about which nothing is to be asked cost nothing."""
+    """Empty answers, too large ones, and ones with nothing to be asked about cost nothing, and alone make no batch."""
     life.store.admit(
         an_admission(
             a_draw("empty", answer=" "),
@@ -119,15 +119,12 @@ async def test_what_needs_no_model_is_not_sent(life: Life) -> None:
     )
     await life.work(1)
     assert life.provider.entries == 1
-    assert life.reasons() == {"empty": "empty_answer", "large": "too_large", "nothing to address": None, "plain": None}
-
-
-async def test_when_nothing_is_left_to_ask_there_is_no_batch(life: Life) -> None:
-    """Four empty answers are settled, and nobody is asked."""
+    settled = {"empty": "empty_answer", "large": "too_large", "nothing to address": None, "plain": None}
+    assert life.reasons() == settled
     life.store.admit(an_admission(*(a_draw(name, answer=" ") for name in names(4))))
     await life.work(1)
-    assert (life.provider.taken, life.store.batches(JUDGE)) == ({}, [])
-    assert life.reasons() == dict.fromkeys(names(4), "empty_answer")
+    assert (life.provider.entries, life.store.batches(JUDGE)) == (1, [])
+    assert life.reasons() == settled | dict.fromkeys(names(4), "empty_answer")
 
 
 async def test_what_nobody_knows_the_price_of_stays_set_aside(life: Life) -> None:
@@ -226,20 +223,6 @@ async def test_a_result_that_is_told_twice_counts_once(start: Start, telemetry: 
 def forget(life: Life, *names: str) -> None:
     """Erase these answers."""
     assert len(life.store.forget(Erasure(ids=frozenset(names))).keys) == len(names)
-
-
-async def test_an_unheard_batch_is_found_though_an_answer_was_forgotten(life: Life) -> None:
-    """Nothing is sent again, the forgotten answer gets no scores, and the books hold no less than the whole bill."""
-    life.provider.silent = True
-    life.admit(*names(5))
-    await life.loop.step()
-    worst = life.spent().usd / 5
-    forget(life, "r00x")
-    await life.work(4)
-    assert life.provider.entries == 5
-    assert life.reasons() == {**dict.fromkeys(names(5)[1:]), a_draw("r00x").key: "erased"}
-    assert life.spent().usd == pytest.approx(4 * PRICE + worst, rel=0.01)  # nobody pays for the forgotten one later
-    assert life.spent().usd >= 5 * PRICE
 
 
 async def test_unheard_batches_are_not_taken_for_each_other(life: Life) -> None:

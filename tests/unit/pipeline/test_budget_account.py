@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 
 import pytest
@@ -97,21 +96,3 @@ async def test_a_free_purse_counts_in_memory() -> None:
     await purse.settle(first, Cost(0.125, 5))
     await purse.settle(first, Cost())
     assert (first != second, purse.spent()) == (True, Cost(0.375, 15))
-
-
-async def test_calls_at_once_keep_to_the_caps(store: SqliteStore) -> None:
-    """Sixteen workers stay within a dollar an hour; an hour later there is another one."""
-    clock = Clock()
-    purse = StoredBudgetAccount("claude", [HOUR], store, clock)
-
-    async def work() -> int:
-        try:
-            await purse.reserve(Cost(0.125))
-        except JudgeError:
-            return 0
-        return 1
-
-    assert sum(await asyncio.gather(*(work() for _ in range(16)))) == 8
-    assert seconds(await refusal(purse, Cost(0.125))) == 3600
-    clock.now += 3600
-    assert (await work(), store.spent("claude", 0.0)) == (1, Cost(1.125))

@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.canaries import a_canary, a_canary_loop, a_failure, a_reply
+from support.canaries import ScriptedProbe, a_canary, a_canary_loop, a_failure, a_reply
 from support.kit import AT, Clock
 from support.patience import DEADLINE, SCALE
 
-from ragwatch.core.canary.definition import Category, Retrieved
+from ragwatch.core.canary.definition import Category
 from ragwatch.core.canary.history import changes, report_of
 from ragwatch.core.estimate import Addends
 from ragwatch.core.snapshot import Gauge, Gauges
@@ -24,32 +24,6 @@ from ragwatch.errors import StoreError
 from ragwatch.pipeline.canaries import CanaryLoop, CanarySuite
 from ragwatch.ports import RecordedEvent, StoredRun, TrendQuery
 from ragwatch.stores.sqlite.store import SqliteStore
-
-
-class ScriptedProbe:
-    """Replies by query."""
-
-    name, concurrency = "docs", 4
-
-    def __init__(self, replies: Mapping[str, Retrieved]) -> None:
-        self.replies = dict(replies)
-        self.asked: list[str] = []
-        self.gate: asyncio.Event | None = None
-        self.busy = asyncio.Event()
-
-    async def ask(self, query: str, k: int) -> Retrieved:
-        """The reply to this query."""
-        assert k == 5
-        self.asked.append(query)
-        if len(self.asked) == len(CANARIES):
-            self.busy.set()
-        if self.gate is not None:
-            await self.gate.wait()
-        return self.replies[query]
-
-    async def close(self) -> None:
-        """Nothing is held."""
-
 
 CANARIES = (
     a_canary("d1", name="one", query="q1"),
@@ -66,7 +40,8 @@ def canaries(probe: ScriptedProbe, store: SqliteStore, clock: Clock | None = Non
 
 async def test_a_run_is_counted_kept_and_shown(store: SqliteStore) -> None:
     """Figures of the run, its success by canary, and when it was; negative ones enter no mean."""
-    loop = canaries(ScriptedProbe(GOOD), store)
+    probe = ScriptedProbe(GOOD)
+    loop = canaries(probe, store)
     assert loop.gauges() == {}
     assert await loop.run("docs") is not None
     gauges = loop.gauges()
@@ -85,6 +60,7 @@ async def test_a_run_is_counted_kept_and_shown(store: SqliteStore) -> None:
     assert tallies[Tally.CANARY_RUNS, ("docs",)] == 1
     assert tallies[Tally.CANARY_SECONDS, ("docs", "0.025")] == 1
     assert [run.failing for run in store.runs("canary", "docs", 9)] == [False]
+    assert probe.asked == [("q1", 5), ("q2", 5), ("q3", 5)]
 
 
 async def test_what_cannot_be_asked_has_no_score(store: SqliteStore) -> None:
@@ -118,6 +94,11 @@ async def test_a_change_of_health_is_an_event(store: SqliteStore) -> None:
         RecordedEvent(AT + 20, "canary", "docs: 1 of 3 canaries degraded, 0 failed"),
         RecordedEvent(AT + 50, "canary", "docs: no canary is degraded or failed any more"),
     ]
+    runs = store.runs("canary", "docs", 9)
+    assert [run.failing for run in runs] == [False, True, True, True, False, False]
+    stored = [report_of("docs", run.body) for run in runs[2:]]
+    change = changes([old for old in stored if old is not None])["one"]  # against the last good run
+    assert [canary.label for canary in change.vanished] == ["d1"]
 
 
 async def test_health_falls_with_all_scores(store: SqliteStore) -> None:
@@ -147,6 +128,7 @@ async def test_figures_of_a_run_are_part_of_trends(store: SqliteStore) -> None:
     await loop.run("docs")
     probe.replies = dict.fromkeys(GOOD, a_failure("connect"))
     await loop.run("docs")
+    assert set(loop.gauges()) == {(Gauge.CANARY_LAST_RUN, ("docs",)), (Gauge.CANARY_LAST_SUCCESS, ("docs",))}
     start = start_of(AT, HOUR)
     rows = store.trends(TrendQuery(TrendKind.CANARY, "docs", COARSE, HOUR, start, start + HOUR))
     assert {
@@ -157,23 +139,16 @@ async def test_figures_of_a_run_are_part_of_trends(store: SqliteStore) -> None:
     }
 
 
-async def test_nothing_could_be_asked(store: SqliteStore) -> None:
-    """With the endpoint down, all that is left is when the suite was run."""
-    loop = canaries(ScriptedProbe({query: a_failure("connect") for query in GOOD}), store)
-    await loop.run("docs")
-    assert loop.gauges() == {(Gauge.CANARY_LAST_RUN, ("docs",)): AT}
-
-
 async def test_runs_never_overlap(store: SqliteStore) -> None:
-    """While a suite runs, it is not begun again: neither here nor by another process of the fleet."""
-    probe, clock = ScriptedProbe(GOOD), Clock()
-    probe.gate = asyncio.Event()
+    """While a suite runs, it is not begun again: neither here, nor after a reload, nor by another process."""
+    gate, clock = asyncio.Event(), Clock()
+    probe = ScriptedProbe(GOOD, gate=gate)
     loop, other = canaries(probe, store, clock), canaries(probe, store, clock, holder="other")
     first = asyncio.create_task(loop.run("docs"))
     await probe.busy.wait()
     assert await loop.run_all() == {"docs": None}
-    assert await other.run("docs") is None
-    probe.gate.set()
+    assert [await loop.run("docs") for loop in (canaries(probe, store, clock), other)] == [None, None]
+    gate.set()
     assert await first is not None
     assert len(probe.asked) == len(CANARIES)
     clock.now += 3600
@@ -183,8 +158,8 @@ async def test_runs_never_overlap(store: SqliteStore) -> None:
 @pytest.mark.costly
 async def test_a_run_longer_than_its_right_to_run_is_not_joined(store: SqliteStore) -> None:
     """The right is renewed while the run goes on; a slow retriever is not asked by two processes at once."""
-    probe, claim_seconds = ScriptedProbe(GOOD), 2.0 * SCALE  # a machine that stalls for longer lets the claim run out
-    probe.gate = asyncio.Event()
+    gate, claim_seconds = asyncio.Event(), 2.0 * SCALE  # a machine that stalls for longer lets the claim run out
+    probe = ScriptedProbe(GOOD, gate=gate)
     suite = canaries(probe, store).suites["docs"]
     first, other = (
         a_canary_loop(store, suite, holder=name, clock=time.time, claim_seconds=claim_seconds)
@@ -196,25 +171,9 @@ async def test_a_run_longer_than_its_right_to_run_is_not_joined(store: SqliteSto
     while time.monotonic() < end:
         assert await asyncio.wait_for(other.run("docs"), DEADLINE) is None
         await asyncio.sleep(0.05)
-    probe.gate.set()
+    gate.set()
     assert await under_way is not None
     assert await other.run("docs") is not None
-
-
-async def test_changes_are_told_against_the_last_good_run(store: SqliteStore) -> None:
-    """Which context vanished, and what came instead."""
-    probe, clock = ScriptedProbe(GOOD), Clock()
-    loop = canaries(probe, store, clock)
-    await loop.run("docs")
-    for _ in range(2):
-        clock.now += 600
-        probe.replies |= {"q2": a_reply("d9", "d7")}
-        await loop.run("docs")
-    stored = [report_of("docs", run.body) for run in store.runs("canary", "docs", 9)]
-    differences = changes([old for old in stored if old is not None])
-    assert [canary.label for canary in differences["two"].vanished] == ["d2"]
-    assert loop.gauges()[Gauge.CANARY_DEGRADED, ("docs",)] == 1
-    assert [run.failing for run in store.runs("canary", "docs", 9)] == [True, True, False]
 
 
 class LookedAtStore(SqliteStore):

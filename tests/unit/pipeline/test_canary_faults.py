@@ -7,19 +7,18 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from support.canaries import a_canary, a_canary_loop, a_failure, a_reply
+from support.canaries import ScriptedProbe, a_canary, a_canary_loop, a_failure, a_reply
 from support.kit import AT, Clock, ScriptedJudge, a_judge_context
 from support.patience import DEADLINE
 
 from ragwatch.core.canary.answer import JudgedAnswer
-from ragwatch.core.canary.definition import Canary, Category, Expected, Retrieved
+from ragwatch.core.canary.definition import Canary, Category, Expected
 from ragwatch.core.canary.history import body_of, report_of
-from ragwatch.core.evidence import Evidence, ShapeError
-from ragwatch.core.sample import Sample
+from ragwatch.core.evidence import ShapeError
 from ragwatch.core.snapshot import Gauge
-from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError, StoreError
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.pipeline.canaries import AnswerJudging, CanaryLoop, CanarySuite, change_of
@@ -29,59 +28,18 @@ from ragwatch.stores.sqlite.store import SqliteStore
 CANARIES = (a_canary("d1", name="one", query="q1"),)
 
 
-class Probe:
-    """Finds what is wanted, and answers; waits at a gate, where there is one."""
-
-    name, concurrency = "docs", 4
-
-    def __init__(self, gate: asyncio.Event | None = None) -> None:
-        self.gate = gate
-        self.asked = 0
-        self.closed = False
-        self.closed_on = 0
-        self.busy = asyncio.Event()
-
-    async def ask(self, query: str, k: int) -> Retrieved:  # noqa: ARG002 - the port's
-        """The right context."""
-        self.asked += 1
-        self.busy.set()
-        if self.gate is not None:
-            await self.gate.wait()
-        self.closed_on += self.closed
-        reply = a_reply("d1")
-        hits = tuple(hit._replace(text="Cats purr.") for hit in reply.hits)
-        return replace(reply, hits=hits, answer="Cats purr.")
-
-    async def close(self) -> None:
-        """From now on nothing can be asked."""
-        self.closed = True
-
-
 def canaries(
-    store: SqliteStore, probe: Probe, *, clock: Clock | None = None, answers: AnswerJudging | None = None
+    store: SqliteStore, probe: ScriptedProbe, *, clock: Clock | None = None, answers: AnswerJudging | None = None
 ) -> CanaryLoop:
     """One suite, as `build` makes it: the holder is the process."""
     suite = CanarySuite("docs", CANARIES, (1,), probe, answers=answers)
     return a_canary_loop(store, suite, holder="host/1", clock=clock)
 
 
-async def test_runs_do_not_overlap_across_a_reload(store: SqliteStore) -> None:
-    """The rooms that a reload built run their suites at once (`at_start`), while the old ones still ask."""
-    gate = asyncio.Event()
-    old, new = Probe(gate), Probe()
-    before = canaries(store, old)
-    run = asyncio.create_task(before.run("docs"))
-    await old.busy.wait()
-    again = await canaries(store, new).run("docs")
-    gate.set()
-    await run
-    assert again is None
-
-
 async def test_no_probe_is_closed_beneath_a_run(store: SqliteStore) -> None:
     """What a reload breaks would be counted as a failure of the retriever."""
     gate = asyncio.Event()
-    probe = Probe(gate)
+    probe = ScriptedProbe(gate=gate)
     loop = canaries(store, probe)
     run = asyncio.create_task(loop.run("docs"))
     await probe.busy.wait()
@@ -89,44 +47,29 @@ async def test_no_probe_is_closed_beneath_a_run(store: SqliteStore) -> None:
     await asyncio.sleep(0)
     gate.set()
     await asyncio.gather(run, closing)
-    assert probe.closed_on == 0
+    assert (probe.is_closed, probe.late) == (True, 0)
 
 
 @pytest.mark.parametrize("error", [ShapeError("torn"), StoreError("disk full"), ZeroDivisionError("bug")])
 async def test_a_judge_that_errs_costs_its_score_alone(store: SqliteStore, error: Exception) -> None:
     """What the retriever found is kept and shown, whatever becomes of reading the answer."""
-
-    class Torn(ScriptedJudge):
-        async def read(self, sample: Sample) -> tuple[Evidence, Usage]:  # noqa: ARG002 - the port's
-            raise error
-
-    answers = AnswerJudging(Torn(), oracle=False, clock=Clock())
-    loop = canaries(store, Probe(), answers=answers)
-    try:
-        await loop.run("docs")
-    except type(error):
-        pass
+    judge = ScriptedJudge({f"canary/docs/one/{AT}": error})
+    loop = canaries(store, ScriptedProbe(), answers=AnswerJudging(judge, oracle=False, clock=Clock()))
+    await loop.run("docs")
     assert loop.gauges()[Gauge.CANARY_RECALL, ("docs", "1")] == 1.0
 
 
 async def test_the_last_success_survives_a_long_outage_and_a_restart(store: SqliteStore) -> None:
     """17 hours of failures at a run each ten minutes, then a restart: the alert on its age must go on firing."""
     clock = Clock()
-    probe = Probe()
-    loop = canaries(store, probe, clock=clock)
-    await loop.run("docs")
-
-    class Down(Probe):
-        async def ask(self, query: str, k: int) -> Retrieved:  # noqa: ARG002 - the port's
-            return a_failure()
-
-    down = canaries(store, Down(), clock=clock)
+    await canaries(store, ScriptedProbe(), clock=clock).run("docs")
+    down = canaries(store, ScriptedProbe({"q1": a_failure()}), clock=clock)
     down.resume()
     for _ in range(101):
         clock.now += 600.0
         await down.run("docs")
     assert down.gauges()[Gauge.CANARY_LAST_SUCCESS, ("docs",)] == AT
-    restarted = canaries(store, probe, clock=clock)
+    restarted = canaries(store, ScriptedProbe(), clock=clock)
     restarted.resume()
     assert restarted.gauges() == down.gauges()
 
@@ -136,7 +79,7 @@ def test_resuming_holds_few_runs_at_a_time(store: SqliteStore) -> None:
     body = {"answered": False, "ks": [1], "reports": [], "answers": [], "line": {"hits": ["x" * 64] * 4000}}
     for index in range(100):
         store.record_run(StoredRun("canary", "docs", AT + index, failing=True, body=body), Counter())
-    loop = canaries(store, Probe())
+    loop = canaries(store, ScriptedProbe())
     tracemalloc.start()
     loop.resume()
     _, peak = tracemalloc.get_traced_memory()
@@ -146,7 +89,7 @@ def test_resuming_holds_few_runs_at_a_time(store: SqliteStore) -> None:
 
 async def test_the_next_rooms_run_at_once(store: SqliteStore) -> None:
     """When closed rooms gave a run up, its right is free again: `at_start` of the next ones is not lost."""
-    old, new = Probe(asyncio.Event()), Probe()
+    old, new = ScriptedProbe(gate=asyncio.Event()), ScriptedProbe()
     before, after = canaries(store, old), canaries(store, new)
     given_up = asyncio.create_task(before.run("docs"))
     await old.busy.wait()
@@ -157,11 +100,11 @@ async def test_the_next_rooms_run_at_once(store: SqliteStore) -> None:
 
 async def test_closed_rooms_ask_nothing(store: SqliteStore) -> None:
     """A job that comes due while the configuration is swapped begins no run with a probe that is closed."""
-    probe = Probe()
+    probe = ScriptedProbe()
     loop = canaries(store, probe)
     await loop.close()
     assert await loop.run("docs") is None
-    assert (probe.asked, store.runs("canary", "docs", 1)) == (0, [])
+    assert (probe.asked, store.runs("canary", "docs", 1)) == ([], [])
 
 
 async def test_what_is_no_longer_configured_is_not_shown(store: SqliteStore) -> None:
@@ -169,7 +112,7 @@ async def test_what_is_no_longer_configured_is_not_shown(store: SqliteStore) -> 
     kept, gone = CANARIES[0], a_canary("d9", name="gone", query="q9")
     edited, anew = (a_canary(name, name="edited", query="q2") for name in ("d8", "d1"))
     answers = AnswerJudging(ScriptedJudge(), oracle=False, clock=Clock())
-    suite = CanarySuite("docs", (kept, gone, edited), (1, 5), Probe(), answers=answers)
+    suite = CanarySuite("docs", (kept, gone, edited), (1, 5), ScriptedProbe(), answers=answers)
     first = a_canary_loop(store, suite)
     await first.run("docs")
     assert first.gauges()[Gauge.CANARY_DEGRADED, ("docs",)] == 2.0
@@ -192,38 +135,15 @@ ANSWERED = (
 )
 
 
-class Service:
+def a_service() -> ScriptedProbe:
     """A service whose retriever brings the wrong passage, and whose generator repeats what it is given."""
-
-    name, concurrency, answer = "docs", 4, "Refunds are paid within five days."
-
-    def __init__(self) -> None:
-        self.given: list[Sequence[str]] = []
-        self.replies: dict[str, Retrieved] = {
-            "When are refunds paid?": replace(a_reply("d9"), answer="Refunds are paid within five days."),
-            "q2": replace(a_reply("d2"), answer=" "),
-            "q3": replace(a_reply(), answer="I do not know."),
+    return ScriptedProbe(
+        {
+            "When are refunds paid?": a_reply("d9", answer=ScriptedProbe.answer),
+            "q2": a_reply("d2", answer=" "),
+            "q3": a_reply(answer="I do not know."),
         }
-
-    async def ask(self, query: str, k: int) -> Retrieved:  # noqa: ARG002 - the port's
-        """The reply to this query."""
-        return self.replies[query]
-
-    async def ask_with(self, query: str, contexts: Sequence[str]) -> Retrieved:  # noqa: ARG002 - the same
-        """An answer from these contexts."""
-        self.given.append(contexts)
-        return Retrieved(answer=self.answer)
-
-    async def close(self) -> None:
-        """Nothing is held."""
-
-
-class RefusingJudge(ScriptedJudge):
-    """A judge that reads nothing."""
-
-    async def read(self, sample: Sample) -> tuple[Evidence, Usage]:
-        """No."""
-        raise JudgeError("refused", f"no {sample.id[:6]}")
+    )
 
 
 def embedded() -> Judge:
@@ -231,12 +151,12 @@ def embedded() -> Judge:
     return lexical.build(lexical.Options(), name="embedded", context=a_judge_context())
 
 
-async def run(service: Service, judge: Judge, store: SqliteStore) -> CanaryLoop:
-    """One run of the suite."""
-    suite = CanarySuite("docs", ANSWERED, (5,), service, answers=AnswerJudging(judge, oracle=True, clock=Clock()))
-    loop = a_canary_loop(store, suite)
-    await loop.run("docs")
-    return loop
+def answering(
+    service: ScriptedProbe, judge: Judge, store: SqliteStore, some: Sequence[Canary] = ANSWERED, **parts: Any
+) -> CanaryLoop:
+    """The loop of a suite whose answers are judged, from what is retrieved and from the right contexts."""
+    judging = AnswerJudging(judge, oracle=True, clock=Clock(), **parts)
+    return a_canary_loop(store, CanarySuite("docs", tuple(some), (5,), service, answers=judging))
 
 
 def answers(loop: CanaryLoop) -> Mapping[tuple[str, ...], float]:
@@ -253,17 +173,14 @@ def stored(store: SqliteStore) -> tuple[JudgedAnswer, ...]:
 
 async def test_a_run_with_wrong_answers_is_no_success_and_an_event(store: SqliteStore) -> None:
     """All canaries retrieve what they expect; the answer is wrong with the right contexts, and then is right again."""
-    service = Service()
-    service.replies["When are refunds paid?"] = replace(a_reply("d1"), answer="Refunds are paid within five days.")
-    suite = CanarySuite(
-        "docs", ANSWERED[:1], (5,), service, answers=AnswerJudging(embedded(), oracle=True, clock=Clock())
-    )
-    loop = a_canary_loop(store, suite)
+    service = a_service()
+    service.replies["When are refunds paid?"] = a_reply("d1", answer=ScriptedProbe.answer)
+    loop = answering(service, embedded(), store, ANSWERED[:1])
     service.answer = "Refunds are paid within nine weeks by cheque."
     wrong = await loop.run("docs")
     assert wrong is not None
     assert (wrong.success, len(wrong.degraded)) == (False, 0)
-    service.answer = Service.answer
+    service.answer = ScriptedProbe.answer
     right = await loop.run("docs")
     assert right is not None
     assert right.success
@@ -273,8 +190,10 @@ async def test_a_run_with_wrong_answers_is_no_success_and_an_event(store: Sqlite
 
 async def test_the_oracle_run_tells_retriever_from_generator(store: SqliteStore) -> None:
     """An answer that no retrieved passage supports is supported by the right one: the generator is not to blame."""
-    service = Service()
-    means = answers(await run(service, embedded(), store))
+    service = a_service()
+    loop = answering(service, embedded(), store)
+    await loop.run("docs")
+    means = answers(loop)
     assert means["docs", "faithfulness", "retrieved"] == 0.0
     assert means["docs", "faithfulness", "gold"] == 1.0
     assert service.given == [(GOLD,)]
@@ -282,12 +201,14 @@ async def test_the_oracle_run_tells_retriever_from_generator(store: SqliteStore)
 
 async def test_what_was_not_judged_is_kept_with_its_reason(store: SqliteStore) -> None:
     """Empty answers, contexts known by id alone, and a judge that fails: no score, and why."""
-    loop = await run(Service(), RefusingJudge(), store)
+    judge = ScriptedJudge({f"{run}/docs/refunds/{AT}": JudgeError("refused", run) for run in ("canary", "oracle")})
+    loop = answering(a_service(), judge, store)
+    await loop.run("docs")
     assert answers(loop) == {}
     kept = {(answer.canary, answer.contexts): answer for answer in stored(store)}
     assert set(kept) == {(name, contexts) for name in ("refunds", "by id alone") for contexts in ("retrieved", "gold")}
     assert all(answer.scores is None for answer in kept.values())
-    assert kept["refunds", "retrieved"].why == "refused: no canary"
+    assert kept["refunds", "retrieved"].why == "refused: canary"
     assert kept["by id alone", "retrieved"].why == "the answer is empty"
     assert {key for key, answer in kept.items() if answer.wrong} == {("by id alone", "retrieved")}
     assert kept["by id alone", "gold"].why == "an expected context has an id and no text"
@@ -295,9 +216,10 @@ async def test_what_was_not_judged_is_kept_with_its_reason(store: SqliteStore) -
 
 async def test_a_failed_call_has_no_answer(store: SqliteStore) -> None:
     """Nothing is judged where nothing came back, and a restart shows what was."""
-    service = Service()
+    service = a_service()
     service.replies |= {"When are refunds paid?": a_failure("timeout")}
-    loop = await run(service, embedded(), store)
+    loop = answering(service, embedded(), store)
+    await loop.run("docs")
     means = answers(loop)
     assert {labels[2] for labels in means} == {"gold"}
     again = a_canary_loop(store, *loop.suites.values(), clock=Clock(AT + 9))
@@ -314,32 +236,25 @@ def test_what_another_version_kept_is_no_answer() -> None:
         assert [answer.canary for answer in run.answers] == names
 
 
-class SlowJudge(ScriptedJudge):
-    """A judge that never ends with one answer, and counts how many it reads side by side."""
-
-    def __init__(self, stuck: str) -> None:
-        super().__init__(concurrency=1)
-        self.stuck, self.at_once, self.most = stuck, 0, 0
-
-    async def read(self, sample: Sample) -> tuple[Evidence, Usage]:
-        """In its time."""
-        self.at_once += 1
-        self.most = max(self.most, self.at_once)
-        try:
-            await (asyncio.Event().wait() if sample.id.startswith(self.stuck) else asyncio.sleep(0))
-            return await super().read(sample)
-        finally:
-            self.at_once -= 1
-
-
 async def test_a_judge_is_given_as_many_as_it_reads_at_a_time(store: SqliteStore) -> None:
     """More would fill the threads that the store works in; one that never ends does not hold the suite up for ever."""
-    judge, service = SlowJudge("canary/docs/refunds"), Service()
-    limited = AnswerJudging(judge, oracle=True, clock=Clock(), timeout_seconds=0.05)
-    suite = CanarySuite("docs", ANSWERED[:1], (5,), service, answers=limited)
-    loop = a_canary_loop(store, suite)
+    stuck, beside = asyncio.Event(), list[bool]()
+
+    async def never() -> None:
+        stuck.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stuck.clear()
+
+    async def other() -> None:
+        beside.append(stuck.is_set())
+
+    script = {f"canary/docs/refunds/{AT}": never, f"oracle/docs/refunds/{AT}": other}
+    judge = ScriptedJudge(script, concurrency=1)
+    loop = answering(a_service(), judge, store, ANSWERED[:1], timeout_seconds=0.05)
     assert await asyncio.wait_for(loop.run("docs"), DEADLINE) is not None
     kept = {answer.contexts: answer for answer in stored(store)}
     assert (kept["retrieved"].scores, kept["retrieved"].why) == (None, "timeout: not read within 0.05 s")
     assert kept["gold"].scores is not None
-    assert judge.most == 1
+    assert beside == [False]

@@ -14,18 +14,17 @@ from support.kit import (
     a_reading,
     a_verdict,
     an_admission,
-    an_evidence,
     an_unjudged,
 )
 from support.loops import a_digest
 
 from ragwatch.board import Board
-from ragwatch.core.snapshot import Gauge, Lag
+from ragwatch.core.snapshot import Gauge, Lag, Snapshot
 from ragwatch.core.trends import SPANS, TrendKind, start_of
 from ragwatch.errors import StoreError
 from ragwatch.pipeline import digest as module
 from ragwatch.pipeline.digest import DigestInputs, PeakRecorder
-from ragwatch.ports import Peak, Retention, Store
+from ragwatch.ports import Peak, Store
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import EventCount
 
@@ -34,26 +33,27 @@ INPUTS = DigestInputs(
 )
 
 
-def settle(store: Store, *names: str, version: str = "scripted-1") -> None:
+def settle(store: Store, *names: str, version: str = "scripted-1", at: float = AT) -> None:
     """Admit and settle some good draws."""
-    draws = [a_draw(name) for name in names]
+    draws = [a_draw(name, at=at) for name in names]
     store.admit(an_admission(*draws))
     store.settle([a_verdict(draw, reading=a_reading(version=version)) for draw in draws])
+
+
+def shown(board: Board) -> Snapshot:
+    """The Snapshot that hangs."""
+    snapshot = board.latest()
+    assert snapshot is not None
+    return snapshot
 
 
 async def test_of_nothing(store: SqliteStore) -> None:
     """Before the first verdict a Snapshot hangs that says nothing of quality, and no zero."""
     board = Board()
     assert await a_digest(store, board, inputs=INPUTS).step() is False
-    snapshot = board.latest()
-    assert snapshot is not None
-    assert (snapshot.at, snapshot.estimates, snapshot.coverage, snapshot.last_sample, snapshot.exemplars) == (
-        AT,
-        (),
-        {},
-        {},
-        {},
-    )
+    snapshot = shown(board)
+    assert (snapshot.at, snapshot.estimates, snapshot.coverage) == (AT, (), {})
+    assert (snapshot.last_sample, snapshot.exemplars) == ({}, {})
     assert (snapshot.tallies, snapshot.pending, snapshot.probabilities) == ({}, {}, {"search": 0.1})
     assert (snapshot.lags, snapshot.judges) == ({"app": Lag(7, 1.5)}, {JUDGE: ("scripted", "scripted-1")})
     assert snapshot.problems == ("source app: gone",)
@@ -70,8 +70,7 @@ async def test_news_come_once(store: SqliteStore) -> None:
     store.admit(an_admission(draw, a_draw("e")))
     store.settle([an_unjudged(draw)])
     assert await digest.step() is True
-    snapshot = board.latest()
-    assert snapshot is not None
+    snapshot = shown(board)
     assert {row.estimate.n for row in snapshot.estimates} == {3}
     assert (snapshot.coverage, snapshot.pending) == ({("search", JUDGE, "1h"): 0.75}, {JUDGE: 1})
     assert (snapshot.tallies, snapshot.last_sample["faithfulness", "search", JUDGE]) == (store.tallies(), AT)
@@ -97,8 +96,7 @@ async def test_old_rows_leave_and_are_not_read_again(store: SqliteStore) -> None
     await digest.step()
     clock.now += 7200
     assert await digest.step() is False
-    snapshot = board.latest()
-    assert snapshot is not None
+    snapshot = shown(board)
     assert (snapshot.estimates, snapshot.coverage) == ((), {})
     assert snapshot.last_sample["faithfulness", "search", JUDGE] == AT
 
@@ -107,25 +105,18 @@ async def test_a_clock_that_was_ahead_hides_no_silence(store: SqliteStore) -> No
     """Our clock, or that of the service, was a year ahead: once it is right the newest answer is no newer than now."""
     board, clock = Board(), Clock(AT + 365 * 86400.0)
     digest = a_digest(store, board, clock)
-    draw = a_draw("ahead", at=clock.now)
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, reading=a_reading(version="scripted-1"))])
-    shown = []
+    settle(store, "ahead", at=clock.now)
+    told = []
     for now in (clock.now, AT, AT + 7200.0):
         clock.now = now
         await digest.step()
-        snapshot = board.latest()
-        assert snapshot is not None
+        snapshot = shown(board)
         exemplars = {one.at for labels, one in snapshot.exemplars.items() if labels[0] == "faithfulness"}
-        shown.append((snapshot.last_sample["faithfulness", "search", JUDGE], exemplars))
-    assert shown == [(AT + 365 * 86400.0, {AT + 365 * 86400.0}), (AT, {AT}), (AT, {AT})]
-    later = a_draw("later", at=AT + 7100.0)
-    store.admit(an_admission(later))
-    store.settle([a_verdict(later, reading=a_reading(version="scripted-1"))])
+        told.append((snapshot.last_sample["faithfulness", "search", JUDGE], exemplars))
+    assert told == [(AT + 365 * 86400.0, {AT + 365 * 86400.0}), (AT, {AT}), (AT, {AT})]
+    settle(store, "later", at=AT + 7100.0)
     await digest.step()
-    snapshot = board.latest()
-    assert snapshot is not None
-    assert snapshot.last_sample["faithfulness", "search", JUDGE] == AT + 7100.0
+    assert shown(board).last_sample["faithfulness", "search", JUDGE] == AT + 7100.0
 
 
 async def test_more_rows_than_one_read_takes(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,9 +125,7 @@ async def test_more_rows_than_one_read_takes(store: SqliteStore, monkeypatch: py
     board = Board()
     settle(store, *"abcde")
     await a_digest(store, board, Clock()).step()
-    snapshot = board.latest()
-    assert snapshot is not None
-    assert {row.estimate.n for row in snapshot.estimates} == {5}
+    assert {row.estimate.n for row in shown(board).estimates} == {5}
 
 
 async def test_books_that_do_not_balance_are_counted_and_told(store: SqliteStore) -> None:
@@ -147,36 +136,10 @@ async def test_books_that_do_not_balance_are_counted_and_told(store: SqliteStore
     store.engine._writer.execute("DELETE FROM work WHERE key = (SELECT key FROM work LIMIT 1)")
     await digest.step()
     await digest.step()
-    snapshot = board.latest()
-    assert snapshot is not None
+    snapshot = shown(board)
     figures = f"judge {JUDGE}: 2 assigned, 0 judged + 0 unjudged + 1 pending"
     assert f"invariant violated: {figures}" in snapshot.problems
     assert digest._telemetry.counts()[EventCount.VIOLATIONS, ("assigned_are_settled_or_pending",)] == 2
-
-
-async def test_a_restart_shows_no_mean_of_failures_alone(store: SqliteStore) -> None:
-    """Successes that had to go for want of room leave failures behind; a process that begins anew does not count them.
-
-    Nine of ten answers are good; there is room for the tenth only, and then there is traffic again.
-    """
-    draws = [a_draw(f"r{index}", at=AT - 60.0) for index in range(600)]
-    store.admit(an_admission(*draws))
-    evidence = {True: an_evidence((1, 0)), False: an_evidence((0, 0))}
-    reading = a_reading(version="scripted-1")
-    store.settle([a_verdict(draw, evidence[index % 10 > 0], reading) for index, draw in enumerate(draws)])
-    store.prune(Retention(30.0, 90.0, store.engine.size() - 1), now=AT)
-    board = Board()
-    await a_digest(store, board, Clock()).step()
-    snapshot = board.latest()
-    assert snapshot is not None
-    assert (snapshot.estimates, snapshot.coverage) == ((), {})
-    settle(store, "good")
-    await a_digest(store, board, Clock()).step()
-    snapshot = board.latest()
-    assert snapshot is not None
-    assert {(row.estimate.value, row.estimate.n) for row in snapshot.estimates if row.quantity == "faithfulness"} == {
-        (1.0, 1)
-    }
 
 
 async def test_a_clock_that_was_ahead_loses_nothing(store: SqliteStore) -> None:
@@ -185,14 +148,12 @@ async def test_a_clock_that_was_ahead_loses_nothing(store: SqliteStore) -> None:
     digest = a_digest(store, board, clock)
     settle(store, "a", "b")
     await digest.step()
-    before = board.latest()
+    before = shown(board)
     clock.now = AT + 30 * 86400.0
     await digest.step()
     clock.now = AT
     await digest.step()
-    after = board.latest()
-    assert before is not None
-    assert after is not None
+    after = shown(board)
     assert before.estimates
     assert (after.estimates, after.coverage) == (before.estimates, before.coverage)
 
@@ -201,11 +162,12 @@ BUCKET = start_of(AT, 3600)
 
 
 class Kept:
-    """A store that keeps peaks in memory, or fails."""
+    """A store that keeps peaks in memory, or fails, and what records into it."""
 
     def __init__(self) -> None:
         self.peaks: list[Peak] = []
         self.is_full = False
+        self.recorder: Any = PeakRecorder(self)  # type: ignore[arg-type]
 
     def add_peaks(self, peaks: Sequence[Peak]) -> None:
         """Keep them."""
@@ -223,9 +185,8 @@ def evidence_of(value: float, **others: Any) -> dict[Any, float]:
 def test_a_bucket_begins_with_a_peak_and_few_steps_write_more() -> None:
     """Evidence that falls, hardly rises, or stays below 1 writes nothing; the next bucket begins anew."""
     store = Kept()
-    recorder: Any = PeakRecorder(store)  # type: ignore[arg-type]
     for seconds, value in ((0, 1e-5), (5, 0.5), (10, 2.0), (15, 2.1), (20, 3.0), (25, 0.1), (300, 0.1)):
-        recorder.take(BUCKET + seconds, evidence_of(value))
+        store.recorder.take(BUCKET + seconds, evidence_of(value))
     fine = [(peak.start - BUCKET, peak.value) for peak in store.peaks if peak.span == SPANS[0]]
     assert fine == [(0, 1e-5), (0, 2.0), (0, 3.0), (300, 0.1)]
     assert [peak.value for peak in store.peaks if peak.span == SPANS[1]] == [1e-5, 2.0, 3.0]
@@ -236,16 +197,16 @@ def test_a_store_that_cannot_be_written_is_tried_again() -> None:
     """A chart may have a gap, but the digest goes on."""
     store = Kept()
     store.is_full = True
-    recorder: Any = PeakRecorder(store)  # type: ignore[arg-type]
-    recorder.take(BUCKET, evidence_of(5.0))
+    store.recorder.take(BUCKET, evidence_of(5.0))
     store.is_full = False
-    recorder.take(BUCKET + 5, evidence_of(4.0))
+    store.recorder.take(BUCKET + 5, evidence_of(4.0))
     assert [peak.value for peak in store.peaks] == [4.0, 4.0]
 
 
 def test_other_gauges_are_no_evidence() -> None:
     """Traffic has its own kind; a threshold that is not known is None."""
     store = Kept()
-    recorder: Any = PeakRecorder(store)  # type: ignore[arg-type]
-    recorder.take(BUCKET, {(Gauge.TRAFFIC_DRIFT_EVIDENCE, ("contexts", "search")): 2.0, (Gauge.STATE_FREE, ()): 9.0})
+    store.recorder.take(
+        BUCKET, {(Gauge.TRAFFIC_DRIFT_EVIDENCE, ("contexts", "search")): 2.0, (Gauge.STATE_FREE, ()): 9.0}
+    )
     assert {(peak.series.kind, peak.threshold) for peak in store.peaks} == {(TrendKind.TRAFFIC_DRIFT, None)}

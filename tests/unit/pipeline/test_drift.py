@@ -35,9 +35,12 @@ def of_detector(drift: ScoreDriftLoop) -> Gauges:
 
 
 async def test_learns_then_alarms_once(store: SqliteStore, telemetry: Telemetry, log: LogCapture) -> None:
-    """Nothing is said while learning; the drop raises one alarm, which outlasts a few good answers and restarts."""
+    """Nothing is said while learning; the drop raises one alarm, which outlasts a few good answers and restarts.
+
+    It says in the run and in the log that anchors tell of another judge.
+    """
     settle(store, faithful(99))
-    drift = a_drift(store, telemetry=telemetry)
+    drift = a_drift(store, telemetry=telemetry, moved=True)
     assert await drift.step() is True
     assert of_detector(drift) == {}
     assert await drift.step() is False
@@ -59,11 +62,11 @@ async def test_learns_then_alarms_once(store: SqliteStore, telemetry: Telemetry,
     await again.step()
     assert again.gauges() == drift.gauges()
     assert again.gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
-    assert [entry["event"] for entry in log.entries] == ["drift"]
+    assert runs[0].body["judge_moved"] is True
+    assert [(entry["event"], entry["judge_moved"]) for entry in log.entries] == [("drift", True)]
     assert len(store.runs(KIND, "faithfulness/search", 10)) == 1
 
 
-@pytest.mark.uncounted
 async def test_failed_judgements_and_other_judges_move_nothing(store: SqliteStore) -> None:
     """Unjudged draws, answers without a claim and verdicts of another version leave evidence as it is."""
     settle(store, faithful(400))
@@ -81,12 +84,12 @@ async def test_failed_judgements_and_other_judges_move_nothing(store: SqliteStor
     assert drift.gauges() == before
 
 
-@pytest.mark.uncounted
 async def test_acknowledged_alarms_are_gone_for_good(store: SqliteStore) -> None:
     """Acknowledging takes the alarm down, here and after a restart; if things are still bad, another one comes."""
     settle(store, faithful(400, 100))
     drift = a_drift(store)
     await drift.step()
+    assert store.runs(KIND, "faithfulness/search", 1)[0].body["judge_moved"] is False
     assert await drift.acknowledge("context_precision") == ()
     assert await drift.acknowledge(route="support") == ()
     assert await drift.acknowledge() == (CELL,)
@@ -139,16 +142,6 @@ async def test_another_version_of_the_judge_is_no_alarm(store: SqliteStore) -> N
     assert third.gauges()[Gauge.BAND_SCORES, CELL] == 20.0
     assert await third.acknowledge() == (CELL,)
     assert of_detector(third) == {}
-
-
-async def test_an_alarm_says_that_the_judge_has_moved(
-    store: SqliteStore, telemetry: Telemetry, log: LogCapture
-) -> None:
-    """While anchors tell of another judge, the alarm names it, in the run and in the log."""
-    settle(store, faithful(400, 100))
-    await a_drift(store, telemetry=telemetry, moved=True).step()
-    assert store.runs(KIND, "faithfulness/search", 1)[0].body["judge_moved"] is True
-    assert [entry["judge_moved"] for entry in log.entries] == [True]
 
 
 @pytest.mark.costly

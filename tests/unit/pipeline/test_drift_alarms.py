@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from support.kit import AT, a_draw, a_reading, a_verdict, an_admission, an_evidence
+from support.kit import AT, an_evidence
 from support.watched import CELL, MINUTE, a_drift, settle
 from support.watched import RULES as FAITHFUL
 
 from ragwatch.core.evidence import Evidence
 from ragwatch.core.snapshot import Gauge
-from ragwatch.core.stage import stage
 from ragwatch.model.quantities import Quantity
-from ragwatch.model.stages import Stage
-from ragwatch.pipeline.drift.breaks import NEWEST_ANSWERS, RouteStages
+from ragwatch.pipeline.drift.breaks import NEWEST_ANSWERS
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -30,24 +28,11 @@ def answers(evidences: Sequence[Evidence], count: int) -> list[Evidence]:
     return [evidences[index % len(evidences)] for index in range(count)]
 
 
-def judge(store: SqliteStore, evidences: Sequence[Evidence], first: int = 0) -> None:
-    """Judge answers of one route, one a minute."""
-    draws = [a_draw(f"d{first + index}", at=AT + MINUTE * (first + index)) for index in range(len(evidences))]
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw, each, a_reading()) for draw, each in zip(draws, evidences, strict=True)])
-
-
-def test_the_examples_are_what_they_are_called() -> None:
-    """The stages that the other tests rely on."""
-    stages = [stage(each) for each in (GOOD, UNSUPPORTED, POOR, IGNORED)]
-    assert stages == [Stage.NONE, Stage.GENERATION, Stage.RETRIEVAL, Stage.NONE]
-
-
 async def test_the_stage_that_rose_is_named_not_the_most_frequent_one(store: SqliteStore) -> None:
     """A quarter fails in retrieval every day; since the break a fifth fails in generation, and that is told."""
-    judge(store, answers([GOOD, GOOD, GOOD, POOR], 400))
+    settle(store, answers([GOOD, GOOD, GOOD, POOR], 400))
     await a_drift(store, RULES).step()
-    judge(store, answers([GOOD, GOOD, UNSUPPORTED, POOR, POOR], NEWEST_ANSWERS), 400)
+    settle(store, answers([GOOD, GOOD, UNSUPPORTED, POOR, POOR], NEWEST_ANSWERS), 400)
     again = a_drift(store, RULES)  # the counts outlive a process
     await again.step()
     run = store.runs(KIND, "faithfulness/search", 1)[0]
@@ -64,13 +49,13 @@ async def test_the_stage_that_rose_is_named_not_the_most_frequent_one(store: Sql
 @pytest.mark.uncounted
 async def test_an_earlier_fault_that_is_over_is_not_named(store: SqliteStore) -> None:
     """Retrieval was broken an hour ago and is mended; the alarm of the inventions names generation."""
-    judge(store, answers([GOOD], 400))
+    settle(store, answers([GOOD], 400))
     drift = a_drift(store, RULES)
     await drift.step()
-    judge(store, answers([POOR], 100), 400)
-    judge(store, answers([GOOD], 60), 500)
+    settle(store, answers([POOR], 100), 400)
+    settle(store, answers([GOOD], 60), 500)
     await drift.step()
-    judge(store, answers([UNSUPPORTED], 20), 560)
+    settle(store, answers([UNSUPPORTED], 20), 560)
     await drift.step()
     change = store.runs(KIND, "faithfulness/search", 1)[0].body["changed_stage"]
     assert (change["stage"], change["before"]) == ("generation", 0.0)
@@ -79,10 +64,10 @@ async def test_an_earlier_fault_that_is_over_is_not_named(store: SqliteStore) ->
 @pytest.mark.uncounted
 async def test_a_good_answer_beside_an_unused_top_context_is_alignment(store: SqliteStore) -> None:
     """Where the alarm is about the top context, the answers that it is about have a stage."""
-    judge(store, answers([GOOD] * 9 + [IGNORED], 400))
+    settle(store, answers([GOOD] * 9 + [IGNORED], 400))
     drift = a_drift(store, RULES)
     await drift.step()
-    judge(store, answers([GOOD, IGNORED], 200), 400)
+    settle(store, answers([GOOD, IGNORED], 200), 400)
     await drift.step()
     assert store.runs(KIND, "faithfulness/search", 1) == []
     change = store.runs(KIND, "top_ranked_ignored/search", 1)[0].body["changed_stage"]
@@ -93,21 +78,14 @@ async def test_a_good_answer_beside_an_unused_top_context_is_alignment(store: Sq
 @pytest.mark.uncounted
 async def test_a_renewed_baseline_has_its_own_stages(store: SqliteStore) -> None:
     """What failed while the earlier reference was learnt does not count for the next one."""
-    judge(store, answers([GOOD, POOR], 400))
+    settle(store, answers([GOOD, POOR], 400))
     drift = a_drift(store, RULES)
     await drift.step()
     await drift.acknowledge(renew=True)
     assert not any(gauge is Gauge.STAGE_BASELINE for gauge, _ in drift.gauges())
-    judge(store, answers([GOOD], 400), 400)
+    settle(store, answers([GOOD], 400), 400)
     await drift.step()
     assert drift.gauges()[Gauge.STAGE_BASELINE, ("search", "none")] == 1.0
-
-
-def test_damaged_counts_are_an_error() -> None:
-    """A letter that is no stage is not guessed at."""
-    stages = RouteStages()
-    with pytest.raises(KeyError):
-        stages.load({"newest": {"search": "nx"}, "normal": {}, "rising": {}})
 
 
 HEALTHY = [index % 20 != 0 for index in range(600)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import tempfile
 from collections.abc import Callable, Sequence
@@ -49,7 +48,6 @@ class Traffic:
         self.low = quantity is not Quantity.FAITHFULNESS
         self.rules = replace(RULES, quantities=(quantity,))
         self.stream = self._fresh(quantity)
-        self.quantity = quantity
         self.until(mean, lambda: self.seq == RULES.reference)
         self.stream.acknowledge()  # with 8 answers an hour these are 10 days, in which one false alarm is allowed
 
@@ -76,11 +74,6 @@ class Traffic:
     def mend(self) -> Mend | None:
         """What the stream says of the end."""
         return self.stream.mend
-
-    def restart(self) -> None:
-        """Another process goes on with what is stored."""
-        stored, self.stream = json.loads(json.dumps(self.stream.to_dict())), self._fresh(self.quantity)
-        self.stream.load(stored)
 
 
 @pytest.mark.costly
@@ -137,22 +130,6 @@ def test_false_ends_keep_to_the_budget(bad: float) -> None:
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize("every", [1, 7])
-def test_a_restart_changes_nothing(every: int) -> None:
-    """At any answers of the break and of the mend: the same end, with the same figures."""
-    told = []
-    for restarts in (False, True):
-        traffic = Traffic(0.9, 3)
-        for mean, over in ((0.5, lambda traffic=traffic: traffic.stream.alarm), (0.9, traffic.mend)):
-            while not over():
-                traffic.until(mean, lambda: False, 1)
-                if restarts and traffic.seq % every == 0:
-                    traffic.restart()
-        told.append((traffic.seq, traffic.mend()))
-    assert told[0] == told[1]
-
-
-@pytest.mark.costly
 def test_a_quantity_that_should_be_low_and_scores_that_stand_for_others() -> None:
     """The mean is told as it is, and a sampled route ends its alarms too."""
     low = Traffic(0.95, 1, Quantity.CONTRADICTION)
@@ -190,17 +167,6 @@ async def test_the_end_is_told_once_and_another_break_is_another_alarm(store: Sq
     settle(store, faithful(0, 60), 540)
     await loop.step()
     assert [run.failing for run in store.runs(KIND, "faithfulness/search", 9)] == [True, False, True]
-
-
-@pytest.mark.costly
-async def test_an_alarm_that_ends_before_anyone_looked_is_recorded(store: SqliteStore) -> None:
-    """A process that was away reads break and mend in one step: one alarm, one end."""
-    settle(store, [*faithful(400, 60), *[True] * 80])
-    loop = a_drift(store)
-    await loop.step()
-    assert loop.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
-    assert [run.failing for run in store.runs(KIND, "faithfulness/search", 9)] == [False, True]
-    assert len(store.events(0.0)) == 1
 
 
 ANSWERS = [*faithful(320, 60), *[True] * 80]

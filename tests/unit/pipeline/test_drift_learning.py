@@ -63,30 +63,14 @@ async def test_what_is_bad_does_not_become_the_baseline(
     ]
 
 
-async def test_a_small_reference_does_not_grow_during_an_alert(store: SqliteStore, telemetry: Telemetry) -> None:
-    """The baseline of 150 answers watches: what is a little worse raises no alarm, and does not become the baseline."""
-    alert = Alert()
-    drift = a_drift(store, telemetry=telemetry, standing=alert)
-    settle(store, faithful(120))
-    await drift.step()
-    before = drift.gauges()[Gauge.DRIFT_BASELINE, CELL]
-    alert.reason = PauseReason.CANARIES
-    settle(store, [index % 10 > 0 for index in range(500)], 120)
-    await drift.step()
-    assert drift.gauges()[Gauge.DRIFT_PAUSED, (*CELL, "canaries")] == 1.0
-    assert (drift.gauges()[Gauge.DRIFT_BASELINE, CELL], drift.gauges()[Gauge.DRIFT_ALARM, CELL]) == (before, 0.0)
-    alert.reason = None
-    settle(store, faithful(300, seed=3), 620)
-    await drift.step()
-    assert drift.gauges()[Gauge.DRIFT_BASELINE, CELL] > before
-
-
 async def test_a_baseline_that_is_there_watches_during_an_alert(store: SqliteStore, telemetry: Telemetry) -> None:
     """Only learning waits: a detector that has its baseline raises its alarm."""
     alert = Alert()
     drift = a_drift(store, telemetry=telemetry, standing=alert)
     settle(store, faithful(400))
+    settle(store, [False] * 50, 400, version="scripted-2")  # what another version says moves nothing
     await drift.step()
+    assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
     alert.reason = PauseReason.THRESHOLD
     settle(store, faithful(0, 100), 400)
     await drift.step()
@@ -211,14 +195,6 @@ async def test_the_band_is_the_day_s_and_survives(store: SqliteStore) -> None:
     assert moved[Gauge.BAND_HIGH, CELL] < 0.3
 
 
-async def test_a_band_of_other_weights_begins_anew(store: SqliteStore) -> None:
-    """What was bet under another heaviest weight says nothing about this one."""
-    settle(store, faithful(90))
-    await a_drift(store).step()
-    drift = a_drift(store, replace(RULES, lowest={"search": 0.1}))
-    assert (Gauge.BAND_MEAN, CELL) not in drift.gauges()
-
-
 async def test_what_an_earlier_version_kept_has_no_band(store: SqliteStore) -> None:
     """And no beginning of learning: it is watched on as it was."""
     settle(store, faithful(400))
@@ -275,13 +251,3 @@ async def test_a_clock_that_was_a_year_ahead_leaves_nobody_blind(store: SqliteSt
         await drift.step()
     assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
     assert drift.gauges()[Gauge.BAND_SINCE, CELL] <= AT + 2000 * MINUTE
-
-
-@pytest.mark.uncounted
-async def test_a_season_of_silence_is_no_alarm(store: SqliteStore) -> None:
-    """The first good answer after months calls nobody."""
-    settle(store, faithful(400))
-    settle(store, [True], 120 * 1440)
-    drift = a_drift(store, now=AT + 121 * DAY)
-    await drift.step()
-    assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0

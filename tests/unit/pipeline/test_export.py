@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 
 import pytest
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsPartialSuccess, ExportLogsServiceResponse
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
-    ExportTracePartialSuccess,
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
@@ -310,23 +309,18 @@ async def test_too_large_requests_are_halved(exporting: Exporting, backend: Otlp
 async def test_partial_success(exporting: Exporting, backend: OtlpBackend, log: LogCapture, signal: Signal) -> None:
     """Rejected records are counted and not sent again; a reply that cannot be decoded says nothing."""
     exporting.settle(*(traced(f"r{index}") for index in range(3)))
-    reply = (
-        ExportLogsServiceResponse(
-            partial_success=ExportLogsPartialSuccess(rejected_log_records=2, error_message="no such project")
-        )
-        if signal is Signal.LOGS
-        else ExportTraceServiceResponse(
-            partial_success=ExportTracePartialSuccess(rejected_spans=2, error_message="no such project")
-        )
-    )
-    backend.faults = [Fault(body=reply.SerializeToString()), Fault(body=b"{}"), Fault(body=b"0" * 100_000)]
+    why = "no such project"
+    replies = {
+        Signal.LOGS: ExportLogsServiceResponse(partial_success={"rejected_log_records": 2, "error_message": why}),
+        Signal.SPANS: ExportTraceServiceResponse(partial_success={"rejected_spans": 2, "error_message": why}),
+    }
+    backend.faults = [Fault(body=replies[signal].SerializeToString()), Fault(body=b"{}"), Fault(body=b"0" * 100_000)]
     await exporting.run(signal)
-    exporting.settle(traced("r3"))
-    await exporting.run(signal)
-    exporting.settle(traced("r4"))
-    await exporting.run(signal)
+    for name in ("r3", "r4"):
+        exporting.settle(traced(name))
+        await exporting.run(signal)
     assert exporting.counts(EventCount.EXPORT_RECORDS) == {"sent": 3, "rejected": 2}
-    assert [entry["why"] for entry in log.entries] == ["no such project"]
+    assert [entry["why"] for entry in log.entries] == [why]
 
 
 async def test_no_reply_in_time(exporting: Exporting, backend: OtlpBackend) -> None:

@@ -11,8 +11,6 @@ import pytest
 from support.kit import JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence
 from support.labelled import ALONE, NOW, World
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.estimators import hajek
 from ragwatch.core.labels.label import Label
 from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges
 from ragwatch.model.quantities import Quantity
@@ -178,31 +176,3 @@ def test_samples_with_a_suspected_injection_go_to_people(store: SqliteStore) -> 
     sizes = {place[0]: place[2] for place in pool["places"]}
     suspect = {draw.key for draw in draws[:3]}
     assert min(sizes[key] for key in suspect) > 10 * max(size for key, size in sizes.items() if key not in suspect)
-
-
-@pytest.mark.costly
-def test_yes_or_no_stands_on_its_annotators_too(store: SqliteStore) -> None:
-    """Error rates by two people: the interval spans those by each; by one alone it reaches to the judge."""
-    rng, shown = Random(8), []
-    draws = [a_draw(f"b{index}") for index in range(160)]
-    store.admit(an_admission(*draws))
-    for index, draw in enumerate(draws):
-        ignored = rng.random() < 0.4
-        seen = ignored if rng.random() < 0.8 else not ignored
-        store.settle([a_verdict(draw, an_evidence(a_claim((0, 1) if seen else (1, 0)), relevant=(True, True)))])
-        shown.append((float(seen), 1.0))
-        name, said = ("mallory", 1.0 - seen) if index % 2 else ("ann", float(ignored))
-        store.add_labels([Label(draw.key, name, NOW, {Quantity.TOP_RANKED_IGNORED: said}, probability=1.0)])
-    own = hajek.estimate(Addends.of(shown))
-    assert own is not None
-    row = EstimateRow(Quantity.TOP_RANKED_IGNORED, "search", JUDGE, "15m", own, best=1.0 - own.value)
-    honest = replace(ALONE, leave_out=frozenset({"mallory"}))
-    rows, _ = LabelCorrection(honest, {"15m": 900.0}, store=store).correct(NOW, (row,))
-    (alone,) = [one for one in rows if one.window == "15m"]
-    assert alone.annotators is not None
-    assert alone.annotators.stands_on == "ann"
-    assert alone.estimate.low <= own.low < own.high <= alone.estimate.high
-    rows, _ = LabelCorrection(ALONE, {"15m": 900.0}, store=store).correct(NOW, (row,))
-    (both,) = [one for one in rows if one.window == "15m"]
-    assert both.annotators is not None
-    assert both.annotators.count == 2

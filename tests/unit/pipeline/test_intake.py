@@ -24,10 +24,9 @@ from ragwatch.core.sample import RejectReason
 from ragwatch.core.sampling import SamplingHash, is_drawn, key_of
 from ragwatch.core.snapshot import Lag
 from ragwatch.core.tally import Tally, lines_read
-from ragwatch.errors import SourceError, StoreError
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.selection import line_parser, record_finder
-from ragwatch.ports import Batch, Rejection
+from ragwatch.ports import Rejection
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -49,24 +48,18 @@ def leased(store: SqliteStore, judge: str = JUDGE) -> list[Any]:
     return store.lease(judge, 1000, now=AT, seconds=0)
 
 
-async def test_nothing_to_read(make: Any, store: SqliteStore) -> None:
-    """A silent source writes nothing, and its lag is known."""
-    intake = make()
-    assert intake.lag is None
-    assert await intake.step() is False
-    assert (store.tallies(), intake.lag) == ({}, Lag(0, None))
-
-
 async def test_records_become_draws(make: Any, store: SqliteStore) -> None:
-    """Lines are seen, drawn, queued for each judge, and committed with the cursor behind them."""
+    """Lines are seen, drawn, queued for each judge, and committed with the cursor; a silent source writes nothing."""
     intake = make(a_batch(a_line("a"), a_line("b"), cursor="c1"), judges={JUDGE: 1.0, "second": 1.0})
-    assert await intake.step() is True
+    assert (intake.lag, await intake.step()) == (None, True)
     assert [draw.sample.id for draw in leased(store)] == ["a", "b"]
     assert store.pending() == {JUDGE: 2, "second": 2}
     assert (store.cursors("app"), intake.source.committed, intake.lag) == ({"log": "c1"}, 1, Lag(0, None))
     assert counts(store, Tally.SEEN) == {("app",): 2}
     assert counts(store, Tally.DRAWN) == {("search",): 2}
     assert counts(store, Tally.CONTEXTS) == {("search", "2.0"): 2, ("search", "sum"): 4}
+    before = store.tallies()
+    assert (await intake.step(), store.tallies(), intake.lag) == (False, before, Lag(0, None))
 
 
 @pytest.mark.parametrize(
@@ -106,26 +99,21 @@ async def test_skipped_lines_are_no_records(make: Any, store: SqliteStore) -> No
     assert lines_read(store.tallies(), "app") == 5
 
 
-async def test_what_never_became_a_line_is_seen_too(make: Any, store: SqliteStore) -> None:
-    """Seen is lines and rejections of the source together."""
-    rejection = Rejection(RejectReason.LINE_TOO_LONG, "app.jsonl", 7)
-    await make(a_batch(a_line("a"), rejections=[rejection])).step()
-    assert counts(store, Tally.SEEN) == {("app",): 2}
-    assert counts(store, Tally.REJECTED) == {("app", "line_too_long"): 1}
-
-
 async def test_a_batch_of_news_only(make: Any, store: SqliteStore, log: LogCapture) -> None:
-    """A batch without lines moves the cursor; why a stream was started over is counted and told."""
-    await make(a_batch(cursor="c", resets={"truncated": 2})).step()
+    """A batch without lines moves the cursor; why a stream was started over is counted and told.
+
+    What never became a line is seen and rejected, and bytes that are not UTF-8 are replaced, which is counted.
+    """
+    rejection = Rejection(RejectReason.LINE_TOO_LONG, "app.jsonl", 7)
+    repaired = a_batch(a_line("a").replace(b"purr", b"p\xffrr"), cursor="d", rejections=[rejection])
+    intake = make(a_batch(cursor="c", resets={"truncated": 2}), repaired)
+    await intake.step()
     assert store.cursors("app") == {"log": "c"}
     assert store.tallies() == {(Tally.RESETS, ("app", "truncated")): 2}
-    assert [(entry["event"], entry["reason"]) for entry in log.entries] == [("stream started over", "truncated")]
-
-
-async def test_repaired_records_are_counted(make: Any, store: SqliteStore) -> None:
-    """Bytes that are not UTF-8 are replaced, and that is said."""
-    await make(a_batch(a_line("a").replace(b"purr", b"p\xffrr"))).step()
-    assert counts(store, Tally.REPAIRED) == {("app",): 1}
+    await intake.step()
+    assert (counts(store, Tally.SEEN), counts(store, Tally.REPAIRED)) == ({("app",): 2}, {("app",): 1})
+    assert counts(store, Tally.REJECTED) == {("app", "line_too_long"): 1}
+    assert [(entry["event"], entry["reason"]) for entry in log.entries][:1] == [("stream started over", "truncated")]
 
 
 async def test_samples_that_were_probably_read_wrongly_are_counted(
@@ -191,16 +179,11 @@ async def test_x4_secrets_never_reach_the_disk(make: Any, store: SqliteStore, tm
     assert sum(counts(store, Tally.REDACTED).values()) == 3
 
 
-async def test_redaction_can_be_off(make: Any, store: SqliteStore) -> None:
-    """Without a redactor a sample is stored as it came."""
-    await make(a_batch(a_line("a", question=SECRETS[0]))).step()
-    assert (leased(store)[0].sample.question, counts(store, Tally.REDACTED)) == (SECRETS[0], {})
-
-
 async def test_redaction_does_not_move_the_draw(make: Any, store: SqliteStore) -> None:
-    """The key comes from the id as logged, so turning redaction on later makes no second sample."""
-    line = a_line(SECRETS[0])
+    """The key comes from the id as logged, so turning redaction on later makes no second sample; off, texts stay."""
+    line = a_line(SECRETS[0], question=SECRETS[0])
     await make(a_batch(line)).step()
+    assert (leased(store)[0].sample.question, counts(store, Tally.REDACTED)) == (SECRETS[0], {})
     await make(a_batch(line, cursor="2"), redactor=Redactor()).step()
     assert store.pending() == {JUDGE: 1}
 
@@ -254,48 +237,11 @@ async def test_time_of_a_draw(make: Any, store: SqliteStore, logged: float | Non
     assert leased(store)[0].at == expected
 
 
-async def test_a_full_queue_stops_reading(make: Any, store: SqliteStore) -> None:
-    """Above max_pending nothing is read and nothing lost: the log keeps what waits."""
-    intake = make(a_batch(a_line("a"), a_line("b")), a_batch(a_line("c"), cursor="2"), max_pending=2)
-    assert [await intake.step(), await intake.step()] == [True, False]
-    assert (intake.source.committed, intake.lag) == (1, Lag(1, None))
-    store.settle([])
-    intake.rules = replace(intake.rules, max_pending=3)
-    assert await intake.step() is True
-
-
 async def test_the_backlog_of_a_judge_that_is_gone_stops_nobody(make: Any, store: SqliteStore) -> None:
-    """Only judges in force make the sources wait."""
+    """Only judges in force make the sources wait: then nothing is read and nothing lost, the log keeps what waits."""
     store.admit(an_admission(a_draw("x"), a_draw("y"), judges=("gone",)))
-    assert await make(a_batch(a_line("a")), max_pending=1).step() is True
-
-
-@pytest.mark.costly
-async def test_a_store_that_cannot_write_repeats_the_batch(make: Any, store: SqliteStore) -> None:
-    """What was not written is not committed: the next step reads the same batch, and counts it once."""
-    lines = [a_line(f"{index}", metadata={"x": key_of("x", str(index)) * 3}) for index in range(2000)]
-    intake = make(a_batch(*lines))
-    store.engine._writer.execute("PRAGMA max_page_count=1")
-    for _ in range(2):
-        with pytest.raises(StoreError):
-            await intake.step()
-        assert (intake.source.committed, store.tallies()) == (0, {})
-    store.engine._writer.execute(f"PRAGMA max_page_count={1 << 30}")
-    assert await intake.step() is True
-    assert counts(store, Tally.SEEN) == {("app",): 2000}
-    assert intake.source.committed == 1
-
-
-async def test_a_source_that_cannot_be_read_is_an_error_of_the_step(make: Any) -> None:
-    """The loop hears of it and repeats the step."""
-    intake = make()
-
-    def read() -> Batch:
-        raise SourceError("no permission")
-
-    intake.source.read = read
-    with pytest.raises(SourceError, match="no permission"):
-        await intake.step()
+    intake = make(a_batch(a_line("a")), a_batch(a_line("b"), cursor="2"), max_pending=1)
+    assert [await intake.step(), await intake.step(), intake.lag] == [True, False, Lag(1, None)]
 
 
 scalars = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=20)

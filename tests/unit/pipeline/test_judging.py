@@ -12,7 +12,6 @@ from support.loops import a_judging
 
 from ragwatch.core.evidence import Evidence, ShapeError
 from ragwatch.core.sample import Sample
-from ragwatch.core.sampling import key_of
 from ragwatch.core.tally import Tally
 from ragwatch.core.verdict import Judged, Unjudged, UnjudgedReason, Usage
 from ragwatch.errors import JudgeError, StoreError
@@ -47,13 +46,6 @@ QUICK = {"timeout_seconds": 0.01}
 def outcomes(store: SqliteStore) -> dict[str, str | None]:
     """Reason by sample id; None for what was judged."""
     return {row.verdict.id: row.verdict.reason for row in store.find(Query(limit=1000))}
-
-
-async def test_nothing_pending(store: SqliteStore) -> None:
-    """An idle step settles nothing and asks nobody."""
-    judge = ScriptedJudge()
-    assert await a_judging(store, judge, **QUICK).step() is False
-    assert judge.asked == []
 
 
 async def test_every_failure_has_its_reason_and_stops_nobody(store: SqliteStore) -> None:
@@ -113,21 +105,6 @@ async def test_batches_and_settling_once(store: SqliteStore) -> None:
     assert [await loop.step() for _ in range(4)] == [True, True, True, False]
     assert judge.asked == [f"r{index}" for index in range(5)]
     assert store.tallies()[Tally.JUDGED, ("search", JUDGE)] == 5
-
-
-async def test_a_store_that_cannot_write_keeps_the_draws(store: SqliteStore) -> None:
-    """Verdicts that were not written are written by the next step; the judge is not asked, and paid, again."""
-    store.admit(an_admission(a_draw("a")))
-    judge = ScriptedJudge()
-    loop = a_judging(store, judge)
-    noise = "".join(chr(0x4E00 + index * 7919 % 20000) for index in range(200_000))
-    judge.script["a"] = an_evidence(a_claim(text=noise))
-    store.engine._writer.execute("PRAGMA max_page_count=1")
-    with pytest.raises(StoreError):
-        await loop.step()
-    store.engine._writer.execute(f"PRAGMA max_page_count={1 << 30}")
-    assert await loop.step() is True
-    assert (outcomes(store), judge.asked) == ({"a": None}, ["a"])
 
 
 def test_draws_of_a_judge_that_is_gone_are_given_up(store: SqliteStore) -> None:
@@ -218,19 +195,6 @@ async def test_a_store_that_cannot_write_costs_no_sample(store: SqliteStore) -> 
     assert store.pending() == {JUDGE: 1}
 
 
-async def test_what_is_expired_is_forgotten(store: SqliteStore) -> None:
-    """Every outage that outlasts max_age leaves an entry for each draw, until a reload."""
-    judge = ScriptedJudge({"a": JudgeError("unavailable", "down", permanent=False)})
-    store.admit(an_admission(a_draw("a")))
-    clock = Clock()
-    loop = a_judging(store, judge, max_age_seconds=60.0, clock=clock)
-    await loop.step()
-    clock.now += 1000.0
-    assert await loop.expire() is True
-    assert store.pending() == {}
-    assert key_of("app", "a") not in loop._deferrals
-
-
 async def test_finishing_begins_nothing(store: SqliteStore) -> None:
     """When asked to end, what is under way ends; what waits for its place stays pending.
 
@@ -270,16 +234,19 @@ async def test_a_trial_never_costs_the_verdict(store: SqliteStore) -> None:
     assert [row.verdict.outcome for row in store.find(Query(limit=1))] == ["judged"]
 
 
-async def test_what_could_not_be_written_outlives_a_reload(store: SqliteStore) -> None:
-    """A reading may have cost money: the loop that takes the place of a closed one writes it, and asks nobody again."""
+@pytest.mark.parametrize("reloads", [False, True])
+async def test_what_could_not_be_written_is_written_later(store: SqliteStore, *, reloads: bool) -> None:
+    """A reading may have cost money: the next step writes it, also that of a later loop, and asks nobody again."""
     first, second = ScriptedJudge({}), ScriptedJudge({})
     store.admit(an_admission(a_draw("a")))
-    old, new = (a_judging(store, judge) for judge in (first, second))
+    old = a_judging(store, first)
+    new = a_judging(store, second) if reloads else old
     store.engine._writer.execute("PRAGMA query_only=ON")
     with pytest.raises(StoreError):
         await old.step()
-    await old.close()
-    new.inherit(old)
+    if reloads:
+        await old.close()
+        new.inherit(old)
     store.engine._writer.execute("PRAGMA query_only=OFF")
     await new.step()
     assert (first.asked, second.asked) == (["a"], [])

@@ -13,7 +13,7 @@ from support.labelled import BOTH, LLM
 from ragwatch.core.estimators.ppi import PpiSums
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels import sums as module
-from ragwatch.pipeline.labels.sums import HOUR, LabelSums, Place, hours
+from ragwatch.pipeline.labels.sums import HOUR, LabelSums, hours
 from ragwatch.pipeline.labels.verdicts import Scores, answer_verdicts
 from ragwatch.ports import Assignment, FollowUp, ScoreRow
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -51,9 +51,10 @@ def test_sums_are_those_of_the_rows(order: list[ScoreRow], *, at_once: bool) -> 
     assert sums.totals(hours(AT, 3600.0))["search", F].numbers == pytest.approx(PpiSums.of(3, TIERS).numbers)
     assert sums.missed(hours(AT, 3600.0)) == {"search": 2.0}
     sums.forget(AT)
-    assert sums.totals(hours(AT, 80 * 86400.0))["search", F].numbers == pytest.approx(PpiSums.of(3, TIERS).numbers)
+    ever = range(int(AT // HOUR) + 10)  # beyond the hours that are added up anew at every look
+    assert sums.totals(ever)["search", F].numbers == pytest.approx(PpiSums.of(3, TIERS).numbers)
     sums.forget(AT + 60 * 86400.0)
-    assert (sums.totals(hours(AT, 3600.0)), sums.missed(hours(AT, 3600.0))) == ({}, {})
+    assert (sums.totals(ever), sums.missed(hours(AT, 3600.0))) == ({}, {})
 
 
 def test_rows_of_long_ago_are_looked_up(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,42 +109,3 @@ def test_what_is_kept_changes_no_figure(seed: int) -> None:
         for span in SPANS:
             within = hours(now, span)
             assert often.totals(within) == once.totals(within)
-            assert plain(often, within) == {
-                place: pytest.approx(sums.numbers) for place, sums in often.totals(within).items()
-            }
-
-
-def plain(chains: LabelSums, within: range) -> dict[Place, tuple[float, ...]]:
-    """The sums, one hour after the other."""
-    totals: dict[Place, tuple[float, ...]] = {}
-    for place, cells in chains._cells.items():
-        numbers = [sums.numbers for hour, sums in cells.items() if hour in within]
-        if numbers:
-            totals[place] = tuple(map(sum, zip(*numbers, strict=True)))
-    return totals
-
-
-def test_a_month_is_not_added_up_at_every_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within an hour a look adds the moving hours to what is known, whatever the span."""
-    rng, sums, now = random.Random(1), LabelSums(BOTH, lambda _: None), START
-    sums.add([a_row(f"{hour}", JUDGE, {F: rng.random()}, 1.0, now - hour * HOUR, route="a") for hour in range(700)])
-    sums.totals(hours(now, SPANS[-1]))
-    added: list[int] = []
-
-    def counted(numbers: tuple[float, ...]) -> float:
-        added.append(len(numbers))
-        return sum(numbers)
-
-    monkeypatch.setattr(module, "sum", counted, raising=False)
-    assert sums.totals(hours(now, SPANS[-1]))["a", F].numbers[0] == 700.0
-    assert max(added) <= 1 + module.MOVING_HOURS
-
-
-def test_what_is_forgotten_is_in_no_sum() -> None:
-    """An hour that no label reaches is gone from what was added up, too."""
-    sums = LabelSums(BOTH, lambda _: None)
-    sums.add([a_row("k", JUDGE, {F: 1.0}, 1.0, START, route="a")])
-    within = range(int(START // HOUR) + 10)
-    assert sums.totals(within)["a", F] == PpiSums.of(3, [((1.0,), (1.0,))])
-    sums.forget(START + BOTH.fresh + 2 * HOUR)
-    assert sums.totals(within) == {}

@@ -16,9 +16,6 @@ from ragwatch.core.evidence import Evidence
 from ragwatch.core.tally import Tallies, Tally
 from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
-from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.pipeline.drift.scores import ScoreDriftLoop
 from ragwatch.pipeline.rejudging import RejudgeOutcome, RejudgeRequest, Rejudging, outcome_of
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
 from ragwatch.ports import Query
@@ -41,11 +38,6 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     opened.close()
 
 
-def second(script: dict[str, object] | None = None, name: str = "second") -> ScriptedJudge:
-    """Another judge."""
-    return ScriptedJudge(script, name=name)
-
-
 def rejudging(judge: ScriptedJudge, store: SqliteStore) -> Rejudging:
     """Reading with a judge."""
     return Rejudging(judge, store=store, timeout_seconds=DEADLINE, telemetry=Telemetry())
@@ -60,7 +52,7 @@ async def test_what_cannot_be_read_stays_open(store: SqliteStore) -> None:
     """A failure is counted with its reason, one of the moment comes back, and the next run reads both."""
     broken = JudgeError(UnjudgedReason.REFUSED, "not this one")
     later = JudgeError(UnjudgedReason.OVER_BUDGET, "no budget for it", permanent=False)
-    judge = second({"b": broken, "c": later})
+    judge = ScriptedJudge(name="second", script={"b": broken, "c": later})
     outcome = await rejudging(judge, store).read(REQUEST)
     assert (outcome.stored, outcome.skipped, outcome.failed, outcome.deferred) == (
         2,
@@ -71,7 +63,7 @@ async def test_what_cannot_be_read_stays_open(store: SqliteStore) -> None:
     assert outcome.left == (KEYS[2],)
     assert read_by(store) == {"a": 0.25, "d": 0.25}
     assert outcome_of(outcome.to_dict()) == outcome
-    again = await rejudging(second(), store).read(REQUEST)
+    again = await rejudging(ScriptedJudge(name="second"), store).read(REQUEST)
     assert (again.stored, again.skipped) == (2, 2)
     assert set(read_by(store).values()) == {0.25}
     assert len(read_by(store)) == 4
@@ -87,7 +79,9 @@ async def test_what_was_read_is_stored_when_it_is_cancelled(store: SqliteStore) 
         return an_evidence((1, 0))
 
     outcome = RejudgeOutcome()
-    task = asyncio.create_task(rejudging(second({"d": forever}), store).read(REQUEST, outcome))
+    task = asyncio.create_task(
+        rejudging(ScriptedJudge(name="second", script={"d": forever}), store).read(REQUEST, outcome)
+    )
     await asyncio.wait_for(last.wait(), DEADLINE)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -98,28 +92,9 @@ async def test_what_was_read_is_stored_when_it_is_cancelled(store: SqliteStore) 
 
 async def test_unknown_answers_are_left_out(store: SqliteStore) -> None:
     """They are counted as skipped; without any answer, nothing is read."""
-    judge = second()
+    judge = ScriptedJudge(name="second")
     outcome = await rejudging(judge, store).read(RejudgeRequest("nobody", 1.0, KEYS))
     assert (outcome, judge.asked) == (RejudgeOutcome(skipped=4), [])
-
-
-async def test_a_drift_detector_does_not_see_it(store: SqliteStore) -> None:
-    """Its sequence is that of live answers, also of the very judge whose scores it watches."""
-    rules = DriftRules("second", "scripted-1", (Quantity.FAITHFULNESS,), ("search",), reference=2)
-
-    def detector() -> ScoreDriftLoop:
-        return ScoreDriftLoop(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=lambda: AT)
-
-    await detector().step()
-    state = store.recall("drift")
-    bad = an_evidence((0, 0))
-    await rejudging(second(dict.fromkeys(NAMES, bad)), store).read(REQUEST)
-    assert len(read_by(store)) == 4
-    later = detector()
-    later.resume()
-    assert not await later.step()
-    assert state is not None
-    assert store.recall("drift") == state
 
 
 def test_its_cost_does_not_make_live_readings_look_dear(store: SqliteStore) -> None:

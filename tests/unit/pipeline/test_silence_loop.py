@@ -38,7 +38,10 @@ async def pass_by(store: SqliteStore, clock: Clock, loop: SilenceLoop, minutes: 
 
 @pytest.mark.costly
 async def test_a_route_that_stops_is_silent_until_it_answers(store: SqliteStore) -> None:
-    """It is silent after hours, also for the process after a restart; the first answer ends it."""
+    """It is silent after hours, also for the process after a restart; the first answer ends it.
+
+    `other`, whose answers a new route takes, is silent when that stops as well.
+    """
     clock = Clock(AT)
     loop = a_loop(store, clock)
     await pass_by(store, clock, loop, 9 * 1440, {"search": 10, "other": 10})
@@ -52,18 +55,10 @@ async def test_a_route_that_stops_is_silent_until_it_answers(store: SqliteStore)
     await pass_by(store, clock, again, 5, {"search": 5})
     assert again.gauges()[Gauge.SILENCE_ALARM, ("search",)] == 0.0
     assert a_loop(store, clock).gauges()[Gauge.SILENCE_ALARM, ("search",)] == 0.0
-
-
-@pytest.mark.costly
-async def test_other_is_silent_only_if_no_route_answers(store: SqliteStore) -> None:
-    """A new route takes its answers; when that stops as well, `other` is silent."""
-    clock = Clock(AT)
-    loop = a_loop(store, clock)
-    await pass_by(store, clock, loop, 9 * 1440, {"other": 10})
-    await pass_by(store, clock, loop, 720, {"search": 10})
-    assert loop.gauges()[Gauge.SILENCE_ALARM, ("other",)] == 0.0
-    await pass_by(store, clock, loop, 120, {})
-    assert loop.gauges()[Gauge.SILENCE_ALARM, ("other",)] == 1.0
+    await pass_by(store, clock, again, 720, {"search": 10})
+    assert again.gauges()[Gauge.SILENCE_ALARM, ("other",)] == 0.0
+    await pass_by(store, clock, again, 120, {})
+    assert again.gauges()[Gauge.SILENCE_ALARM, ("other",)] == 1.0
 
 
 async def test_what_cannot_be_read_is_learnt_again(store: SqliteStore) -> None:

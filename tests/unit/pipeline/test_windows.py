@@ -97,17 +97,6 @@ def test_windows_slide(windows: SlidingWindows) -> None:
     assert windows._minutes == {}
 
 
-def test_order_of_arrival_means_nothing(windows: SlidingWindows) -> None:
-    """Late rows count in the minute of their answer."""
-    rows = [a_row(0.1 * index, at=NOW - 37 * index) for index in range(11)]
-    other = SlidingWindows({"1m": 60.0, "15m": 900.0}, {JUDGE: "v1"}, 0.95)
-    windows.add(rows)
-    other.add(reversed(rows))
-    for mine, theirs in zip(windows.summary(NOW)[0], other.summary(NOW)[0], strict=True):
-        assert mine.estimate.value == pytest.approx(theirs.estimate.value)
-        assert (mine.window, mine.estimate.n) == (theirs.window, theirs.estimate.n)
-
-
 @pytest.mark.parametrize("other", [{"version": "v0"}, {"judge": "gone"}])
 def test_rows_of_other_versions_never_enter_a_mean(windows: SlidingWindows, other: dict[str, str]) -> None:
     """Verdicts of another version, or of a judge that is not in force, are left out everywhere."""

@@ -2,7 +2,7 @@
 
 Chroma is asked for real where its server is installed (its wheel alone will do: `pip install --no-deps chromadb`).
 The others are held against replies written by hand in the shape that their documentation records: no server of theirs
-can be had from PyPI or Debian. PostgreSQL itself is asked in `test_postgres`.
+can be had from PyPI or Debian.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from support.patience import DEADLINE
 from support.ports import free_port
-from support.retrievers import LOOPBACK, serving
+from support.retrievers import LOOPBACK, asked, serving
 
-from ragwatch.core.canary.definition import Direction, Failure, Hit, Retrieved
+from ragwatch.core.canary.definition import Direction, Failure, Hit
 from ragwatch.probes.http import PRESETS, Options, build
 
+QUESTION = "Do cats like fish?"
 WORDS = ("cats", "dogs", "fish")
 CHROMA = "/api/v2/tenants/default_tenant/databases/default_database/collections"
 START_CHROMA = "import sys, chromadb_rust_bindings; chromadb_rust_bindings.cli(sys.argv[1:])"
@@ -67,14 +68,6 @@ def options(address: str, preset: str, **parts: Any) -> Options:
     return Options.model_validate(whole)
 
 
-async def asked(made: Options, query: str = "Do cats like fish?") -> Retrieved:
-    """One question."""
-    probe = build(made, name="docs")
-    result = await probe.ask(query, 5)
-    await probe.close()
-    return result
-
-
 RECORDED: dict[str, tuple[Any, Any, tuple[Hit, ...], Direction | None]] = {
     "chroma": (
         {"ids": [["a", "b"]], "embeddings": None, "documents": [["Cats.", None]], "distances": [[0.01, 1.81]]},
@@ -109,7 +102,7 @@ RECORDED: dict[str, tuple[Any, Any, tuple[Hit, ...], Direction | None]] = {
                 "hits": [{"_index": "docs", "_id": "a", "_score": 1.3, "_source": {"text": "Cats."}}],
             },
         },
-        {"size": 5, "query": {"match": {"text": "Do cats like fish?"}}},
+        {"size": 5, "query": {"match": {"text": QUESTION}}},
         (Hit("a", "Cats.", 1.3),),
         Direction.SIMILARITY,
     ),
@@ -129,7 +122,7 @@ async def test_recorded_shape(preset: str) -> None:
     reply, request, hits, direction = RECORDED[preset]
     recorded = Recorded(reply)
     with serving(*recorded.routes()) as address:
-        result = await asked(options(address, preset))
+        result = await asked(build(options(address, preset), name="docs"), QUESTION)
     assert (result.failure, recorded.asked, result.hits, result.direction) == (None, request, hits, direction)
 
 
@@ -138,7 +131,7 @@ async def test_the_configuration_wins_over_the_preset() -> None:
     recorded = Recorded({"result": {"points": [{"id": 1, "score": 2.0, "payload": {"body": "Cats."}}]}})
     parts = {"contexts": "result.points[].{id: id, text: payload.body, score: score}", "score": "distance"}
     with serving(*recorded.routes()) as address:
-        result = await asked(options(address, "qdrant", **parts))
+        result = await asked(build(options(address, "qdrant", **parts), name="docs"), QUESTION)
     assert (result.hits, result.direction) == ((Hit("1", "Cats.", 2.0),), Direction.DISTANCE)
 
 
@@ -147,7 +140,7 @@ async def test_a_dead_embedder_is_a_counted_reason() -> None:
     recorded = Recorded({})
     with serving(*recorded.routes()) as address:
         dead = {"url": f"http://{LOOPBACK}:{free_port()}/", "body": "{{ query }}", "vector": "v"}
-        result = await asked(options(address, "qdrant", embed=dead))
+        result = await asked(build(options(address, "qdrant", embed=dead), name="docs"), QUESTION)
     assert (result.failure, recorded.asked) == (Failure.CONNECT, None)
 
 
@@ -191,16 +184,8 @@ def chroma(tmp_path: Path) -> Iterator[str]:
 async def test_chroma_for_real(chroma: str) -> None:
     """A real server ranks by the vector that the embedder gave, and its distances are distances."""
     with serving(Route("/embed", embedded, methods=["POST"])) as address:
-        result = await asked(options(address, "chroma", url=chroma), "cats and cats and fish")
+        result = await asked(build(options(address, "chroma", url=chroma), name="docs"), "cats and cats and fish")
     assert [hit.id for hit in result.hits] == ["d0", "d2", "d1"]
     assert result.hits[0].text == "Cats."
     assert result.hits[0].score == pytest.approx(1 - 2 / 5**0.5, abs=1e-5)
     assert result.direction is Direction.DISTANCE
-
-
-async def test_a_collection_that_is_gone_for_real(chroma: str) -> None:
-    """A re-created collection has another id: `status`, not an empty reply."""
-    with serving(Route("/embed", embedded, methods=["POST"])) as address:
-        gone = chroma.replace(chroma.split("/")[-2], "00000000-0000-0000-0000-000000000000")
-        result = await asked(options(address, "chroma", url=gone))
-    assert result.failure is Failure.STATUS

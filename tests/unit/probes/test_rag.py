@@ -9,10 +9,10 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from support.retrievers import HITS, serving
+from support.retrievers import HITS, asked, serving
 
 from ragwatch.core.canary.answer import gold_texts, sample_of
-from ragwatch.core.canary.definition import Canary, Expected, Failure, Hit, Retrieved
+from ragwatch.core.canary.definition import Canary, Expected, Failure, Hit
 from ragwatch.probes.rag import Options, RagProbe, build
 
 CANARY = Canary("cats", "What do cats do?", (Expected("d1", "Cats purr."),), reference="They purr.")
@@ -71,26 +71,15 @@ def probe(address: str, **parts: Any) -> RagProbe:
     return build(Options.model_validate(whole | parts), name="docs")
 
 
-async def asked(made: RagProbe, query: str = CANARY.query, k: int = 5) -> Retrieved:
-    """One question, and the probe closed."""
-    result = await made.ask(query, k)
-    await made.close()
-    return result
-
-
 async def test_answer_and_contexts_come_from_one_question(address: str, service: Service) -> None:
     """The service is asked once; the sample has what a judge needs, with the canary's reference."""
-    result = await asked(probe(address))
+    result = await asked(probe(address), CANARY.query)
     assert (result.answer, result.hits[0], len(result.hits)) == ("Cats purr.", Hit("d1", "Cats purr.", 0.9), 2)
     assert service.seen == [{"question": "What do cats do?"}]
+    assert len((await asked(probe(address), k=1)).hits) == 1
     sample = sample_of(CANARY, result, suite="docs", at=1.0)
     assert sample is not None
     assert (sample.answer, sample.reference, len(sample.contexts)) == ("Cats purr.", "They purr.", 2)
-
-
-async def test_no_more_than_k_contexts(address: str) -> None:
-    """As for a retriever."""
-    assert len((await asked(probe(address), k=1)).hits) == 1
 
 
 @pytest.mark.parametrize(("query", "failure"), [("mute", Failure.SHAPE), ("down", Failure.STATUS)])
@@ -101,7 +90,7 @@ async def test_no_answer_is_a_counted_reason(address: str, query: str, failure: 
 
 
 async def test_an_oracle_run_hands_over_the_gold_contexts(address: str, service: Service) -> None:
-    """As a list; nothing is retrieved."""
+    """As a list; nothing is retrieved. Without an oracle that is a failure: one canary must not spoil another."""
     gold = gold_texts(CANARY)
     assert gold is not None
     made = probe(address)
@@ -109,11 +98,7 @@ async def test_an_oracle_run_hands_over_the_gold_contexts(address: str, service:
     await made.close()
     assert (result.answer, result.hits, result.failure) == ("Cats purr.", (), None)
     assert service.seen == [{"q": "What do cats do?", "passages": ["Cats purr."]}]
-
-
-async def test_an_oracle_that_is_not_configured_is_a_failure(address: str) -> None:
-    """Not an exception: one canary must not spoil another."""
-    made = probe(address, oracle=None)
-    result = await made.ask_with(CANARY.query, ("Cats purr.",))
-    await made.close()
+    bare = probe(address, oracle=None)
+    result = await bare.ask_with(CANARY.query, gold)
+    await bare.close()
     assert (result.failure, result.detail) == (Failure.SHAPE, "oracle: is not configured")

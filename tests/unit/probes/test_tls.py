@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.retrievers import FaultyRetriever, serving
+from support.retrievers import FaultyRetriever, asked, options, serving
 
-from ragwatch.core.canary.definition import Failure, Retrieved
+from ragwatch.core.canary.definition import Failure
 from ragwatch.errors import ConfigError
 from ragwatch.probes.http import Options, build
 
@@ -36,36 +36,23 @@ def address(certificate: Path) -> Iterator[str]:
         yield address
 
 
-async def asked(url: str, **parts: object) -> Retrieved:
-    """One question to a retriever behind TLS."""
-    whole = {"url": f"{url}/search", "body": {"query": "{{ query }}"}, "contexts": "hits"} | parts
-    probe = build(Options.model_validate(whole), name="docs")
-    result = await probe.ask("cats", 5)
-    await probe.close()
-    return result
-
-
-async def test_a_named_authority_is_trusted(address: str, certificate: Path) -> None:
-    """`ca_file` makes the server's own authority good, for its name."""
-    result = await asked(address.replace("127.0.0.1", "localhost"), ca_file=certificate)
-    assert (result.failure, len(result.hits)) == (None, 2)
-
-
-async def test_a_certificate_of_another_name_is_refused(address: str, certificate: Path) -> None:
-    """Asked by address, the server cannot prove that it is one."""
-    result = await asked(address, ca_file=certificate)
-    assert (result.failure, "CERTIFICATE_VERIFY_FAILED" in result.detail) == (Failure.CONNECT, True)
-
-
-async def test_an_unknown_authority_is_refused(address: str) -> None:
-    """Unless the configuration says otherwise."""
-    result = await asked(address.replace("127.0.0.1", "localhost"))
-    assert (result.failure, "CERTIFICATE_VERIFY_FAILED" in result.detail) == (Failure.CONNECT, True)
-
-
-async def test_verification_can_be_turned_off(address: str) -> None:
-    """As a person's decision."""
-    assert (await asked(address, verify=False)).failure is None
+@pytest.mark.parametrize(
+    ("host", "trusts", "verify", "is_good"),
+    [
+        ("localhost", True, True, True),  # `ca_file` makes the server's own authority good, for its name
+        ("127.0.0.1", True, True, False),  # asked by address, the server cannot prove that it is one
+        ("localhost", False, True, False),  # an authority that nobody knows
+        ("127.0.0.1", False, False, True),  # a person's decision
+    ],
+)
+async def test_certificates_are_checked(
+    address: str, certificate: Path, host: str, *, trusts: bool, verify: bool, is_good: bool
+) -> None:
+    """The authority is the configured one, and the name is the one that was asked for."""
+    parts = {"verify": verify, **({"ca_file": certificate} if trusts else {})}
+    result = await asked(build(options(address.replace("127.0.0.1", host), **parts), name="docs"))
+    assert (result.failure, len(result.hits)) == ((None, 2) if is_good else (Failure.CONNECT, 0))
+    assert is_good or "CERTIFICATE_VERIFY_FAILED" in result.detail
 
 
 @pytest.mark.parametrize("content", [None, "no certificate"])
