@@ -18,7 +18,7 @@ from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web.overview import overview
-from ragwatch.web.pages import clock, page, size
+from ragwatch.web.pages import clock, page
 from ragwatch.web.scope import PageScope
 
 SCOPE = PageScope(("app",), ("search", "support"), (JUDGE,), ("15m", "1h"), {"faithfulness": 0.7})
@@ -276,11 +276,6 @@ def test_the_way_leads_to_every_page() -> None:
 def test_an_impossible_instant_is_unknown(at: float) -> None:
     """A time that a log made up cannot break a page."""
     assert clock(at) == "unknown"
-
-
-def test_very_large_sizes() -> None:
-    """Sizes beyond the last unit keep it."""
-    assert size(3000 * 1024**4) == "3000.0 TiB"
 
 
 @pytest.mark.parametrize(
