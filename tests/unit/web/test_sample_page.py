@@ -253,19 +253,13 @@ def test_marks_cover_what_claims_cover(answer: str, spans: list[tuple[int, int, 
 async def test_an_answer_leads_to_its_trace(store: SqliteStore) -> None:
     """By the configured address; a hostile trace id stays one part of its path, and without an address it is text."""
     scope = replace(SCOPE, trace_url="https://traces.example/t/{trace_id}?org=1")
-    for number, trace in enumerate(["4bf92f3577b34da6", XSS, *HOSTILE]):
-        draw = a_draw(f"t{number}", metadata={"trace_id": trace})
-        judged(store, draw)
-        reading = Reading((await get(store, f"/samples/{draw.key}", scope=scope)).text)
-        assert "script" not in reading.tags
-        links = [value for name, value in reading.attributes if name == "href" and value.startswith("https:")]
-        assert len(links) <= 1
-        for link in links:
-            assert re.fullmatch(r"https://traces\.example/t/[\w.~%-]+\?org=1", link, re.ASCII)
-    plain = (await get(store, f"/samples/{a_draw('t0').key}")).text
-    assert "4bf92f3577b34da6" in plain
-    assert "https:" not in plain
+    links = {scope.trace_link(trace) for trace in (XSS, *HOSTILE, "..")} - {None}
+    assert all(re.fullmatch(r"https://traces\.example/t/[\w.~%-]+\?org=1", str(link), re.ASCII) for link in links)
     assert scope.trace_link("..") is None
+    draw = judged(store, a_draw("a", metadata={"trace_id": "4bf92f3577b34da6"}))
+    linked, plain = [(await get(store, f"/samples/{draw.key}", scope=one)).text for one in (scope, SCOPE)]
+    assert 'href="https://traces.example/t/4bf92f3577b34da6?org=1"' in linked
+    assert ("4bf92f3577b34da6" in plain, "https:" in plain) == (True, False)
 
 
 PLACES = ("samples SET body", "verdicts SET line")
