@@ -163,8 +163,13 @@ def stays_text(page: Reading, model: Reading, text: str) -> None:
     assert " ".join(seen[:60].split()) in " ".join(page.text.split())
 
 
+def settled(store: Store, draws: Sequence[Draw], evidences: Iterable[Evidence | None]) -> None:
+    """A verdict on every answer, by its evidence."""
+    store.admit(an_admission(*draws))
+    store.settle([a_verdict(draw, evidence) for draw, evidence in zip(draws, evidences, strict=True)])
+
+
 def settle(store: Store, names: Sequence[str], ages: Sequence[float] | None = None, **parts: Any) -> None:
     """Answers with a good verdict each, the first the newest."""
     draws = [a_draw(name, at=AT - (ages[i] if ages else i), **parts) for i, name in enumerate(names)]
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw) for draw in draws])
+    settled(store, draws, [None] * len(draws))

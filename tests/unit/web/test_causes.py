@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from support.asked import XSS, Reading, get, stays_text
+from support.asked import XSS, Reading, get, settled, stays_text
 from support.hostile import HOSTILE
-from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence
+from support.kit import AT, JUDGE, a_draw, an_evidence
 from support.oncall_cases import PLAN
 from support.oncall_links import filled
 
@@ -48,13 +48,8 @@ def broken(store: Store, count: int = 120, **parts: Any) -> list[Draw]:
         new = number >= count * 2 // 3
         more = parts if new else {}
         draws.append(a_draw(f"r{number}", at=AT - count + number, **{"metadata": {"release": f"v{1 + new}"}, **more}))
-    store.admit(an_admission(*draws))
-    verdicts = []
-    for number, draw in enumerate(draws):
-        good = rng.random() < (0.1 if number >= count * 2 // 3 else 0.95)
-        evidence = an_evidence((1, 0)) if good else an_evidence(a_claim((0, 0)))
-        verdicts.append(a_verdict(draw, evidence))
-    store.settle(verdicts)
+    good = [rng.random() < (0.1 if number >= count * 2 // 3 else 0.95) for number in range(count)]
+    settled(store, draws, [None if is_good else an_evidence((0, 0)) for is_good in good])
     return draws
 
 

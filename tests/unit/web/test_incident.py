@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
-from support.asked import XSS, get, judged
+from support.asked import XSS, get, judged, settled
 from support.hostile import HOSTILE
-from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
+from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, an_evidence
 from support.snapshots import small
 
 from ragwatch.core.snapshot import Gauge
@@ -56,9 +56,7 @@ def fill(store: Store, **parts: Any) -> None:
         a_draw(f"r{number}", at=AT - 7000 + 60 * number, **{"metadata": {"release": f"v{1 + new}"}, **parts})
         for number, new in enumerate(NEW)
     ]
-    bad = an_evidence(a_claim((0, 0)))
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw, bad if new else None) for draw, new in zip(draws, NEW, strict=True)])
+    settled(store, draws, [an_evidence((0, 0)) if new else None for new in NEW])
     store.record(RecordedEvent(AT - 3700, "release", parts.get("answer", "v2")))
     body = {"evidence": 121.5, "threshold": 120.0, "judge": JUDGE, "seq": 1}
     store.record_run(StoredRun("drift", "faithfulness/search", AT - 1000, failing=True, body=body), Counter())

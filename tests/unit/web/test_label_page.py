@@ -12,8 +12,8 @@ from random import Random
 
 import httpx
 import pytest
-from support.asked import XSS, Reading, application, asking, bearer
-from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence
+from support.asked import XSS, Reading, application, asking, bearer, settled
+from support.kit import AT, JUDGE, a_claim, a_draw, an_evidence
 from support.snapshots import estimate, small
 from unit.web.test_labels import ACCESS
 
@@ -44,8 +44,7 @@ def judged(store: SqliteStore, count: int = 3, answer: str = ANSWER, **parts: ob
         a_claim((0, 0), text="They are blue.", start=22, end=36),
     ]
     draws = [a_draw(str(number), answer=answer, at=AT - number, **parts) for number in range(count)]
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw, an_evidence(*claims)) for draw in draws])
+    settled(store, draws, [an_evidence(*claims)] * count)
     return [draw.key for draw in draws]
 
 
@@ -298,8 +297,7 @@ async def test_long_answers_are_cut_and_say_so(store: SqliteStore) -> None:
     row = (1,) * (MAX_CONTEXTS + 3)
     claims = [a_claim(row, text="Cats purr.", start=0, end=10) for _ in range(MAX_CLAIMS + 2)]
     draw = a_draw("a", answer=answer, contexts=tuple(f"context {n}" for n in range(MAX_CONTEXTS + 3)))
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, an_evidence(*claims, relevant=(True,) * (MAX_CONTEXTS + 3)))])
+    settled(store, [draw], [an_evidence(*claims, relevant=(True,) * (MAX_CONTEXTS + 3))])
     async with browser(labelling(store)) as client:
         page = await client.get(f"/label?annotator=ann&key={draw.key}")
         text = " ".join(Reading(page.text).text.split())

@@ -16,7 +16,7 @@ from mcp import Client
 from support import asked
 from support.assistants import Assistant, asking, outside, serving, words
 from support.canaries import a_canary, a_failure, a_reply, a_report
-from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence
+from support.kit import AT, JUDGE, a_claim, a_draw, an_evidence
 from support.snapshots import small
 from unit.web.test_canaries import keep
 from unit.web.test_drift_page import watched
@@ -52,9 +52,8 @@ def broken(store: Store, name: str, count: int = 120, **parts: Any) -> list[Draw
     for number in range(count):
         more = {"metadata": {"release": f"v{1 + (number >= 80)} {name}"}} | parts
         draws.append(a_draw(f"{name}{number}", at=AT - count + number, **more))
-    store.admit(an_admission(*draws))
-    evidence = [an_evidence((1, 0)), an_evidence(a_claim((0, 0), text=name))]
-    store.settle([a_verdict(draw, evidence[number >= 80]) for number, draw in enumerate(draws)])
+    bad = an_evidence(a_claim((0, 0), text=name))
+    asked.settled(store, draws, [bad if number >= 80 else None for number in range(count)])
     return draws
 
 

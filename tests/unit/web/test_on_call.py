@@ -9,7 +9,7 @@ import httpx
 import pytest
 from support import asked
 from support.asked import Reading
-from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
+from support.kit import AT, JUDGE, a_draw, an_evidence
 from support.snapshots import estimate, small
 
 from ragwatch.core.estimate import Addends
@@ -60,9 +60,7 @@ async def test_the_headline_names_the_stage_that_broke_in_the_window(usual: dict
 def settle(store: Store, moments: list[float], *, fails: bool) -> None:
     """Judged answers of one release, which all fail or do not."""
     draws = [a_draw(f"r{at}", at=at, metadata={"release": "v2" if fails else "v1"}) for at in moments]
-    store.admit(an_admission(*draws))
-    evidence = an_evidence(a_claim((0, 0))) if fails else an_evidence((1, 0))
-    store.settle([a_verdict(draw, evidence, reading=a_reading(version="scripted-1")) for draw in draws])
+    asked.settled(store, draws, [an_evidence((0, 0)) if fails else None] * len(draws))
 
 
 async def test_causes_end_with_their_incident(store: SqliteStore) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from support.asked import XSS, Reading, get, settle
+from support.asked import XSS, Reading, get, judged, settle, settled
 from support.hostile import HOSTILE, SEARCHES
 from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.oncall_cases import PLAN
@@ -34,10 +34,8 @@ def link(body: str, rel: str = ' rel="next"') -> str | None:
 
 async def test_every_alerts_link_opens(store: SqliteStore) -> None:
     """With Prometheus's templates filled in, an alert leads to a page that shows what it is about."""
-    bad = a_draw("bad", route="search")
-    store.admit(an_admission(bad))
+    bad = judged(store, a_draw("bad"), an_evidence(a_claim((0, 0), "contradicted")))
     settle(store, ["good"], route="support")
-    store.settle([a_verdict(bad, an_evidence(a_claim((0, 0), "contradicted")))])
     links = [alert.rule(PLAN)["annotations"]["samples_url"] for alert in alerts(PLAN) if alert.samples is not None]  # type: ignore[index, call-overload]
     labels = {"route": "search", "judge": JUDGE, "quantity": "faithfulness"}
     for address in sorted({filled(str(link), labels) for link in links}):
@@ -68,9 +66,8 @@ async def test_the_worst_come_first_if_asked_for(store: SqliteStore) -> None:
     """By the score of a quantity, whichever side of it is bad; ties are newest first, and the page says so."""
     ages = {"good": 0, "worst": 60, "bad": 30, "tied": 90}
     draws = {name: a_draw(name, at=AT - age) for name, age in ages.items()}
-    store.admit(an_admission(*draws.values()))
     claims = {"good": ((1, 0),), "worst": ((0, 0),), "bad": ((1, 0), (0, 0)), "tied": ((1, 0), (0, 0))}
-    store.settle([a_verdict(draws[name], an_evidence(*claims[name])) for name in draws])
+    settled(store, list(draws.values()), [an_evidence(*claims[name]) for name in draws])
     answer = await get(store, "/samples?quantity=faithfulness&sort=worst&limit=3")
     assert keys_on(answer.text) == [draws[name].key for name in ("worst", "bad", "tied")]
     assert "the worst first" in Reading(answer.text).text

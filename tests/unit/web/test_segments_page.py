@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from support.asked import XSS, Reading, get
-from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
+from support.asked import XSS, Reading, get, settled
+from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, an_evidence
 from support.snapshots import small
 
 from ragwatch.core.sample import Context
@@ -47,8 +47,7 @@ def fill(store: Store, counts: dict[str, tuple[int, int, int, int]], **parts: An
                 one = a_draw(f"{value}-{side}-{index}", at=at, metadata={"tenant": value}, **parts)
                 draws.append(replace(one, segments=(("tenant", value),)))
                 evidences.append(BAD if side % 2 else None)
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw, evidence) for draw, evidence in zip(draws, evidences, strict=True)])
+    settled(store, draws, evidences)
 
 
 COUNTS = {
