@@ -169,11 +169,9 @@ def test_the_limit_is_of_the_last_hour() -> None:
     now, refusals = [0.0], list[str]()
     rate = LabelRate(refusals.append, lambda: now[0])
     rate.take("ann", 3, 3)
-    with pytest.raises(HTTPException) as refused:
-        rate.take("ann", 1, 3)
-    assert refused.value.headers == {"Retry-After": "3600"}
-    with pytest.raises(HTTPException):
-        rate.take("bob", 4, 3)
+    for who, count in (("ann", 1), ("bob", 4)):
+        with pytest.raises(HTTPException):
+            rate.take(who, count, 3)
     now[0] = 3600.0
     rate.take("ann", 3, 3)
     assert refusals == ["labels", "labels"]
