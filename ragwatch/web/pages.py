@@ -164,8 +164,8 @@ def duration(seconds: float) -> str:
 def size(count: float) -> str:
     """Formats a number of bytes.
 
-    >>> size(17), size(2048), size(5 * 1024**3)
-    ('17 B', '2.0 KiB', '5.0 GiB')
+    >>> size(17), size(2048), size(5 * 1024**3), size(3000 * 1024**4)
+    ('17 B', '2.0 KiB', '5.0 GiB', '3000.0 TiB')
     """
     power = 0
     while count >= _KIBI and power < 4:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,7 +21,7 @@ from ragwatch.core.sample import Draw
 from ragwatch.core.snapshot import Snapshot
 from ragwatch.core.verdict import Reading as JudgeReading
 from ragwatch.ports import Store
-from ragwatch.web import PageScope, Server, Tls, build_app
+from ragwatch.web import Access, PageScope, Right, Server, Tls, Token, build_app
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from support.patience import DEADLINE
 
@@ -75,6 +76,18 @@ async def serving(app: ASGIApp, tls: Callable[[], Tls | None] = lambda: None) ->
     finally:
         server.stop()
         await asyncio.wait_for(task, DEADLINE)
+
+
+def bearer(name: str) -> dict[str, str]:
+    """The header of the token of a name, which is the name behind zeros."""
+    return {"Authorization": f"Bearer {name:0>32}"}
+
+
+def by_token(**rights: Iterable[Right]) -> Access:
+    """Nobody but the tokens of these names has a right."""
+    digests = {name: hashlib.sha256(f"{name:0>32}".encode()).digest() for name in rights}
+    tokens = tuple(Token(name, digests[name], frozenset(given)) for name, given in rights.items())
+    return Access(tokens=tokens, anonymous=frozenset())
 
 
 class Words:
@@ -141,17 +154,22 @@ def judged(store: Store, draw: Draw, evidence: Evidence | None = None, reading: 
 
 def stays_text(page: Reading, model: Reading, text: str) -> None:
     """Check that a page has the elements of a harmless one, no script and only our links; and the text can be read."""
-    assert page.tags == model.tags
-    assert [name for name, _ in page.attributes] == [name for name, _ in model.attributes]
-    assert [name for name, _ in page.attributes if name == "style" or name.startswith("on")] == []
+    assert page.tags == model.tags, text
+    assert [name for name, _ in page.attributes] == [name for name, _ in model.attributes], text
+    assert [name for name, _ in page.attributes if name == "style" or name.startswith("on")] == [], text
     links = [value for name, value in page.attributes if name in ("href", "src", "action")]
-    assert [link for link in links if re.match(r"(?!data:,$)([a-z]+:|/)", link, re.IGNORECASE)] == []
+    assert [link for link in links if re.match(r"(?!data:,$)([a-z]+:|/)", link, re.IGNORECASE)] == [], text
     seen = text.encode("utf-8", "replace").decode()
     assert " ".join(seen[:60].split()) in " ".join(page.text.split())
+
+
+def settled(store: Store, draws: Sequence[Draw], evidences: Iterable[Evidence | None]) -> None:
+    """A verdict on every answer, by its evidence."""
+    store.admit(an_admission(*draws))
+    store.settle([a_verdict(draw, evidence) for draw, evidence in zip(draws, evidences, strict=True)])
 
 
 def settle(store: Store, names: Sequence[str], ages: Sequence[float] | None = None, **parts: Any) -> None:
     """Answers with a good verdict each, the first the newest."""
     draws = [a_draw(name, at=AT - (ages[i] if ages else i), **parts) for i, name in enumerate(names)]
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw) for draw in draws])
+    settled(store, draws, [None] * len(draws))

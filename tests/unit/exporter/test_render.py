@@ -1,4 +1,4 @@
-"""A scrape: negotiated format, from memory, valid for the parsers of prometheus_client."""
+"""A scrape: negotiated format, from memory, valid for the parsers; series of criteria and of segments."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from dataclasses import replace
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
-from support.snapshots import AT, KEY, ROUTES, small
+from support.snapshots import AT, JUDGE, KEY, ROUTES, counted, estimate, small
 
 from ragwatch.board import Board
-from ragwatch.core.snapshot import Snapshot
+from ragwatch.core.criteria import Criterion
+from ragwatch.core.segments import Segments, series_of_segments
+from ragwatch.core.snapshot import EstimateRow, SegmentRow, Snapshot
 from ragwatch.core.tally import Tally, observe
 from ragwatch.exporter import AllowedLabels, Exporter
+from ragwatch.exporter.catalogue import CATALOGUE, with_criteria
+from ragwatch.exporter.families import of_snapshot
+from ragwatch.exporter.quality import TEMPLATES, series_names
 from ragwatch.exporter.render import negotiated
+from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.telemetry import Telemetry
 
 OPENMETRICS = "application/openmetrics-text"
@@ -30,22 +36,17 @@ def exporter(snapshot: Snapshot | None, routes: tuple[str, ...] = ROUTES) -> Exp
     return Exporter(board, Telemetry(), AllowedLabels(sources=["app"], routes=routes, judges=["embedded"]))
 
 
-def test_text_is_the_default() -> None:
-    """Without an Accept header the answer is text 0.0.4, without exemplars."""
-    body, content_type = exporter(small()).render("")
-    assert content_type == "text/plain; version=0.0.4; charset=utf-8"
-    assert b" # {" not in body
-    names = {family.name for family in parse_text(body.decode())}
+def test_both_formats_are_whole_and_valid() -> None:
+    """Text has no exemplars; OpenMetrics has, ends with EOF, and no child costs a second series for its creation."""
+    (text, plain), (more, openmetrics) = (exporter(small()).render(accept) for accept in ("", OPENMETRICS))
+    assert plain == "text/plain; version=0.0.4; charset=utf-8"
+    assert b" # {" not in text
+    names = {family.name for family in parse_text(text.decode())}
     assert {"ragwatch_faithfulness_ratio", "ragwatch_samples_drawn", "ragwatch_build_info"} <= names
-
-
-def test_openmetrics_has_exemplars_and_an_end() -> None:
-    """OpenMetrics carries the exemplar and is complete."""
-    body, content_type = exporter(small()).render(OPENMETRICS)
-    assert content_type == "application/openmetrics-text; version=1.0.0; charset=utf-8"
-    assert f'# {{sample_id="{KEY}",trace_id="4bf92f3577b34da6"}} 0.05 {AT - 90.0}' in body.decode()
-    assert body.endswith(b"# EOF\n")
-    assert "ragwatch_faithfulness_score" in {family.name for family in parse_openmetrics(body.decode())}
+    assert openmetrics == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    assert f'# {{sample_id="{KEY}",trace_id="4bf92f3577b34da6"}} 0.05 {AT - 90.0}' in more.decode()
+    assert (more.endswith(b"# EOF\n"), b"_created" in more) == (True, False)
+    assert "ragwatch_faithfulness_score" in {family.name for family in parse_openmetrics(more.decode())}
 
 
 @pytest.mark.parametrize(
@@ -64,11 +65,6 @@ def test_openmetrics_is_valid_whatever_was_observed(histogram: Tally, name: str,
     body, _ = exporter(replace(small(), tallies=tallies)).render(OPENMETRICS)
     families = {family.name: family for family in parse_openmetrics(body.decode())}
     assert {sample.name for sample in families[name].samples} == {f"{name}_bucket"}
-
-
-def test_no_created_series() -> None:
-    """No child costs a second series."""
-    assert "_created" not in exporter(small()).render(OPENMETRICS)[0].decode()
 
 
 @pytest.mark.parametrize(
@@ -91,13 +87,6 @@ def test_negotiation(accept: str, expected: str) -> None:
     """The preferred of two formats wins, and nothing in the header can make a scrape fail."""
     assert negotiated(accept) == expected
     assert exporter(small()).render(accept)[1].startswith(expected.partition(";")[0])
-
-
-def test_names_narrow_the_answer() -> None:
-    """`name[]` shows these samples and no other."""
-    text = exporter(small()).render("", ["ragwatch_samples_drawn_total", "nothing_of_this_name"])[0].decode()
-    shown = {line.partition("{")[0] for line in text.splitlines() if not line.startswith("#")}
-    assert shown == {"ragwatch_samples_drawn_total"}
 
 
 def test_before_the_first_digest_there_are_no_counters() -> None:
@@ -127,3 +116,95 @@ def test_x12_label_values_are_escaped() -> None:
     families = {family.name: family for family in parse_text(text)}
     assert "ragwatch_forged" not in families
     assert route in {sample.labels["route"] for sample in families["ragwatch_samples_drawn"].samples}
+
+
+POLITE = Criterion("polite", "Is the tone polite?")
+
+
+def lines(*criteria: Criterion) -> list[str]:
+    """Lines of a scrape about the criterion."""
+    board = Board()
+    tallies = counted("search", (1.0, 0.0), POLITE.quantity)
+    rows = (EstimateRow(quantity_of("polite"), "search", JUDGE, "1h", estimate(0.5)),)
+    board.publish(replace(small(), estimates=rows, tallies=Counter(tallies)))
+    exporter = Exporter(
+        board, Telemetry(), AllowedLabels(sources=["app"], routes=["search"], judges=[JUDGE], criteria=criteria)
+    )
+    return [line for line in exporter.text().splitlines() if "polite" in line]
+
+
+def test_a_criterion_has_all_series_of_a_quantity() -> None:
+    """The same names, labels and HELP as every quantity, with its question."""
+    seen = lines(POLITE)
+    assert 'ragwatch_polite_ratio{corrected="no",judge="embedded",route="search",window="1h"} 0.5' in seen
+    assert 'ragwatch_polite_weighted_score_total{judge="embedded",route="search"} 2.0' in seen
+    assert 'ragwatch_polite_weighted_score_total{judge="embedded",route="other"} 0.0' in seen
+    assert 'ragwatch_polite_score_count{judge="embedded",route="search"} 2.0' in seen
+    (told,) = [line for line in seen if line.startswith("# HELP ragwatch_polite_ratio ")]
+    assert "mean polite (share of answers with yes to: Is the tone polite?)" in told
+    assert len(with_criteria((POLITE,))) == len(CATALOGUE) + len(TEMPLATES)
+    assert set(series_names("polite")) == {row.name for row in with_criteria((POLITE,))} - {
+        row.name for row in CATALOGUE
+    }
+
+
+def test_one_that_is_not_configured_is_not_exported() -> None:
+    """Stored figures of a criterion that was removed are left out, without an error."""
+    assert lines() == []
+
+
+SEGMENTS = Segments({"release": ("v1",), "tier": ("free", "paid")})
+WINDOWS = ("15m", "1h")
+SEGMENT_ROUTES = ("search", "other")
+ALLOWED = AllowedLabels(sources=["app"], routes=["search"], judges=["embedded"], segments=SEGMENTS)
+
+
+def a_row(segment: str, value: str, **parts: str) -> SegmentRow:
+    """An estimate of faithfulness of a segment."""
+    names = {"route": "search", "judge": "embedded", "window": "1h"} | parts
+    return SegmentRow(Quantity.FAITHFULNESS, segment, value, estimate=estimate(0.6), **names)
+
+
+def exported(snapshot: Snapshot, names: AllowedLabels = ALLOWED) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """Values of all series of segments."""
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in of_snapshot(snapshot, names)
+        for sample in family.samples
+        if sample.name.startswith("ragwatch_segment")
+    }
+
+
+def test_values_and_allowed_pairs() -> None:
+    """An estimate is five gauges beside its time; a value of another key, or of no key, is not exported."""
+    rows = (a_row("release", "v1"), a_row("release", "free"), a_row("team", "x"), a_row("tier", "s3cr3t"))
+    snapshot = replace(
+        small(), segments=rows, segment_last={("faithfulness", "release", "v1", "search", "embedded"): AT}
+    )
+    snapshot.tallies[Tally.SEGMENT_WX, ("faithfulness", "release", "v1", "search", "embedded")] = 2.5
+    snapshot.tallies[Tally.SEGMENT_WX, ("faithfulness", "release", "free", "search", "embedded")] = 7
+    values = exported(snapshot)
+    gauges = {name: value for (name, _), value in values.items() if not name.endswith("_total")}
+    assert gauges == pytest.approx(
+        {
+            "ragwatch_segment_ratio": 0.6,
+            "ragwatch_segment_ratio_low": 0.55,
+            "ragwatch_segment_ratio_high": 0.65,
+            "ragwatch_segment_samples": 40,
+            "ragwatch_segment_effective_samples": 36.0,
+            "ragwatch_segment_last_sample_timestamp_seconds": AT,
+        }
+    )
+    sums = [value for (name, _), value in values.items() if name == "ragwatch_segment_weighted_score_total" and value]
+    assert sums == [2.5]
+    assert not exported(replace(snapshot, segments=()), AllowedLabels(sources=[], routes=[], judges=["embedded"]))
+
+
+def test_as_many_series_as_stated() -> None:
+    """With every value seen, the number of series is the one that is stated before the start."""
+    places = [(q, *pair, route) for q in Quantity for pair in sorted(SEGMENTS.pairs) for route in SEGMENT_ROUTES]
+    rows = tuple(SegmentRow(*place, "embedded", window, estimate()) for place in places for window in WINDOWS)
+    last = {(str(quantity), *place, "embedded"): AT for quantity, *place in places}
+    snapshot = replace(small(), segments=rows, segment_last=last)
+    stated = series_of_segments(5, 2, quantities=len(Quantity), windows=len(WINDOWS), cohorts=len(SEGMENT_ROUTES))
+    assert len(exported(snapshot)) == stated

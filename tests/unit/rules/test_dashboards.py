@@ -99,13 +99,13 @@ def test_the_command_writes_dashboards(tmp_path: Path) -> None:
 
 def test_a_missing_url_is_told(tmp_path: Path) -> None:
     """Links then lead to a reserved domain, never to the machine of whoever opens them."""
-    shown = CliRunner().invoke(
-        cli, ["rules", "--config", str(EXAMPLE), "--dashboards", str(tmp_path)], catch_exceptions=False
-    )
+    command = ["rules", "--config", str(EXAMPLE), "--dashboards", str(tmp_path)]
+    shown = CliRunner().invoke(cli, command, catch_exceptions=False)
     assert f"web.external_url is not set: links of the dashboards lead to {PLACEHOLDER}" in shown.stderr
     assert PLACEHOLDER in (tmp_path / "overview.json").read_text()
 
 
+OF_CANARIES = {"Canaries at the last run", "Recall", "Precision", "F1", "NDCG", "Reciprocal rank", "Health"}
 OF_SOURCES = {"Skipped lines", "Parts", "Traced requests", "Traces without texts", "Scores sent", "Scores waiting"}
 
 
@@ -150,35 +150,13 @@ def test_panels_that_cannot_be_filled_are_left_out() -> None:
     """Those of quantities that no judge scores, of cost without an LLM, of self-tests that are off."""
     everything, embedded = titles(BoardPlan()) - OF_SOURCES - OF_SEGMENTS - OF_CRITERIA, titles(plan())
     assert everything - embedded == {
-        "Contradiction",
-        "Need recall",
-        "Cost per day",
-        "Tokens",
-        "Budget remaining",
-        "Repeatability",
-        "Known-bad accepted",
-        "Padding preferred",
-        "Changed verdicts",
-        "Canaries at the last run",
-        "Recall",
-        "Precision",
-        "F1",
-        "NDCG",
-        "Reciprocal rank",
-        "Health",
+        *OF_CANARIES,
+        *("Contradiction", "Need recall", "Cost per day", "Tokens", "Budget remaining"),
+        *("Repeatability", "Known-bad accepted", "Padding preferred", "Changed verdicts"),
     }
     lexical = {"name": "embedded", "kind": "lexical"}
     paid = plan(judges=[lexical, {**LLM, "repeat": 0.1, "known_bad": 0.1, "budget": {"usd_per_day": 5.0}}])
-    assert everything - titles(paid) == {
-        "Changed verdicts",
-        "Canaries at the last run",
-        "Recall",
-        "Precision",
-        "F1",
-        "NDCG",
-        "Reciprocal rank",
-        "Health",
-    }
+    assert everything - titles(paid) == {"Changed verdicts", *OF_CANARIES}
     assert "Faithfulness" not in titles(plan(judges=[{**lexical, "quantities": ["context_precision"]}]))
     assert "Contradiction" in titles(plan(judges=[{"name": "reader", "kind": "local"}]))
 
@@ -215,16 +193,8 @@ def _input() -> Iterator[dict[str, str]]:
 
 def _filled(expression: str) -> str:
     """An expression with the selection of somebody who looks at one namespace in all clusters."""
-    selected = {
-        "__rate_interval": "30m",
-        "job": "ragwatch",
-        "instance": ".+",
-        "cluster": ".*",
-        "namespace": "rag",
-        "route": "search|support",
-        "judge": "embedded",
-        "window": "1h",
-    }
+    selected = {"__rate_interval": "30m", "job": "ragwatch", "instance": ".+", "cluster": ".*", "namespace": "rag"}
+    selected |= {"route": "search|support", "judge": "embedded", "window": "1h"}
     return re.sub(r"\$\{?(\w+)\}?", lambda found: selected[found[1]], expression)
 
 

@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
-from support.asked import Words, asking
-from unit.web.test_app import Shelf, app, verdict
+from support.asked import Words, application, asking, judged
+from support.kit import a_draw, an_evidence
+from support.snapshots import small
 
 from ragwatch.errors import ConfigError, StoreError
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web.access import INGEST_PATHS
 from ragwatch.web.audit_trail import USER
 
-KEYS = [f"{number:032x}" for number in range(2)]
+DRAWS = [a_draw(str(number), question="SECRET") for number in range(2)]
+KEYS = sorted(draw.key for draw in DRAWS)
 
 
 class Lines:
@@ -31,17 +34,6 @@ class Lines:
         self.kept.append(line)
 
 
-class Samples(Shelf):
-    """A shelf with pages of samples."""
-
-    def feedback_of(self, *_: object) -> None:
-        """None."""
-
-    def labels_of(self, *_: object) -> list[object]:
-        """None."""
-        return []
-
-
 def as_user(inner: ASGIApp, name: str) -> ASGIApp:
     """An application whose client has been authenticated."""
 
@@ -51,12 +43,22 @@ def as_user(inner: ASGIApp, name: str) -> ASGIApp:
     return outer
 
 
+@pytest.fixture
+def answers(store: SqliteStore) -> SqliteStore:
+    """A store of two answers that failed."""
+    for draw in DRAWS:
+        judged(store, draw, an_evidence((0, 0)))
+    return store
+
+
 @pytest.mark.parametrize(
     ("path", "keys"),
     [
         (f"/samples/{KEYS[0]}", [KEYS[0]]),
         (f"/api/v1/samples/{KEYS[0]}", [KEYS[0]]),
         ("/samples?route=search", KEYS),
+        ("/samples.csv?route=search", KEYS),
+        ("/samples.jsonl?route=search", KEYS),
         ("/api/v1/samples", KEYS),
         ("/api/v1/samples?texts=true", KEYS),
         ("/", KEYS),
@@ -64,32 +66,26 @@ def as_user(inner: ASGIApp, name: str) -> ASGIApp:
         ("/api/v1/labels", []),
     ],
 )
-async def test_reading_is_recorded(path: str, keys: list[str]) -> None:
+async def test_reading_is_recorded(path: str, keys: list[str], answers: SqliteStore) -> None:
     """Every page and address with texts records the samples that it shows, before they are sent."""
     lines = Lines()
-    made = app(Samples([verdict(0), verdict(1)]), audit=lines.record, labels=Words)
+    made = application(small(), store=answers, audit=lines.record, labels=Words)
     async with asking(as_user(made, "anna")) as client:
         assert (await client.get(path)).status_code == 200
     assert sorted({key for line in lines.kept for key in line["keys"]}) == keys
     assert {(line["actor"], line["action"], line["address"]) for line in lines.kept} == {("anna", "read", "127.0.0.1")}
     assert {line["path"] for line in lines.kept} == {"/samples" if KEYS[0] in path else path.partition("?")[0]}
+    assert (lines.kept[0]["parameters"] == {"route": "search"}) is ("route" in path)
 
 
-@pytest.mark.parametrize("path", ["/metrics", "/-/healthy", "/static/style.css", "/canaries"])
-async def test_what_shows_no_sample_is_not_recorded(path: str) -> None:
-    """Scrapes would fill the log."""
-    lines = Lines()
-    async with asking(app(Shelf([]), audit=lines.record)) as client:
-        await client.get(path)
-    assert lines.kept == []
-
-
-@pytest.mark.parametrize("path", sorted(INGEST_PATHS))
-async def test_traffic_is_not_recorded(path: str) -> None:
-    """Answers that services send would fill the log, and a full disk of the log must not refuse them."""
+async def test_scrapes_and_traffic_are_not_recorded() -> None:
+    """They would fill the log, and a full disk of the log must not refuse answers that services send."""
     lines = Lines(full=True)
-    async with asking(app(Shelf([]), audit=lines.record)) as client:
-        assert (await client.post(path, content=b"{}")).status_code == 404  # no source receives them here
+    async with asking(application(small(), audit=lines.record)) as client:
+        for path in ("/metrics", "/-/healthy", "/static/ragwatch.css", "/canaries"):
+            assert (path, (await client.get(path)).status_code) == (path, 200)
+        for path in INGEST_PATHS:  # no source receives them here
+            assert (path, (await client.post(path, content=b"{}")).status_code) == (path, 404)
     assert lines.kept == []
 
 
@@ -102,7 +98,7 @@ async def test_changes_are_recorded_without_texts() -> None:
         return "done"
 
     lines = Lines()
-    made = app(Shelf([]), audit=lines.record, labels=Words, actions={"/-/events": act})
+    made = application(audit=lines.record, labels=Words, actions={"/-/events": act})
     label = {"key": KEYS[0], "annotator": "a", "at": 1.0, "scores": {}, "note": "SECRET"}
     async with asking(made) as client:
         await client.post("/-/events?kind=deploy&detail=SECRET")
@@ -125,15 +121,15 @@ async def test_changes_are_recorded_without_texts() -> None:
 
 
 @pytest.mark.parametrize("path", ["/samples", f"/samples/{KEYS[0]}", "/api/v1/samples", "/"])
-async def test_without_a_log_nothing_is_shown(path: str) -> None:
+async def test_without_a_log_nothing_is_shown(path: str, answers: SqliteStore) -> None:
     """While the log cannot be written, the answer is a 503 that says so, without any text."""
     lines = Lines(full=True)
-    async with asking(app(Samples([verdict(0, question="SECRET")]), audit=lines.record)) as client:
+    async with asking(application(small(), store=answers, audit=lines.record)) as client:
         response = await client.get(path)
     assert (response.status_code, response.text) == (503, "audit.file: cannot be written\n")
 
 
-async def test_a_stream_ends_where_the_log_does() -> None:
+async def test_a_stream_ends_where_the_log_does(answers: SqliteStore) -> None:
     """A response that has begun is cut before it shows a sample that could not be recorded."""
     lines = Lines()
 
@@ -141,14 +137,6 @@ async def test_a_stream_ends_where_the_log_does() -> None:
         lines.record(**line)
         lines.full = True
 
-    async with asking(app(Samples([verdict(0, question="SECRET")]), audit=record)) as client:
+    async with asking(application(store=answers, audit=record)) as client:
         response = await client.get("/api/v1/samples?texts=true")
     assert "SECRET" not in response.text
-
-
-async def test_labelling_says_where_texts_are_not_kept() -> None:
-    """The API refuses tasks with the reason, instead of handing out none."""
-    words = Words(ConfigError("store.texts: is none, and labelling needs the texts of all judged answers"))
-    async with asking(app(Shelf([]), labels=lambda: words)) as client:
-        response = await client.post("/v1/labels/tasks", json={"annotator": "a", "count": 1})
-    assert (response.status_code, response.json()["error"].startswith("store.texts: is none")) == (400, True)

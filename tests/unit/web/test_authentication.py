@@ -1,10 +1,10 @@
-"""Rights by route: who is asked, who passes, and what is refused with which status."""
+"""Rights by route: who is asked, who passes, what is refused with which status; what passwords cost."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import hashlib
+import time
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -17,16 +17,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from support import asked
 from support.snapshots import small
 
-from ragwatch.web import EVERYTHING, Access, RateLimit, RequestPolicy, Right, Token
-from ragwatch.web.access import INGEST_PATHS, required_rights
+from ragwatch.web import EVERYTHING, Access, RateLimit, RequestPolicy, Right
+from ragwatch.web.access import INGEST_PATHS
 from ragwatch.web.authentication import CERTIFICATE, USER, Authentication, RequestRate
+from ragwatch.web.passwords import MAX_REMEMBERED, PasswordChecker, check_password, cost_of
 
 METRICS, PAGES, WRITE, INGEST = Right
-PASSWORD, TOKEN = "correct horse", "0123456789abcdef0123456789abcdef"
+PASSWORD = "correct horse"  # noqa: S105 - of a test
 USERS = {name: bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)) for name in ("prometheus", "anna", "new")}
 ACCESS = Access(
     users=USERS,
-    tokens=(Token("ci", hashlib.sha256(TOKEN.encode()).digest(), frozenset({WRITE})),),
+    tokens=asked.by_token(ci={WRITE}).tokens,
     grants={"prometheus": frozenset({METRICS}), "anna": frozenset({METRICS, PAGES, WRITE})},
     unlisted=frozenset({METRICS}),
     anonymous=frozenset(),
@@ -37,11 +38,6 @@ CERTIFICATES = Access(certificates=True, grants={"prom": frozenset({METRICS})}, 
 def basic(user: str, password: str = PASSWORD) -> dict[str, str]:
     """The header of a user."""
     return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
-
-
-def bearer(token: str = TOKEN) -> dict[str, str]:
-    """The header of a token."""
-    return {"Authorization": f"bearer {token}"}
 
 
 async def reload(_: Mapping[str, str]) -> str:
@@ -63,7 +59,7 @@ def asking(access: Access, refused: list[str] | None = None) -> AbstractAsyncCon
         ("GET", "/metrics", basic("new"), 200),
         ("GET", "/metrics", basic("prometheus", "wrong"), 401),
         ("GET", "/metrics", basic("nobody"), 401),
-        ("GET", "/metrics", bearer(), 403),
+        ("GET", "/metrics", asked.bearer("ci"), 403),
         ("GET", "/", {}, 401),
         ("GET", "/", basic("prometheus"), 403),
         ("GET", "/", basic("new"), 403),
@@ -71,19 +67,22 @@ def asking(access: Access, refused: list[str] | None = None) -> AbstractAsyncCon
         ("GET", "/api/v1/samples", basic("prometheus"), 403),
         ("GET", "/no/such/page", {}, 401),
         ("GET", "/no/such/page", basic("anna"), 404),
+        ("HEAD", "/no/such/page", basic("prometheus"), 403),
+        ("BREW", "/no/such/page", asked.bearer("ci"), 404),
+        ("BREW", "/no/such/page", basic("prometheus"), 403),
         ("POST", "/-/reload", {}, 401),
         ("POST", "/-/reload", basic("prometheus"), 403),
         ("POST", "/-/reload", basic("anna"), 200),
-        ("POST", "/-/reload", bearer(), 200),
-        ("POST", "/-/reload", bearer(TOKEN[:-1] + "0"), 401),
-        ("POST", "/-/reload", bearer(""), 401),
+        ("POST", "/-/reload", {"Authorization": f"bearer {'ci':0>32}"}, 200),
+        ("POST", "/-/reload", asked.bearer("c1"), 401),
+        ("POST", "/-/reload", {"Authorization": "bearer "}, 401),
         ("POST", "/-/reload", {"Authorization": "Basic !!"}, 401),
         ("POST", "/-/reload", {"Authorization": "Basic " + base64.b64encode(b"anna").decode()}, 401),
         ("POST", "/-/reload", {"Authorization": "Basic " + base64.b64encode(b"\xff:a").decode()}, 401),
         ("POST", "/-/reload", {"Authorization": "Digest anna"}, 401),
         ("POST", "/v1/samples", {}, 401),
         ("POST", "/v1/samples", basic("anna"), 403),
-        ("POST", "/v1/labels/tasks", bearer(), 403),
+        ("POST", "/v1/labels/tasks", asked.bearer("ci"), 403),
         ("GET", "/-/healthy", basic("anna", "wrong"), 200),
         ("GET", "/-/ready", {}, 200),
         ("GET", "/static/ragwatch.css", {}, 200),
@@ -102,10 +101,12 @@ async def test_x19_x20_rights_by_route(method: str, path: str, headers: dict[str
 async def test_every_route_needs_a_right() -> None:
     """Nothing but health and style sheets is answered without credentials, whatever the method."""
     policy = RequestPolicy(access=lambda: ACCESS)
-    app = asked.application(small(), actions={"/-/reload": reload}, labels=asked.Words, policy=policy)
+    others = {"labels": asked.Words, "forget": reload, "rejudge": reload}
+    app = asked.application(small(), actions={"/-/reload": reload}, policy=policy, **others)
     routes = [route.path for route in app.routes if isinstance(route, Route)]
     assert [route.path for route in app.routes if isinstance(route, Mount)] == ["/static"]
     assert len(routes) >= 20
+    assert {"/v1/forget", "/v1/rejudge", "/samples.csv", "/api/v1/openapi.json"} <= set(routes)
     async with asked.asking(app) as client:
         answered = {
             path
@@ -218,12 +219,6 @@ def test_the_rate_recovers() -> None:
     assert rate.allows(None)
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE", "BREW"])
-def test_unknown_addresses_need_a_right(method: str) -> None:
-    """A route that is added later is not open by oversight."""
-    assert required_rights(method, "/added/later") == {PAGES if method in ("GET", "HEAD") else WRITE}
-
-
 async def test_a_flood_of_passwords_is_answered_503() -> None:
     """Beyond those that wait, a password is not checked; health and known users are answered meanwhile."""
     async with asking(ACCESS) as client:
@@ -235,3 +230,90 @@ async def test_a_flood_of_passwords_is_answered_503() -> None:
     refused = [response for response in responses if response.status_code == 503]
     assert (len(refused), {response.status_code for response in responses}) == (8, {401, 503})
     assert all(response.headers["retry-after"] == "5" for response in refused)
+
+
+HASHES = {
+    "anna": bcrypt.hashpw(b"right", bcrypt.gensalt(4)),
+    "ben": bcrypt.hashpw(b"other", bcrypt.gensalt(6)),
+}
+
+
+class Work:
+    """Counts the work of bcrypt, which doubles with the cost."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self._check = bcrypt.checkpw
+
+    def checkpw(self, password: bytes, hashed: bytes) -> bool:
+        """Check, and count."""
+        self.done += 2 ** cost_of(hashed)
+        return self._check(password, hashed)
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Work:
+    """The work of all checks of a test."""
+    counted = Work()
+    monkeypatch.setattr(bcrypt, "checkpw", counted.checkpw)
+    return counted
+
+
+@pytest.mark.parametrize(("user", "password"), [("anna", b"right"), ("anna", b"no"), ("ben", b"no"), ("eve", b"no")])
+def test_x20_every_name_costs_the_same(work: Work, user: str, password: bytes) -> None:
+    """A wrong name, a right one with a cheap hash and one with a dear hash are the same amount of bcrypt."""
+    assert check_password(HASHES, user, password) is (user == "anna" and password == b"right")
+    assert work.done == 2**6
+
+
+@pytest.mark.slow
+def test_x20_every_name_takes_the_same_time() -> None:
+    """The median times of a wrong name and of a wrong password lie within 5 % of each other."""
+    users = {"anna": bcrypt.hashpw(b"right", bcrypt.gensalt(8)), "ben": bcrypt.hashpw(b"right", bcrypt.gensalt(10))}
+    times: dict[str, list[float]] = {"anna": [], "ben": [], "eve": []}
+    for _ in range(15):
+        for user, taken in times.items():
+            start = time.thread_time()
+            assert not check_password(users, user, b"wrong")
+            taken.append(time.thread_time() - start)
+    medians = [sorted(taken)[len(taken) // 2] for taken in times.values()]
+    assert max(medians) < 1.05 * min(medians), medians
+
+
+@pytest.mark.parametrize("version", [b"$2$", b"$2a$", b"$2b$", b"$2x$", b"$2y$"])
+def test_every_version_is_read(version: bytes) -> None:
+    """Hashes of htpasswd ($2y$) and of other tools are checked alike."""
+    assert check_password({"anna": version + HASHES["anna"][4:]}, "anna", b"right")
+
+
+def test_long_passwords_are_cut_where_bcrypt_cuts_them() -> None:
+    """72 bytes count, as in Prometheus; more are no error."""
+    users = {"anna": bcrypt.hashpw(b"a" * 72, bcrypt.gensalt(4))}
+    assert check_password(users, "anna", b"a" * 90)
+    assert not check_password(users, "anna", b"a" * 71)
+
+
+async def test_right_passwords_are_remembered_and_wrong_ones_are_not(work: Work) -> None:
+    """A scraper costs bcrypt once; a wrong password costs it each time; a changed hash is asked again."""
+    checker = PasswordChecker()
+    for _ in range(3):
+        assert await checker.check(HASHES, "anna", b"right")
+    assert work.done == 2**6
+    for _ in range(2):
+        assert not await checker.check(HASHES, "anna", b"wrong")
+    assert work.done == 3 * 2**6
+    assert not await checker.check({**HASHES, "anna": HASHES["ben"]}, "anna", b"right")
+    assert not await checker.check({"ben": HASHES["ben"]}, "anna", b"right")
+
+
+async def test_the_memory_is_bounded(work: Work) -> None:
+    """Beyond the limit the password that was used longest ago is forgotten."""
+    checker = PasswordChecker()
+    users = {str(number): HASHES["anna"] for number in range(MAX_REMEMBERED + 1)}
+    for user in users:
+        assert await checker.check(users, user, b"right")
+    done = work.done
+    assert await checker.check(users, str(MAX_REMEMBERED), b"right")
+    assert work.done == done
+    assert await checker.check(users, "0", b"right")
+    assert work.done > done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from support import asked
 from support.patience import DEADLINE
@@ -18,7 +20,7 @@ from support.snapshots import small
 
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import Access, RequestPolicy, allowed_hosts
-from ragwatch.web.guard import HEADERS
+from ragwatch.web.guard import HEADERS, RequestGuard
 
 
 def application(acted: list[str], **parts: Any) -> Starlette:
@@ -116,50 +118,89 @@ async def test_headers_can_be_configured() -> None:
     assert (headers["strict-transport-security"], headers["x-content-type-options"]) == ("max-age=1", "nosniff")
 
 
-async def raw(app: Starlette, request: bytes) -> bytes:
+async def raw(port: int, request: bytes) -> bytes:
     """What the real server answers to these bytes, until it hangs up."""
-    async with asked.serving(app) as port:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(request)
-        answer = await asyncio.wait_for(reader.read(), DEADLINE)
-        writer.close()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request)
+    answer = await asyncio.wait_for(reader.read(), DEADLINE)
+    writer.close()
     return answer
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
-        b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
-        b"Content-Length: 5\r\nContent-Length: 6\r\n",
-        b"Transfer-Encoding: chunked, identity\r\n",
-    ],
-)
-async def test_requests_with_two_lengths_are_refused(headers: bytes) -> None:
+async def test_requests_with_two_lengths_are_refused() -> None:
     """A request whose end a proxy could see elsewhere is answered with an error, and the connection ends."""
     acted: list[str] = []
-    body = b"0\r\n\r\nPOST /-/reload HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    sent = b"POST /-/reload HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n" + body
-    answer = await raw(application(acted), sent)
-    assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 501"))
-    assert answer.count(b"HTTP/1.1") == 1
+    async with asked.serving(application(acted)) as port:
+        for headers in (
+            b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+            b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+            b"Content-Length: 5\r\nContent-Length: 6\r\n",
+            b"Transfer-Encoding: chunked, identity\r\n",
+        ):
+            body = b"0\r\n\r\nPOST /-/reload HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            sent = b"POST /-/reload HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n" + body
+            answer = await raw(port, sent)
+            assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 501")), headers
+            assert answer.count(b"HTTP/1.1") == 1, headers
     assert acted == []
 
 
+async def test_x17_paths_lead_nowhere() -> None:
+    """Encoded and plain ways up are no samples and no files."""
+    async with asked.serving(application([])) as port:
+        for path in (
+            *("/samples/..%2f..%2fetc%2fpasswd", "/api/v1/samples/../../../../etc/passwd", "/static/..%2fapp.py"),
+            *("/api/v1/samples/%2e%2e%2fsnapshot", "/static/../templates/layout.html", "/static/%2e%2e/app.py"),
+            *("/static//etc/passwd", "/static/"),
+        ):
+            request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            assert (await raw(port, request.encode())).startswith(b"HTTP/1.1 404"), path
+
+
+HOSTNAME = socket.gethostname().lower()
+
+
 @pytest.mark.parametrize(
-    "path",
+    ("listen", "external", "expected"),
     [
-        "/samples/..%2f..%2fetc%2fpasswd",
-        "/api/v1/samples/../../../../etc/passwd",
-        "/api/v1/samples/%2e%2e%2fsnapshot",
-        "/static/..%2fapp.py",
-        "/static/../templates/layout.html",
-        "/static/%2e%2e/app.py",
-        "/static//etc/passwd",
-        "/static/",
+        ("0.0.0.0", None, {"localhost", "127.0.0.1", "::1", HOSTNAME}),  # noqa: S104 - the case of the table
+        ("::", None, {"localhost", "127.0.0.1", "::1", HOSTNAME}),
+        ("127.0.0.1", None, {"localhost", "127.0.0.1", "::1"}),
+        ("Rag.Internal", None, {"localhost", "127.0.0.1", "::1", "rag.internal"}),
+        ("0.0.0.0", "http://rag:80", {"localhost", "127.0.0.1", "::1", "rag", HOSTNAME}),  # noqa: S104 - the same
+        ("127.0.0.1", "no address", {"localhost", "127.0.0.1", "::1"}),
+        ("127.0.0.1", "https://[", {"localhost", "127.0.0.1", "::1"}),
     ],
 )
-async def test_x17_paths_lead_nowhere(path: str) -> None:
-    """Encoded and plain ways up are no samples and no files."""
-    answer = await raw(application([]), f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
-    assert answer.startswith(b"HTTP/1.1 404")
+def test_allowed_names_follow_the_configuration(listen: str, external: str | None, expected: set[str]) -> None:
+    """Loopback names, the name we listen on and the name people use; at every address also that of the machine."""
+    assert allowed_hosts(listen, external) == expected
+
+
+@pytest.mark.parametrize(
+    ("origin", "scheme", "external", "wanted"),
+    [
+        ("http://localhost:10477", "http", None, False),
+        ("https://localhost:10477", "https", None, False),
+        ("https://localhost:10477", "http", None, True),
+        ("ftp://localhost:10477", "http", None, True),
+        ("http://localhost:10477", "https", None, True),
+        ("http://localhost", "http", None, True),
+        ("https://rag.example.org", "http", "https://rag.example.org/watch/", False),
+        ("http://rag.example.org", "http", "https://rag.example.org/watch/", True),
+        ("null", "http", None, True),
+        ("http://[", "http", "http://[", True),
+        ("//localhost:10477", "http", "", True),
+    ],
+)
+async def test_an_origin_is_scheme_and_host(
+    origin: str,
+    scheme: str,
+    external: str | None,
+    wanted: bool,  # noqa: FBT001 - a parameter of the table
+) -> None:
+    """A page of the same host over another scheme is another site, unless people use that address."""
+    guard = RequestGuard(PlainTextResponse("done"), RequestPolicy(external=lambda: external))
+    async with asked.asking(guard, f"{scheme}://localhost:10477") as client:
+        reply = await client.post("/-/reload", headers={"Origin": origin})
+    assert reply.status_code == (403 if wanted else 200)

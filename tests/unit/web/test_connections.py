@@ -7,7 +7,7 @@ import resource
 import pytest
 
 from ragwatch.web import connections
-from ragwatch.web.connections import RESERVED, UNUSED, Connections, max_connections
+from ragwatch.web.connections import RESERVED, Connections, max_connections
 
 
 class One:
@@ -92,19 +92,3 @@ def test_descriptors_limit_connections(soft: int, most: int, monkeypatch: pytest
     """Where the process may open little, followed logs keep most of it."""
     monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (soft, soft))
     assert max_connections() == most
-
-
-def test_a_burst_of_one_client_is_answered() -> None:
-    """Connections whose request may not have been read yet stay until the total is reached, and cost no other one."""
-    limited = Connections(8, clock=lambda: 10.0)
-    scraper = opened(limited, "one", (2, 1.0))
-    burst = [opened(limited, "one", (UNUSED, 9.5)) for _ in range(7)]
-    assert not any(connection.closed for connection in burst)
-    assert [limited.begin(connection, "/v1/samples") for connection in burst] == [True] * 2 + [False] * 5
-    opened(limited, "one", (UNUSED, 9.6))
-    assert [connection.closed for connection in burst] == [True] + [False] * 6
-    assert not scraper.closed
-    silent = Connections(8, clock=lambda: 10.0)
-    old = opened(silent, "one", (UNUSED, 8.5))
-    assert not any(opened(silent, "one", (UNUSED, 9.5)).closed for _ in range(3))
-    assert old.closed

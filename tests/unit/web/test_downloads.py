@@ -9,18 +9,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.asked import SCOPE, XSS, application, asking, get, settle
+from support.asked import XSS, get, settle
 from support.hostile import HOSTILE
 from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 
 from ragwatch.errors import StoreError
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web import Access, RequestPolicy, Right
 from ragwatch.web.downloads import cell, csv_chunks, rows
 
 
@@ -115,26 +113,6 @@ def test_a_download_says_back_to_when_it_searched(store: SqliteStore) -> None:
     settle(store, ["a"])
     (line,) = [line for line in rows(store.entries(Query()), examined_since=0.0) if "key" not in line]
     assert line["error"].startswith("answers before 1970-01-01T00:00:00+00:00 were not searched: narrow the search")
-
-
-@pytest.mark.parametrize("name", ["csv", "jsonl"])
-async def test_downloads_need_the_right_pages_and_are_recorded(name: str, store: SqliteStore) -> None:
-    """The audit log has the path, the search and every key; who may read series alone gets nothing."""
-    settle(store, ["a", "b"])
-    noted: list[dict[str, Any]] = []
-
-    async def ask(access: Access) -> httpx.Response:
-        policy = RequestPolicy(access=lambda: access)
-        app = application(store=store, scope=lambda: SCOPE, policy=policy, audit=lambda **line: noted.append(line))
-        async with asking(app) as client:
-            return await client.get(f"/samples.{name}?route=search")
-
-    assert (await ask(Access(anonymous=frozenset({Right.METRICS})))).status_code in (401, 403)
-    assert noted == []
-    assert (await ask(Access())).status_code == 200
-    assert {(line["action"], line["path"]) for line in noted} == {("read", f"/samples.{name}")}
-    assert {key for line in noted for key in line["keys"]} == {a_draw("a").key, a_draw("b").key}
-    assert noted[0]["parameters"] == {"route": "search"}
 
 
 async def test_the_page_links_downloads_and_orders(store: SqliteStore) -> None:

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from dataclasses import replace
 from html import unescape
-from pathlib import Path
 from shlex import split
 from typing import Any
 
@@ -35,6 +34,13 @@ def watched(
         (Gauge.DRIFT_ALARM, (quantity, route)): alarm,
     }
     return gauges if baseline is None else gauges | {(Gauge.DRIFT_BASELINE, (quantity, route)): baseline}
+
+
+def banded(low: float, high: float) -> dict[Any, float]:
+    """Gauges of a confidence sequence that runs since an hour."""
+    band = {Gauge.BAND_LOW: low, Gauge.BAND_HIGH: high, Gauge.BAND_MEAN: (low + high) / 2}
+    band |= {Gauge.BAND_SCORES: 1234.0, Gauge.BAND_SINCE: AT - 3600.0}
+    return {(gauge, ("faithfulness", "search")): value for gauge, value in band.items()}
 
 
 def alarmed(store: Store, name: str, age: float, **body: Any) -> None:
@@ -69,44 +75,59 @@ async def test_an_alarm_says_since_when_and_what_to_do(store: SqliteStore) -> No
     assert first["samples"] == "samples?route=search&quantity=faithfulness&judge=embedded&below=0.9"
     assert (second["alarm"], second["since"], second["acknowledge"], second["share"]) == (False, None, None, 0.25)
     page = (await get(snapshot, store, "/drift")).text
-    for text in (
-        "Answer quality has drifted",
-        "2 h ago",
-        first["acknowledge"],
-        "The judge had drifted too",
-        "130",
-        "0.900",
-    ):
+    drifted = ("Answer quality has drifted", "2 h ago", "The judge had drifted too", "130", "0.900")
+    for text in (*drifted, first["acknowledge"]):
         assert text in page
     assert unescape(page).count(first["samples"]) == 1
     assert page.index("faithfulness") < page.index("context precision")
 
 
-async def test_the_bar_shows_evidence_against_its_threshold() -> None:
-    """Half the evidence is half the bar, and is told to those who cannot see it."""
-    page = (await get(showing(watched("faithfulness", "search", 60.0)), None, "/drift")).text
-    assert '<rect class="interval" x="0" y="0" width="100.0"' in page
-    assert "50 percent of what raises the alarm" in page
-    assert "No drift detected" in page
+@pytest.mark.parametrize(
+    ("gauges", "expected", "texts", "absent"),
+    [
+        (
+            watched("faithfulness", "search", 60.0),
+            {"share": 0.5},
+            ('<rect class="interval" x="0" y="0" width="100.0"', "50 percent of what raises the alarm", "No drift"),
+            "Answer quality has drifted",
+        ),
+        (
+            watched("contradiction", "search", 1.0, baseline=0.1),
+            {"samples": "samples?route=search&quantity=contradiction&above=0.1"},
+            (),
+            "below=",
+        ),
+        (watched("faithfulness", "new", 2.0, baseline=None), {}, ("compared with a control route",), "Learning"),
+        (
+            {(Gauge.DRIFT_ALARM, ("faithfulness", "search")): 1.0},
+            {"alarm": True, "since": None, "evidence": None, "threshold": None, "share": None},
+            ("since an unknown time",),
+            "nan",
+        ),
+        (
+            watched("faithfulness", "search", 1.0) | banded(0.75, 0.85),
+            {"band": {"value": 0.8, "low": 0.75, "high": 0.85, "scores": 1234.0, "since": AT - 3600.0}},
+            (
+                *('<rect class="interval" x="150.0" y="3" width="20.0"', '<rect class="threshold" x="180.0"'),
+                *("band 0.750 to 0.850", "from 1,234 scores since", "contains the mean at every look"),
+            ),
+            "Learning",
+        ),
+    ],
+)
+async def test_a_quantity_shows_what_is_known(
+    gauges: dict[Any, float], expected: dict[str, Any], texts: tuple[str, ...], absent: str
+) -> None:
+    """In JSON and on the page: evidence against its threshold, where the worse answers lie, a control, a band.
 
-
-def test_where_low_is_good_the_worse_answers_lie_above() -> None:
-    """The link asks for scores above the baseline of a contradiction."""
-    view = drift(showing(watched("contradiction", "search", 1.0, baseline=0.1)), None, now=AT, address=HERE)
-    assert view["answers"][0]["samples"].endswith("quantity=contradiction&above=0.1")
-
-
-async def test_beside_a_control_there_is_no_baseline() -> None:
-    """It is said what is the measure instead."""
-    page = (await get(showing(watched("faithfulness", "new", 2.0, baseline=None)), None, "/drift")).text
-    assert "compared with a control route" in page
-
-
-def test_an_alarm_without_evidence_still_stands() -> None:
-    """After a change of judge there is an alarm, and no figure yet; none is invented."""
-    view = drift(showing({(Gauge.DRIFT_ALARM, ("faithfulness", "search")): 1.0}), None, now=AT, address=HERE)
-    (row,) = view["answers"]
-    assert (row["alarm"], row["since"], row["evidence"], row["threshold"], row["share"]) == (True, None) + (None,) * 3
+    An alarm without evidence, as after a change of judge, stands, and no figure is invented.
+    """
+    snapshot = showing(gauges)
+    (row,) = (await get(snapshot, None, "/api/v1/drift")).json()["answers"]
+    assert {name: row[name] for name in expected} == expected
+    page = (await get(snapshot, None, "/drift")).text
+    assert [text for text in texts if text not in page] == []
+    assert absent not in page
 
 
 async def test_traffic_and_judges_have_their_part(store: SqliteStore) -> None:
@@ -127,11 +148,8 @@ async def test_traffic_and_judges_have_their_part(store: SqliteStore) -> None:
         (Gauge.JUDGE_DRIFT_ALARM, ("claude",)): 1.0,
     }
     _, ended = drift(showing(gauges), store, now=AT, address=HERE)["traffic"]
-    assert (ended["signal"], ended["back"], [past["back"] for past in ended["past"]]) == (
-        "abstentions",
-        AT - 82_800,
-        [AT - 82_800],
-    )
+    back = [ended["back"], *(past["back"] for past in ended["past"])]
+    assert (ended["signal"], back) == ("abstentions", [AT - 82_800] * 2)
     page = (await get(showing(gauges), store, "/drift")).text
     for text in (
         "A judge or the traffic has drifted", "ragwatch acknowledge --quantity contexts --route search",
@@ -142,43 +160,6 @@ async def test_traffic_and_judges_have_their_part(store: SqliteStore) -> None:
         assert text in page, text
 
 
-def banded(quantity: str, route: str, low: float, high: float) -> dict[Any, float]:
-    """Gauges of a confidence sequence that runs since an hour."""
-    labels = (quantity, route)
-    return {
-        (Gauge.BAND_LOW, labels): low,
-        (Gauge.BAND_HIGH, labels): high,
-        (Gauge.BAND_MEAN, labels): (low + high) / 2,
-        (Gauge.BAND_SCORES, labels): 1234.0,
-        (Gauge.BAND_SINCE, labels): AT - 3600.0,
-    }
-
-
-async def test_the_band_is_one_that_may_be_watched() -> None:
-    """It is drawn beside the baseline, with its scores and its beginning, and the page says what it is."""
-    snapshot = showing(watched("faithfulness", "search", 1.0), banded("faithfulness", "search", 0.75, 0.85))
-    (row,) = (await get(snapshot, None, "/api/v1/drift")).json()["answers"]
-    assert row["band"] == {"value": 0.8, "low": 0.75, "high": 0.85, "scores": 1234.0, "since": AT - 3600.0}
-    page = (await get(snapshot, None, "/drift")).text
-    for text in (
-        '<rect class="interval" x="150.0" y="3" width="20.0"', '<rect class="threshold" x="180.0"',
-        "band 0.750 to 0.850", "from 1,234 scores since", "contains the mean at every look",
-    ):  # fmt: skip
-        assert text in page, text
-
-
-async def test_a_quantity_that_is_learnt_shows_its_band_and_is_not_called_healthy() -> None:
-    """Its mean and band are known; whether it drifts is not."""
-    snapshot = showing(banded("faithfulness", "search", 0.75, 0.85))
-    view = drift(snapshot, None, now=AT, address=HERE)
-    assert (view["state"], view["headline"]) == ("silent", "Learning baselines")
-    assert (view["watched"], view["answers"][0]["learning"]) == (0, True)
-    page = (await get(snapshot, None, "/drift")).text
-    assert "Learning baselines" in page
-    assert '<rect class="threshold"' not in page
-    assert "Active alarms" not in page
-
-
 @pytest.mark.parametrize(("snapshot", "text"), [(None, "No digest has run yet"), (small(), "No drift data yet")])
 async def test_silence_is_not_health(snapshot: Snapshot | None, text: str, store: SqliteStore) -> None:
     """Where nothing is watched, or nothing is learnt yet, the page says so and nothing is good."""
@@ -187,19 +168,6 @@ async def test_silence_is_not_health(snapshot: Snapshot | None, text: str, store
     assert "No drift detected" not in page
     view = (await get(snapshot, store, "/api/v1/drift")).json()
     assert (view["state"], view["answers"], view["traffic"], view["judges"]) == ("silent", [], [], [])
-
-
-async def test_figures_stand_where_the_store_does_not(tmp_path: Path) -> None:
-    """With status 503, the reason, the alarm, and no time that nobody knows."""
-    broken = SqliteStore(tmp_path / "state")
-    broken.close()
-    snapshot = showing(watched("faithfulness", "search", 130.0, alarm=1.0))
-    for path in ("/drift", "/api/v1/drift"):
-        answer = await get(snapshot, broken, path)
-        assert answer.status_code == 503
-        assert "the store cannot be read" in answer.text
-        assert "Answer quality has drifted" in answer.text
-    assert "since an unknown time" in (await get(snapshot, broken, "/drift")).text
 
 
 async def test_events_are_listed_newest_first(store: SqliteStore) -> None:
@@ -272,9 +240,8 @@ async def test_an_alarm_that_ended_says_since_when_answers_are_back(store: Sqlit
     assert [past["back"] for past in row["past"]] == [AT - 3600.0]
     assert "Back at the baseline since" in (await get(quiet, store, "/drift")).text
     alarmed(store, "faithfulness/search", 60.0, seq=9)
-    (row,) = (await get(showing(watched("faithfulness", "search", 121.0, alarm=1.0)), store, "/api/v1/drift")).json()[
-        "answers"
-    ]
+    loud = showing(watched("faithfulness", "search", 121.0, alarm=1.0))
+    (row,) = (await get(loud, store, "/api/v1/drift")).json()["answers"]
     assert (row["back"], row["since"]) == (None, AT - 60.0)
 
 

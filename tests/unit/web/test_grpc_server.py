@@ -7,29 +7,26 @@ import base64
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
-from hashlib import sha256
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.asked import bearer, by_token
 from support.certificates import Authority, Pair, settings
 from support.patience import DEADLINE
 
 from ragwatch.errors import AddressError, ConfigError
 from ragwatch.ports.receiving import GrpcListener, Handler, IncomingRequest, Reply
-from ragwatch.web import Access, Authenticator, GrpcServer, GrpcTls, Right, TlsSettings, Token, build_grpc_tls
+from ragwatch.web import Access, Authenticator, GrpcServer, GrpcTls, Right, TlsSettings, build_grpc_tls
 from ragwatch.web.access import OPEN
 
 grpc = pytest.importorskip("grpc", reason="needs the package grpcio: pip install 'ragwatch-exporter[grpc]'")
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 LIMIT = 1 << 20
-TOKENS = Access(
-    tokens=(
-        Token("shop", sha256(b"the-token-of-shop").digest(), frozenset({Right.INGEST})),
-        Token("ci", sha256(b"the-token-of-ci").digest(), frozenset({Right.WRITE})),
-    ),
+TOKENS = replace(
+    by_token(shop={Right.INGEST}, ci={Right.WRITE}),
     users={"anna": b"$2b$04$mDwo.lAisC94iLAyP81MCesa29IzH37oigHC/42V2pdJlUprsJPze"},
-    anonymous=frozenset(),
 )
 
 
@@ -87,11 +84,6 @@ async def call(address: str, message: bytes = b"\x0a\x00", credentials: Any = No
             return error.code().name, error
 
 
-def bearer(token: str) -> dict[str, Any]:
-    """Credentials of a call."""
-    return {"metadata": (("authorization", f"Bearer {token}"),)}
-
-
 async def test_messages_are_handed_over_as_they_were_compressed() -> None:
     """The library unpacks nothing, so that no limit is passed; the source hears how a message is compressed."""
     receiver, text = Receiver(), b"\x0a" + b"x" * 50_000
@@ -133,27 +125,20 @@ async def test_refusals_of_the_source_are_handed_on(status: int, code: str) -> N
 async def test_x19_a_message_is_not_received_without_the_right() -> None:
     """Clients that may not send are refused before they have sent their message, with a reason that is counted."""
     receiver, refused = Receiver(), list[str]()
-    wrong = (("authorization", "Bearer wrong"),)
-    lacking = (("authorization", "Bearer the-token-of-ci"),)
+    password = f"Basic {base64.b64encode(b'anna:wrong').decode()}"
+    cases = {"": "UNAUTHENTICATED", "Bearer wrong": "UNAUTHENTICATED", password: "UNAUTHENTICATED"}
     async with (
         serving(receiver, lambda: TOKENS, refused=refused.append) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
-        for metadata, code in (((), "UNAUTHENTICATED"), (wrong, "UNAUTHENTICATED"), (lacking, "PERMISSION_DENIED")):
+        for given, code in (cases | {bearer("ci")["Authorization"]: "PERMISSION_DENIED"}).items():
+            metadata = (("authorization", given),) if given else ()
             unsent = channel.stream_unary(METHOD)(metadata=metadata, timeout=DEADLINE)
             assert (await unsent.code()).name == code
-        assert await call(address, **bearer("the-token-of-shop")) == ("OK", b"stored")
+        metadata = (("authorization", bearer("shop")["Authorization"]),)
+        assert await call(address, metadata=metadata) == ("OK", b"stored")
     assert [client for client, _, _ in receiver.received] == ["shop"]
-    assert refused == ["credentials", "credentials", "right"]
-
-
-async def test_passwords_are_asked_for_as_over_http() -> None:
-    """A user with a password may send; one with a wrong password may not."""
-    receiver = Receiver()
-    async with serving(receiver, lambda: TOKENS) as address:
-        basic = base64.b64encode(b"anna:wrong").decode()
-        code, _ = await call(address, metadata=(("authorization", f"Basic {basic}"),))
-    assert (code, receiver.received) == ("UNAUTHENTICATED", [])
+    assert refused == ["credentials", "credentials", "credentials", "right"]
 
 
 async def test_a_message_that_does_not_arrive_holds_up_nobody_for_long() -> None:

@@ -12,17 +12,17 @@ from random import Random
 
 import httpx
 import pytest
-from support.asked import XSS, Reading, application, asking
-from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence
+from support.asked import XSS, Reading, application, asking, bearer, settled
+from support.kit import AT, JUDGE, a_claim, a_draw, an_evidence
 from support.snapshots import estimate, small
-from unit.web.test_labels import ACCESS, named
+from unit.web.test_labels import ACCESS
 
 from ragwatch.core.criteria import Criterion
 from ragwatch.core.sample import Role, Turn
 from ragwatch.core.snapshot import EstimateRow
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.labels.tasks import STATE, LabelTasks
+from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import Access, RequestPolicy, Right
@@ -44,8 +44,7 @@ def judged(store: SqliteStore, count: int = 3, answer: str = ANSWER, **parts: ob
         a_claim((0, 0), text="They are blue.", start=22, end=36),
     ]
     draws = [a_draw(str(number), answer=answer, at=AT - number, **parts) for number in range(count)]
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw, an_evidence(*claims)) for draw in draws])
+    settled(store, draws, [an_evidence(*claims)] * count)
     return [draw.key for draw in draws]
 
 
@@ -167,19 +166,10 @@ async def test_undo_takes_the_last_label_back_and_shows_its_answer(store: Sqlite
     assert (label.revoked, str(label.claims[0]), len(label.earlier)) == (None, "contradicted", 1)
 
 
-async def test_looking_at_the_page_changes_nothing(store: SqliteStore) -> None:
-    """No address gives samples to anybody: only the form does."""
-    judged(store)
-    async with browser(labelling(store)) as client:
-        for path in ("/label", "/label?annotator=ann", "/label?annotator=ann&do=start&count=3"):
-            assert (await client.get(path)).status_code == 200
-    assert store.recall(STATE) is None
-
-
 async def test_who_is_known_labels_under_that_name_alone(store: SqliteStore) -> None:
     """A name in a form or an address that is not the user's is refused; nobody but the user is told what is given."""
     judged(store)
-    async with browser(labelling(store), ACCESS, named("ann")) as client:
+    async with browser(labelling(store), ACCESS, bearer("ann")) as client:
         page = await begun(client)
         assert "as ann" in Reading(page.text).text
         assert 'name="annotator"' not in page.text
@@ -205,7 +195,7 @@ async def test_the_limit_per_hour_holds_for_the_page_and_the_api_together(store:
     """Beyond it the page says how many were sent and when to try again; nothing is stored."""
     keys = judged(store, 4)
     records = [{"key": key, "annotator": "ann", "at": 1.0, "scores": {}} for key in keys[:3]]
-    async with browser(labelling(store), ACCESS, named("ann")) as client:
+    async with browser(labelling(store), ACCESS, bearer("ann")) as client:
         assert (await client.post("/v1/labels", json={"labels": records})).status_code == 200
         save = fields((await client.get(f"/label?key={keys[3]}")).text, "save")
         refused = await client.post("/label", data=save)
@@ -238,17 +228,6 @@ async def test_what_a_form_does_not_offer_is_refused(store: SqliteStore, changes
         response = await client.post("/label", data=save | changes)
     assert (response.status_code, why in unescape(response.text)) == (400, True), Reading(response.text).text
     assert store.labels(0.0) == []
-
-
-async def test_a_form_of_another_page_is_refused(store: SqliteStore) -> None:
-    """Without the token of this browser nothing is given and nothing stored (X21)."""
-    judged(store)
-    async with browser(labelling(store)) as client:
-        form = {"do": "start", "annotator": "ann", "count": "3"}
-        assert (await client.post("/label", data=form)).status_code == 403
-        evil = {"Origin": "http://evil.example"}
-        assert (await client.post("/label", data=form, headers=evil)).status_code == 403
-    assert store.recall(STATE) is None
 
 
 async def test_answers_that_cannot_be_labelled(store: SqliteStore) -> None:
@@ -318,8 +297,7 @@ async def test_long_answers_are_cut_and_say_so(store: SqliteStore) -> None:
     row = (1,) * (MAX_CONTEXTS + 3)
     claims = [a_claim(row, text="Cats purr.", start=0, end=10) for _ in range(MAX_CLAIMS + 2)]
     draw = a_draw("a", answer=answer, contexts=tuple(f"context {n}" for n in range(MAX_CONTEXTS + 3)))
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, an_evidence(*claims, relevant=(True,) * (MAX_CONTEXTS + 3)))])
+    settled(store, [draw], [an_evidence(*claims, relevant=(True,) * (MAX_CONTEXTS + 3))])
     async with browser(labelling(store)) as client:
         page = await client.get(f"/label?annotator=ann&key={draw.key}")
         text = " ".join(Reading(page.text).text.split())

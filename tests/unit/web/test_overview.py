@@ -1,20 +1,24 @@
-"""Data of the overview: states follow intervals, missing figures have a reason."""
+"""The overview: states follow intervals, missing figures have a reason, hostile text is escaped, links are relative."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
-from support.snapshots import AT, JUDGE, estimate, small
+from support.asked import get
+from support.snapshots import AT, JUDGE, KEY, estimate, small
 
 from ragwatch.core.sample import OTHER
 from ragwatch.core.snapshot import EstimateRow, Gauge, Lag, Snapshot
 from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
+from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web.overview import overview
-from ragwatch.web.pages import page
+from ragwatch.web.pages import clock, page
 from ragwatch.web.scope import PageScope
 
 SCOPE = PageScope(("app",), ("search", "support"), (JUDGE,), ("15m", "1h"), {"faithfulness": 0.7})
@@ -118,14 +122,6 @@ def test_drift_and_a_threshold_are_both_said() -> None:
     assert overview(other, SCOPE, now=AT)["headline"] == "Quality is worse than a threshold: generation on search"
 
 
-def test_a_figure_carries_the_whole_estimate() -> None:
-    """Value, interval, bounds, numbers and age stand side by side."""
-    row = figure(overview(small(), SCOPE, now=AT + 10), "faithfulness")
-    assert (row["value"], row["low"], row["high"]) == pytest.approx((0.6, 0.55, 0.65))
-    assert (row["bound_low"], row["bound_high"]) == pytest.approx((0.54, 0.64))
-    assert (row["n"], row["age_seconds"], row["threshold"]) == (40, 100.0, 0.7)
-
-
 @pytest.mark.parametrize(
     ("tallies", "why"),
     [
@@ -151,13 +147,8 @@ def test_silence_has_a_reason(tallies: dict[Any, int], why: str) -> None:
     if why == "no answer in the last 1h":  # where no window is known the reason names none
         view = overview(replace(snapshot, estimates=()), replace(SCOPE, windows=()), now=AT)
         assert figure(view, "need_recall")["why"] == "no recent answer"
-
-
-def test_a_route_without_any_figure_says_so_once() -> None:
-    """A silent route carries the reason for all its figures."""
     (support,) = [row for row in overview(small(), SCOPE, now=AT)["routes"] if row["route"] == "support"]
-    assert [judge["why"] for judge in support["judges"]] == ["no answer sampled yet"]
-    assert support["stages"] == []
+    assert ([judge["why"] for judge in support["judges"]], support["stages"]) == (["no answer sampled yet"], [])
 
 
 def test_the_shortest_window_that_tells_something_is_shown() -> None:
@@ -168,14 +159,6 @@ def test_the_shortest_window_that_tells_something_is_shown() -> None:
     assert overview(Snapshot(at=AT), SCOPE, now=AT)["window"] == "15m"
     assert overview(small(), replace(SCOPE, windows=()), now=AT)["windows"] == ["1h"]
     assert overview(None, PageScope(), now=AT)["window"] == ""
-
-
-def test_shares_of_stages_add_up() -> None:
-    """Stage shares begin where the one before ended, and end at 1."""
-    (search, _) = overview(small(), SCOPE, now=AT)["routes"]
-    assert [(part["stage"], part["count"]) for part in search["stages"]] == [("none", 2), ("generation", 1)]
-    assert search["stages"][1]["start"] == pytest.approx(2 / 3)
-    assert sum(part["share"] for part in search["stages"]) == pytest.approx(1.0)
 
 
 def test_other_is_shown_once_it_has_traffic() -> None:
@@ -212,12 +195,6 @@ def test_problems_are_named_once() -> None:
     assert view["problems"] == ["app cannot be read", "disk is full"]
 
 
-def test_before_the_first_digest_nothing_is_known() -> None:
-    """Without a Snapshot the state is silent and there is no instant."""
-    view = overview(None, SCOPE, now=AT)
-    assert (view["state"], view["at"], view["bad"], view["judged_figures"]) == ("silent", None, 0, 0)
-
-
 def test_records_that_are_passed_over_are_told_until_one_was_read() -> None:
     """A source that skipped its log says so, but not once something of it was read, nor where nobody has looked."""
     snapshot = replace(small(), lags={"app": Lag(0, 0.0, skipped="0 of 9 existing records read")}, tallies=Counter())
@@ -226,3 +203,101 @@ def test_records_that_are_passed_over_are_told_until_one_was_read() -> None:
     seen = replace(snapshot, tallies=Counter({(Tally.SEEN, ("app",)): 1.0}))
     assert overview(seen, SCOPE, now=AT)["sources"][0]["skipped"] == ""
     assert overview(None, SCOPE, now=AT)["sources"][0]["skipped"] == ""
+
+
+DRIFT = {(Gauge.DRIFT_ALARM, ("faithfulness", "search")): 1.0}
+HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(1)> javascript:alert(1) \" ' &"
+
+
+def html(question: str | None = "Why?", scope: PageScope = SCOPE) -> str:
+    """The overview page with one failing answer."""
+    place = {"key": KEY, "at": AT, "route": "search", "stage": "retrieval", "judge": JUDGE}
+    score = {"quantity": "context_precision", "score": 0.25}
+    failing: Any = [{**place, **score, "question": question, "answer": question}]
+    view = overview(small(), scope, now=AT, problems=[f"problem {question}"], failing=failing)
+    return page("overview.html", {"version": "1", **view})
+
+
+def test_hostile_text_is_escaped_everywhere() -> None:
+    """No text of a sample, a problem or a configured name becomes an element."""
+    shown = html(HOSTILE, PageScope((HOSTILE,), (HOSTILE,), (HOSTILE,), (HOSTILE,)))
+    assert "<script" not in shown
+    assert "<img" not in shown
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
+
+
+def test_no_script_no_inline_style_no_foreign_resource() -> None:
+    """The page keeps to its own Content-Security-Policy: links and resources are relative, nothing is inline."""
+    shown = html()
+    assert re.findall(r"<script|\sstyle=|\son\w+=|javascript:", shown) == []
+    assert [
+        link for link in re.findall(r'(?:href|src)="([^"]*)"', shown) if re.match(r"(?!data:)[a-z]+:|/", link)
+    ] == []
+
+
+def test_what_an_engineer_looks_for_is_there() -> None:
+    """Figures and sample, also one whose text retention has taken, with links to the answers behind each figure."""
+    shown = html("How long may I send it back?")
+    for text in ("0.600", "0.550–0.650", "≥ 0.70", "coverage 75 %", "1 min ago", "generation 33 %", "torn json"):
+        assert text in shown
+    assert "this judge does not score it" not in shown  # rows that the judge cannot fill are hidden
+    of_figure = f"samples?route=search&amp;judge={JUDGE}&amp;quantity=faithfulness&amp;below=0.7"
+    links = (f"samples/{KEY}?judge={JUDGE}", "samples?stage=generation", "samples?outcome=unjudged", of_figure)
+    assert [link for link in links if f'href="{link}"' not in shown] == []
+    assert "How long may I send it back?" in shown
+    assert "text no longer stored" in html(None)
+
+
+def test_the_empty_page() -> None:
+    """Before anything is known the page still stands; what an interval is good for is said where one is shown."""
+    shown = page("overview.html", {"version": "1", **overview(None, PageScope(), now=AT)})
+    assert "No data yet" in shown
+    assert "No digest has run yet" in shown
+    assert "An interval holds" not in shown
+    assert "An interval holds for a single look at its window." in html()
+
+
+def test_a_figure_that_is_past_is_marked() -> None:
+    """Where the newest answer is older than the window, the figure is stale, and says so; else it does not."""
+    stuck = small(AT - 4000)
+    shown = page("overview.html", {"version": "1", **overview(stuck, SCOPE, now=AT, window="1h")})
+    assert shown.count("⚠ stale") == 1
+    assert "stale" not in html()
+
+
+@pytest.mark.parametrize("at", [1e300, float("nan"), -1e18])
+def test_an_impossible_instant_is_unknown(at: float) -> None:
+    """A time that a log made up cannot break a page."""
+    assert clock(at) == "unknown"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/samples", f"/samples/{KEY}", f"/samples/{KEY}/prompt?judge={JUDGE}", "/samples.csv", "/samples.jsonl"),
+        *("/causes", "/trends", "/changes?at=1h&route=search", "/segments/step", "/canaries"),
+        *("/incident.md?since=1h", "/api/v1/samples", "/drift", "/api/v1/drift", "/"),
+    ],
+)
+async def test_a_store_that_cannot_be_read_is_told(path: str, tmp_path: Path) -> None:
+    """A 503 with the reason, not an empty page or file; figures of the overview and of drift stand without a store."""
+    store = SqliteStore(tmp_path)
+    store.close()
+    answer = await get(store, path, scope=replace(SCOPE, suites=("docs",)), snapshot=replace(small(), gauges=DRIFT))
+    assert (answer.status_code, "closed" in answer.text) == (200 if path == "/" else 503, True), answer.text
+    if path in ("/", "/drift", "/api/v1/drift"):
+        assert "the store cannot be read" in answer.text
+        assert "Answer quality has drifted" in answer.text
+    assert path != "/drift" or "since an unknown time" in answer.text
+
+
+async def test_pages_load_again_where_that_was_chosen(store: SqliteStore) -> None:
+    """A page that reloads takes a reader's place away: it does so with `refresh=yes` alone, and says how to stop."""
+    for path in ("/", "/drift", "/canaries", "/causes", "/causes?window=6h", "/routes?route=search"):
+        still = await get(store, path)
+        assert (still.status_code, "http-equiv" in still.text) == (200, False)
+        sign = "&" if "?" in path else "?"
+        assert f"{sign.replace('&', '&amp;')}refresh=yes" in still.text
+        moving = await get(store, f"{path}{sign}refresh=yes")
+        assert '<meta http-equiv="refresh" content="30">' in moving.text, path
+        assert "Stop</a>" in moving.text

@@ -1,21 +1,28 @@
-"""One connection: deadlines for receiving requests and for sending responses."""
+"""The server and its connections: the address it binds, how it stops, deadlines for requests and responses."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import re
+import signal
+import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from threading import Thread
 
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from support.asked import serving
+from support.asked import application, serving
 from support.patience import DEADLINE
 
-from ragwatch.web import protocol, serve
+from ragwatch.errors import AddressError
+from ragwatch.web import Server, protocol, serve
+from ragwatch.web.serve import _advice, listen
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
 
@@ -34,12 +41,17 @@ async def large(_: Request) -> Response:
     return Response(LARGE)
 
 
+def routed(answer: Callable[[Request], Awaitable[Response]] = hello) -> Starlette:
+    """The application."""
+    return Starlette(routes=[Route("/", answer), Route("/-/healthy", hello)])
+
+
 @asynccontextmanager
 async def connected(
     sent: bytes, answer: Callable[[Request], Awaitable[Response]] = hello, limit: int = 1 << 16
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """A client that has sent this to the real server."""
-    async with serving(Starlette(routes=[Route("/", answer), Route("/-/healthy", hello)])) as port:
+    async with serving(routed(answer)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=limit)
         writer.write(sent)
         yield reader, writer
@@ -64,6 +76,40 @@ async def is_hung_up_on(reader: asyncio.StreamReader, size: int = 1 << 20, pause
             taken += len(piece)
             await asyncio.sleep(pause)
     return taken < len(LARGE)
+
+
+async def test_port_zero_is_a_real_port_and_signal_handlers_are_left_alone() -> None:
+    """The port that is told answers, without the name of a server."""
+    before = signal.getsignal(signal.SIGTERM)
+    async with connected(REQUEST + b"Connection: close\r\n\r\n") as (reader, _):
+        answer = await reader.read()
+        assert signal.getsignal(signal.SIGTERM) is before
+    assert (answer.endswith(b"hello"), b"server:" in answer.lower()) == (True, False)
+
+
+async def test_a_cancelled_server_ends_cleanly() -> None:
+    """Cancelling ends the server as `stop` does, and frees the port."""
+    used = [0]
+    for _ in range(2):
+        port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(Server(routed(), "127.0.0.1", used[-1]).serve(started=port.set_result))
+        used.append(await asyncio.wait_for(port, DEADLINE))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert used[1] == used[2]
+
+
+@pytest.mark.parametrize("is_bound", [True, False])
+async def test_a_server_that_is_stopped_before_it_serves_ends(*, is_bound: bool) -> None:
+    """It accepts nothing, and frees the port."""
+    one, started = Server(routed(), "127.0.0.1", 0), list[int]()
+    if is_bound:
+        one.bind()
+    one.stop()
+    await asyncio.wait_for(one.serve(started=started.append), DEADLINE)
+    one.stop()
+    assert started == []
 
 
 @pytest.mark.costly
@@ -133,7 +179,7 @@ HEALTH = b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r
 async def test_one_too_many_is_told_and_health_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where as many are being answered as may be, the next one is refused with 503; health has a place of its own."""
     monkeypatch.setattr(serve, "max_connections", lambda: 8)
-    async with serving(Starlette(routes=[Route("/", large), Route("/-/healthy", hello)])) as port:
+    async with serving(routed(large)) as port:
         opened = [await asyncio.open_connection("127.0.0.1", port, limit=1024) for _ in range(4)]
         for _, writer in opened[:2]:
             writer.write(REQUEST + b"\r\n")
@@ -166,3 +212,51 @@ async def test_those_who_take_nothing_make_room(monkeypatch: pytest.MonkeyPatch)
             await asyncio.sleep(0.05)
             writer.write(b"\r\n")
         assert await is_hung_up_on(reader)
+
+
+def _hang_up(server: socket.socket) -> None:
+    server.accept()[0].close()
+
+
+def test_a_free_port() -> None:
+    """Whoever connects is let in, and small replies are not held back."""
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_a_port_that_another_process_has() -> None:
+    """It says how to find out whose it is."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        thread = Thread(target=_hang_up, args=(other,))  # who asks it who it is gets no answer
+        thread.start()
+        with pytest.raises(AddressError) as caught:
+            listen("127.0.0.1", port)
+        thread.join()
+    assert str(caught.value) == (
+        f"web.listen: cannot listen on 127.0.0.1:{port}: Address already in use; another process has this port "
+        f"(see `ss -ltnp 'sport = :{port}'`); stop it or write another port"
+    )
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])  # noqa: S104 - refused, and never bound
+async def test_a_port_that_another_ragwatch_has(host: str) -> None:
+    """The likeliest case is named."""
+    async with serving(application()) as port:
+        with pytest.raises(AddressError, match="; another ragwatch has this port"):
+            await asyncio.to_thread(listen, host, port)
+
+
+@pytest.mark.parametrize("host", ["no such host.invalid", "192.0.2.1", "2001:db8::1", "x" * 80 + ".y"])
+def test_an_address_that_is_not_ours(host: str) -> None:
+    """Unknown names and other machines' addresses."""
+    named = re.escape(f"[{host}]:80" if ":" in host else f"{host}:80")
+    with pytest.raises(AddressError, match=f"cannot listen on {named}: .+; write an address of this machine"):
+        listen(host, 80)
+
+
+def test_a_port_that_needs_a_privilege() -> None:
+    """Tests may have it, so only the advice is looked at."""
+    assert (
+        _advice(OSError(errno.EACCES, ""), "127.0.0.1", 80) == "ports below 1024 need a privilege; write a higher port"
+    )

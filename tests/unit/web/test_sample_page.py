@@ -1,4 +1,4 @@
-"""The sample page: claims are marked and labelled, and hostile text is escaped."""
+"""The sample page: claims are marked and labelled, hostile text is escaped, large and damaged data are cut."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.asked import SCOPE, XSS, Reading, get, judged, settle, stays_text
+from support.asked import SCOPE, XSS, Reading, get, judged, stays_text
 from support.hostile import HOSTILE
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
@@ -19,18 +19,28 @@ from ragwatch.core.evidence import Cell, Evidence, ReferenceClaim, UnreadReason
 from ragwatch.core.labels.label import Label
 from ragwatch.core.sample import Context, Role, Turn
 from ragwatch.core.verdict import Usage
-from ragwatch.core.verdict_line import parse_verdict_line
 from ragwatch.judges.claims.claims import other_sentences
 from ragwatch.model.quantities import Quantity
+from ragwatch.ports import Erasure
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
-from ragwatch.web.sample_page import ANSWER_CHARS, MAX_CLAIMS, MAX_CONTEXTS, MAX_TURNS, VerdictOnPage, segments, view
+from ragwatch.web.sample_page import (
+    ANSWER_CHARS,
+    LINE_BYTES,
+    MAX_CLAIMS,
+    MAX_CONTEXTS,
+    MAX_LABELS,
+    MAX_TURNS,
+    TEXT_BYTES,
+    segments,
+)
 
 
-@pytest.mark.parametrize("path", ["xyz", "0" * 31, "A" * 32, "0" * 32, "..%2f..%2fetc"])
-async def test_unknown_answers_are_not_found(store: SqliteStore, path: str) -> None:
+@pytest.mark.parametrize("key", ["xyz", "0" * 31, "0" * 33, "A" * 32, "0" * 32, f"{'0' * 32}%0a", "..%2f..%2fetc"])
+@pytest.mark.parametrize("path", ["/samples", "/api/v1/samples"])
+async def test_unknown_answers_are_not_found(store: SqliteStore, path: str, key: str) -> None:
     """A key that nothing has, or that is none, is a 404."""
-    assert (await get(store, f"/samples/{path}")).status_code == 404
+    assert (await get(store, f"{path}/{key}")).status_code == 404
 
 
 async def everywhere(text: str, folder: Path) -> list[Reading]:
@@ -52,13 +62,12 @@ async def everywhere(text: str, folder: Path) -> list[Reading]:
 
 
 @pytest.mark.uncounted
-@pytest.mark.parametrize("text", [*HOSTILE, XSS, "torn \ud83d escape", "nul \x00 and \u2028 lines"])
-async def test_x14_hostile_text_stays_text(tmp_path: Path, text: str) -> None:
+async def test_x14_hostile_text_stays_text(tmp_path: Path) -> None:
     """Wherever it stands, pages have the elements of a harmless one, no script, only our links; and it can be read."""
     harmless = await everywhere("harmless", tmp_path / "harmless")
-    hostile = await everywhere(text, tmp_path / "hostile")
-    for read, model in zip(hostile, harmless, strict=True):
-        stays_text(read, model, text)
+    for number, text in enumerate((*HOSTILE, XSS, "torn \ud83d escape", "nul \x00 and \u2028 lines")):
+        for read, model in zip(await everywhere(text, tmp_path / str(number)), harmless, strict=True):
+            stays_text(read, model, text)
 
 
 async def test_what_each_context_is_to_a_claim_is_told(store: SqliteStore) -> None:
@@ -192,21 +201,6 @@ async def test_an_unjudged_answer_says_why(store: SqliteStore) -> None:
     assert "Cats purr." in text
 
 
-async def test_peoples_words_on_this_answer_are_shown(store: SqliteStore) -> None:
-    """Labels of this answer, and of no other."""
-    settle(store, ["a", "b"])
-    store.add_labels(
-        [
-            Label(a_draw("a").key, "ana", AT, {Quantity.FAITHFULNESS: 0.5}, note="half invented"),
-            Label(a_draw("b").key, "bob", AT, {}, note="another answer"),
-        ]
-    )
-    text = Reading((await get(store, f"/samples/{a_draw('a').key}")).text).text
-    assert "half invented" in text
-    assert "0.50" in text
-    assert "another answer" not in text
-
-
 async def test_huge_answers_are_cut_and_said_to_be(store: SqliteStore) -> None:
     """A page stays a page, and says what it leaves out and where all of it is."""
     contexts = tuple("y" * 100_000 for _ in range(MAX_CONTEXTS + 3))
@@ -222,22 +216,14 @@ async def test_huge_answers_are_cut_and_said_to_be(store: SqliteStore) -> None:
     assert Reading(answer.text).text.count("x") >= ANSWER_CHARS
 
 
-def test_without_its_text_the_verdict_still_stands() -> None:
-    """Once retention has taken the sample, scores and what the judge wrote are left."""
-    line = {
-        "key": "0" * 32, "id": "r", "judge_name": JUDGE, "route": "search", "at": AT, "probability": 1.0,
-        "trace_id": None, "outcome": "judged", "reason": None, "scores": dict.fromkeys(map(str, Quantity)),
-        "stage": None, "fault": None, "claims": [], "missing": [], "address": None,
-        "contexts": [{"id": "d1", "relevant": True, "used": False, "relevance": None}],
-        "judge": {"kind": "x", "version": "x-1", "seconds": 0.1, "input_tokens": 0, "output_tokens": 0,
-                  "cost_usd": 0.0},
-    }  # fmt: skip
-    shown = view([VerdictOnPage(parse_verdict_line(line))], [], SCOPE, None)
-    assert shown["text"] is None
-    assert [(context["id"], context["relevant"], context["body"]) for context in shown["contexts"]] == [
-        ("d1", True, None)
-    ]
-    assert shown["verdict"]["meaning"] == "The judge read too little to determine the stage at fault."
+async def test_without_its_text_the_verdict_still_stands(store: SqliteStore) -> None:
+    """Once the text of an answer is gone, scores and what the judge said of its contexts are left."""
+    draw = judged(store, a_draw("a"), an_evidence(address=None))
+    store.forget(Erasure(ids=frozenset({draw.key})))
+    text = Reading((await get(store, f"/samples/{draw.key}")).text).text
+    for expected in ("The text is no longer stored.", "read too little to determine the stage at fault", "✔ relevant"):
+        assert expected in text, expected
+    assert ("Cats purr." in text, "What do cats do?" in text) == (False, False)
 
 
 _SPANS = st.tuples(
@@ -267,16 +253,65 @@ def test_marks_cover_what_claims_cover(answer: str, spans: list[tuple[int, int, 
 async def test_an_answer_leads_to_its_trace(store: SqliteStore) -> None:
     """By the configured address; a hostile trace id stays one part of its path, and without an address it is text."""
     scope = replace(SCOPE, trace_url="https://traces.example/t/{trace_id}?org=1")
-    for number, trace in enumerate(["4bf92f3577b34da6", XSS, *HOSTILE]):
-        draw = a_draw(f"t{number}", metadata={"trace_id": trace})
-        judged(store, draw)
-        reading = Reading((await get(store, f"/samples/{draw.key}", scope=scope)).text)
-        assert "script" not in reading.tags
-        links = [value for name, value in reading.attributes if name == "href" and value.startswith("https:")]
-        assert len(links) <= 1
-        for link in links:
-            assert re.fullmatch(r"https://traces\.example/t/[\w.~%-]+\?org=1", link, re.ASCII)
-    plain = (await get(store, f"/samples/{a_draw('t0').key}")).text
-    assert "4bf92f3577b34da6" in plain
-    assert "https:" not in plain
+    links = {scope.trace_link(trace) for trace in (XSS, *HOSTILE, "..")} - {None}
+    assert all(re.fullmatch(r"https://traces\.example/t/[\w.~%-]+\?org=1", str(link), re.ASCII) for link in links)
     assert scope.trace_link("..") is None
+    draw = judged(store, a_draw("a", metadata={"trace_id": "4bf92f3577b34da6"}))
+    linked, plain = [(await get(store, f"/samples/{draw.key}", scope=one)).text for one in (scope, SCOPE)]
+    assert 'href="https://traces.example/t/4bf92f3577b34da6?org=1"' in linked
+    assert ("4bf92f3577b34da6" in plain, "https:" in plain) == (True, False)
+
+
+PLACES = ("samples SET body", "verdicts SET line")
+
+
+def by_two_judges(store: SqliteStore, **parts: str) -> str:
+    """Keep a verdict of two judges; the answer's key."""
+    draw = a_draw("a", **parts)
+    store.admit(an_admission(draw, judges=("embedded", "second")))
+    store.settle([a_verdict(draw), a_verdict(draw, reading=a_reading("second", "v2"))])
+    return draw.key
+
+
+async def test_texts_larger_than_a_page_reads_are_cut(store: SqliteStore) -> None:
+    """The page stands, shows the beginning, and says that it is not all."""
+    key = by_two_judges(store, answer="begin " + "x" * TEXT_BYTES)
+    response = await get(store, f"/samples/{key}")
+    assert response.status_code == 200
+    assert "only their beginning is shown" in response.text
+    assert "begin xxx" in response.text
+
+
+async def test_a_verdict_larger_than_a_page_reads_is_cut(store: SqliteStore) -> None:
+    """Claims as far as they were read; the page does not stumble over the one that is cut."""
+    draw = a_draw("a")
+    claims = [a_claim((1, 0), text=f"claim {number} " + "x" * (LINE_BYTES // 100)) for number in range(150)]
+    judged(store, draw, an_evidence(*claims))
+    response = await get(store, f"/samples/{draw.key}")
+    assert response.status_code == 200
+    assert "claim 90 " in response.text
+    assert "claim 120 " not in response.text
+
+
+@pytest.mark.parametrize("places", [PLACES[:1], PLACES[1:], PLACES])
+async def test_damage_is_told_on_the_page(store: SqliteStore, places: tuple[str, ...]) -> None:
+    """What can be read is shown, with one line on what cannot."""
+    key = by_two_judges(store)
+    for place in places:
+        store.engine._writer.execute(f"UPDATE {place} = X'00ff'")
+    response = await get(store, f"/samples/{key}")
+    assert (response.status_code, response.text.count("a stored text is damaged")) == (200, 1)
+    assert key in response.text
+
+
+async def test_the_newest_labels_of_this_answer_are_shown(store: SqliteStore) -> None:
+    """Labels of other answers, and the oldest of too many, are not."""
+    key = by_two_judges(store)
+    scores = {Quantity.FAITHFULNESS: 0.5}
+    own = [
+        Label(key, f"person {number:03}", AT + number, scores, note="half invented") for number in range(MAX_LABELS + 3)
+    ]
+    store.add_labels([*own, Label("0" * 32, "somebody else", AT, {})])
+    text = (await get(store, f"/samples/{key}")).text
+    assert ("person 002" in text, "person 003" in text, "somebody else" in text) == (False, True, False)
+    assert ("half invented" in text, "0.50" in text) == (True, True)

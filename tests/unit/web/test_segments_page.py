@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from support.asked import XSS, Reading, get
-from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
+from support.asked import XSS, Reading, get, settled
+from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, an_evidence
 from support.snapshots import small
 
 from ragwatch.core.sample import Context
@@ -47,8 +47,7 @@ def fill(store: Store, counts: dict[str, tuple[int, int, int, int]], **parts: An
                 one = a_draw(f"{value}-{side}-{index}", at=at, metadata={"tenant": value}, **parts)
                 draws.append(replace(one, segments=(("tenant", value),)))
                 evidences.append(BAD if side % 2 else None)
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw, evidence) for draw, evidence in zip(draws, evidences, strict=True)])
+    settled(store, draws, evidences)
 
 
 COUNTS = {
@@ -67,6 +66,11 @@ async def view(store: Store | None, path: str = "tenant?window=1h", **parts: Any
     return dict(reply.json())
 
 
+async def page(store: Store, path: str = "tenant?window=1h") -> str:
+    """The page."""
+    return (await get(store, f"/segments/{path}", scope=SCOPE, snapshot=SNAPSHOT)).text
+
+
 async def test_what_became_worse_stands_first(store: SqliteStore) -> None:
     """With level, change, volume, failing share, stage at fault and a line over both sides; and what the alarm says."""
     fill(store, COUNTS)
@@ -80,7 +84,7 @@ async def test_what_became_worse_stands_first(store: SqliteStore) -> None:
     assert sum(point["n"] for point in worst["points"]) == 120
     assert {point["mean"] for point in worst["points"] if point["n"]} == {1.0, 0.5}
     assert all(row["moved"] is None for row in shown["values"][1:])
-    body = (await get(store, "/segments/tenant?window=1h", scope=SCOPE, snapshot=SNAPSHOT)).text
+    body = await page(store)
     text = " ".join(Reading(body).text.split())
     assert "drift alarm: acme, faithfulness" in text
     assert "60 of 60" not in text
@@ -123,7 +127,7 @@ async def test_a_value_with_few_answers_is_drawn_toward_its_route_and_says_so(st
     assert tiny["level"]["low"] <= 0.5 < tiny["level"]["high"] <= 1.0
     assert (tiny["change"]["own"], tiny["moved"]) == (-0.5, None)
     assert -0.5 < tiny["change"]["value"] < 0.0
-    body = (await get(store, "/segments/tenant?window=1h", scope=SCOPE, snapshot=SNAPSHOT)).text
+    body = await page(store)
     assert "its answers alone: 0.50" in Reading(body).text
 
 
@@ -151,7 +155,7 @@ async def test_orders_and_pages(store: SqliteStore) -> None:
     fill(store, many)
     last = await view(store, "tenant?window=1h&sort=value&page=999")
     assert (last["page"], last["pages"], last["count"], len(last["values"])) == (2, 2, PAGE_ROWS + 9, 9)
-    body = (await get(store, "/segments/tenant?window=1h&page=2", scope=SCOPE, snapshot=SNAPSHOT)).text
+    body = await page(store, "tenant?window=1h&page=2")
     assert "page=1" in body
     assert 'rel="next"' not in body
     unknown = [row for row in (await view(store, "tenant?window=1h"))["values"] if row["change"] is None]
@@ -174,7 +178,7 @@ async def test_retrieval_steps(store: SqliteStore) -> None:
     assert (shown["quantity"], shown["lower_is_better"], shown["threshold"]) == ("used", None, None)
     ignored = await view(store, "step?window=1h&quantity=ignored&sort=level")
     assert [(row["value"], row["level"]["value"]) for row in ignored["values"]] == [("dense", 1.0), ("bm25", 0.0)]
-    body = (await get(store, "/segments/step?window=1h", scope=SCOPE, snapshot=SNAPSHOT)).text
+    body = await page(store, "step?window=1h")
     assert "Answers by retrieval step" in body
     assert (
         "No judged answer of this time has contexts" in (await get(store, "/segments/step?route=faq", scope=SCOPE)).text
@@ -184,7 +188,7 @@ async def test_retrieval_steps(store: SqliteStore) -> None:
 async def test_what_is_not_there_is_said(store: SqliteStore) -> None:
     """A key, a parameter, or data."""
     assert (await view(store, "tenant"))["values"] == []
-    assert "has a value of user.tier" in (await get(store, "/segments/user.tier", scope=SCOPE, snapshot=SNAPSHOT)).text
+    assert "has a value of user.tier" in await page(store, "user.tier")
     for path, status in (("none", 404), ("tenant?route=x", 400), ("tenant?window=2h", 400), ("tenant?page=0", 400)):
         reply = await get(store, f"/segments/{path}", scope=SCOPE, snapshot=SNAPSHOT)
         assert (path, reply.status_code) == (path, status)
@@ -196,7 +200,7 @@ async def test_what_is_not_there_is_said(store: SqliteStore) -> None:
 async def test_hostile_values_stay_text(store: SqliteStore) -> None:
     """A value of a record and a key of the configuration become neither markup nor another address."""
     fill(store, {XSS[:60]: (30, 0, 30, 30)})
-    body = (await get(store, "/segments/tenant?window=1h", scope=SCOPE, snapshot=SNAPSHOT)).text
+    body = await page(store)
     assert XSS[:60] not in body
     assert XSS[:60] in Reading(body).text
     odd = (await get(store, f"/segments/{quote(XSS)}", scope=SCOPE, snapshot=SNAPSHOT)).text
