@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -14,12 +13,11 @@ from support.patience import cpu_limit
 from support.redaction_cases import cases
 
 from ragwatch.redaction.custom import custom_rule
-from ragwatch.redaction.keys import first_of_overlapping
 from ragwatch.redaction.linear_time import check_linear_time
 from ragwatch.redaction.passwords import WORDS
 from ragwatch.redaction.person_checks import mrz
 from ragwatch.redaction.person_ids import LETTERED_SHAPES, PERSON_RULES, SHAPES, PersonIdRule
-from ragwatch.redaction.redactor import OriginalPlaces, Redactor
+from ragwatch.redaction.redactor import Redactor
 from ragwatch.redaction.rule import MAX_STARTS, RedactionRule, SensitiveKind, TextView, letters_and_digits
 from ragwatch.redaction.rules import RULES
 
@@ -147,21 +145,6 @@ def test_findings_are_places_in_the_original(text: str, taken: list[str]) -> Non
     findings = Redactor().findings(text)
     assert [text[one.start : one.end] for one in findings] == taken
     assert Counter(one.kind for one in findings) == Redactor().redact_counted(text)[1]
-
-
-def test_places_of_values_that_contain_tokens() -> None:
-    """A value that is taken later and contains tokens stands where the first began and the last ended."""
-    places = OriginalPlaces()
-    places.replace([(2, 6, ONE, 10), (10, 14, ONE, 10)])
-    assert places.values() == [(2, 6, ONE), (10, 14, ONE)]
-    places.replace([(0, 13, TWO, 5)])
-    assert places.values() == [(0, 7, TWO), (10, 14, ONE)]
-    assert all(first[1] <= second[0] for first, second in pairwise(places.values()))
-
-
-def test_of_keys_that_overlap_the_first_is_taken() -> None:
-    """The longer one of two that start together."""
-    assert first_of_overlapping([(3, 9, TWO), (0, 5, ONE), (0, 3, TWO), (9, 12, ONE)]) == [(0, 5, ONE), (9, 12, ONE)]
 
 
 def test_names_are_unique_and_words_contain_their_parts() -> None:

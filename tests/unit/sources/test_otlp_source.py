@@ -17,9 +17,7 @@ from ragwatch.core.sample import RejectReason
 from ragwatch.core.tally import Tally
 from ragwatch.formats.traces.span import Span
 from ragwatch.ports import Batch, Part
-from ragwatch.ports.capabilities import HoldsParts, ReceivesRequests, RecognisesResent
 from ragwatch.ports.receiving import Reply
-from ragwatch.sources.otlp import build
 from ragwatch.sources.otlp import source as module
 from ragwatch.sources.otlp.handler import METHOD, PATH, OtlpHandler
 from ragwatch.sources.otlp.options import Options
@@ -78,10 +76,6 @@ def tallies_of(batches: Iterable[Batch]) -> dict[tuple[str, str], float]:
 async def test_a_trace_waits_for_its_grace_and_is_released_with_its_record() -> None:
     """Spans are held by the first batch; the record comes after the grace, in the batch that releases them."""
     clock = Clock()
-    source = build(Options(name="x"))
-    assert isinstance(source, ReceivesRequests)
-    assert isinstance(source, HoldsParts)
-    assert isinstance(source, RecognisesResent)
     source = a_source(clock)
     first = await stored(source, openinference())
     assert ([part.group for part in first.hold], records(first), first.release) == ([TRACE], [], [])

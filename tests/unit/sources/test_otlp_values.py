@@ -9,11 +9,11 @@ import pytest
 from support.spans import a_span, documents, flat, said
 from support.traces import ANSWER, OI, QUESTION, TEXTS
 
-from ragwatch.formats.traces.answer import answer_of, conversation, question_of
+from ragwatch.formats.traces.answer import answer_of, question_of
 from ragwatch.formats.traces.assemble import assemble
-from ragwatch.formats.traces.document import Document, document, documents_in
+from ragwatch.formats.traces.document import Document, documents_in
 from ragwatch.formats.traces.kinds import Kind, kind_of
-from ragwatch.formats.traces.messages import messages_of, unwrapped
+from ragwatch.formats.traces.messages import messages_of
 from ragwatch.formats.traces.prompt_contexts import blocks, of_variables
 from ragwatch.formats.traces.span import Span
 from ragwatch.sources.otlp.options import Options
@@ -55,11 +55,6 @@ def test_documents(value: Any, expected: Any) -> None:
     ) == expected or "Infinity" in json.dumps(value)
 
 
-def test_a_document_that_is_none() -> None:
-    """Lists without objects, and objects without any known key, are no documents."""
-    assert [document(item) for item in ([], [1, 2], {"x": 1}, None, 3)] == [None] * 5
-
-
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -80,15 +75,6 @@ def test_a_document_that_is_none() -> None:
 def test_messages(value: Any, expected: list[tuple[str, str]]) -> None:
     """Each spelling of a message, with its role."""
     assert [(one.role, one.text) for one in messages_of(value, "user")] == expected
-
-
-def test_arguments_of_functions() -> None:
-    """One argument, by position or by name, is the input; several stay as they are."""
-    assert unwrapped({"args": ["a"], "kwargs": {}}) == "a"
-    assert unwrapped({"args": "a"}) == "a"
-    assert unwrapped({"args": [], "kwargs": {"question": "a"}}) == {"question": "a"}
-    assert unwrapped({"args": ["a", "b"], "kwargs": {}}) == {"args": ["a", "b"], "kwargs": {}}
-    assert unwrapped({"inputs": '{"question": "a"}', "tags": []}) == {"question": "a"}
 
 
 @pytest.mark.parametrize(
@@ -126,13 +112,6 @@ def test_questions(value: Any, expected: str | None) -> None:
 def test_answers(value: Any, expected: str | None) -> None:
     """Outputs of chains; what Python prints of a stream is no answer."""
     assert answer_of(value) == expected
-
-
-def test_conversations() -> None:
-    """Only what says who has written it is a turn."""
-    assert [one.text for one in conversation([["user", "a"], "b"])] == ["a"]
-    assert [one.text for one in conversation({"messages": "a"})] == ["a"]
-    assert conversation(3) == []
 
 
 def test_contexts_of_variables() -> None:
