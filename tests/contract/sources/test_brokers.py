@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from support.all_brokers import Brokers
 from support.brokers import books, counted, names, once
 from support.kit import a_line
 from support.patience import DEADLINE
@@ -243,3 +246,32 @@ def test_secrets_are_masked_and_missing_libraries_are_named(kind: str, monkeypat
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(ConfigError, match=rf"sources.app.kind: .* pip install 'ragwatch-exporter\[{extra}\]'"):
         module.build(given)
+
+
+@pytest.mark.parametrize("kind", ["redis_streams", "nats"])
+async def test_a_server_that_is_down_is_waited_for(tmp_path: Path, store: SqliteStore, kind: str) -> None:
+    """Reading and acknowledging fail with an error, the lag is unknown; when the server is back, nothing is missing."""
+    brokers = Brokers(tmp_path)
+    queue = brokers.queue(kind)
+    try:
+        queue.add(*names(20))
+        worker = queue.worker(store, batch_records=5, timeout_seconds=1)
+        worker.admit(batch := worker.take())
+        queue.server.kill()
+        with pytest.raises(SourceError):
+            worker.source.commit(batch)
+        with pytest.raises(SourceError, match="cannot be reached"):
+            await worker.intake.step()
+        assert worker.intake.lag == Lag(None, None)
+        queue.server.start()
+        await worker.drain_until(lambda: queue.left() == 0, "it catches up")
+        assert (books(store), counted(store, Tally.RESENT)) == (once(20), 0)
+        worker.intake.rules = replace(worker.intake.rules, max_pending=1)  # and while nothing is read
+        queue.server.kill()
+        await worker.drain_until(lambda: worker.intake.lag == Lag(None, None), "the lag is unknown")
+        queue.server.start()
+        queue.add("more")
+        await worker.drain_until(lambda: worker.source.lag().records, "the lag is known again")
+    finally:
+        queue.close()
+        brokers.close()

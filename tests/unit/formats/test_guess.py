@@ -12,8 +12,9 @@ from support.logged import ANSWER, FULL, QUESTION, TEXTS
 from ragwatch.formats import build
 from ragwatch.formats.expressions import predicate
 from ragwatch.formats.guess import guess, propose
-from ragwatch.formats.guess_split import Prompt, propose_split
+from ragwatch.formats.guess_split import Prompt, guess_prompt, propose_split
 from ragwatch.formats.guess_where import propose_where
+from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.split import Splitter
 
 
@@ -271,3 +272,21 @@ def test_a_long_line_is_a_mark_by_its_last_words() -> None:
     assert splitter is not None
     assert (splitter.kind, splitter.before, len(splitter.after) <= 100) == ("paragraphs", "Question:", True)
     assert (splitter.passages(rows[1]), splitter.question(rows[1])) == (PASSAGES[1], QUESTIONS[1])
+
+
+def test_a_prompt_in_a_field_is_cut() -> None:
+    """It is not the question, which it holds beside the passages."""
+    rows = [{"llm": {"prompt": prompt(n, "[1] {}\n[2] {}"), "completion": f"x {n}"}} for n in range(12)]
+    assert "question" not in propose(rows).mapping
+    guessed = guess_prompt([*rows, {"level": "info"}])
+    assert guessed is not None
+    assert guessed.split is not None
+    sample = LogReader(RecordRules("custom", guessed.mapping, split=guessed.split.option)).read(rows[5], "x")
+    assert (sample.question, [one.text for one in sample.contexts]) == (QUESTIONS[5], PASSAGES[5])
+
+
+def test_equal_prompts_and_none_have_no_marks() -> None:
+    """Nothing varies in a single prompt, so that nothing tells its instructions from its passages."""
+    assert propose_split([]) is None
+    same = propose_split([Prompt(prompt(1, "[1] {}\n[2] {}"), QUESTIONS[1])] * 3)
+    assert same == Splitter("numbered")

@@ -26,6 +26,7 @@ CONSTRUCTED = [
 
 SPELLINGS: dict[str, object] = {
     "openai": PLAIN,
+    "chatgpt": [{"role": "user", "content": {"content_type": "text", "parts": [ASKED.text]}}, PLAIN[1]],
     "canonical": [{"role": "user", "text": ASKED.text}, {"role": "assistant", "text": SAID.text}],
     "parts": [{"role": "user", "content": [{"type": "text", "text": ASKED.text}, {"type": "image_url"}]}, PLAIN[1]],
     "blocks": [{"role": "user", "blocks": [{"block_type": "text", "text": ASKED.text}]}, PLAIN[1]],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -17,11 +18,12 @@ from ragwatch.redaction.linear_time import check_linear_time
 from ragwatch.redaction.passwords import WORDS
 from ragwatch.redaction.person_checks import mrz
 from ragwatch.redaction.person_ids import LETTERED_SHAPES, PERSON_RULES, SHAPES, PersonIdRule
-from ragwatch.redaction.redactor import Redactor
+from ragwatch.redaction.redactor import OriginalPlaces, Redactor
 from ragwatch.redaction.rule import MAX_STARTS, RedactionRule, SensitiveKind, TextView, letters_and_digits
 from ragwatch.redaction.rules import RULES
 
 ONE, TWO = RULES[0], RULES[1]
+SK, GH = "sk-" + "abcd1234" * 4, "ghp_" + "a1B2c3D4e5F6" * 3
 MRZ = "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<\nL898902C36UTO7408122F1204159ZE184226B<<<<<10"
 SHAPE_OF = {**dict(SHAPES), **dict(LETTERED_SHAPES)}
 CHECKED = {rule.name: rule.check for rule in PERSON_RULES}
@@ -129,14 +131,10 @@ def test_machine_readable_zones_need_their_check_digits() -> None:
         ("SSN 536-22-1234, again SSN 536-22-1234", ["536-22-1234", "536-22-1234"]),
         ("\u0130\u0130 Password: hunter22", ["hunter22"]),  # two characters each in lower case
         ("secret_password=hunter22x", ["hunter22x"]),  # the name of a secret twice
+        (f"{SK} and {GH}", [SK, GH]),
         (
-            "ann@example.org a@b.com_c@d.com\nphone 4155552671, key sk-"
-            + "abcd1234" * 4
-            + " and 10.0.0.12; password=x9y8z7",
-            [
-                *("ann@example.org", "a@b.com", "_c@d.com", "4155552671", "sk-" + "abcd1234" * 4),
-                *("10.0.0.12", "x9y8z7"),
-            ],
+            f"ann@example.org a@b.com_c@d.com\nphone 4155552671, key {SK} and 10.0.0.12; password=x9y8z7",
+            ["ann@example.org", "a@b.com", "_c@d.com", "4155552671", SK, "10.0.0.12", "x9y8z7"],
         ),
     ],
 )
@@ -145,6 +143,16 @@ def test_findings_are_places_in_the_original(text: str, taken: list[str]) -> Non
     findings = Redactor().findings(text)
     assert [text[one.start : one.end] for one in findings] == taken
     assert Counter(one.kind for one in findings) == Redactor().redact_counted(text)[1]
+
+
+def test_places_of_values_that_contain_tokens() -> None:
+    """A value that is taken later and contains tokens stands where the first began and the last ended."""
+    places = OriginalPlaces()
+    places.replace([(2, 6, ONE, 10), (10, 14, ONE, 10)])
+    assert places.values() == [(2, 6, ONE), (10, 14, ONE)]
+    places.replace([(0, 13, TWO, 5)])
+    assert places.values() == [(0, 7, TWO), (10, 14, ONE)]
+    assert all(first[1] <= second[0] for first, second in pairwise(places.values()))
 
 
 def test_names_are_unique_and_words_contain_their_parts() -> None:

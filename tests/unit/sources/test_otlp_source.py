@@ -18,6 +18,7 @@ from ragwatch.core.tally import Tally
 from ragwatch.formats.traces.span import Span
 from ragwatch.ports import Batch, Part
 from ragwatch.ports.receiving import Reply
+from ragwatch.sources.otlp import build
 from ragwatch.sources.otlp import source as module
 from ragwatch.sources.otlp.handler import METHOD, PATH, OtlpHandler
 from ragwatch.sources.otlp.options import Options
@@ -249,7 +250,7 @@ async def test_clients_do_not_wait_for_ever() -> None:
 
 async def test_closing_answers_those_who_wait() -> None:
     """Requests in the queue and in a batch that is not committed are told to come back, later ones too."""
-    source = a_source(resolve={"url": "http://127.0.0.1:9/{id}"})
+    source = build(Options.model_validate({"name": "traces", "resolve": {"url": "http://127.0.0.1:9/{id}"}}))
     tasks = [await sent(source, openinference()), await sent(source, openinference())]
     assert source.read() is not None
     tasks.append(await sent(source, openinference()))

@@ -13,7 +13,7 @@ from ragwatch.formats.traces.answer import answer_of, question_of
 from ragwatch.formats.traces.assemble import assemble
 from ragwatch.formats.traces.document import Document, documents_in
 from ragwatch.formats.traces.kinds import Kind, kind_of
-from ragwatch.formats.traces.messages import messages_of
+from ragwatch.formats.traces.messages import messages_of, unwrapped
 from ragwatch.formats.traces.prompt_contexts import blocks, of_variables
 from ragwatch.formats.traces.span import Span
 from ragwatch.sources.otlp.options import Options
@@ -75,6 +75,15 @@ def test_documents(value: Any, expected: Any) -> None:
 def test_messages(value: Any, expected: list[tuple[str, str]]) -> None:
     """Each spelling of a message, with its role."""
     assert [(one.role, one.text) for one in messages_of(value, "user")] == expected
+
+
+def test_arguments_of_functions() -> None:
+    """One argument, by position or by name, is the input; several stay as they are."""
+    assert unwrapped({"args": ["a"], "kwargs": {}}) == "a"
+    assert unwrapped({"args": "a"}) == "a"
+    assert unwrapped({"args": [], "kwargs": {"question": "a"}}) == {"question": "a"}
+    assert unwrapped({"args": ["a", "b"], "kwargs": {}}) == {"args": ["a", "b"], "kwargs": {}}
+    assert unwrapped({"inputs": '{"question": "a"}', "tags": []}) == {"question": "a"}
 
 
 @pytest.mark.parametrize(
