@@ -17,6 +17,11 @@ from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.scanner import STARTED
 from ragwatch.sources.tail.source import TailSource
 
+LIVE = "app.jsonl"
+"""Name of the log that most tests write."""
+HEADER = b'{"log":"opened by the service","format":1,"note":"the same at the top of every file, and long enough"}'
+"""What a service writes at the top of every log."""
+
 
 class Reader:
     """Runs a tail, keeps what it yields, and can stop, kill and start it.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from support.redaction_cases import ROWS, cases, examples, made, marked
+from support.redaction_cases import ROWS, TOKEN, cases, examples, kinds, made, marked
 from support.secret_examples import EXAMPLES
 from support.technical_sentences import sentences
 
@@ -20,14 +19,8 @@ from ragwatch.redaction.rules import RULES
 AROUND_KEYS = ("I tried {} and it failed.", "it says\n{}\nin the log", "({}) worked", "the value '{}' is in the file")
 AROUND_PASSWORDS = ("{}", "Hi, {} thanks", "x\n{}.")
 AROUND = ("{}", "before {} behind.", "{} behind", "before {}", "before\n{}\nbehind", "<b>{}</b>")
-TOKEN = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
 RULE_OF = {rule.name: rule for rule in RULES}
 VENDORS = {rule.name: rule for rule in VENDOR_RULES}
-
-
-def kinds(text: str) -> list[str]:
-    """Kinds of what is taken from a text."""
-    return [one.kind.value for one in Redactor().findings(text)]
 
 
 def takes_key(row: str) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.patience import cpu_limit
-from support.redaction_cases import cases
+from support.redaction_cases import cases, kinds
 
 from ragwatch.redaction.custom import custom_rule
 from ragwatch.redaction.linear_time import check_linear_time
@@ -27,11 +27,6 @@ SK, GH = "sk-" + "abcd1234" * 4, "ghp_" + "a1B2c3D4e5F6" * 3
 MRZ = "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<\nL898902C36UTO7408122F1204159ZE184226B<<<<<10"
 SHAPE_OF = {**dict(SHAPES), **dict(LETTERED_SHAPES)}
 CHECKED = {rule.name: rule.check for rule in PERSON_RULES}
-
-
-def kinds(text: str) -> list[str]:
-    """Kinds of what is taken from a text."""
-    return [finding.kind.value for finding in Redactor().findings(text)]
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from support.tail_reader import Reader, append, copytruncate, lines_of, pack, rotate
-
-LIVE = "app.jsonl"
-HEADER = b'{"log":"opened by the service","format":1,"note":"the same at the top of every file, and long enough"}'
+from support.tail_reader import HEADER, LIVE, Reader, append, copytruncate, lines_of, pack, rotate
 
 
 @pytest.mark.parametrize("packed", [True, False])

@@ -8,9 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from support.tail_reader import Reader, append, lines_of, pack, rotate
-
-LIVE = "app.jsonl"
+from support.tail_reader import LIVE, Reader, append, lines_of, pack, rotate
 
 
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])

@@ -9,13 +9,11 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from support.tail_reader import Reader, append, lines_of, pack, rotate
+from support.tail_reader import LIVE, Reader, append, lines_of, pack, rotate
 
 from ragwatch.errors import SourceError
 
 pytestmark = pytest.mark.uncounted
-
-LIVE = "app.jsonl"
 
 
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])

@@ -7,12 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.tail_reader import Reader, append, copytruncate, pack, rows
+from support.tail_reader import HEADER, LIVE, Reader, append, copytruncate, pack, rows
 
 from ragwatch.sources.tail import content, replaced
-
-LIVE = "app.jsonl"
-HEADER = b'{"log":"opened by the service","format":1,"note":"the same at the top of every file, and long enough"}'
 
 
 def text(lines: list[bytes]) -> bytes:

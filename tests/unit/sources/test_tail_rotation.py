@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.tail_reader import Reader, append, copytruncate, lines_of, pack, rotate
+from support.tail_reader import LIVE, Reader, append, copytruncate, lines_of, pack, rotate
 
 from ragwatch.sources.tail.reader import DELETED_WAIT_SECONDS
 
-LIVE = "app.jsonl"
 HEADER = b'{"id":"header","answer":"' + b"h" * 2000 + b'"}'
 
 

@@ -10,13 +10,11 @@ from pathlib import Path
 
 import pytest
 from support.shifting import Step, interleaved, shift, shift_copies
-from support.tail_reader import Reader, append, lines_of, rotate, rows
+from support.tail_reader import LIVE, Reader, append, lines_of, rotate, rows
 
 from ragwatch.errors import SourceError
 
 pytestmark = pytest.mark.uncounted
-
-LIVE = "app.jsonl"
 
 
 def _poll(reader: Reader, times: int = 4) -> None:
