@@ -26,6 +26,11 @@ from support.ports import free_port
 SOURCE = "app"
 
 
+def names(count: int, prefix: str = "r") -> list[str]:
+    """Ids of records."""
+    return [f"{prefix}{number}" for number in range(count)]
+
+
 def wait_until(holds: Callable[[], object], what: str) -> None:
     """Wait for a condition."""
     end = time.monotonic() + DEADLINE

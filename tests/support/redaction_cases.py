@@ -11,7 +11,11 @@ import re
 import string
 from pathlib import Path
 
+from ragwatch.redaction.redactor import Redactor
 from ragwatch.redaction.rule import table
+
+TOKEN = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
+"""What takes the place of a secret."""
 
 _ALPHABETS = {
     "an": string.ascii_letters + string.digits,
@@ -54,3 +58,8 @@ def marked(row: str) -> tuple[str, str, str]:
     before, _, rest = made(row).partition("«")
     secret, _, behind = rest.partition("»")
     return before, secret, behind
+
+
+def kinds(text: str) -> list[str]:
+    """Kinds of what is taken from a text."""
+    return [one.kind.value for one in Redactor().findings(text)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import os
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,11 @@ from ragwatch.sources.tail.descriptors import DescriptorBudget
 from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.scanner import STARTED
 from ragwatch.sources.tail.source import TailSource
+
+LIVE = "app.jsonl"
+"""Name of the log that most tests write."""
+HEADER = b'{"log":"opened by the service","format":1,"note":"the same at the top of every file, and long enough"}'
+"""What a service writes at the top of every log."""
 
 
 class Reader:
@@ -87,6 +94,11 @@ class Reader:
             pass
         return self.lines
 
+    def reads(self, path: Path, *lines: bytes) -> list[Line]:
+        """Append lines to a file and drain. Returns every line so far."""
+        append(path, *lines)
+        return self.drain()
+
     def settle(self, seconds: float = 10.0) -> list[Line]:
         """Drain, let time pass, and drain again."""
         self.drain()
@@ -97,6 +109,26 @@ class Reader:
         """Stop and start."""
         self.stop()
         self.start()
+
+    def finish(self) -> list[Line]:
+        """Settle, restart and settle again. Returns every line so far: one that was read again is there twice."""
+        self.settle()
+        self.restart()
+        return self.settle()
+
+    @contextmanager
+    def away(self, stopped: bool) -> Iterator[None]:  # noqa: FBT001 - drawn by name
+        """What happens within it happens between two looks, or while the tail is stopped."""
+        if stopped:
+            self.stop()
+        yield
+        if stopped:
+            self.start()
+
+    @property
+    def unreadable(self) -> set[str]:
+        """Names of the files that are reported as unreadable at present."""
+        return {Path(name).name for name in self.source.unreadable}
 
     @property
     def reasons(self) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from support.all_brokers import Brokers
-from support.brokers import books, counted, once
+from support.brokers import books, counted, names, once
 from support.kit import a_line
 from support.patience import DEADLINE
 from support.queues import SECRET, Queue
@@ -47,11 +47,6 @@ NOWHERE = {
 }
 
 
-def names(count: int, prefix: str = "r") -> list[str]:
-    """Ids of records."""
-    return [f"{prefix}{number}" for number in range(count)]
-
-
 async def taken(worker: Any) -> Batch:
     """The next batch, not stored yet."""
     await worker.drain_until(worker.source.read, "a batch is read")
@@ -79,28 +74,11 @@ async def test_acknowledged_when_stored(queue: Queue, store: SqliteStore) -> Non
     assert worker.source.lag() == Lag(None, None if queue.kind == "sqs" else 0.0, records=0)
 
 
-@ANY
-async def test_killed_before_and_after_storing(queue: Queue, store: SqliteStore) -> None:
-    """What was not acknowledged is delivered again, and counts once, stored or not; records without an id, too."""
-    queue.add(*names(20), *(a_line("x", id=None, question=f"Which {number}?") for number in range(5)))
-    stored = 0
-    for is_stored in (True, False):
-        killed = queue.worker(store, batch_records=8)
-        batch = await taken(killed)
-        if is_stored:
-            killed.admit(batch)
-            stored = len(batch.lines)
-        queue.kill(killed)
-    worker = queue.worker(store, batch_records=8)
-    await worker.drain_until(lambda: queue.left() == 0, "all are delivered again")
-    assert (books(store), counted(store, Tally.RESENT)) == (once(25), stored)
-
-
 @pytest.mark.parametrize("queue", ["redis_streams", "nats", "sqs"], indirect=True)
 @pytest.mark.parametrize("stored", [False, True])
 async def test_stopped_past_its_time(queue: Queue, store: SqliteStore, *, stored: bool) -> None:
-    """Another worker takes over what one holds; when that goes on, each record counts once, and nothing fails."""
-    queue.add(*names(20))
+    """Another worker takes over what one holds; when that goes on, each record counts once, with an id or without."""
+    queue.add(*names(15), *(a_line("x", id=None, question=f"Which {number}?") for number in range(5)))
     stopped = queue.worker(store, batch_records=8)
     batch = await taken(stopped)
     if stored:

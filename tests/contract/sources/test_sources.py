@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.all_brokers import Brokers
-from support.brokers import SOURCE, Worker, books, counted, once
+from support.brokers import SOURCE, Worker, books, counted, names, once
 from support.feeds import Feed, JoinFeed, OtlpFeed, PushFeed, QueueFeed, TailFeed
 from support.patience import DEADLINE
 
@@ -60,11 +60,6 @@ async def arrived(worker: Worker) -> Any:
         assert time.monotonic() < end
         await asyncio.sleep(0.002)
     return batch
-
-
-def names(count: int) -> list[str]:
-    """Ids of records."""
-    return [f"r{number}" for number in range(count)]
 
 
 def is_done(store: SqliteStore, count: int) -> bool:

@@ -1,16 +1,24 @@
-"""A mapping of one's own, the reader that finds the shape itself, and the door to both."""
+"""A mapping of one's own, the reader that finds the shape itself, and expressions that say what JMESPath says."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import jmespath
 import pytest
-from support.logged import ANSWER, AT, FULL, QUESTION, records
+from hypothesis import given
+from hypothesis import strategies as st
+from support.logged import ANSWER, AT, DATA, FULL, QUESTION, records
 
 from ragwatch.core.sample import Context, RejectReason
 from ragwatch.errors import ConfigError, FormatError
-from ragwatch.formats import FORMATS, NAMES, build
+from ragwatch.formats import FORMATS, build
 from ragwatch.formats.custom import MappingReader
+from ragwatch.formats.expressions import compile_expression, extractor, is_true, predicate, search
+from ragwatch.formats.shape import Record
 
 MAPPING = {
     "id": "rid",
@@ -149,12 +157,6 @@ def test_wrong_format(name: str, mapping: dict[str, str] | None, message: str) -
     assert str(caught.value).startswith(message)
 
 
-def test_every_name_builds() -> None:
-    """Every name of the list is a reader."""
-    assert [build(name, SMALL if name == "custom" else None) is not None for name in NAMES] == [True] * len(NAMES)
-    assert list(FORMATS) == [shape.NAME for shape in FORMATS.values()]
-
-
 def test_auto_changes_its_mind() -> None:
     """A log may change its shape in mid-stream, and back."""
     reader = build("auto")
@@ -194,3 +196,57 @@ def test_auto_passes_on_what_the_shape_says() -> None:
     with pytest.raises(FormatError) as caught:
         build("auto").read({"user_input": "q", "response": "a", "retrieved_contexts": None}, "x")
     assert caught.value.field == "contexts"
+
+
+_FIELDS = st.sampled_from(["a", "b", "a.b", "b.a.b"])
+_LITERALS = st.sampled_from(["'x'", "''", "`null`", "`1`", "`true`", "`[]`"])
+_TERMS = _FIELDS | st.builds("{} {} {}".format, _FIELDS, st.sampled_from(["==", "!="]), _LITERALS)
+_CONDITIONS = st.recursive(
+    _TERMS | st.builds("{} == {}".format, _LITERALS, _FIELDS),
+    lambda inner: (
+        st.builds("({} {} {})".format, inner, st.sampled_from(["&&", "||"]), inner) | st.builds("!({})".format, inner)
+    ),
+    max_leaves=4,
+)
+_VALUES = st.recursive(
+    st.sampled_from([None, True, False, 0, 1, 0.5, "", "x", [], {}, [1]]),
+    lambda inner: st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(_CONDITIONS, st.dictionaries(st.sampled_from("ab"), _VALUES))
+def test_conditions_say_what_jmespath_says(condition: str, record: dict[str, Any]) -> None:
+    """Whether compiled to functions or not, a condition is true exactly where its value in JMESPath counts as true."""
+    value = jmespath.search(condition, record)
+    assert is_true(value) == (value not in (None, "", [], {}) and value is not False)
+    assert predicate("where", condition)(record) == is_true(value)
+
+
+def test_a_failing_condition_names_its_key() -> None:
+    """Functions refuse values of other types; the error quotes no text of the record."""
+    with pytest.raises(FormatError) as caught:
+        predicate("where", "starts_with(path, '/ask')")({"path": None, "secret": "ann@example.org"})
+    assert (caught.value.field, "starts_with() takes string" in str(caught.value)) == ("where", True)
+    assert "ann@" not in str(caught.value)
+
+
+RECORDS = [
+    json.loads(line) for path in sorted(DATA.glob("*.jsonl")) for line in path.read_text(encoding="utf-8").splitlines()
+]
+EXPRESSIONS = sorted({expression for shape in FORMATS.values() for expression in shape.MAPPING.values()})
+
+
+@pytest.mark.parametrize("expression", [*EXPRESSIONS, "a[-1]", "[a, b]", "*.a", "a[?b == 'x'].c", "a[].[b, c]", "@.a"])
+def test_compiled_functions_say_what_jmespath_says(expression: str) -> None:
+    """Every expression of a format on every record: the fast function and the interpreter agree."""
+    quick, slow = extractor("x", expression), partial(search, compile_expression("x", expression), "x")
+    for record in (*RECORDS, {"a": [{"b": "x", "c": 1}, 3, None, [{"b": "x"}]], "b": None}, {"a": "text"}):
+        assert _outcome(quick, record) == _outcome(slow, record)
+
+
+def _outcome(read: Callable[[Record], object], record: Record) -> object:
+    try:
+        return read(record)
+    except FormatError as error:
+        return error.reason

@@ -1,48 +1,21 @@
-"""Guessing: known shapes are named, unknown ones get a proposal that says so."""
+"""Guessing: known shapes are named, unknown ones get a proposal: a mapping, a condition, marks of a prompt."""
 
 from __future__ import annotations
 
-import json
+from typing import Any
 
 import pytest
-from support.logged import ANSWER, FULL, QUESTION, TEXTS, records
+from hypothesis import given
+from hypothesis import strategies as st
+from support.logged import ANSWER, FULL, QUESTION, TEXTS
 
 from ragwatch.formats import build
-from ragwatch.formats.guess import FormatGuess, guess, propose
-
-
-def test_counts_what_it_cannot_read() -> None:
-    """The share is that of the records read, with the first errors of the others."""
-    guessed = guess([*records("ragas"), {"x": 1}, {"user_input": "q", "response": None, "retrieved_contexts": []}])
-    assert (guessed.format, guessed.share) == ("ragas", 0.5)
-    assert guessed.errors == (
-        "contexts: is missing: log retrieved_contexts",
-        "answer: is missing: nothing can be read at response",
-    )
-
-
-def test_proposes_a_mapping() -> None:
-    """An unknown shape gets expressions of likely fields; an answer inside a list is none."""
-    rows = [
-        {
-            "event": {"request-id": f"r{n}", "payload": json.dumps({"user_query": QUESTION})},
-            "uuid": f"u{n}",
-            "rag": {"chunks": [{"chunk_id": c.id, "body": c.text, "score": c.score} for c in FULL]},
-            "turns": [{"reply": "Not this one."}],
-            "llm": {"reply": ANSWER},
-        }
-        for n in range(3)
-    ]
-    guessed = guess(rows)
-    assert (guessed.format, guessed.share, guessed.problems) == ("custom", 1.0, ())
-    assert guessed.mapping == {
-        "id": "uuid",
-        "question": "from_json(event.payload).user_query",
-        "contexts": "rag.chunks[].{id: chunk_id, text: body, score: score}",
-        "answer": "llm.reply",
-    }
-    sample = build("custom", guessed.mapping).read(rows[0], "x")
-    assert (sample.id, sample.question, sample.answer, sample.contexts) == ("u0", QUESTION, ANSWER, FULL)
+from ragwatch.formats.expressions import predicate
+from ragwatch.formats.guess import guess, propose
+from ragwatch.formats.guess_split import Prompt, guess_prompt, propose_split
+from ragwatch.formats.guess_where import propose_where
+from ragwatch.formats.log_reader import LogReader, RecordRules
+from ragwatch.formats.split import Splitter
 
 
 def test_proposes_relevance_judgements() -> None:
@@ -70,46 +43,6 @@ def test_quotes_odd_keys() -> None:
     row = {'a "b" \\': {"answer": "yes", "my-list": ["This is one passage."]}}
     mapping = propose([row]).mapping
     assert build("custom", mapping).read(row, "x").contexts[0].text == "This is one passage."
-
-
-@pytest.mark.parametrize(
-    ("rows", "errors", "mapping", "missing"),
-    [
-        (
-            [{"level": "info"}],
-            ("no field looks like answer", "no field looks like contexts"),
-            {},
-            {"answer": (), "contexts": ()},
-        ),
-        (
-            [{"answer": "a", "tags": [], "n": [3], "turns": [{"role": "user", "content": "q"}], "o": [{"x": 1}]}],
-            ("answer is logged, but no field looks like contexts",),
-            {"answer": "answer", "history": "turns"},
-            {"contexts": ()},
-        ),
-        (
-            [{"query": "How so?", "note": "It is green, because.", "hits": [{"text": "It is green."}]}],
-            ("question and contexts are logged, but no field looks like answer",),
-            {"question": "query", "contexts": "hits[].{text: text}"},
-            {"answer": ('note  "It is green, because."',)},
-        ),
-    ],
-)
-def test_says_what_is_missing_and_what_it_may_be(
-    rows: list[dict[str, object]],
-    errors: tuple[str, ...],
-    mapping: dict[str, str],
-    missing: dict[str, tuple[str, ...]],
-) -> None:
-    """What was recognised is a draft; for the rest the likely fields are shown, with a value."""
-    guessed = guess(rows)
-    shown = {part: tuple(one.shown for one in listed) for part, listed in guessed.missing.items()}
-    assert (guessed.format, guessed.errors, guessed.mapping, shown) == (None, errors, mapping, missing)
-
-
-def test_of_no_records_not_even_a_share_is_known() -> None:
-    """Nothing is guessed from nothing."""
-    assert guess([]) == FormatGuess(None, None)
 
 
 def test_close_shape_is_named_with_its_errors() -> None:
@@ -208,22 +141,152 @@ def test_fields_where_frameworks_write_them(name: str) -> None:
     assert expected.items() <= propose(rows).mapping.items()
 
 
-def test_one_of_several_answers_is_not_chosen() -> None:
-    """Answers of two models side by side: a person has to say which one was given."""
-    rows = [
-        {
-            "question": QUESTION,
-            "contexts": texts(n),
-            "answer_a": f"{ANSWER} {n}",
-            "answer_b": f"They are kept for {n} years.",
-        }
-        for n in range(3)
-    ]
-    assert [one.expression for one in propose(rows).missing["answer"]][:2] == ["answer_a", "answer_b"]
-
-
 def test_documents_that_python_printed_are_read_by_their_text() -> None:
     """`str` and `repr` of a document of LangChain are not the passage itself."""
     printed = [f"page_content={TEXTS[0]!r} metadata={{'page': 1}}", f"Document(id='d2', page_content={TEXTS[1]!r})"]
     sample = build("langchain").read({"query": QUESTION, "result": ANSWER, "source_documents": printed}, "x")
     assert [(one.text, one.id) for one in sample.contexts] == [(TEXTS[0], None), (TEXTS[1], "d2")]
+
+
+ROW = {"event": "request", "http": {"status": 200, "path": "/ask"}, "cached": False, "answer": "a", "took": 5}
+ROWS = [{**ROW, "id": number, "at": f"12:00:{number}"} for number in range(8)]
+HEALTH = {"event": "health", "http": {"status": 200, "path": "/healthz"}}
+BAD_GATEWAY = {"event": "request", "http": {"status": 502, "path": "/ask"}, "error": "x"}
+
+
+@pytest.mark.parametrize(
+    ("answers", "others", "where"),
+    [
+        (ROWS, [HEALTH], "event == 'request'"),
+        (ROWS, [BAD_GATEWAY], "http.status == `200`"),
+        (ROWS, [HEALTH, HEALTH, BAD_GATEWAY], "event == 'request' && http.status == `200`"),
+        (ROWS, [{"cached": True}], "event == 'request'"),
+        ([{**row, "event": n} for n, row in enumerate(ROWS)], [{**HEALTH, "cached": True}], "http.path == '/ask'"),
+        ([{"kind": "it's", "q": "y", "r": 1}], [{"kind": "x"}], "q != `null`"),
+        ([{"answer": "x", "n": n} for n in "ab"], [{"level": "info"}], "answer != `null`"),
+    ],
+)
+def test_what_tells_answers_apart_is_proposed(answers: Any, others: Any, where: str) -> None:
+    """Fields of telling names first, then any constant field, then a field that only answers have."""
+    assert propose_where(answers, others) == where
+
+
+@pytest.mark.parametrize(
+    ("answers", "others", "texts", "where"),
+    [
+        (ROWS, [], 0, None),
+        (ROWS, [], 3, "@"),
+        ([], [HEALTH], 3, None),
+        (ROWS, [{**ROW, "answer": None}], 0, None),
+        ([{"a": "x", "b": 1, "c": 2}], [{"b": 1, "c": 2}], 0, None),
+        ([{"a b": "x"}], [{"c": 1}], 0, None),
+    ],
+)
+def test_nothing_is_proposed_that_hides_answers(answers: Any, others: Any, texts: int, where: str | None) -> None:
+    """An answer that lacks a field stays a rejection; lines without JSON alone need no condition on fields."""
+    assert propose_where(answers, others, texts) == where
+
+
+_RECORDS = st.lists(
+    st.dictionaries(st.sampled_from(["event", "status", "answer", "x"]), st.sampled_from([None, 1, True, "a", "b'"])),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(_RECORDS, _RECORDS)
+def test_every_answer_fulfils_the_condition(answers: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
+    """Whatever the records: a proposed condition is valid and selects all answers."""
+    where = propose_where(answers, others)
+    if where is not None:
+        assert all(map(predicate("where", where), answers))
+
+
+PASSAGES = [[f"Mill {number} stands by the river.", f"It was built in 18{number:02}."] for number in range(12)]
+QUESTIONS = [f"When was mill {number} built?" for number in range(12)]
+HEAD = "You are a helpful assistant.\nRules:\n- Be brief.\n- Use only this context:\n"
+
+
+def prompt(number: int, joined: str) -> str:
+    """A prompt with instructions, passages and the question."""
+    return f"{HEAD}\n{joined.format(*PASSAGES[number])}\n\nQuestion: {QUESTIONS[number]}\nAnswer:"
+
+
+@pytest.mark.parametrize(
+    ("joined", "option"),
+    [
+        ("[1] {}\n[2] {}", "numbered"),
+        ("<doc>{}</doc>\n<doc>{}</doc>", "xml"),
+        ("## One\n{}\n## Two\n{}", "headings"),
+        ("{}\n---\n{}", {"by": "markdown", "after": "- Use only this context:", "before": "Question:"}),
+        ("{}\n\n{}", {"by": "paragraphs", "after": "- Use only this context:", "before": "Question:"}),
+        ("{}\n{}", {"by": "lines", "after": "- Use only this context:", "before": "Question:"}),
+        ("{} {}", {"by": "whole", "after": "- Use only this context:", "before": "Question:"}),
+    ],
+)
+def test_the_kind_and_its_marks_are_proposed(joined: str, option: Any) -> None:
+    """The kind that cuts the prompts; marks only where the passages depend on them."""
+    splitter = propose_split([Prompt(prompt(n, joined), question) for n, question in enumerate(QUESTIONS)])
+    assert (None if splitter is None else splitter.option) == option
+    if splitter is not None:
+        cut = splitter.passages(prompt(3, joined), QUESTIONS[3])
+        assert cut is not None
+        assert " ".join(passage.split("\n")[-1] for passage in cut) == " ".join(PASSAGES[3])
+
+
+def test_an_unknown_question_is_taken_from_behind_its_label() -> None:
+    """`before` is proposed where only the prompt holds the question."""
+    splitter = propose_split([Prompt(prompt(number, "1. {}\n2. {}")) for number in range(12)])
+    assert splitter == Splitter("numbered", "", "Question:")
+    assert splitter.question(prompt(4, "1. {}\n2. {}")) == QUESTIONS[4]
+
+
+def test_a_question_without_a_label_is_what_varies_in_the_last_line() -> None:
+    """Where no label stands before it, all prompts begin their last line with the same words."""
+    rows = [
+        f"<doc>{first}</doc><doc>{second}</doc>\nAnswer this: {q}"
+        for (first, second), q in zip(PASSAGES, QUESTIONS, strict=True)
+    ]
+    splitter = propose_split([Prompt(row) for row in rows])
+    assert splitter == Splitter("xml", "", "Answer this:")
+    assert splitter.question(rows[2]) == QUESTIONS[2]
+
+
+def test_empty_retrievals_do_not_hinder() -> None:
+    """Prompts of requests for which nothing was retrieved: between the marks stands nothing."""
+    rows = [f"You are a bot. Use the context:\n{'[1] a [2]' * 0}" for _ in range(3)]
+    rows += [f"You are a bot. Use the context:\n[1] Mill {n}.\n[2] River {n}." for n in range(4)]
+    splitter = propose_split([Prompt(row, "Where is the mill?") for row in rows])
+    assert splitter == Splitter("numbered", "You are a bot. Use the context:")
+    assert [len(splitter.passages(row) or ()) for row in rows] == [0] * 3 + [2] * 4
+
+
+def test_a_long_line_is_a_mark_by_its_last_words() -> None:
+    """The instructions that LangChain puts before its documents are one long line."""
+    head = f"{'If you do not know the answer, say so. ' * 8}Do not make anything up."
+    rows = [
+        f"{head}\n\n{first}\n\n{second}\n\nQuestion: {q}\nHelpful Answer:"
+        for (first, second), q in zip(PASSAGES, QUESTIONS, strict=True)
+    ]
+    splitter = propose_split([Prompt(row) for row in rows])
+    assert splitter is not None
+    assert (splitter.kind, splitter.before, len(splitter.after) <= 100) == ("paragraphs", "Question:", True)
+    assert (splitter.passages(rows[1]), splitter.question(rows[1])) == (PASSAGES[1], QUESTIONS[1])
+
+
+def test_a_prompt_in_a_field_is_cut() -> None:
+    """It is not the question, which it holds beside the passages."""
+    rows = [{"llm": {"prompt": prompt(n, "[1] {}\n[2] {}"), "completion": f"x {n}"}} for n in range(12)]
+    assert "question" not in propose(rows).mapping
+    guessed = guess_prompt([*rows, {"level": "info"}])
+    assert guessed is not None
+    assert guessed.split is not None
+    sample = LogReader(RecordRules("custom", guessed.mapping, split=guessed.split.option)).read(rows[5], "x")
+    assert (sample.question, [one.text for one in sample.contexts]) == (QUESTIONS[5], PASSAGES[5])
+
+
+def test_equal_prompts_and_none_have_no_marks() -> None:
+    """Nothing varies in a single prompt, so that nothing tells its instructions from its passages."""
+    assert propose_split([]) is None
+    same = propose_split([Prompt(prompt(1, "[1] {}\n[2] {}"), QUESTIONS[1])] * 3)
+    assert same == Splitter("numbered")

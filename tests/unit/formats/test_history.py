@@ -26,6 +26,7 @@ CONSTRUCTED = [
 
 SPELLINGS: dict[str, object] = {
     "openai": PLAIN,
+    "chatgpt": [{"role": "user", "content": {"content_type": "text", "parts": [ASKED.text]}}, PLAIN[1]],
     "canonical": [{"role": "user", "text": ASKED.text}, {"role": "assistant", "text": SAID.text}],
     "parts": [{"role": "user", "content": [{"type": "text", "text": ASKED.text}, {"type": "image_url"}]}, PLAIN[1]],
     "blocks": [{"role": "user", "blocks": [{"block_type": "text", "text": ASKED.text}]}, PLAIN[1]],
@@ -111,6 +112,7 @@ def test_anything_is_read_or_left_out(logged: object) -> None:
 
 DOCUMENT = {"page_content": CONTEXT}
 CHOICE = {"message": {"content": ANSWER}}
+OUT = {"context": [DOCUMENT], "answer": ANSWER}
 IMAGE = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}
 SPOKEN = [
     {"role": role, "parts": [{"text": text}]}
@@ -120,8 +122,10 @@ CALL = {"role": "model", "parts": [{"functionCall": {"name": "search"}}]}
 RETURNED = {"role": "user", "parts": [{"functionResponse": {"name": "search", "response": {"tickets": 3}}}]}
 SPOKEN_ANSWER = {"content": {"parts": [{"text": ANSWER}]}}
 RECORDS: list[tuple[str, dict[str, Any]]] = [
-    ("canonical", {"question": QUESTION, "contexts": [CONTEXT], "answer": ANSWER, "history": PLAIN}),
-    ("canonical", {"question": QUESTION, "contexts": [CONTEXT], "answer": ANSWER, "history": [*PLAIN, NOW]}),
+    *(
+        ("canonical", {"question": QUESTION, "contexts": [CONTEXT], "answer": ANSWER, "history": history})
+        for history in (PLAIN, [*PLAIN, NOW], orjson.dumps(PLAIN).decode())
+    ),
     ("openai", {"messages": [*PLAIN, NOW], "documents": [CONTEXT], "choices": [{"message": {"content": ANSWER}}]}),
     (
         "openai",
@@ -131,26 +135,16 @@ RECORDS: list[tuple[str, dict[str, Any]]] = [
             "contexts": [CONTEXT],
         },
     ),
-    ("langchain", {"input": QUESTION, "chat_history": PLAIN, "context": [DOCUMENT], "answer": ANSWER}),
+    ("langchain", {"input": QUESTION, "chat_history": PLAIN, **OUT}),
     ("langchain", {"question": QUESTION, "chat_history": CONSTRUCTED, "source_documents": [CONTEXT], "answer": ANSWER}),
-    (
-        "langchain",
-        {"inputs": {"question": QUESTION, "chat_history": PLAIN}, "outputs": {"context": [DOCUMENT], "answer": ANSWER}},
-    ),
-    (
-        "langchain",
-        {"input": {"input": QUESTION}, "output": {"chat_history": PLAIN, "context": [DOCUMENT], "answer": ANSWER}},
-    ),
-    ("langchain", {"input": [*PLAIN, NOW], "context": [DOCUMENT], "answer": ANSWER}),
+    ("langchain", {"inputs": {"question": QUESTION, "chat_history": PLAIN}, "outputs": OUT}),
+    ("langchain", {"input": {"input": QUESTION}, "output": {"chat_history": PLAIN} | OUT}),
+    ("langchain", {"input": [*PLAIN, NOW], **OUT}),
     ("llamaindex", {"query": QUESTION, "chat_history": PLAIN, "response": ANSWER, "source_nodes": [CONTEXT]}),
     ("llamaindex", {"query": [*PLAIN, NOW], "response": {"response": ANSWER, "source_nodes": [CONTEXT]}}),
     ("ragas", {"user_input": [*PLAIN, NOW], "response": ANSWER, "retrieved_contexts": [CONTEXT]}),
-    ("langchain", {"input": {"messages": [*PLAIN, NOW]}, "context": [DOCUMENT], "answer": ANSWER}),
+    ("langchain", {"input": {"messages": [*PLAIN, NOW]}, **OUT}),
     ("llamaindex", {"query": {"messages": [*PLAIN, NOW]}, "response": ANSWER, "source_nodes": [CONTEXT]}),
-    (
-        "canonical",
-        {"question": QUESTION, "contexts": [CONTEXT], "answer": ANSWER, "history": orjson.dumps(PLAIN).decode()},
-    ),
     *(
         (name, record)
         for now in (
@@ -160,7 +154,7 @@ RECORDS: list[tuple[str, dict[str, Any]]] = [
             ["human", QUESTION],
         )
         for name, record in (
-            ("langchain", {"input": [*CONSTRUCTED, now], "context": [DOCUMENT], "answer": ANSWER}),
+            ("langchain", {"input": [*CONSTRUCTED, now], **OUT}),
             ("ragas", {"user_input": [*PLAIN, now], "response": ANSWER, "retrieved_contexts": [CONTEXT]}),
             ("openai", {"messages": [*PLAIN, now], "documents": [CONTEXT], "choices": [CHOICE]}),
         )

@@ -1,16 +1,18 @@
-"""Bytes to a record: the fast way, the mended lines, and a name for every line that cannot be read."""
+"""Bytes to a record: the fast way, the mended lines, and a name for every line that cannot be read or is too large."""
 
 from __future__ import annotations
 
 import json
+import sys
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.core.sample import RejectReason
-from ragwatch.errors import FormatError
-from ragwatch.formats.record import parse
+from ragwatch.errors import FormatError, TooManyValuesError
+from ragwatch.formats.record import decode_body, decoded_size, is_too_large, parse
 
 
 @pytest.mark.parametrize(
@@ -70,16 +72,6 @@ def test_read(line: bytes, record: dict[str, object] | None, *, mended: bool) ->
     assert record is None or parsed == record
 
 
-@given(st.binary(max_size=60))
-def test_any_bytes(line: bytes) -> None:
-    """Any bytes are a record or a FormatError with a known reason, and nothing else."""
-    try:
-        record, _ = parse(line)
-    except FormatError as error:
-        record = {RejectReason(error.reason): str(error)}
-    assert isinstance(record, dict)
-
-
 @given(st.dictionaries(st.text(), st.text() | st.integers(-(2**53), 2**53) | st.none()), st.binary(max_size=3))
 def test_mended_text_can_be_stored(record: dict[str, object], noise: bytes) -> None:
     """Whatever is read can be written as UTF-8 without NUL, however the line was broken."""
@@ -91,3 +83,36 @@ def test_mended_text_can_be_stored(record: dict[str, object], noise: bytes) -> N
     written = json.dumps(parsed, ensure_ascii=False)
     assert written.encode()
     assert "\\u0000" not in written.replace("\\\\", "")
+
+
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-(1 << 40), 1 << 40), st.floats(allow_nan=False), st.text()),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=30,
+)
+TOO_MANY = b'{"a":[' + b"[]," * 600_000 + b"1]}"
+
+
+def taken(value: object) -> int:
+    """Memory of a decoded value and all in it."""
+    own = sys.getsizeof(value)
+    if isinstance(value, dict):
+        return own + sum(taken(key) + taken(held) for key, held in value.items())
+    return own + sum(map(taken, value)) if isinstance(value, list) else own
+
+
+@given(VALUES)
+def test_nothing_takes_more_than_its_bound(value: object) -> None:
+    """Within an array, whatever the value is."""
+    text = orjson.dumps([value])
+    assert taken(orjson.loads(text)) <= decoded_size(text) + 200  # the array itself, and one value without separator
+
+
+def test_too_many_values_are_refused() -> None:
+    """As a record and as a body."""
+    assert is_too_large(TOO_MANY)
+    with pytest.raises(FormatError, match="96 MiB") as caught:
+        parse(TOO_MANY)
+    assert caught.value.reason is RejectReason.LINE_TOO_LONG
+    with pytest.raises(TooManyValuesError, match="96 MiB"):
+        decode_body(TOO_MANY)

@@ -52,15 +52,6 @@ def test_unknown_is_not_empty() -> None:
     assert reader.read({**ROW, "relevant_texts": []}, "log:1").relevant == ()
 
 
-def test_a_mapping_finds_judgements() -> None:
-    """`relevant_ids` is a key of `mapping`."""
-    mapping = {"contexts": "hits", "answer": "out", "relevant_ids": "gold[].doc"}
-    record = {"hits": ["One."], "out": "So.", "gold": [{"doc": "c1"}, {"doc": "c2"}]}
-    assert build("custom", mapping).read(record, "log:1").relevant == (RelevantContext("c1"), RelevantContext("c2"))
-    with pytest.raises(ConfigError, match="relevant_texts"):
-        build("custom", {**mapping, "relevant": "gold"})
-
-
 @pytest.mark.parametrize("text", [TREC, BEIR, "\ufeff" + BEIR.replace("\n", "\r\n"), TREC.replace(" ", "\t")])
 def test_both_formats_of_qrels(text: str) -> None:
     """TREC and BEIR give the same judgements; grades of 0 and below are not relevant."""

@@ -42,7 +42,11 @@ XML = (
         "</search_results>"
     ),
 )
-MARKDOWN = ["```\n{}\n```\n\n```text\n{}\n```", "{}\n\n---\n\n{}", "- {}\n- {}", '"""\n{}\n"""\n"""\n{}\n"""']
+MARKED = [
+    *(("markdown", block) for block in ("```\n{}\n```\n\n```text\n{}\n```", "{}\n\n---\n\n{}", "- {}\n- {}")),
+    ("markdown", '"""\n{}\n"""\n"""\n{}\n"""'),
+    ("paragraphs", "{}\n\n{}"),
+]
 AFTER = [
     "",
     f"\n\nQuestion: {ASKED}",
@@ -82,11 +86,11 @@ def test_odd_elements(text: str, passages: list[str] | None) -> None:
     assert Splitter("xml").passages(text) == passages
 
 
-@pytest.mark.parametrize("block", MARKDOWN)
-def test_markdown_between_two_marks(block: str) -> None:
-    """Fences, rules and items; `after` and `before` say where they stand."""
+@pytest.mark.parametrize(("kind", "block"), MARKED)
+def test_passages_between_two_marks(kind: str, block: str) -> None:
+    """Fences, rules, items and paragraphs; `after` and `before` say where they stand."""
     prompt = f"{BEFORE}Context:\n{block.format(TEA, MILK)}\nQuestion: {ASKED}\nAnswer:"
-    splitter = Splitter("markdown", "Context:", "Question:")
+    splitter = Splitter(kind, "Context:", "Question:")
     assert splitter.passages(prompt) == [TEA, MILK]
     assert splitter.question(prompt) == ASKED
 
@@ -99,12 +103,6 @@ def test_headings() -> None:
         f"**Tea**\n{TEA}",
         f"**Milk**:\n{MILK}",
     ]
-
-
-def test_paragraphs() -> None:
-    """Documents that were joined with blank lines, as LangChain does by default."""
-    prompt = f"{BEFORE}{TEA}\n\n{MILK}\n\nQuestion: {ASKED}\nHelpful Answer:"
-    assert Splitter("paragraphs", "context below.", "Question:").passages(prompt) == [TEA, MILK]
 
 
 def test_a_list_inside_a_passage_belongs_to_it() -> None:
@@ -179,27 +177,17 @@ def test_an_unknown_kind_is_refused(option: Any) -> None:
         LogReader(RecordRules(split=option))
 
 
-_ALPHABET = st.sampled_from(
-    [
-        "[1] ",
-        "[2]",
-        "\n",
-        "1.",
-        "Document 1:",
-        "<doc>",
-        "</doc>",
-        "<text>",
-        "# ",
-        "```",
-        "---",
-        "Question:",
-        "a ",
-        "**b**",
-    ]
+_MARKS = (
+    *("[1] ", "[2]", "\n", "1.", "Document 1:", "<doc>", "</doc>", "<text>", "# ", "```", "---", "Question:", "a "),
+    "**b**",
 )
 
 
-@given(st.lists(_ALPHABET, max_size=30).map("".join), st.sampled_from(KINDS), st.sampled_from([None, "Question: a"]))
+@given(
+    st.lists(st.sampled_from(_MARKS), max_size=30).map("".join),
+    st.sampled_from(KINDS),
+    st.sampled_from([None, "Question: a"]),
+)
 def test_passages_are_parts_of_the_text(text: str, kind: str, question: str | None) -> None:
     """Whatever the text: passages stand in it, in order, and none is blank."""
     position = 0

@@ -1,14 +1,20 @@
-"""Exported traces: what their rows say goes through the assembler of OTLP, whatever the columns are called."""
+"""Exported traces, and logs as services write them (tests/data/outside): read rightly, or refused with a reason."""
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ragwatch.core.sample import Context
+from ragwatch.core.sample import Context, RejectReason, Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats import build
+from ragwatch.formats.traces.assemble import Assembled, assemble
+from ragwatch.sources.join.merge import RecordPart, merged
+from ragwatch.sources.otlp import json_request
 
 
 def run(name: str, parent: str | None, kind: str, output: object, start: object = 0) -> dict[str, Any]:
@@ -28,20 +34,6 @@ def texts(*runs: dict[str, Any]) -> list[str]:
     sample = build("langsmith").read({"id": "t", "run_type": "chain", "parts": list(runs)}, "x")
     assert (sample.question, sample.answer) == ("q", "a")
     return [context.text for context in sample.contexts]
-
-
-def test_contexts_of_several_retrievers() -> None:
-    """Outermost retrievers in the order of their start, each passage once; a row that calls itself does no harm."""
-    runs = [
-        run("root", None, "chain", {"answer": "a"}, 1777629600),
-        run("second", "root", "retriever", {"documents": ["c", "b"]}, 1777629603),
-        run("first", "root", "retriever", ["a", "b"], 1777629601),
-        run("inner", "middle", "retriever", ["z"], 1777629602),
-        run("middle", "first", "chain", "x", 1777629602),
-        run("loop", "loop", "tool", None, 1777629609),
-    ]
-    assert texts(*runs) == ["a", "b", "c"]
-    assert texts(*reversed(runs)) == ["a", "b", "c"]
 
 
 def test_dates_of_documents() -> None:
@@ -101,3 +93,75 @@ def test_azure_passages_have_the_name_of_their_file() -> None:
     message = {"content": "a", "context": {"citations": citations}}
     record = {"messages": [{"role": "user", "content": "q"}], "choices": [{"message": message}]}
     assert build("auto").read(record, "x").contexts == (Context("c", "a.md#0"), Context("plain"))
+
+
+OUTSIDE = Path(__file__).parents[2] / "data" / "outside"
+LOGS = OUTSIDE / "logs"
+QUESTION, ANSWER = "How long is the kettle warranty?", "The kettle is covered for two years."
+TEXTS = ["The kettle warranty lasts two years from purchase.", "Warranty claims need the receipt of the kettle."]
+
+
+def is_first(sample: Sample, *, question: bool = True) -> bool:
+    """Whether a sample is the first answer of every log, with all of its passages and nothing else."""
+    texts = [context.text for context in sample.contexts]
+    asked = sample.question == QUESTION if question else sample.question is None
+    return asked and sample.answer.startswith(ANSWER) and texts == TEXTS
+
+
+@pytest.mark.parametrize(
+    ("name", "by"),
+    [("phoenix_dataframe_rows", "context.trace_id"), ("langfuse_js_rows", "traceId"), ("langsmith_rows", "trace_id")],
+)
+def test_rows_of_a_trace_are_joined(name: str, by: str) -> None:
+    """An export with a row for each span goes through the assembler, in whatever order its rows are."""
+    groups: dict[str, list[RecordPart]] = defaultdict(list)
+    for line in (LOGS / f"{name}.jsonl").read_bytes().splitlines():
+        groups[json.loads(line)[by]].append(RecordPart(0, line))
+    some = [build("auto").read(merged(parts, group), "x") for group, parts in groups.items()]
+    assert is_first(some[0])
+    assert [sample.id for sample in some] == list(groups)
+    for row in groups[some[0].id]:  # a model's call alone holds an answer and a prompt, and is no whole trace
+        with pytest.raises(FormatError, match="join the rows"):
+            build("auto").read(json.loads(row.text), "x")
+
+
+def test_an_answer_beside_the_output_of_its_tool() -> None:
+    """LibreChat: the answer is the text of the message, and the row of the user is no record of an answer."""
+    lines = (LOGS / "librechat_messages.jsonl").read_text(encoding="utf-8").splitlines()
+    assert is_first(build("auto").read(json.loads(lines[1]), "x"), question=False)
+    with pytest.raises(FormatError, match="unknown format"):
+        build("auto").read(json.loads(lines[0]), "x")
+
+
+def traced(path: str, at: int = 1777885800000000000) -> Assembled:
+    """What the spans of a file are."""
+    return assemble(json_request.spans_of((OUTSIDE / path).read_bytes().replace(b"NOW", b"%d" % at)).spans)
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("bedrock_rag", "bedrock.retrieve_and_generate"),
+        ("genai_retrieval_content", "retrieval manuals"),
+        ("langfuse", "search"),
+        ("langsmith", "VectorStoreRetriever"),
+        ("vectordb_chat", None),
+        ("vercel_getinformation", "getInformation"),
+    ],
+)
+def test_a_trace_is_assembled(name: str, step: str | None) -> None:
+    """One record, whose contexts name the step that has retrieved them."""
+    result = traced(f"logs/otlp_{name}.json")
+    (record,) = result.records
+    assert (record["question"], record["answer"]) == (QUESTION, ANSWER)
+    contexts: Any = record["contexts"]
+    assert [context["text"] for context in contexts] == TEXTS
+    assert {context.get("step") for context in contexts} == {step}
+
+
+def test_documents_that_were_cut_are_refused_with_the_limit() -> None:
+    """A retriever whose output ends too early: no verdict over what is left, and the variable to raise."""
+    result = traced("answers/otlp_truncated_documents.json")
+    (refused,) = result.refused
+    assert (result.records, refused.reason, refused.field) == ([], RejectReason.TRUNCATED, "contexts")
+    assert "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT" in refused.detail

@@ -10,21 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.patience import cpu_limit
-from support.redaction_cases import cases
+from support.redaction_cases import TOKEN, cases
 from support.secret_examples import EXAMPLES
 
 from ragwatch.redaction.custom import custom_rule
 from ragwatch.redaction.redactor import Redactor
-from ragwatch.redaction.rule import SensitiveKind, TextView
-from ragwatch.redaction.rules import RULES
+from ragwatch.redaction.rule import SensitiveKind
 
-TOKEN = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
 TOKENS = "[EMAIL:3f2a9c] [PHONE:123456] [KEY:aaaaaa] [IP:3f2a9c] [CARD:411111]"
-
-
-def test_leaves_tokens_alone() -> None:
-    """A text that was redacted stays as it is."""
-    assert Redactor().redact(TOKENS) == TOKENS
 
 
 @pytest.mark.parametrize(
@@ -86,16 +79,12 @@ def test_same_value_same_token(one: str, other: str) -> None:
     assert Redactor().redact(one) == Redactor().redact(other)
 
 
-def test_tokens_depend_on_salt_and_value() -> None:
-    """Without the salt a token cannot be computed; different values have different tokens."""
+@pytest.mark.parametrize(("one", "other"), [(b"one", b"two"), (b"x" * 100 + b"1", b"x" * 100 + b"2")])
+def test_tokens_depend_on_salt_and_value(one: bytes, other: bytes) -> None:
+    """Without the salt, which counts in full, a token cannot be computed; different values have different tokens."""
     text = "ann@example.org bob@example.org"
-    one, two = TOKEN.findall(Redactor(b"one").redact(text)), TOKEN.findall(Redactor(b"two").redact(text))
-    assert len({*one, *two}) == 4
-
-
-def test_long_salt_counts_in_full() -> None:
-    """A salt longer than a hash key is not cut."""
-    assert Redactor(b"x" * 100 + b"1").redact("a@b.org") != Redactor(b"x" * 100 + b"2").redact("a@b.org")
+    tokens = [token for salt in (one, other) for token in TOKEN.findall(Redactor(salt).redact(text))]
+    assert len(set(tokens)) == 4
 
 
 PIECES = [text for rows in EXAMPLES.values() for text, _ in rows[:6]] + [
@@ -106,18 +95,11 @@ PIECES = [text for rows in EXAMPLES.values() for text, _ in rows[:6]] + [
 ]
 
 
-@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
-def test_idempotent_on_secrets(text: str) -> None:
-    """Redacting what is redacted changes nothing, however secrets are glued together."""
+@given(st.text() | st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+def test_idempotent(text: str) -> None:
+    """Redacting what is redacted changes nothing, for any text, and however secrets are glued together."""
     once = Redactor().redact(text)
     assert Redactor().redact_counted(once) == (once, Counter())
-
-
-@given(st.text())
-def test_idempotent_on_any_text(text: str) -> None:
-    """Redacting what is redacted changes nothing, for any text."""
-    once = Redactor().redact(text)
-    assert Redactor().redact(once) == once
 
 
 @pytest.mark.parametrize(
@@ -161,11 +143,6 @@ def test_kinds_cannot_be_taken_for_secrets() -> None:
     for kind in SensitiveKind:
         text = f"password=[{kind}:123456] Bearer [{kind}:abcdef] phone [{kind}:123456]: x {kind}:1"
         assert Redactor().redact(text) == text
-
-
-def test_every_kind_has_a_rule() -> None:
-    """Every label value can occur; rules of the configuration have a kind of their own."""
-    assert {rule.kind for rule in RULES} == set(SensitiveKind) - {SensitiveKind.CUSTOM}
 
 
 PHONE_TOKEN = re.compile(r"\[PHONE:[0-9a-f]{6}\]")
@@ -274,25 +251,7 @@ def test_places_are_those_of_the_text() -> None:
     text = "\u2009\u2009\u2014 SSN: 536\u201122\u20111234 \u2014 or 4111\u202f1111\u202f1111\u202f1111, \u20ac\u202f20"
     found = [text[one.start : one.end] for one in Redactor().findings(text)]
     assert found == ["536\u201122\u20111234", "4111\u202f1111\u202f1111\u202f1111"]
-    assert (
-        re.sub(r"\[\w+:\w{6}\]", "#", Redactor().redact(text))
-        == "\u2009\u2009\u2014 SSN: # \u2014 or #, \u20ac\u202f20"
-    )
-
-
-def test_an_answer_in_typography_still_matches_its_context() -> None:
-    """A correct answer has the tokens of its context."""
-    context = "Reach us at 415-555-2671. Card 4111 1111 1111 1111 is on file."
-    answer = "Reach us at 415\u2011555\u20112671. Card 4111\u202f1111\u202f1111\u202f1111 is on file."
-    assert Redactor().redact(answer) == Redactor().redact(context)
-
-
-@pytest.mark.parametrize(
-    "text", ["plain 415-555-2671", "J\xfcrgen\u2019s \u201cquote\u201d \u2026 \u2022 \u6f22\u5b57"]
-)
-def test_other_texts_are_read_as_they_are(text: str) -> None:
-    """ASCII, and what has other signs of typography."""
-    assert TextView(text).text == text
+    assert TOKEN.sub("#", Redactor().redact(text)) == "\u2009\u2009\u2014 SSN: # \u2014 or #, \u20ac\u202f20"
 
 
 def test_rules_of_the_configuration_read_both() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
+import itertools
 from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from support.redaction_cases import ROWS, cases, examples, made, marked
+from support.redaction_cases import ROWS, TOKEN, cases, examples, kinds, made, marked
 from support.secret_examples import EXAMPLES
 from support.technical_sentences import sentences
 
@@ -19,14 +19,8 @@ from ragwatch.redaction.rules import RULES
 AROUND_KEYS = ("I tried {} and it failed.", "it says\n{}\nin the log", "({}) worked", "the value '{}' is in the file")
 AROUND_PASSWORDS = ("{}", "Hi, {} thanks", "x\n{}.")
 AROUND = ("{}", "before {} behind.", "{} behind", "before {}", "before\n{}\nbehind", "<b>{}</b>")
-TOKEN = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")
 RULE_OF = {rule.name: rule for rule in RULES}
 VENDORS = {rule.name: rule for rule in VENDOR_RULES}
-
-
-def kinds(text: str) -> list[str]:
-    """Kinds of what is taken from a text."""
-    return [one.kind.value for one in Redactor().findings(text)]
 
 
 def takes_key(row: str) -> bool:
@@ -83,10 +77,9 @@ def test_recall(name: str, takes: Callable[[str], bool], least: float) -> None:
     assert len(missed) <= (1 - least) * total, missed
 
 
-@pytest.mark.parametrize("text", cases("harmless"))
-def test_leaves_what_only_looks_alike(text: str) -> None:
+def test_leaves_what_only_looks_alike() -> None:
     """Seeds, sections, types, ids, dates, versions, code, and prose about passwords and codes."""
-    assert Redactor().redact_counted(text) == (text, Counter())
+    assert [text for text in cases("harmless") if Redactor().redact_counted(text) != (text, Counter())] == []
 
 
 @pytest.mark.costly
@@ -102,30 +95,25 @@ def test_vendors_are_many() -> None:
     assert set(ROWS) == set(VENDORS)
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_takes_the_keys_of_a_vendor(name: str) -> None:
+def test_takes_the_keys_of_a_vendor() -> None:
     """The rule alone takes its examples, none that is cut or inside a word; in a text nothing is left of the key."""
-    rule, redactor = VENDORS[name], Redactor()
-    for key in examples(name):
-        assert rule.taken(TextView(f" {key} "))
+    redactor = Redactor()
+    for rule, key in [(VENDORS[name], key) for name in ROWS for key in examples(name)]:
+        assert rule.taken(TextView(f" {key} ")), rule.name
         for text in (f"use {key} here", f'"{key}",', f"KEY={key}"):
-            assert key[-12:] not in redactor.redact(text)
+            assert key[-12:] not in redactor.redact(text), rule.name
         known = [key.find(anchor) + len(anchor) for anchor in rule.anchors if anchor in key]
         short = key[len(key) // 4 :] if rule.back else key[: max(known, default=len(key) // 4) + 4]
-        assert rule.taken(TextView(f" {short} ")) == []
+        assert rule.taken(TextView(f" {short} ")) == [], rule.name
         if key.startswith(rule.anchors) and not rule.back:
-            assert rule.taken(TextView(f"xX9{key}")) == []
+            assert rule.taken(TextView(f"xX9{key}")) == [], rule.name
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize(
-    ("name", "text", "part"),
-    [(name, text, part) for name, rows in EXAMPLES.items() for text, part in rows],
-    ids=[f"{name}-{text[:24]}" for name, rows in EXAMPLES.items() for text, _ in rows],
-)
-def test_takes_each_alternative_of_a_rule(name: str, text: str, part: str) -> None:
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_takes_each_alternative_of_a_rule(name: str) -> None:
     """Alone, in a text and at either end of it: one token of the rule's kind, and all else is as it was."""
-    for around in AROUND:
+    for (text, part), around in itertools.product(EXAMPLES[name], AROUND):
         clean, counts = Redactor().redact_counted(around.replace("{}", text))
         assert TOKEN.sub("#", clean) == around.replace("{}", text.replace(part, "#"))
-        assert counts == Counter({RULE_OF[name].kind: 1})
+        assert counts == Counter({RULE_OF[name].kind: 1}), text

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.patience import cpu_limit
-from support.redaction_cases import cases
+from support.redaction_cases import cases, kinds
 
 from ragwatch.redaction.custom import custom_rule
-from ragwatch.redaction.keys import first_of_overlapping
 from ragwatch.redaction.linear_time import check_linear_time
 from ragwatch.redaction.passwords import WORDS
 from ragwatch.redaction.person_checks import mrz
@@ -24,14 +23,10 @@ from ragwatch.redaction.rule import MAX_STARTS, RedactionRule, SensitiveKind, Te
 from ragwatch.redaction.rules import RULES
 
 ONE, TWO = RULES[0], RULES[1]
+SK, GH = "sk-" + "abcd1234" * 4, "ghp_" + "a1B2c3D4e5F6" * 3
 MRZ = "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<\nL898902C36UTO7408122F1204159ZE184226B<<<<<10"
 SHAPE_OF = {**dict(SHAPES), **dict(LETTERED_SHAPES)}
 CHECKED = {rule.name: rule.check for rule in PERSON_RULES}
-
-
-def kinds(text: str) -> list[str]:
-    """Kinds of what is taken from a text."""
-    return [finding.kind.value for finding in Redactor().findings(text)]
 
 
 @pytest.mark.parametrize(
@@ -131,14 +126,10 @@ def test_machine_readable_zones_need_their_check_digits() -> None:
         ("SSN 536-22-1234, again SSN 536-22-1234", ["536-22-1234", "536-22-1234"]),
         ("\u0130\u0130 Password: hunter22", ["hunter22"]),  # two characters each in lower case
         ("secret_password=hunter22x", ["hunter22x"]),  # the name of a secret twice
+        (f"{SK} and {GH}", [SK, GH]),
         (
-            "ann@example.org a@b.com_c@d.com\nphone 4155552671, key sk-"
-            + "abcd1234" * 4
-            + " and 10.0.0.12; password=x9y8z7",
-            [
-                *("ann@example.org", "a@b.com", "_c@d.com", "4155552671", "sk-" + "abcd1234" * 4),
-                *("10.0.0.12", "x9y8z7"),
-            ],
+            f"ann@example.org a@b.com_c@d.com\nphone 4155552671, key {SK} and 10.0.0.12; password=x9y8z7",
+            ["ann@example.org", "a@b.com", "_c@d.com", "4155552671", SK, "10.0.0.12", "x9y8z7"],
         ),
     ],
 )
@@ -157,11 +148,6 @@ def test_places_of_values_that_contain_tokens() -> None:
     places.replace([(0, 13, TWO, 5)])
     assert places.values() == [(0, 7, TWO), (10, 14, ONE)]
     assert all(first[1] <= second[0] for first, second in pairwise(places.values()))
-
-
-def test_of_keys_that_overlap_the_first_is_taken() -> None:
-    """The longer one of two that start together."""
-    assert first_of_overlapping([(3, 9, TWO), (0, 5, ONE), (0, 3, TWO), (9, 12, ONE)]) == [(0, 5, ONE), (9, 12, ONE)]
 
 
 def test_names_are_unique_and_words_contain_their_parts() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.tail_reader import Reader
+from support.tail_reader import LIVE, Reader
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Where a log will be written."""
-    return tmp_path / "app.jsonl"
+    return tmp_path / LIVE
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,11 @@ from support.kit import AT, Clock, ListSource, a_batch
 
 from ragwatch.config import parse
 from ragwatch.core.snapshot import Lag
-from ragwatch.core.tally import PartOutcome, Tally
+from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, SourceError
 from ragwatch.ports import Batch, BatchReport, Part, Source
 from ragwatch.ports.capabilities import ReceivesRequests
 from ragwatch.ports.receiving import IncomingRequest, Reply
-from ragwatch.sources import KINDS
-from ragwatch.sources.join.joiner import Joiner
 from ragwatch.sources.join.source import JoinSource
 
 ASKED = {"request_id": "r1", "ts": 1_767_225_600, "event": "ask", "question": "Where?", "rag": {"contexts": 2}}
@@ -38,6 +37,9 @@ ANSWERED = {
 }
 RETRIEVED = {"request_id": "r1", "ts": 1_767_225_601, "event": "hits", "contexts": ["By the river."], "answer": None}
 PARTS = (ASKED, RETRIEVED, ANSWERED)
+ALMOST_TOO_DEEP = (
+    '{"request_id": "r8", "answer": "a", "question": "", "contexts": [], "a": ' + '{"a": ' * 253 + "1" + "}" * 254
+)
 
 
 def test_parts_become_one_record(tmp_path: Path) -> None:
@@ -85,7 +87,6 @@ def test_every_part_is_counted_once(
     reading.clock.now = AT + 301
     reading.read()
     assert (sum(reading.outcomes().values()), reading.stored) == (len(steps), {})
-    reading.source.close()
 
 
 def test_what_arrives_late_or_again_is_counted(tmp_path: Path) -> None:
@@ -107,41 +108,33 @@ def test_what_arrives_late_or_again_is_counted(tmp_path: Path) -> None:
     write(tmp_path, "answered", {**ANSWERED, "request_id": "r2"}, {**ANSWERED, "request_id": "r9"})
     write(tmp_path, "asked", {**asked, "request_id": "r2"})
     assert [record["id"] for record in reading.read()] == ["r2"]  # an id that is used again, long after
-    reading.source.close()
 
 
-def test_what_can_be_read_is_joined_at_the_end_of_its_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize("finished", [False, True])
+def test_what_can_be_read_is_joined_at_the_end_of_its_time(tmp_path: Path, finished: bool) -> None:  # noqa: FBT001
     """A request that lacks a part is not lost if it can be read without it; or at once, if nothing more is written."""
-    for finished in (False, True):
-        folder = tmp_path / str(finished)
-        folder.mkdir()
-        reading = Reading(folder, complete="`false`")
-        write(folder, "asked", {**ASKED, "contexts": []}, {**ASKED, "request_id": "r2"})
-        write(folder, "answered", ANSWERED)
-        assert reading.read() == []
-        reading.kill()
-        if finished:
-            reading.source.finish()
-        else:
-            reading.clock.now = AT + 300
-        assert [record["id"] for record in reading.read()] == ["r1"]
-        assert (reading.outcomes(), reading.stored) == ({"joined": 2, "orphaned": 1}, {})
-        reading.source.close()
+    reading = Reading(tmp_path, complete="`false`")
+    write(tmp_path, "asked", {**ASKED, "contexts": []}, {**ASKED, "request_id": "r2"})
+    write(tmp_path, "answered", ANSWERED)
+    assert reading.read() == []
+    reading.kill()
+    if finished:
+        reading.source.finish()
+    else:
+        reading.clock.now = AT + 300
+    assert [record["id"] for record in reading.read()] == ["r1"]
+    assert (reading.outcomes(), reading.stored) == ({"joined": 2, "orphaned": 1}, {})
 
 
-def test_what_cannot_be_encoded_is_counted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("changes", [{}, {"complete": "`false`"}])
+def test_what_cannot_be_encoded_is_counted(tmp_path: Path, changes: dict[str, Any]) -> None:
     """Almost too deep by itself, too deep as a part of a record: rejected when it is joined, orphaned if it waited."""
-    for changes, outcomes in (({}, {}), ({"complete": "`false`"}, {"orphaned": 1})):
-        folder = tmp_path / str(len(changes))
-        folder.mkdir()
-        reading = Reading(folder, **changes)
-        nested = '{"a": ' * 253 + "1" + "}" * 253
-        write(folder, "asked", f'{{"request_id": "r8", "answer": "a", "question": "", "contexts": [], "a": {nested}}}')
-        assert reading.read() == []
-        reading.clock.now = AT + 301
-        assert (reading.read(), reading.outcomes()) == ([], outcomes)
-        assert reading.rejected == ([] if changes else ["too_deep "])
-        reading.source.close()
+    reading = Reading(tmp_path, **changes)
+    write(tmp_path, "asked", ALMOST_TOO_DEEP)
+    assert reading.read() == []
+    reading.clock.now = AT + 301
+    assert (reading.read(), reading.outcomes()) == ([], {"orphaned": 1} if changes else {})
+    assert reading.rejected == ([] if changes else ["too_deep "])
 
 
 def test_a_backlog_orphans_nothing(tmp_path: Path) -> None:
@@ -152,19 +145,15 @@ def test_a_backlog_orphans_nothing(tmp_path: Path) -> None:
     write(tmp_path, "answered", *[{"request_id": f"x{n}", "answer": "a"} for n in range(3)], ANSWERED)
     reading.clock.now = AT + 10_000
     assert len(reading.read()) == 1
-    reading.source.close()
 
 
-def test_what_waits_is_bounded(tmp_path: Path) -> None:
+@pytest.mark.parametrize("limit", [{"max_waiting": 2}, {"max_bytes": 120}])
+def test_what_waits_is_bounded(tmp_path: Path, limit: dict[str, int]) -> None:
     """Beyond either limit the oldest request is dropped and counted."""
-    for limit in ({"max_waiting": 2}, {"max_bytes": 120}):
-        folder = tmp_path / next(iter(limit))
-        folder.mkdir()
-        reading = Reading(folder, **limit)
-        write(folder, "asked", *[{"request_id": f"r{n}", "question": "x" * 20} for n in range(5)])
-        reading.read()
-        assert ({group for group, _ in reading.stored}, reading.outcomes()) == ({"r3", "r4"}, {"dropped": 3})
-        reading.source.close()
+    reading = Reading(tmp_path, **limit)
+    write(tmp_path, "asked", *[{"request_id": f"r{n}", "question": "x" * 20} for n in range(5)])
+    reading.read()
+    assert ({group for group, _ in reading.stored}, reading.outcomes()) == ({"r3", "r4"}, {"dropped": 3})
 
 
 def test_lines_that_are_no_part(tmp_path: Path) -> None:
@@ -172,14 +161,10 @@ def test_lines_that_are_no_part(tmp_path: Path) -> None:
     files = [{"kind": "tail", "name": "asked", "path": f"{tmp_path}/asked.jsonl", "where": "event != 'health'"}]
     reading = Reading(tmp_path, of=files)
     deep = '{"request_id": "r7", "a": ' + '{"a": ' * 260 + "1" + "}" * 261
-    almost = (
-        '{"request_id": "r8", "answer": "a", "question": "", "contexts": [], "a": ' + '{"a": ' * 252 + "1" + "}" * 253
-    )
-    write(tmp_path, "asked", {"event": "x"}, '{"request_id', {"event": "health"}, {"request_id": 1.5}, deep, almost)
+    write(tmp_path, "asked", {"event": "x"}, '{"request_id', {"event": "health"}, {"request_id": 1.5}, deep)
     assert reading.read() == []
-    assert sorted(reading.rejected) == ["missing_field by", "too_deep ", "too_deep ", "torn_json ", "wrong_type by"]
+    assert sorted(reading.rejected) == ["missing_field by", "too_deep ", "torn_json ", "wrong_type by"]
     assert reading.tallies == {(Tally.SKIPPED, ("app", "where")): 1}
-    reading.source.close()
 
 
 def test_feedback_is_passed_on(tmp_path: Path) -> None:
@@ -187,21 +172,18 @@ def test_feedback_is_passed_on(tmp_path: Path) -> None:
     reading = Reading(tmp_path)
     write(tmp_path, "answered", {"feedback_for": "r1", "thumbs": "up"})
     assert reading.read() == [{"feedback_for": "r1", "thumbs": "up"}]
-    reading.source.close()
 
 
-def test_a_whole_record_waits_for_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("changes", "records"),
+    [({}, 1), ({"parts": 2}, 0), ({"complete": "rated"}, 0), ({"complete": "contains(rated, 'a')"}, 0),
+     ({"complete": "answer"}, 1)],
+)  # fmt: skip
+def test_a_whole_record_waits_for_nothing(tmp_path: Path, changes: dict[str, Any], records: int) -> None:
     """A record that can be read as it is needs no other part; a condition or a number says otherwise."""
-    whole = {"request_id": "r1", "question": "q", "contexts": [], "answer": "a"}
-    fails = {"complete": "contains(rated, 'a')"}
-    cases = (({}, 1), ({"parts": 2}, 0), ({"complete": "rated"}, 0), (fails, 0), ({"complete": "answer"}, 1))
-    for changes, records in cases:
-        folder = tmp_path / str(len(changes)) / str(next(iter(changes.values()), ""))
-        folder.mkdir(parents=True)
-        reading = Reading(folder, **changes)
-        write(folder, "asked", whole)
-        assert len(reading.read()) == records
-        reading.source.close()
+    reading = Reading(tmp_path, **changes)
+    write(tmp_path, "asked", {"request_id": "r1", "question": "q", "contexts": [], "answer": "a"})
+    assert len(reading.read()) == records
 
 
 def test_a_mapping_reads_the_joined_record(tmp_path: Path) -> None:
@@ -217,7 +199,6 @@ def test_a_mapping_reads_the_joined_record(tmp_path: Path) -> None:
     write(tmp_path, "asked", {"request_id": 7, "kind": "in", "text": "What?", "hits": ["Tea is green."]})
     (record,) = reading.read()
     assert record["id"] == "7"
-    reading.source.close()
 
 
 class Failing(ListSource):
@@ -291,45 +272,30 @@ def test_parts_of_a_source_that_is_gone_are_released() -> None:
         assert released == (["r1"] if clock.now < AT + 300 else ["r1", "r2"])
 
 
-def sources(*items: dict[str, Any]) -> Iterator[str]:
-    """Errors of a configuration."""
-    with pytest.raises(ConfigError) as caught:
-        parse({"state": "/s", "sources": list(items)}, folder=Path())
-    yield str(caught.value)
-
-
 INNER = {"kind": "tail", "name": "a", "path": "/a"}
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"of": [{"kind": "join", "name": "a"}]}, "sources[0].of[0].kind: 'join' cannot be joined"),
-        ({"of": [{"kind": "push", "name": name} for name in "ab"]}, "sources[0].of: has several sources of kind push"),
-        ({"of": [{**INNER, "name": "a/b"}]}, "sources[0].of[0].name: 'a/b' is taken or contains a slash"),
-        ({"of": [{**INNER, "prefix": "a", "skip_prefix": True}]}, "sources[0].of[0]: skip_prefix is the older"),
-        ({"of": [INNER, INNER]}, "sources[0].of[1].name: 'a' is taken"),
-        ({"of": [{**INNER, "format": "ragas"}]}, "sources[0].of[0].format: is not used here"),
-        ({"of": [{**INNER, "where": "=="}]}, "sources[0].of[0]: "),
-        ({"of": [{"kind": "tail", "name": "a"}]}, "sources[0].of[0].path: "),
-        ({"by": "a["}, "sources[0].by: "),
-        ({"complete": "f(a)"}, "sources[0].complete: unknown function"),
-        ({"complete": "a", "parts": 2}, "sources[0]: set `complete` or `parts`, not both"),
-        ({"within": "13h"}, "sources[0].within: "),
+        ({"of": [{"kind": "join", "name": "a"}]}, "of[0].kind: 'join' cannot be joined"),
+        ({"of": [{"kind": "push", "name": name} for name in "ab"]}, "of: has several sources of kind push"),
+        ({"of": [{**INNER, "name": "a/b"}]}, "of[0].name: 'a/b' is taken or contains a slash"),
+        ({"of": [{**INNER, "prefix": "a", "skip_prefix": True}]}, "of[0]: skip_prefix is the older"),
+        ({"of": [INNER, INNER]}, "of[1].name: 'a' is taken"),
+        ({"of": [{**INNER, "format": "ragas"}]}, "of[0].format: is not used here"),
+        ({"of": [{**INNER, "where": "=="}]}, "of[0]: "),
+        ({"of": [{"kind": "tail", "name": "a"}]}, "of[0].path: "),
+        ({"by": "a["}, "by: "),
+        ({"complete": "f(a)"}, "complete: unknown function"),
+        ({"within": "13h"}, "within: "),
+        ({"concat": {"answer": "delta["}}, "concat.answer: "),
+        ({"complete": "a", "parts": 2}, "set `complete` or `parts`, not both"),
+        ({"order": "index"}, "`order` is about the pieces that `concat` joins; set that too"),
     ],
 )
 def test_invalid_options_are_named(changes: dict[str, Any], message: str) -> None:
     """The place in the configuration, also inside `of`."""
-    (error,) = sources({"kind": "join", "name": "app", "of": [INNER], "by": "id", **changes})
-    assert error.startswith(message)
-
-
-def test_the_kind_is_registered() -> None:
-    """`kind: join` in the configuration."""
-    config = parse(
-        {"state": "/s", "sources": [{"kind": "join", "name": "app", "of": [INNER], "by": "id"}]}, folder=Path()
-    )
-    built = KINDS["join"].build(config.sources[0].options)
-    assert isinstance(built, JoinSource)
-    assert isinstance(built._joiner, Joiner)
-    assert set(PartOutcome) >= {PartOutcome.JOINED, PartOutcome.ORPHANED}
+    source = {"kind": "join", "name": "app", "of": [INNER], "by": "id", **changes}
+    with pytest.raises(ConfigError, match=rf"^sources\[0\](\.|: ){re.escape(message)}"):
+        parse({"state": "/s", "sources": [source]}, folder=Path())

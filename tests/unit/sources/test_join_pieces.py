@@ -6,11 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.joined_parts import Reading, options, write
+from support.joined_parts import Reading, write
 from support.kit import AT
-
-from ragwatch.config import parse
-from ragwatch.errors import ConfigError
 
 SEARCH = {"request_id": "r1", "type": "search", "question": "Which?", "contexts": ["It is the old mill."]}
 DONE = {"request_id": "r1", "type": "done"}
@@ -116,14 +113,3 @@ def test_spans_of_a_trace_are_no_pieces(tmp_path: Path) -> None:
     reading.read()
     reading.clock.now = AT + 300
     assert [record["answer"] for record in reading.read()] == ["output 3"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [({"concat": {"answer": "delta["}}, "concat.answer: "), ({"order": "index"}, "set that too")],
-)
-def test_wrong_options_stop_the_start(changes: dict[str, Any], message: str) -> None:
-    """With the key that is wrong."""
-    source = {"kind": "join", **options().model_dump(include={"name", "of", "by"}), **changes}
-    with pytest.raises(ConfigError, match=message):
-        parse({"sources": [source]}, folder=Path())

@@ -1,19 +1,23 @@
-"""Traces that are special: what is refused and why, several requests in one trace, broken trees, texts in prompts."""
+"""Traces of many conventions become the same record; what is refused and why, broken trees, texts in prompts."""
 
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
 from support.assembled import model, only, replaced, texts
-from support.spans import TRACE, a_span, documents, said, span_id
+from support.framework_traces import TRACES
+from support.spans import TRACE, a_span, as_json, as_protobuf, documents, said, span_id
 from support.traces import ANSWER, OI, QUESTION, TEXTS, genai_ids_only, openinference
 
 from ragwatch.core.sample import RejectReason
+from ragwatch.formats import canonical
 from ragwatch.formats.traces.assemble import assemble
 from ragwatch.formats.traces.record import Naming
 from ragwatch.formats.traces.span import Span
+from ragwatch.sources.otlp import json_request, protobuf_request
 
 
 @pytest.mark.parametrize(
@@ -41,6 +45,12 @@ def test_content_capture_that_is_off_names_the_switch(attributes: dict[str, str]
     assert (refused.reason, switch in refused.detail, bool(refused.silent)) == (RejectReason.NO_CONTENT, True, True)
 
 
+def test_answers_without_contexts() -> None:
+    """An empty list is known to be empty; with the option, an answer without any retrieval is a record."""
+    spans = replaced(openinference(), "retrieve", attributes={OI: "RETRIEVER", "output.value": "[]"})
+    assert texts(assemble(spans)) == texts(assemble([model()], ungrounded=True)) == []
+
+
 def test_a_retriever_that_says_nothing_is_refused() -> None:
     """The answer is there, the retriever's span holds no documents: judged without contexts it would look invented."""
     spans = replaced(openinference(), "retrieve", attributes={OI: "RETRIEVER", "input.value": QUESTION})
@@ -49,10 +59,11 @@ def test_a_retriever_that_says_nothing_is_refused() -> None:
     assert (refused.reason, refused.field) == (RejectReason.NO_CONTENT, "contexts")
 
 
-def test_a_retriever_that_found_nothing_is_an_answer_without_contexts() -> None:
-    """An empty list is known to be empty."""
-    spans = replaced(openinference(), "retrieve", attributes={OI: "RETRIEVER", "output.value": "[]"})
-    assert texts(assemble(spans)) == []
+def test_a_model_that_only_calls_tools_has_not_answered() -> None:
+    """Spans with prompts, but without an answer in text, are refused as such."""
+    attributes = {OI: "LLM", "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "search"}
+    (refused,) = assemble([a_span("m", attributes=attributes | said("llm.input_messages", ("user", "Why?")))]).refused
+    assert (refused.reason, refused.field) == (RejectReason.MISSING_FIELD, "answer")
 
 
 def test_ids_without_texts_are_resolved_or_refused() -> None:
@@ -140,37 +151,36 @@ def test_each_reranker_replaces_what_it_was_given() -> None:
     assert texts(assemble(spans)) == ["c", "a", "y", "q"]
 
 
+def asked(name: str, parent: str, **parts: Any) -> list[Span]:
+    """The spans of a request with this name."""
+    return [
+        a_span(name, parent, 1, 90, attributes={OI: "CHAIN", "input.value": f"{name}?"}, **parts),
+        a_span(f"{name} retrieve", name, 2, attributes={OI: "RETRIEVER"} | documents(name)),
+        model(f"{name} model", name),
+    ]
+
+
 def test_two_requests_in_one_trace_get_ids_of_their_own() -> None:
     """Two services that retrieve and generate in one trace are two records; the caller that does neither is none."""
-    spans = [a_span("gateway", end=999, attributes={"http.request.method": "GET"})]
-    for name in ("a", "b"):
-        spans += [
-            a_span(name, "gateway", 1, 90, remote=True, attributes={OI: "CHAIN", "input.value": f"{name}?"}),
-            a_span(f"{name} retrieve", name, 2, attributes={OI: "RETRIEVER"} | documents(name)),
-            model(f"{name} model", name),
-        ]
-    result = assemble(spans)
-    assert {one["id"]: one["question"] for one in result.records} == {
-        f"{TRACE}-{span_id('a')}": "a?",
-        f"{TRACE}-{span_id('b')}": "b?",
-    }
+    gateway = a_span("gateway", end=999, attributes={"http.request.method": "GET"})
+    one, other = (asked(name, "gateway", remote=True) for name in "ab")
+    result = assemble([gateway, *one, *other])
+    ids = [f"{TRACE}-{span_id(name)}" for name in "ab"]
+    assert {record["id"]: record["question"] for record in result.records} == dict(zip(ids, ("a?", "b?"), strict=True))
     assert result.unrelated == 1
-    (later,) = assemble([span for span in spans if span.name.startswith("a")], continued=True).records
-    assert later["id"] == f"{TRACE}-{span_id('a')}"
+    (later,) = assemble(one, continued=True).records
+    assert later["id"] == ids[0]
 
 
-def test_several_chains_of_one_job_are_several_requests() -> None:
+@pytest.mark.parametrize(
+    ("attributes", "ids"),
+    [({}, {f"{TRACE}-{span_id(name)}" for name in "ab"}), ({OI: "CHAIN", "output.value": ANSWER}, {TRACE})],
+)
+def test_several_chains_of_one_job_are_several_requests(attributes: dict[str, str], ids: set[str]) -> None:
     """Below a span that is no chain, each chain that retrieves and generates is a record; below a chain, none is."""
-    for kind, ids in ((None, {f"{TRACE}-{span_id(name)}" for name in "ab"}), ("CHAIN", {TRACE})):
-        spans = [a_span("job", end=999, attributes={} if kind is None else {OI: kind, "output.value": ANSWER})]
-        for name in ("a", "b"):
-            spans += [
-                a_span(name, "job", 1, 90, attributes={OI: "CHAIN", "input.value": f"{name}?"}),
-                a_span(f"{name} retrieve", name, 2, attributes={OI: "RETRIEVER"} | documents(name)),
-                model(f"{name} model", name),
-            ]
-        assert {record["id"] for record in assemble(spans).records} == ids
-        assert len(assemble(spans[1:]).records) == 2
+    job, chains = a_span("job", end=999, attributes=attributes), [*asked("a", "job"), *asked("b", "job")]
+    assert {record["id"] for record in assemble([job, *chains]).records} == ids
+    assert len(assemble(chains).records) == 2
 
 
 def test_without_the_first_span() -> None:
@@ -212,36 +222,20 @@ def test_what_is_no_rag_request_is_counted(spans: list[Span], outcome: str) -> N
     assert (result.records, result.refused, getattr(result, outcome)) == ([], [], 1)
 
 
-def test_answers_without_retrieval_on_request() -> None:
-    """With the option they are records without contexts."""
-    assert texts(assemble([model()], ungrounded=True)) == []
-
-
-def test_a_model_that_only_calls_tools_has_not_answered() -> None:
-    """Spans with prompts, but without an answer in text, are refused as such."""
-    attributes = {OI: "LLM", "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "search"}
-    (refused,) = assemble([a_span("m", attributes=attributes | said("llm.input_messages", ("user", "Why?")))]).refused
-    assert (refused.reason, refused.field) == (RejectReason.MISSING_FIELD, "answer")
-
-
 def test_the_answer_is_what_the_user_got() -> None:
-    """The chain's output wins over the model's, and over a later model that suggests questions."""
+    """The chain's output wins over that of the model, and of a later one that suggests questions; ids are kept."""
     spans = openinference()
-    spans = replaced(spans, "chain", attributes=spans[0].attributes | {"output.value": f"{ANSWER} [1]"})
-    spans.append(
-        model("suggest", "chain", at=80, attributes=said("llm.output_messages", ("assistant", "What about Lyon?")))
-    )
-    record = only(assemble(spans))
-    assert (record["answer"], record["metadata"]["answer_span_id"]) == (f"{ANSWER} [1]", span_id("model"))
-
-
-def test_the_id_of_the_response_is_kept() -> None:
-    """So that scores that are sent back can name it; a trace without it has none in its metadata."""
-    spans = openinference()
-    answering = next(span for span in spans if span.name == "model")
-    named = replaced(spans, "model", attributes=answering.attributes | {"gen_ai.response.id": "chatcmpl-7"})
-    assert only(assemble(named))["metadata"]["response_id"] == "chatcmpl-7"
     assert "response_id" not in only(assemble(spans))["metadata"]
+    answering = next(span for span in spans if span.name == "model")
+    spans = replaced(spans, "model", attributes=answering.attributes | {"gen_ai.response.id": "chatcmpl-7"})
+    spans = replaced(spans, "chain", attributes=spans[0].attributes | {"output.value": f"{ANSWER} [1]"})
+    suggested = said("llm.output_messages", ("assistant", "What about Lyon?"))
+    record = only(assemble([*spans, model("suggest", "chain", at=80, attributes=suggested)]))
+    kept = {key: record["metadata"][key] for key in ("answer_span_id", "response_id")}
+    assert (record["answer"], kept) == (
+        f"{ANSWER} [1]",
+        {"answer_span_id": span_id("model"), "response_id": "chatcmpl-7"},
+    )
 
 
 def test_names_of_attributes_become_fields() -> None:
@@ -288,3 +282,25 @@ def test_a_chain_around_a_retriever(output: str, answers: int) -> None:
     ]
     result = assemble(spans)
     assert (len(result.records), result.unrelated) == (answers, 1 - answers)
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_a_trace_becomes_its_record(name: str) -> None:
+    """Field by field, from either encoding, whatever the order of the spans."""
+    make, expected = TRACES[name]
+    spans = make()
+    decoded = [protobuf_request.spans_of(as_protobuf(spans)).spans, json_request.spans_of(as_json(spans)).spans]
+    random.Random(1).shuffle(decoded[1])
+    records = []
+    for some in decoded:
+        result = assemble(some)
+        assert (result.refused, len(result.records)) == ([], 1)
+        records.append(result.records[0])
+    assert records[0] == records[1]
+    sample = canonical.read(records[0], "fallback")
+    assert (sample.id, sample.trace_id, sample.question, sample.answer) == (TRACE, TRACE, QUESTION, ANSWER)
+    assert tuple(context.text for context in sample.contexts) == expected.texts
+    assert tuple(context.id for context in sample.contexts) == expected.ids
+    assert tuple(context.score for context in sample.contexts) == expected.scores
+    assert tuple((str(turn.role), turn.text) for turn in sample.history) == expected.history
+    assert sample.route == "shop"

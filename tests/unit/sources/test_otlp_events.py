@@ -148,41 +148,26 @@ def test_times_that_are_none_are_counted_and_left_out() -> None:
 
 SEARCH = {"type": "server_tool_call", "id": "c", "name": "file_search"}
 FILES = {"type": "file_search", "results": [{"file_id": row["id"], "text": row["content"]} for row in ROWS]}
+RETURNED = {"type": "server_tool_call_response", "id": "c", "server_tool_call_response": FILES}
 CALL = {"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "lookup", "arguments": {}}]}
+RESPONSE = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c", "response": ROWS}]}
+ASKED, SAID = parts("user", QUESTION), parts("assistant", ANSWER)
+OF_CHAT = [
+    {"role": "user", "content": QUESTION},
+    {"role": "assistant", "content": "", "tool_calls": [{"id": "c", "function": {"name": "lookup"}}]},
+    {"role": "tool", "tool_call_id": "c", "content": json.dumps(ROWS)},
+]
 
 
 @pytest.mark.parametrize(
     "attributes",
     [
+        {"gen_ai.input.messages": [ASKED, CALL, RESPONSE], "gen_ai.output.messages": [SAID]},
         {
-            "gen_ai.input.messages": [
-                parts("user", QUESTION),
-                CALL,
-                {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c", "response": ROWS}]},
-            ],
-            "gen_ai.output.messages": [parts("assistant", ANSWER)],
+            "gen_ai.input.messages": [ASKED],
+            "gen_ai.output.messages": [{"role": "assistant", "parts": [SEARCH, RETURNED, *SAID["parts"]]}],
         },
-        {
-            "gen_ai.input.messages": [parts("user", QUESTION)],
-            "gen_ai.output.messages": [
-                {
-                    "role": "assistant",
-                    "parts": [
-                        SEARCH,
-                        {"type": "server_tool_call_response", "id": "c", "server_tool_call_response": FILES},
-                        {"type": "text", "content": ANSWER},
-                    ],
-                }
-            ],
-        },
-        {
-            "ai.prompt.messages": [
-                {"role": "user", "content": QUESTION},
-                {"role": "assistant", "content": "", "tool_calls": [{"id": "c", "function": {"name": "lookup"}}]},
-                {"role": "tool", "tool_call_id": "c", "content": json.dumps(ROWS)},
-            ],
-            "ai.response.text": ANSWER,
-        },
+        {"ai.prompt.messages": OF_CHAT, "ai.response.text": ANSWER},
     ],
     ids=["tool_call_response", "server_tool_call_response", "role tool"],
 )
@@ -197,9 +182,8 @@ def test_what_tools_say_in_messages(attributes: dict[str, Any]) -> None:
 
 def test_what_a_tool_said_to_an_earlier_question_is_left_out() -> None:
     """A conversation is sent whole; passages of another question are no contexts of this one."""
-    earlier = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c", "response": ROWS}]}
-    messages = [parts("user", "Hello?"), CALL, earlier, parts("assistant", "Hello."), parts("user", QUESTION)]
-    held = {"gen_ai.input.messages": messages, "gen_ai.output.messages": [parts("assistant", ANSWER)]}
+    messages = [parts("user", "Hello?"), CALL, RESPONSE, parts("assistant", "Hello."), ASKED]
+    held = {"gen_ai.input.messages": messages, "gen_ai.output.messages": [SAID]}
     result = assemble([a_span("chat", attributes=CHAT | {key: json.dumps(part) for key, part in held.items()})])
     assert (result.records, result.ungrounded) == ([], 1)
 

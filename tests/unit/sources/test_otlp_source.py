@@ -17,7 +17,6 @@ from ragwatch.core.sample import RejectReason
 from ragwatch.core.tally import Tally
 from ragwatch.formats.traces.span import Span
 from ragwatch.ports import Batch, Part
-from ragwatch.ports.capabilities import HoldsParts, ReceivesRequests, RecognisesResent
 from ragwatch.ports.receiving import Reply
 from ragwatch.sources.otlp import build
 from ragwatch.sources.otlp import source as module
@@ -78,10 +77,6 @@ def tallies_of(batches: Iterable[Batch]) -> dict[tuple[str, str], float]:
 async def test_a_trace_waits_for_its_grace_and_is_released_with_its_record() -> None:
     """Spans are held by the first batch; the record comes after the grace, in the batch that releases them."""
     clock = Clock()
-    source = build(Options(name="x"))
-    assert isinstance(source, ReceivesRequests)
-    assert isinstance(source, HoldsParts)
-    assert isinstance(source, RecognisesResent)
     source = a_source(clock)
     first = await stored(source, openinference())
     assert ([part.group for part in first.hold], records(first), first.release) == ([TRACE], [], [])
@@ -255,7 +250,7 @@ async def test_clients_do_not_wait_for_ever() -> None:
 
 async def test_closing_answers_those_who_wait() -> None:
     """Requests in the queue and in a batch that is not committed are told to come back, later ones too."""
-    source = a_source(resolve={"url": "http://127.0.0.1:9/{id}"})
+    source = build(Options.model_validate({"name": "traces", "resolve": {"url": "http://127.0.0.1:9/{id}"}}))
     tasks = [await sent(source, openinference()), await sent(source, openinference())]
     assert source.read() is not None
     tasks.append(await sent(source, openinference()))

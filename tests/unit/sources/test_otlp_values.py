@@ -9,9 +9,9 @@ import pytest
 from support.spans import a_span, documents, flat, said
 from support.traces import ANSWER, OI, QUESTION, TEXTS
 
-from ragwatch.formats.traces.answer import answer_of, conversation, question_of
+from ragwatch.formats.traces.answer import answer_of, question_of
 from ragwatch.formats.traces.assemble import assemble
-from ragwatch.formats.traces.document import Document, document, documents_in
+from ragwatch.formats.traces.document import Document, documents_in
 from ragwatch.formats.traces.kinds import Kind, kind_of
 from ragwatch.formats.traces.messages import messages_of, unwrapped
 from ragwatch.formats.traces.prompt_contexts import blocks, of_variables
@@ -53,11 +53,6 @@ def test_documents(value: Any, expected: Any) -> None:
     assert documents_in(
         json.dumps(value) if not isinstance(value, str) else value
     ) == expected or "Infinity" in json.dumps(value)
-
-
-def test_a_document_that_is_none() -> None:
-    """Lists without objects, and objects without any known key, are no documents."""
-    assert [document(item) for item in ([], [1, 2], {"x": 1}, None, 3)] == [None] * 5
 
 
 @pytest.mark.parametrize(
@@ -126,13 +121,6 @@ def test_questions(value: Any, expected: str | None) -> None:
 def test_answers(value: Any, expected: str | None) -> None:
     """Outputs of chains; what Python prints of a stream is no answer."""
     assert answer_of(value) == expected
-
-
-def test_conversations() -> None:
-    """Only what says who has written it is a turn."""
-    assert [one.text for one in conversation([["user", "a"], "b"])] == ["a"]
-    assert [one.text for one in conversation({"messages": "a"})] == ["a"]
-    assert conversation(3) == []
 
 
 def test_contexts_of_variables() -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from support.shifting import interleaved, shift_copies
-from support.tail_reader import Reader, append, copytruncate, pack, rotate, rows
+from support.tail_reader import LIVE, Reader, append, copytruncate, pack, rotate, rows
 
-LIVE = "app.jsonl"
 PATTERN = f"{LIVE}*"
 PAD = b"x" * 70
 HEADER = b'{"log":"the same line at the top of every file","answer":"%s"}' % PAD
@@ -24,15 +23,10 @@ def test_a_copy_that_matches_is_read_once(tmp_path: Path, path: Path, read: int,
     append(path, *written)
     for _ in range(read):
         reader.step()
-    if restart:
-        reader.stop()
-    copytruncate(path, tmp_path / f"{LIVE}.1")
-    append(path, *(more := rows("b", 3)))
-    if restart:
-        reader.start()
-    assert sorted(reader.settle()) == sorted(written + more)
-    reader.restart()
-    assert len(reader.settle()) == 8
+    with reader.away(restart):
+        copytruncate(path, tmp_path / f"{LIVE}.1")
+        append(path, *(more := rows("b", 3)))
+    assert sorted(reader.finish()) == sorted(written + more)
     assert len(reader.cursors) == 2
 
 
@@ -61,8 +55,7 @@ def test_a_log_is_begun_anew_and_copied_within_one_look(tmp_path: Path) -> None:
         folder.mkdir()
         live = folder / LIVE
         reader = Reader(live)
-        append(live, *rows("a", 3))
-        reader.drain()
+        reader.reads(live, *rows("a", 3))
         live.write_bytes(b"")
         append(live, *rows("b", 4))
         with interleaved(folder, shift_copies(live), after=after, pace=99):
@@ -78,8 +71,7 @@ def test_files_with_numbers_that_are_no_rotations_are_read_each(tmp_path: Path, 
     """`shard-1` and `shard-2` of one service begin with the same bytes, one is a prefix of the other: both are logs."""
     reader = Reader(str(tmp_path / "shard-*"))
     reader.drain()
-    append(tmp_path / "shard-1", HEADER, *rows("a", 3))
-    reader.drain()
+    reader.reads(tmp_path / "shard-1", HEADER, *rows("a", 3))
     append(tmp_path / "shard-2", HEADER)
     append(tmp_path / "shard-3", HEADER, *rows("a", 2))
     if restart:
@@ -103,19 +95,17 @@ def test_a_rotation_that_begins_like_the_log_is_read(tmp_path: Path, path: Path)
 
 def test_a_packed_copy_goes_on_where_the_furthest_reader_stopped(tmp_path: Path, path: Path, reader: Reader) -> None:
     """Earlier versions left a cursor of the truncated log; its compressed copy, which was read further, has one too."""
-    append(path, *rows("a", 2))
-    reader.drain()
+    reader.reads(path, *rows("a", 2))
     left = {"left": next(iter(reader.cursors.values()))}
     append(path, *(rest := rows("b", 4)))
     copytruncate(path, tmp_path / f"{LIVE}.1")
     assert reader.drain()[2:] == rest
     assert len(reader.cursors) == 1  # it went with the content
     reader.cursors |= left
-    reader.stop()
-    pack(rotate(path).with_name(f"{LIVE}.2"))
-    append(tmp_path / f"{LIVE}.1", *rows("c", 3))
-    append(path, *rows("d", 1))
-    reader.start()
+    with reader.away(stopped=True):
+        pack(rotate(path).with_name(f"{LIVE}.2"))
+        append(tmp_path / f"{LIVE}.1", *rows("c", 3))
+        append(path, *rows("d", 1))
     assert len(reader.settle()) == 2 + 4 + 3 + 1
     assert len(reader.cursors) == 3
 
@@ -165,9 +155,7 @@ def test_a_log_was_replaced_and_then_rotated(tmp_path: Path, pattern: str, rewri
     append(live, *rows("d", 2))
     written += [*rows("b", 3), *rows("c", more), *rows("d", 2)]
     reader.now += 2
-    assert sorted(reader.settle()) == sorted(written)
-    reader.restart()
-    assert sorted(reader.settle()) == sorted(written)
+    assert sorted(reader.finish()) == sorted(written)
 
 
 def test_a_log_was_rewritten_replaced_and_rotated(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`encoding`: logs in UTF-16 and in encodings of one byte are read; without it what they are is said."""
+"""`encoding` and `documents`: logs in UTF-16 and in encodings of one byte; files that are one JSON document."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ def test_utf_16(path: Path, encoding: str, end: str) -> None:
     append(path, text.encode(encoding), end=b"")
     reader = Reader(path, encoding=encoding, read_bytes=80, max_line_bytes=100)
     assert [json.loads(line) for line in reader.drain()] == ROWS
-    reader.stop()
-    append(path, text.encode("utf-16-be" if encoding == "utf-16-be" else "utf-16-le"), end=b"")
-    reader.start()
+    with reader.away(stopped=True):
+        append(path, text.encode("utf-16-be" if encoding == "utf-16-be" else "utf-16-le"), end=b"")
     assert [json.loads(line) for line in reader.drain()][-3:] == ROWS
     assert reader.rejections == []
 
@@ -71,3 +70,54 @@ def test_files_of_the_command_line() -> None:
     for content, encoding in files:
         lines = [line for _, line in records(io.BufferedReader(io.BytesIO(content)), encoding=encoding)]
         assert [json.loads(line) for line in lines if isinstance(line, bytes)] == ROWS
+
+
+ANSWERS = [{"answer": f"a{n}"} for n in range(3)]
+
+
+def document(folder: Path, text: str, **options: object) -> tuple[Path, Reader]:
+    """A file, and a reader that takes documents."""
+    path = folder / "export.json"
+    path.write_text(text)
+    return path, Reader(path, documents=True, **options)
+
+
+def test_a_pretty_printed_file_is_one_record(tmp_path: Path) -> None:
+    """Read once, also where it is longer than a block."""
+    text = json.dumps({"data": ANSWERS}, indent=4) + "\n"
+    _, reader = document(tmp_path, text, read_bytes=16)
+    assert [json.loads(line) for line in reader.drain()] == [{"data": ANSWERS}]
+    assert reader.drain() == [json.dumps({"data": ANSWERS}, separators=(",", ":")).encode()]
+    assert reader.rejections == []
+
+
+def test_an_array_is_its_elements(tmp_path: Path) -> None:
+    """With their places as numbers; `records` gets it whole."""
+    _, reader = document(tmp_path, json.dumps(ANSWERS, indent=1))
+    assert [json.loads(line) for line in reader.drain()] == ANSWERS
+    assert reader.numbers == [1, 2, 3]
+    (tmp_path / "whole").mkdir()
+    _, reader = document(tmp_path / "whole", json.dumps(ANSWERS, indent=1), records="[]")
+    assert [json.loads(line) for line in reader.drain()] == [ANSWERS]
+
+
+def test_an_unfinished_document_waits(tmp_path: Path) -> None:
+    """It is read when its end is written."""
+    text = json.dumps(ANSWERS, indent=1)
+    path, reader = document(tmp_path, text[:20])
+    assert reader.drain() == []
+    path.write_text(text)
+    assert [json.loads(line) for line in reader.drain()] == ANSWERS
+
+
+def test_lines_stay_lines(tmp_path: Path) -> None:
+    """A log of one object a line is no document, nor is one whose first line is torn; without the option none is."""
+    lines = "".join(f"{json.dumps(row)}\n" for row in ANSWERS)
+    _, reader = document(tmp_path, lines)
+    assert len(reader.drain()) == 3
+    (tmp_path / "torn").mkdir()
+    _, reader = document(tmp_path / "torn", '{"answer": "a\n' + lines)
+    assert len(reader.drain()) == 4
+    pretty = tmp_path / "pretty.json"
+    pretty.write_text(json.dumps(ANSWERS, indent=1) + "\n")
+    assert len(Reader(pretty).drain()) == 11

@@ -9,10 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from support.tail_reader import Reader, append, copytruncate, lines_of, pack, rotate
-
-LIVE = "app.jsonl"
-HEADER = b'{"log":"opened by the service","format":1,"note":"the same at the top of every file, and long enough"}'
+from support.tail_reader import HEADER, LIVE, Reader, append, copytruncate, lines_of, pack, rotate
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -29,24 +26,17 @@ def test_m4_rotated_unseen_with_a_known_header(
     """A file that was never seen under its first name is read whole, also where only the header is the same."""
     path = tmp_path / LIVE
     parts = [lines_of(name, 7) for name in "abc"]
-    append(path, HEADER, *parts[0][:read])
     reader = Reader(tmp_path / pattern)
-    reader.drain()
-    if stopped:
-        reader.stop()
-    append(path, *parts[0][read:])
-    for part in parts[1:]:
-        rotate(path)
-        append(path, HEADER, *part)
-    if packed:
-        pack(tmp_path / f"{LIVE}.1")
-    if stopped:
-        reader.start()
+    reader.reads(path, HEADER, *parts[0][:read])
+    with reader.away(stopped):
+        append(path, *parts[0][read:])
+        for part in parts[1:]:
+            rotate(path)
+            append(path, HEADER, *part)
+        if packed:
+            pack(tmp_path / f"{LIVE}.1")
     written = Counter([*chain(*parts), *[HEADER] * 3])
-    reader.settle()
-    assert written == Counter(reader.settle())
-    reader.restart()
-    assert written == Counter(reader.settle())
+    assert Counter(reader.finish()) == written
 
 
 @pytest.mark.parametrize("stopped", [True, False])
@@ -54,9 +44,8 @@ def test_m4_rotated_unseen_with_a_known_header(
 def test_m4_between_copy_and_truncation(tmp_path: Path, path: Path, read: int, stopped: bool) -> None:  # noqa: FBT001
     """A copy of an existing file is not read, however little was read of that file, and is not lost later."""
     old, new = [HEADER, *lines_of("old", 9)], [HEADER, *lines_of("new", 3)]
-    append(path, *old[:read])
     reader = Reader(path, read_bytes=150)
-    reader.drain()
+    reader.reads(path, *old[:read])
     append(path, *old[read:])
     reader.source._scanner.scan()
     whole = path.read_bytes()
@@ -69,32 +58,26 @@ def test_m4_between_copy_and_truncation(tmp_path: Path, path: Path, read: int, s
     with path.open("r+b") as file:
         file.truncate(0)
     append(path, *new)
-    assert Counter(old + new) == Counter(reader.settle())
-    reader.restart()
-    assert Counter(old + new) == Counter(reader.settle())
+    assert Counter(reader.finish()) == Counter(old + new)
     assert "truncated_unread" not in reader.resets
 
 
 def test_m4_a_copy_that_somebody_keeps(tmp_path: Path, path: Path, reader: Reader) -> None:
     """The same bytes in two files that both stay are read once."""
     old = [HEADER, *lines_of("old", 9)]
-    append(path, *old)
-    reader.drain()
+    reader.reads(path, *old)
     shutil.copy(path, tmp_path / f"{LIVE}.old")
     reader.restart()
     reader.settle()
     append(path, b"new")
     rotate(path)
     append(path, b"newer")
-    reader.settle()
-    reader.restart()
-    assert [*old, b"new", b"newer"] == reader.settle()
+    assert reader.finish() == [*old, b"new", b"newer"]
 
 
 def test_m4_a_rotation_that_holds_no_more_than_the_header_yet(path: Path, reader: Reader) -> None:
     """A rotation that has only the header is read once its writer, which holds it open, continues."""
-    append(path, HEADER, b"one")
-    reader.drain()
+    reader.reads(path, HEADER, b"one")
     rotate(path)
     append(path, HEADER)
     unseen = rotate(path)
@@ -105,59 +88,47 @@ def test_m4_a_rotation_that_holds_no_more_than_the_header_yet(path: Path, reader
     assert sorted([b"one", b"two", b"three", b"four", *[HEADER] * 3]) == sorted(reader.settle())
 
 
+@pytest.mark.parametrize("regrown", [0, 5, 40])
 @pytest.mark.parametrize("stopped", [True, False])
-def test_m4_copytruncate_of_files_with_a_header(tmp_path: Path, path: Path, reader: Reader, stopped: bool) -> None:  # noqa: FBT001
+def test_m4_copytruncate_of_files_with_a_header(
+    tmp_path: Path,
+    path: Path,
+    reader: Reader,
+    stopped: bool,  # noqa: FBT001
+    regrown: int,
+) -> None:
     """Two truncations in a row, and only the header was read before: the rest of one copy, and all of the other."""
-    parts = [[HEADER, *lines_of(name, 5)] for name in "abc"]
-    append(path, HEADER)
-    reader.drain()
-    if stopped:
-        reader.stop()
-    append(path, *parts[0][1:])
-    copytruncate(path, tmp_path / f"{LIVE}.2")
-    append(path, *parts[1])
-    copytruncate(path, tmp_path / f"{LIVE}.1")
-    append(path, *parts[2])
-    if stopped:
-        reader.start()
+    parts = [[HEADER, *lines_of(name, count)] for name, count in (("a", 9), ("b", 5), ("c", regrown))]
+    reader.reads(path, HEADER)
+    with reader.away(stopped):
+        append(path, *parts[0][1:])
+        if not stopped:
+            reader.source.lag()
+        copytruncate(path, tmp_path / f"{LIVE}.2")
+        append(path, *parts[1])
+        copytruncate(path, tmp_path / f"{LIVE}.1")
+        append(path, *parts[2])
     assert Counter(chain(*parts)) == Counter(reader.settle())
+    assert "truncated_unread" not in reader.resets
 
 
 @pytest.mark.costly
 @pytest.mark.parametrize("rotations", [80, pytest.param(300, marks=pytest.mark.slow)])
 def test_m4_many_rotations_unseen_beside_one_another(tmp_path: Path, path: Path, rotations: int) -> None:
     """Hundreds of files with the same header are told apart in one scan and read once, oldest first."""
-    append(path, HEADER, b"first")
     reader = Reader(path)
-    reader.drain()
-    reader.stop()
-    for number in range(rotations):
-        path.rename(tmp_path / f"{LIVE}.{number:03}")
-        append(path, HEADER, b"%d" % number)
-    reader.start()
+    reader.reads(path, HEADER, b"first")
+    with reader.away(stopped=True):
+        for number in range(rotations):
+            path.rename(tmp_path / f"{LIVE}.{number:03}")
+            append(path, HEADER, b"%d" % number)
     rest = [b"%d" % number for number in range(rotations)]
     assert sorted(reader.settle()) == sorted([HEADER] * (rotations + 1) + [b"first", *rest])
 
 
-@pytest.mark.parametrize("regrown", [1, 40])
-def test_truncated_and_begun_anew_with_the_header_that_was_read(tmp_path: Path, path: Path, regrown: int) -> None:
-    """Only the header was read, and the new content has it too: the rest of the copy is read."""
-    old, new = lines_of("old", 9), lines_of("new", regrown)
-    append(path, HEADER)
-    reader = Reader(path)
-    reader.drain()
-    append(path, *old)
-    reader.source.lag()
-    copytruncate(path, tmp_path / f"{LIVE}.1")
-    append(path, HEADER, *new)
-    assert Counter([HEADER, HEADER, *old, *new]) == Counter(reader.settle())
-    assert "truncated_unread" not in reader.resets
-
-
 def test_truncated_before_more_than_the_header_was_read(path: Path, reader: Reader) -> None:
     """Without a copy, unread bytes after the header are counted as lost, once."""
-    append(path, HEADER)
-    reader.drain()
+    reader.reads(path, HEADER)
     append(path, *lines_of("old", 9))
     reader.source.lag()
     path.write_bytes(HEADER + b"\n")

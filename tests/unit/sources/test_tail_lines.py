@@ -1,14 +1,13 @@
-"""Line parsing: what is a record, what is rejected, and what waits for more bytes."""
+"""Line parsing: what is a record, what is rejected, and what waits for more bytes; the last record of a file."""
 
 from __future__ import annotations
 
-import os
 import random
 import tracemalloc
 from pathlib import Path
 
 import pytest
-from support.tail_reader import Reader, append, lines_of
+from support.tail_reader import Reader, append, lines_of, rotate
 
 
 @pytest.mark.parametrize("size", [1, 10])
@@ -28,9 +27,8 @@ def test_t11_partial_line_across_a_restart(path: Path, reader: Reader) -> None:
     append(path, b"one")
     append(path, b"two, fi", end=b"")
     reader.drain()
-    reader.stop()
-    append(path, b"nished")
-    reader.start()
+    with reader.away(stopped=True):
+        append(path, b"nished")
     assert reader.drain() == [b"one", b"two, finished"]
     assert reader.numbers == [1, 2]
     assert [offset for _, offset in reader.places] == [0, 4]
@@ -55,8 +53,7 @@ def test_t13_a_restart_inside_a_line_that_is_too_long(path: Path) -> None:
     reader.restart()
     reader.drain()
     reader.restart()
-    append(path, b"x" * 9000, b"next")
-    assert reader.drain() == [b"next"]
+    assert reader.reads(path, b"x" * 9000, b"next") == [b"next"]
     assert reader.reasons == ["line_too_long"]
     assert reader.numbers == [2]
 
@@ -74,17 +71,15 @@ def test_t14_memory_is_bounded_on_an_endless_line(path: Path) -> None:
     tracemalloc.stop()
     assert peak < limit + (20 << 20)
     assert reader.reasons == ["line_too_long"]
-    append(path, b"", b"next")
-    assert reader.drain() == [b"next"]
+    assert reader.reads(path, b"", b"next") == [b"next"]
 
 
 @pytest.mark.parametrize("size", [10, 100_000])
 def test_t15_a_hole_of_nul_bytes(path: Path, size: int) -> None:
     """A writer that kept its offset across a truncation leaves NUL bytes: skipped, counted once, the line intact."""
     old = lines_of("old", 3)
-    append(path, *old)
     reader = Reader(path, read_bytes=1000, max_line_bytes=2000)
-    reader.drain()
+    reader.reads(path, *old)
     path.write_bytes(b"")
     with path.open("r+b") as stale:
         stale.seek(size + 100)
@@ -98,8 +93,7 @@ def test_t15_a_hole_of_nul_bytes(path: Path, size: int) -> None:
 
 def test_t15_a_hole_between_lines(path: Path, reader: Reader) -> None:
     """A hole in the middle of a block is counted too; NUL bytes inside a line are left to the format."""
-    append(path, b"one", b"\0\0\0two", b"th\0ree")
-    assert reader.drain() == [b"one", b"two", b"th\0ree"]
+    assert reader.reads(path, b"one", b"\0\0\0two", b"th\0ree") == [b"one", b"two", b"th\0ree"]
     assert [(r.reason, r.line) for r in reader.rejections] == [("binary", 2)]
     assert [offset for _, offset in reader.places] == [0, 7, 11]
 
@@ -158,17 +152,6 @@ def test_numbers_and_offsets_find_the_line(path: Path) -> None:
             assert number == content.count(b"\n", 0, offset) + 1
 
 
-@pytest.mark.costly
-def test_a_sparse_file_larger_than_memory_would_like(path: Path, reader: Reader) -> None:
-    """A 200 MiB hole is skipped in bounded memory."""
-    with path.open("wb") as file:
-        os.truncate(file.fileno(), 200 << 20)
-        file.seek(200 << 20)
-        file.write(b"end\n")
-    assert reader.drain() == [b"end"]
-    assert reader.reasons == ["binary"]
-
-
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_wide_text_is_counted_once(tmp_path: Path, path: Path, reader: Reader, encoding: str) -> None:
     """A log in UTF-16 is rejected by the format, line by line; half of a line end is not counted as a hole as well."""
@@ -178,3 +161,75 @@ def test_wide_text_is_counted_once(tmp_path: Path, path: Path, reader: Reader, e
     reader.settle()
     assert (len(reader.lines), reader.reasons) == (50, [])
     assert all(b"\0" in line for line in reader.lines)
+
+
+ONE, TWO, THREE, FOUR = lines_of("r", 4)
+DOCKER = b'{"log":"{\\"id\\":1}\\n","stream":"stdout","time":"2026-01-01T00:00:00Z"}'
+
+
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", [b"", b"\r", b" "])
+def test_the_last_record_of_a_file_is_read(path: Path, reader: Reader, start: bytes, end: bytes) -> None:
+    """Newlines between records, not after them: every record once, at its offset, also across a restart."""
+    path.write_bytes(start + ONE + b"\n" + TWO + end)
+    assert reader.drain() == [ONE, TWO]
+    assert [reader.numbers, reader.places[1][1]] == [[1, 2], len(start + ONE) + 1]
+    reader.restart()
+    reader.settle()
+    append(path, b"")
+    assert reader.reads(path, THREE) == [ONE, TWO, THREE]
+    assert reader.numbers == [1, 2, 3]
+    assert (reader.reasons, reader.resets) == ([], {})
+
+
+def test_a_newline_before_each_record(path: Path, reader: Reader) -> None:
+    """The newest record does not wait for the next one, nor is it rejected at rotation."""
+    for number, line in enumerate((ONE, TWO, THREE), 1):
+        append(path, b"\n" + line, end=b"")
+        assert len(reader.drain()) == number
+    rotate(path)
+    append(path, FOUR, end=b"")
+    assert (reader.settle(), reader.reasons) == ([ONE, TWO, THREE, FOUR], [])
+
+
+@pytest.mark.parametrize("cut", range(1, len(ONE)))
+def test_a_torn_record_waits(path: Path, reader: Reader, cut: int) -> None:
+    """No prefix of a record is a record; one that is written in pieces of any size is read once, complete."""
+    append(path, TWO)
+    append(path, ONE[:cut], end=b"")
+    assert reader.settle() == [TWO]
+    append(path, ONE[cut:])
+    assert (reader.drain(), reader.numbers) == ([TWO, ONE], [1, 2])
+
+
+@pytest.mark.parametrize("text", [b"[1]", b'"a"', b"1", b"null", b'{"a":1}x', b'{"a":1}\0', b'{"a":"\xff"}', DOCKER])
+def test_what_is_no_object_waits(path: Path, text: bytes) -> None:
+    """A number may be continued, and a frame of a container runtime is not the record."""
+    append(path, text, end=b"")
+    assert Reader(path).settle() == []
+
+
+def test_a_frame_waits_for_its_newline(path: Path, reader: Reader) -> None:
+    """Records in parts are joined by lines."""
+    append(path, DOCKER)
+    append(path, DOCKER, end=b"")
+    assert reader.drain() == [b'{"id":1}']
+    assert reader.reads(path, b"") == [b'{"id":1}'] * 2
+
+
+@pytest.mark.parametrize("block", [1, 8, 64])
+def test_blocks_smaller_than_a_record(path: Path, block: int) -> None:
+    """The end of a block is not the end of the file."""
+    path.write_bytes(b"\n".join([ONE, TWO, THREE]))
+    reader = Reader(path, read_bytes=block, max_line_bytes=100)
+    assert (reader.drain(), reader.reasons) == ([ONE, TWO, THREE], [])
+
+
+@pytest.mark.parametrize("torn", [b"", b"\n" + THREE[:5]])
+def test_a_last_record_that_was_there_before_the_first_start_is_history(path: Path, torn: bytes) -> None:
+    """Reading starts after it; an unterminated line is new, because it was not complete yet."""
+    path.write_bytes(ONE + b"\n" + TWO + torn)
+    reader = Reader(path, start="end")
+    assert reader.settle() == []
+    append(path, THREE[len(torn) - 1 :] if torn else b"\n" + THREE)
+    assert (reader.drain(), reader.numbers) == ([THREE], [3])

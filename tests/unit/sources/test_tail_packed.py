@@ -8,57 +8,25 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from support.tail_reader import Reader, append, copytruncate, lines_of, pack, rotate
-
-LIVE = "app.jsonl"
-
-
-@pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
-@pytest.mark.parametrize("stopped", [True, False])
-def test_t24_partly_read_then_packed(tmp_path: Path, path: Path, pattern: str, stopped: bool) -> None:  # noqa: FBT001
-    """Rotated and compressed before it was read to its end: the rest is read from the compressed file, once."""
-    old, new = lines_of("old", 60), lines_of("new", 3)
-    append(path, *old[:40])
-    reader = Reader(tmp_path / pattern, read_bytes=100)
-    reader.drain()
-    if stopped:
-        reader.stop()
-    append(path, *old[40:])
-    pack(rotate(path))
-    append(path, *new)
-    if stopped:
-        reader.start()
-    reader.step()
-    reader.restart()
-    assert old + new == reader.settle()
-    for _ in range(3):
-        pack(rotate(path))
-        append(path, b"more")
-        reader.settle()
-        reader.restart()
-        reader.settle()
-    assert [*old, *new, b"more", b"more", b"more"] == reader.settle()
-    assert reader.resets.keys() <= {"truncated", "replaced"}  # by a new file that got the old one's inode
+from support.tail_reader import LIVE, Reader, append, lines_of, pack, rotate
 
 
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
 def test_t24_rotations_that_were_packed_unseen(tmp_path: Path, path: Path, pattern: str) -> None:
     """Files that were created, rotated and compressed while ragwatch was stopped are read whole, oldest first."""
     parts = [lines_of(name, 9) for name in ("a", "b", "c", "d")]
-    append(path, *parts[0][:5])
     reader = Reader(tmp_path / pattern)
-    reader.drain()
-    reader.stop()
-    append(path, *parts[0][5:])
-    time = path.stat().st_mtime
-    for part in parts[1:]:
-        rotate(path)
-        append(path, *part)
-        time += 1
-        os.utime(path, (time, time))
-    pack(tmp_path / "app.jsonl.3")
-    pack(tmp_path / "app.jsonl.2")
-    reader.start()
+    reader.reads(path, *parts[0][:5])
+    with reader.away(stopped=True):
+        append(path, *parts[0][5:])
+        time = path.stat().st_mtime
+        for part in parts[1:]:
+            rotate(path)
+            append(path, *part)
+            time += 1
+            os.utime(path, (time, time))
+        pack(tmp_path / "app.jsonl.3")
+        pack(tmp_path / "app.jsonl.2")
     lines = list(reader.settle())
     if pattern == LIVE:  # where rotated names match too, they are files of their own that take turns
         assert list(chain(*parts)) == lines
@@ -74,25 +42,17 @@ def test_t24_packed_after_it_was_read(tmp_path: Path, path: Path, pattern: str, 
     append(path, *lines_of("old", count))
     reader = Reader(tmp_path / pattern)
     reader.settle()
-    if stopped:
-        reader.stop()
-    old = rotate(path)
-    append(path, b"new")
-    if stopped:
-        reader.start()
+    with reader.away(stopped):
+        old = rotate(path)
+        append(path, b"new")
     pack(old, keep=True)
     reader.settle()
-    if stopped:
-        reader.stop()
-    old.unlink()
-    if stopped:
-        reader.start()
+    with reader.away(stopped):
+        old.unlink()
     reader.settle()
     rotate(path)
     append(path, b"newest")
-    reader.settle()
-    reader.restart()
-    assert [*lines_of("old", count), b"new", b"newest"] == reader.settle()
+    assert reader.finish() == [*lines_of("old", count), b"new", b"newest"]
 
 
 def test_t24_packed_while_it_is_read(tmp_path: Path, path: Path) -> None:
@@ -105,22 +65,7 @@ def test_t24_packed_while_it_is_read(tmp_path: Path, path: Path) -> None:
     assert [*lines_of("old", 50), b"new"] == reader.settle()
     rotate(path)
     append(path, b"newer")
-    reader.settle()
-    reader.restart()
-    assert [*lines_of("old", 50), b"new", b"newer"] == reader.settle()
-
-
-def test_t24_a_copy_that_was_truncated_and_packed(tmp_path: Path, path: Path, reader: Reader) -> None:
-    """Logrotate with copytruncate and compress: the unread lines are read from the compressed copy."""
-    old = lines_of("old", 20)
-    append(path, *old[:9])
-    reader.drain()
-    append(path, *old[9:])
-    copytruncate(path, tmp_path / "app.jsonl.1")
-    pack(tmp_path / "app.jsonl.1")
-    append(path, b"new")
-    assert sorted([*old, b"new"]) == sorted(reader.settle())
-    assert reader.resets == {"truncated": 1}
+    assert reader.finish() == [*lines_of("old", 50), b"new", b"newer"]
 
 
 def test_packed_files_alone(tmp_path: Path) -> None:

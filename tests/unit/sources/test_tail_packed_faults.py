@@ -9,29 +9,25 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from support.tail_reader import Reader, append, lines_of, pack, rotate
+from support.tail_reader import LIVE, Reader, append, lines_of, pack, rotate
 
 from ragwatch.errors import SourceError
 
 pytestmark = pytest.mark.uncounted
-
-LIVE = "app.jsonl"
 
 
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
 def test_t25_a_packed_file_that_is_not_complete(tmp_path: Path, path: Path, pattern: str) -> None:
     """Counted once it has not changed for a while; nothing of it is read before it is complete, then all is."""
     old = lines_of("old", 400)
-    append(path, *old[:100])
     reader = Reader(tmp_path / pattern, rotate_wait_seconds=5)
-    reader.drain()
-    reader.stop()
-    append(path, *old[100:])
-    packed = pack(rotate(path))
-    append(path, b"new")
-    whole = packed.read_bytes()
-    packed.write_bytes(whole[: len(whole) // 2])
-    reader.start()
+    reader.reads(path, *old[:100])
+    with reader.away(stopped=True):
+        append(path, *old[100:])
+        packed = pack(rotate(path))
+        append(path, b"new")
+        whole = packed.read_bytes()
+        packed.write_bytes(whole[: len(whole) // 2])
     reader.settle(4)
     assert [*old[:100], b"new"] == reader.lines
     assert reader.resets["gz_truncated"] == 0

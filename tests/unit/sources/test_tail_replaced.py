@@ -7,12 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.tail_reader import Reader, append, copytruncate, pack, rows
+from support.tail_reader import HEADER, LIVE, Reader, append, copytruncate, pack, rows
 
 from ragwatch.sources.tail import content, replaced
-
-LIVE = "app.jsonl"
-HEADER = b'{"log":"opened by the service","format":1,"note":"the same at the top of every file, and long enough"}'
 
 
 def text(lines: list[bytes]) -> bytes:
@@ -54,9 +51,8 @@ Put = Callable[[Path, Path], None]
 @pytest.mark.parametrize("scan_seconds", [0, 1])
 def test_a_copy_goes_on_with_the_lines_of_the_log(path: Path, put: Put, start: str, scan_seconds: int) -> None:
     """Several times, with new lines and without; nothing is counted as replaced, and a restart reads nothing again."""
-    append(path, *(written := rows("old", 5)))
     reader = Reader(path, start=start, scan_seconds=scan_seconds)
-    reader.drain()
+    reader.reads(path, *(written := rows("old", 5)))
     read = written if start == "beginning" else []
     for turn in range(4):
         put(path, copy_of(path, *(more := rows(f"turn{turn}", turn))))
@@ -109,8 +105,7 @@ def test_lines_that_the_tail_had_not_read_yet(tmp_path: Path, put: Put) -> None:
 @pytest.mark.parametrize("seen", [True, False])
 def test_lines_that_came_after_the_copy_was_made(path: Path, reader: Reader, seen: bool, reopened: bool) -> None:  # noqa: FBT001
     """The old file has lines that the copy lacks, read before or not; its writer goes on there, or in the copy."""
-    append(path, *(old := rows("old", 9)))
-    reader.drain()
+    reader.reads(path, *(old := rows("old", 9)))
     with path.open("ab", buffering=0) as writer:
         copy = copy_of(path)
         append(path, *(late := rows("late", 2)))
@@ -130,8 +125,7 @@ def test_lines_that_came_after_the_copy_was_made(path: Path, reader: Reader, see
 
 def test_what_goes_on_in_both_files(path: Path, reader: Reader) -> None:
     """The writer holds the old file, and somebody else appends to the copy: all lines of both."""
-    append(path, *(written := rows("old", 9)))
-    reader.drain()
+    reader.reads(path, *(written := rows("old", 9)))
     with path.open("ab", buffering=0) as writer:
         copy_of(path).replace(path)
         for turn in range(3):
@@ -144,8 +138,7 @@ def test_what_goes_on_in_both_files(path: Path, reader: Reader) -> None:
 
 def test_a_copy_in_the_making(path: Path, reader: Reader) -> None:
     """An editor that writes under the log's own name: the file is empty, then incomplete, whenever somebody looks."""
-    append(path, *(written := rows("old", 9)))
-    reader.drain()
+    reader.reads(path, *(written := rows("old", 9)))
     whole = path.read_bytes()
     path.unlink()
     for end in (0, 10, 100, 250, len(whole) - 1, len(whole)):
@@ -166,9 +159,7 @@ def test_a_line_without_its_end(path: Path, reader: Reader, complete: bool) -> N
     copy = copy_of(path)
     append(copy, b"" if complete else last[20:], *rows("new", 1))
     copy.replace(path)
-    assert reader.settle() == [*old, last, *rows("new", 1)]
-    reader.restart()
-    assert len(reader.settle()) == 10
+    assert reader.finish() == [*old, last, *rows("new", 1)]
     assert (reader.resets, reader.reasons) == ({}, [])
 
 
@@ -193,14 +184,11 @@ def test_a_line_that_ends_in_the_old_file_alone(path: Path, reader: Reader) -> N
 def test_other_content_is_read_from_its_beginning(tmp_path: Path, path: Path, put: Put, header: bool) -> None:  # noqa: FBT001
     """Nothing is lost; a log that was deleted for it is counted as replaced, once."""
     top = [HEADER] * header
-    append(path, *top, *rows("old", 1))
     reader = Reader(path)
-    reader.drain()
+    reader.reads(path, *top, *rows("old", 1))
     append(tmp_path / "other", *top, *rows("new", 9))
     put(path, tmp_path / "other")
-    assert reader.settle() == [*top, *rows("old", 1), *top, *rows("new", 9)]
-    reader.restart()
-    assert len(reader.settle()) == 2 * header + 10
+    assert reader.finish() == [*top, *rows("old", 1), *top, *rows("new", 9)]
     assert reader.resets == ({} if put is after_a_backup else {"replaced": 1})
 
 
@@ -209,9 +197,8 @@ def test_a_log_begun_anew_with_its_header_alone(tmp_path: Path) -> None:
     for seconds in (0, 1, 10):
         path = tmp_path / str(seconds) / LIVE
         path.parent.mkdir()
-        append(path, HEADER, *rows("old", 3))
         reader = Reader(path)
-        reader.drain()
+        reader.reads(path, HEADER, *rows("old", 3))
         path.unlink()
         append(path, HEADER)
         reader.settle(seconds)
@@ -221,8 +208,7 @@ def test_a_log_begun_anew_with_its_header_alone(tmp_path: Path) -> None:
 
 def test_a_log_with_some_lines_changed(tmp_path: Path, path: Path, reader: Reader) -> None:
     """What stands before the first change is not read again; that the rest is, is counted."""
-    append(path, *(old := rows("old", 9)))
-    reader.drain()
+    reader.reads(path, *(old := rows("old", 9)))
     append(tmp_path / "edited", *old[:6], *old[7:])
     (tmp_path / "edited").replace(path)
     assert reader.settle() == old + old[7:]
@@ -234,8 +220,7 @@ def test_a_log_with_some_lines_changed(tmp_path: Path, path: Path, reader: Reade
 
 def test_a_log_with_lines_changed_and_none_longer(tmp_path: Path, path: Path, reader: Reader) -> None:
     """Redacted in place by `sed -i`: the tail goes on where it was, as it does when it was stopped meanwhile."""
-    append(path, *(old := rows("old", 30)))
-    reader.drain()
+    reader.reads(path, *(old := rows("old", 30)))
     (tmp_path / "edited").write_bytes(path.read_bytes().replace(b"old-15", b"xxx-15"))
     (tmp_path / "edited").replace(path)
     append(path, *rows("new", 1))
@@ -243,26 +228,22 @@ def test_a_log_with_lines_changed_and_none_longer(tmp_path: Path, path: Path, re
     assert reader.resets == {}
 
 
+@pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("lines", [[HEADER], [b"{}"]])
-def test_a_log_that_was_rotated_and_compressed_at_once(tmp_path: Path, path: Path, lines: list[bytes]) -> None:
-    """The next log begins with all that was in it. It is new: the old one lies beside it, compressed."""
-    append(path, *lines)
-    reader = Reader(path)
-    reader.drain()
+def test_a_log_that_was_rotated_with_nothing_but_its_header(
+    tmp_path: Path,
+    path: Path,
+    reader: Reader,
+    lines: list[bytes],
+    packed: bool,  # noqa: FBT001
+) -> None:
+    """The next log begins with all that was in it. It is new: the old one lies beside it, compressed or not."""
+    reader.reads(path, *lines)
     path.rename(tmp_path / f"{LIVE}.1")
-    pack(tmp_path / f"{LIVE}.1")
+    if packed:
+        pack(tmp_path / f"{LIVE}.1")
     append(path, *lines, *rows("new", 1))
     assert reader.settle() == [*lines, *lines, *rows("new", 1)]
-    assert reader.resets == {}
-
-
-def test_a_log_that_was_rotated_with_nothing_but_its_header(tmp_path: Path, path: Path, reader: Reader) -> None:
-    """Renamed as rotations are: the next log is read from its header on."""
-    append(path, HEADER)
-    reader.drain()
-    path.rename(tmp_path / f"{LIVE}.1")
-    append(path, HEADER, *rows("new", 1))
-    assert reader.settle() == [HEADER, HEADER, *rows("new", 1)]
     assert reader.resets == {}
 
 
@@ -277,9 +258,7 @@ def test_a_replaced_log_was_closed(tmp_path: Path, late: int) -> None:
     reader.settle()
     append(path, *(more := rows("late", late)))
     copy_of(path, *rows("new", 1)).replace(path)
-    assert reader.settle() == [*old, *rows("b", 9), *more, *rows("new", 1)]
-    reader.restart()
-    assert len(reader.settle()) == 19 + late
+    assert reader.finish() == [*old, *rows("b", 9), *more, *rows("new", 1)]
     assert reader.resets == {}
 
 
@@ -323,17 +302,14 @@ def test_long_logs_are_compared_in_parts(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("copied", [True, False])
 def test_a_copy_that_was_rotated_before_it_was_seen(tmp_path: Path, path: Path, reader: Reader, copied: bool) -> None:  # noqa: FBT001
     """Saved in an editor and rotated within one look: of the rotation, the lines are read that the log did not have."""
-    append(path, *(old := rows("old", 9)))
-    reader.drain()
+    reader.reads(path, *(old := rows("old", 9)))
     copy_of(path, *rows("new", 2)).replace(path)
     if copied:
         copytruncate(path, tmp_path / f"{LIVE}.1")
     else:
         path.rename(tmp_path / f"{LIVE}.1")
     append(path, *rows("newest", 2))
-    assert reader.settle() == old + rows("new", 2) + rows("newest", 2)
-    reader.restart()
-    assert len(reader.settle()) == 13
+    assert reader.finish() == old + rows("new", 2) + rows("newest", 2)
     assert reader.resets == {"replaced": 1}
 
 
@@ -343,12 +319,11 @@ def test_its_inode_went_to_another_file_while_nobody_looked(tmp_path: Path, path
     append(path, *(old := rows("old", 9)))
     reader = Reader(tmp_path / "*.jsonl")
     reader.settle()
-    reader.stop()
-    copy = copy_of(path, *rows("new", 2))
-    path.rename(tmp_path / other)
-    (tmp_path / other).write_bytes(text(rows("other", 3)))
-    copy.rename(path)
-    reader.start()
+    with reader.away(stopped=True):
+        copy = copy_of(path, *rows("new", 2))
+        path.rename(tmp_path / other)
+        (tmp_path / other).write_bytes(text(rows("other", 3)))
+        copy.rename(path)
     written = [*old, *rows("new", 2), *(rows("other", 3) if other.endswith(".jsonl") else ())]
     assert sorted(reader.settle()) == sorted(written)
     reader.restart()

@@ -1,255 +1,286 @@
-"""Rotation and truncation: every line once, whenever and however a file is moved."""
+"""Rotation, truncation and deletion: every line once, whenever and however a file is moved or begun anew."""
 
 from __future__ import annotations
 
 import os
-import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.seeds import seeds
-from support.tail_reader import Reader, append, copytruncate, lines_of
+from support.tail_reader import LIVE, Reader, append, copytruncate, lines_of, pack, rotate
 
-LIVE = "app.jsonl"
-FIRST = b"first" * 20
+from ragwatch.sources.tail.reader import DELETED_WAIT_SECONDS
 
-
-class Writer:
-    """A service with a log rotation of its own, acting at random. Remembers every complete line it wrote."""
-
-    def __init__(self, folder: Path, rng: random.Random) -> None:
-        self.path = folder / LIVE
-        self.rng = rng
-        self.complete: list[bytes] = []
-        self.line = b""
-        self.torn = 0
-        self.abandoned = 0
-        self.count = 0
-        append(self.path)
-
-    def write(self) -> None:
-        """Some lines; the last may stay torn."""
-        for _ in range(self.rng.randint(1, 5)):
-            line = self.line
-            if not self.torn:
-                line = b'{"id":%d,"answer":"%s"}' % (self.count, b"x" * self.rng.choice((50, 53, 120, 3000)))
-                self.count += 1
-            rest = line[self.torn :]
-            if self.rng.random() < 0.15 and len(rest) > 1:
-                part = self.rng.randint(1, len(rest) - 1)
-                append(self.path, rest[:part], end=b"")
-                self.line, self.torn = line, self.torn + part
-                return
-            append(self.path, rest)
-            self.torn = 0
-            self.complete.append(line)
-
-    def rename(self) -> None:
-        """`create` rotation: names move up, the writer opens a new file; a torn line stays torn."""
-        self._shift()
-        self.path.rename(self.path.with_name(f"{LIVE}.1"))
-        append(self.path)
-        self.abandoned += bool(self.torn)
-        self.torn = 0
-
-    def copy(self) -> None:
-        """`copytruncate` rotation between two lines."""
-        if not self.torn:
-            self._shift()
-            copytruncate(self.path, self.path.with_name(f"{LIVE}.1"))
-
-    def _shift(self) -> None:
-        old = sorted(self.path.parent.glob(f"{LIVE}.*"), key=lambda path: -int(path.suffix[1:]))
-        for path in old:
-            path.rename(path.with_name(f"{LIVE}.{int(path.suffix[1:]) + 1}"))
+HEADER = b'{"id":"header","answer":"' + b"h" * 2000 + b'"}'
 
 
-@pytest.mark.uncounted
-@pytest.mark.parametrize("seed", seeds(12, 80))
-def test_t01_kills_at_random_lose_nothing_and_repeat_nothing(tmp_path: Path, seed: int) -> None:
-    """However writing, rotation, kills (also between read and commit) and reading interleave: no line twice.
+def copied_away(path: Path) -> None:
+    """As logrotate does with `copytruncate`, to a name that is none of a rotation."""
+    copytruncate(path, path.with_name("copy"))
 
-    Renames lose no line. (A rotated file that held nothing but one torn line may stay uncounted when the kill comes
-    before the wait is over: nothing of it was ever committed.)
-    """
-    rng = random.Random(seed)
-    writer = Writer(tmp_path, rng)
-    reader = Reader(writer.path, read_bytes=rng.choice((200, 4000, 100_000)))
-    append(writer.path, FIRST)
-    reader.drain()
-    rotations = [writer.rename] if seed % 2 else [writer.rename, writer.copy]
-    for _ in range(150):
-        action = rng.choices(("write", "step", "kill", "rotate", "pause", "drain"), (50, 25, 8, 6, 5, 6))[0]
-        if action == "write":
-            writer.write()
-        elif action == "step":
-            reader.step()
-        elif action == "kill":
-            reader.source.read()
-            reader.restart()
-        elif action == "rotate":
-            rng.choice(rotations)()
-        elif action == "pause":
-            reader.now += rng.choice((0.1, 6.0))
-        else:
-            reader.drain()
-    read, written = reader.settle(), [FIRST, *writer.complete]
-    assert len(read) == len(set(read))
-    assert len(reader.places) == len(set(reader.places))
-    if writer.rename in rotations and len(rotations) == 1:
-        assert set(written) == set(read)
-        assert len(reader.reasons) <= writer.abandoned
-    # With copytruncate: what was written and truncated away again before anything of it was read leaves no trace.
-    assert set(read) <= set(written)
-    assert {"partial_at_rotation"} >= set(reader.reasons)
+
+def emptied(path: Path) -> None:
+    """As a service does that starts its log over."""
+    path.write_bytes(b"")
+
+
+def made_again(path: Path) -> None:
+    """Deleted and created: where nobody holds the old file open, the new one soon gets the same inode."""
+    inode = path.stat().st_ino
+    for _ in range(50):
+        path.unlink()
+        path.touch()
+        if path.stat().st_ino == inode:
+            return
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+@pytest.mark.parametrize(
+    ("begin", "old", "new", "reset"),
+    [
+        (copied_away, lines_of("old", 20), lines_of("new", 2), "truncated"),
+        (copied_away, lines_of("old", 5), lines_of("new", 5), "replaced"),
+        (copied_away, lines_of("old", 5), lines_of("new", 50), "replaced"),
+        (emptied, [HEADER, *lines_of("old", 5)], [HEADER, *lines_of("new", 9)], "replaced"),
+        (made_again, lines_of("old", 5), lines_of("new", 5), "replaced"),
+        (made_again, lines_of("old", 30), lines_of("new", 1), None),
+    ],
+    ids=["shorter", "of the same size", "longer", "with the same first line", "of the same inode", "beyond its size"],
+)
+def test_t05_t06_t07_t08_t23_new_content_under_the_same_name(  # noqa: PLR0917 - the columns of the table
+    path: Path,
+    reader: Reader,
+    begin: Callable[[Path], None],
+    old: list[bytes],
+    new: list[bytes],
+    reset: str | None,
+    stopped: bool,  # noqa: FBT001
+) -> None:
+    """Read at once and from its first byte, under a stream of its own, and counted: neither size nor inode tell."""
+    reader.reads(path, *old)
+    with reader.away(stopped):
+        begin(path)
+        append(path, *new)
+    assert reader.drain() == old + new
+    assert reset is None or reader.resets == {reset: 1}
+    assert reader.finish() == old + new
+    assert len(set(reader.places)) == len(old + new)
+    assert len(reader.cursors) == 1
+
+
+def renamed(path: Path) -> None:
+    """As logrotate does with `create`."""
+    rotate(path)
+
+
+def renamed_by_hand(path: Path) -> None:
+    """To a name that no pattern matches."""
+    path.rename(path.with_name("kept-by-hand"))
+
+
+def compressed(path: Path) -> None:
+    """Renamed and compressed at once."""
+    pack(rotate(path))
+
+
+def copied(path: Path) -> None:
+    """As logrotate does with `copytruncate`."""
+    copytruncate(path, path.with_name(f"{LIVE}.1"))
+
+
+def copied_and_compressed(path: Path) -> None:
+    """The same with `compress`."""
+    copied(path)
+    pack(path.with_name(f"{LIVE}.1"))
+
+
+@pytest.mark.parametrize("pattern", ["*.jsonl", "*.jsonl*"])
+@pytest.mark.parametrize("state", ["running", "stopped", "closed"])
+@pytest.mark.parametrize("move", [renamed, renamed_by_hand, compressed, copied, copied_and_compressed])
+def test_t03_t06_t24_unread_lines_are_read_where_they_went(
+    tmp_path: Path, path: Path, move: Callable[[Path], None], state: str, pattern: str
+) -> None:
+    """Once, and before those of the new file where that is another; also of a file that was closed between reads."""
+    read, unread, new = lines_of("read", 40), lines_of("unread", 20), lines_of("new", 30)
+    append(path, *read)
+    reader = Reader(tmp_path / pattern, read_bytes=100, open_files=1 if state == "closed" else 1000)
+    reader.settle()
+    other = lines_of("other", 9 if state == "closed" else 0)
+    append(tmp_path / "other.jsonl", *other)
+    reader.settle()
+    with reader.away(state == "stopped"):
+        append(path, *unread)
+        move(path)
+        append(path, *new)
+    reader.step()
+    reader.restart()  # also in the middle of the rest
+    assert sorted(reader.finish()) == sorted(read + unread + new + other)
+    if move in (renamed, renamed_by_hand) and pattern == "*.jsonl":
+        assert [line for line in reader.lines if line not in other] == read + unread + new
+    assert not reader.resets.keys() & {"truncated_unread", "deleted_unread"}
 
 
 def test_t02_rename_and_create_while_running(tmp_path: Path, path: Path, reader: Reader) -> None:
-    """All lines once, also those written to the old file after it was renamed; the old file comes first."""
+    """Lines that are written to the old file after it was renamed are read, before those of the new file or later."""
     old, late, new = lines_of("old", 3), lines_of("late", 2), lines_of("new", 3)
-    append(path, *old)
-    reader.drain()
-    path.rename(tmp_path / "app.jsonl.1")
+    reader.reads(path, *old)
+    rotate(path)
     append(path, *new)
-    append(tmp_path / "app.jsonl.1", *late)
-    assert old + late + new == reader.drain()
-    append(tmp_path / "app.jsonl.1", b"later still")
-    assert [*old, *late, *new, b"later still"] == reader.settle()
+    assert reader.reads(tmp_path / f"{LIVE}.1", *late) == old + late + new
+    append(tmp_path / f"{LIVE}.1", b"later still")
+    assert reader.settle() == [*old, *late, *new, b"later still"]
     assert reader.resets == {}
-
-
-def test_t03_rename_and_create_while_stopped(tmp_path: Path, path: Path, reader: Reader) -> None:
-    """Both files are read, the old one first, whatever its new name."""
-    seen, old, new = lines_of("seen", 2), lines_of("old", 2), lines_of("new", 2)
-    append(path, *seen)
-    reader.drain()
-    reader.stop()
-    append(path, *old)
-    path.rename(tmp_path / "archived-by-hand")
-    append(path, *new)
-    reader.start()
-    assert seen + old + new == reader.drain()
 
 
 @pytest.mark.parametrize("stopped", [True, False])
 def test_t04_two_renames_before_the_next_look(tmp_path: Path, path: Path, reader: Reader, stopped: bool) -> None:  # noqa: FBT001
     """Files that were created and rotated unseen are read whole, in order; rotations older than ragwatch are not."""
-    append(tmp_path / "app.jsonl.7", b"history")
-    os.utime(tmp_path / "app.jsonl.7", (1, 1))
+    append(tmp_path / f"{LIVE}.7", b"history")
+    os.utime(tmp_path / f"{LIVE}.7", (1, 1))
     one, two, three, four = (lines_of(name, 2) for name in ("one", "two", "three", "four"))
-    append(path, *one)
-    reader.drain()
-    if stopped:
-        reader.stop()
-    append(path, *two)
-    path.rename(tmp_path / "app.jsonl.2")
-    append(path, *three)
-    path.rename(tmp_path / "app.jsonl.1")
-    append(path, *four)
-    append(tmp_path / "app.jsonl.audit", b"another log")
-    if stopped:
-        reader.start()
-    assert one + two + three + four == reader.settle()
+    reader.reads(path, *one)
+    with reader.away(stopped):
+        append(path, *two)
+        rotate(path)
+        append(path, *three)
+        rotate(path)
+        append(path, *four)
+        append(tmp_path / f"{LIVE}.audit", b"another log")
+    assert reader.settle() == one + two + three + four
 
 
-def test_t05_copytruncate_and_the_file_stays_shorter(tmp_path: Path, path: Path, reader: Reader) -> None:
-    """One reset, new lines once, under a new stream; the old stream's cursor goes."""
-    old, new = lines_of("old", 20), lines_of("new", 2)
-    append(path, *old)
-    reader.drain()
-    copytruncate(path, tmp_path / "copy")
-    append(path, *new)
-    assert old + new == reader.settle()
-    assert reader.resets == {"truncated": 1}
-    assert len({stream for stream, _ in reader.places}) == 2
-    assert len(reader.cursors) == 1
-
-
+@pytest.mark.parametrize("pattern", [LIVE, "*.jsonl"])
 @pytest.mark.parametrize("stopped", [True, False])
-@pytest.mark.parametrize("size", ["same", "larger"])
-def test_t06_copytruncate_then_regrown_past_the_offset(tmp_path: Path, path: Path, stopped: bool, size: str) -> None:  # noqa: FBT001
-    """The bytes before the offset show the truncation, not the size. Read from the first byte, counted."""
-    old = lines_of("old", 5)
-    new = lines_of("new", 5 if size == "same" else 50)
-    append(path, *old)
-    reader = Reader(path)
+@pytest.mark.parametrize("second", [2, 0])
+def test_t04_the_first_file_of_its_name_rotated_before_anyone_looked(
+    tmp_path: Path,
+    path: Path,
+    second: int,
+    stopped: bool,  # noqa: FBT001
+    pattern: str,
+) -> None:
+    """A file that is created and renamed after the first scan is new, although nothing was read under its name."""
+    append(tmp_path / f"{LIVE}.2", b"history")
+    os.utime(tmp_path / f"{LIVE}.2", (0, 0))
+    reader = Reader(tmp_path / pattern)
+    assert reader.drain() == []
+    with reader.away(stopped):
+        append(path, *lines_of("first", 3))
+        path.rename(tmp_path / f"{LIVE}.1")
+        if second:
+            append(path, *lines_of("second", second))
+    assert reader.settle() == lines_of("first", 3) + lines_of("second", second)
+
+
+def test_t12_partial_line_at_rotation(tmp_path: Path, path: Path) -> None:
+    """The unterminated end of the old file is counted and never joined with the first line of the next file."""
+    append(path, b"whole")
+    append(path, b'{"id":"to', end=b"")
+    reader = Reader(tmp_path / "app.jsonl*", rotate_wait_seconds=5)
     reader.drain()
-    if stopped:
-        reader.stop()
-    copytruncate(path, tmp_path / "copy")
-    append(path, *new)
-    if stopped:
-        reader.start()
-    assert old + new == reader.drain()
-    assert reader.resets == {"replaced": 1}
+    rotate(path)
+    assert reader.reads(path, b'rn"}', b"next") == [b"whole", b'rn"}', b"next"]
+    reader.settle(4.9)
+    assert reader.reasons == []
+    reader.settle(0.2)
+    assert [(one.reason, Path(one.file).name, one.line) for one in reader.rejections] == [
+        ("partial_at_rotation", f"{LIVE}.1", 2)
+    ]
+    reader.finish()
+    append(tmp_path / f"{LIVE}.1", b'rn"}', b"after it")  # the rest of a line that was given up is no record
+    assert reader.settle()[3:] == [b"after it"]
+    assert len(reader.rejections) == 1
 
 
-@pytest.mark.parametrize("stopped", [True, False])
-def test_t06_unread_lines_go_on_in_the_copy(tmp_path: Path, path: Path, reader: Reader, stopped: bool) -> None:  # noqa: FBT001
-    """What the truncation took away before it was read is read from the rotated copy, from where reading stopped."""
-    read, unread, new = lines_of("read", 5), lines_of("unread", 5), lines_of("new", 30)
-    append(path, *read)
+def test_t12_a_partial_line_completed_within_the_wait_is_a_line(tmp_path: Path, path: Path) -> None:
+    """A line that is completed in the renamed file is read as one record."""
+    append(path, b"half", end=b"")
+    reader = Reader(path, rotate_wait_seconds=5)
     reader.drain()
-    if stopped:
-        reader.stop()
-    append(path, *unread)
-    copytruncate(path, tmp_path / "app.jsonl.1")
-    append(path, *new)
-    if stopped:
-        reader.start()
-    assert sorted(read + unread + new) == sorted(reader.settle())
+    rotate(path)
+    reader.settle(3)
+    append(tmp_path / f"{LIVE}.1", b" and half")
+    assert reader.settle() == [b"half and half"]
+    assert reader.reasons == []
 
 
-@pytest.mark.parametrize("stopped", [True, False])
-def test_t07_truncated_and_rewritten_with_the_same_first_line(path: Path, reader: Reader, stopped: bool) -> None:  # noqa: FBT001
-    """A repeated header does not hide that the rest is new."""
-    header = b'{"id":"header","answer":"' + b"h" * 2000 + b'"}'
-    old, new = [header, *lines_of("old", 5)], [header, *lines_of("new", 9)]
-    append(path, *old)
-    reader.drain()
-    if stopped:
-        reader.stop()
-    path.write_bytes(b"")
-    append(path, *new)
-    if stopped:
-        reader.start()
-    assert old + new == reader.drain()
-    assert reader.resets == {"replaced": 1}
+def test_cursors_of_files_that_are_gone_are_deleted(tmp_path: Path, path: Path, reader: Reader) -> None:
+    """There are no more cursors than files in the directory, running and after a stop."""
+    for turn in range(6):
+        append(path, *lines_of(str(turn), 2))
+        reader.settle()
+        (tmp_path / f"{LIVE}.1").unlink(missing_ok=True)
+        rotate(path)
+    reader.settle()
+    assert len(reader.cursors) <= 3
+    with reader.away(stopped=True):
+        (tmp_path / f"{LIVE}.1").unlink()
+    assert len(reader.settle()) == 12
+    assert reader.cursors == {}
 
 
-def test_t08_deleted_and_created_again_with_the_same_inode(path: Path, reader: Reader) -> None:
-    """A new generation, although device, inode, name and size say that nothing happened."""
-    old, new = lines_of("old", 5), lines_of("new", 5)
-    append(path, *old)
-    reader.drain()
-    reader.stop()
-    inode = path.stat().st_ino
-    for _ in range(50):
+def test_a_finished_file_that_grows_is_taken_up_again(tmp_path: Path, path: Path, reader: Reader) -> None:
+    """A writer that never reopens its log is read at the next rotation at the latest."""
+    reader.reads(path, b"one")
+    rotate(path)
+    append(path, b"two")
+    reader.settle()
+    append(tmp_path / f"{LIVE}.1", b"three")
+    reader.settle()
+    path.rename(tmp_path / f"{LIVE}.0")
+    append(path, b"four")
+    assert sorted(reader.settle()) == [b"four", b"one", b"three", b"two"]
+
+
+def test_t33_modification_times_do_not_identify(path: Path, reader: Reader) -> None:
+    """A file from the future, or from long ago, is still the same file."""
+    for when in (0, 4_000_000_000, 1):
+        append(path, b"%d" % when)
+        os.utime(path, (when, when))
+        reader.settle()
+        reader.restart()
+    assert reader.settle() == [b"0", b"4000000000", b"1"]
+    assert reader.resets == {}
+
+
+def said_of(reader: Reader) -> dict[str, str]:
+    """What the source says about files at present."""
+    return {Path(name).name: why for name, why in reader.source.lag().unreadable.items()}
+
+
+def test_what_is_written_to_a_deleted_file_is_read_and_reported(path: Path) -> None:
+    """At the second look that finds it larger, for as long as it goes on; however slowly, no line is lost."""
+    reader = Reader(path, rotate_wait_seconds=5)
+    reader.reads(path, b"before")
+    with path.open("ab", buffering=0) as writer:
         path.unlink()
-        append(path, *new)
-        if path.stat().st_ino == inode:
-            break
-    else:
-        pytest.skip("this file system does not use an inode again at once")
-    reader.start()
-    assert old + new == reader.drain()
-    assert reader.resets == {"replaced": 1}
-    assert len(set(reader.places)) == 10
+        reader.settle(1)
+        assert said_of(reader) == {}
+        writer.write(b"after\n")
+        assert reader.settle(1)[-1] == b"after"
+        assert "lsof +L1" in said_of(reader)[f"{LIVE} (deleted)"]
+        reader.settle(600)
+        writer.write(b"later\n")
+        assert reader.settle(1)[-1] == b"later"
+    append(path, b"new file")
+    assert reader.settle(1)[-1] == b"new file"
+    assert list(said_of(reader)) == [f"{LIVE} (deleted)"]
+    reader.settle(DELETED_WAIT_SECONDS + 1)
+    assert said_of(reader) == {}
+    assert reader.reasons == []
 
 
-def test_t08_an_inode_that_comes_back_after_its_cursor_was_forgotten(path: Path) -> None:
-    """The new stream has another name than the old one, so that records without an id stay apart."""
-    inodes = []
-    reader = Reader(path, rotate_wait_seconds=1)
-    for name in ("a", "b", "c"):
-        append(path, *lines_of(name, 3))
-        inodes.append(path.stat().st_ino)
-        reader.settle()
-        path.unlink()
-        reader.settle()
-        append(path)
-        reader.settle()
-        path.unlink()
-        reader.settle()
-    assert len(set(reader.places)) == 9
-    assert len(reader.cursors) <= 1
+def test_a_file_that_is_deleted_when_its_writer_is_done_is_nothing_to_report(path: Path) -> None:
+    """Nor what was written before the deletion and read after it, nor a file that was renamed."""
+    reader = Reader(path, rotate_wait_seconds=5)
+    reader.reads(path, b"first")
+    append(path, b"last")
+    path.unlink()
+    assert reader.settle(2)[-1] == b"last"
+    assert said_of(reader) == {}
+    reader.reads(path, b"of the next")
+    moved = rotate(path)
+    reader.settle(1)
+    append(moved, b"still of the next")
+    assert reader.settle(1)[-1] == b"still of the next"
+    assert said_of(reader) == {}

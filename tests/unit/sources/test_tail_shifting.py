@@ -10,13 +10,11 @@ from pathlib import Path
 
 import pytest
 from support.shifting import Step, interleaved, shift, shift_copies
-from support.tail_reader import Reader, append, lines_of, rotate, rows
+from support.tail_reader import LIVE, Reader, append, lines_of, rotate, rows
 
 from ragwatch.errors import SourceError
 
 pytestmark = pytest.mark.uncounted
-
-LIVE = "app.jsonl"
 
 
 def _poll(reader: Reader, times: int = 4) -> None:
@@ -72,31 +70,11 @@ def test_a_turn_falls_into_the_first_look_of_a_start(
         reader.stop()
 
 
-@pytest.mark.costly
-@pytest.mark.parametrize("pace", [1, 3])
-def test_turns_fall_into_the_looks_of_a_running_tail(tmp_path: Path, path: Path, pace: int) -> None:
-    """Many rotations, each at another system call: finished files are neither forgotten nor read again."""
-    reader = Reader(path, rotate_wait_seconds=1)
-    reader.drain()
-    written = []
-    for turn in range(60):
-        append(path, *(lines := rows(f"turn{turn}", 1 + turn % 3)))
-        written += lines
-        with interleaved(tmp_path, shift(path), after=turn, pace=pace):
-            _poll(reader)
-        reader.now += 0.5
-    assert sorted(reader.settle()) == sorted(written)
-    assert len(reader.cursors) == 60
-    reader.restart()
-    assert len(reader.settle()) == len(written)
-
-
 def test_a_file_whose_name_changes_at_every_look_is_met_at_a_later_one(tmp_path: Path) -> None:
     """While two names are exchanged before every system call, nothing is forgotten or counted."""
     live = tmp_path / LIVE
     reader = Reader(live)
-    append(live, *lines_of("a", 3))
-    reader.drain()
+    reader.reads(live, *lines_of("a", 3))
     reader.stop()
     append(live, *lines_of("a", 2, first=3))
     rotate(live)
@@ -118,8 +96,7 @@ def test_an_unseen_rotation_that_cannot_be_opened_stays_news_until_it_can(tmp_pa
     """A rotation that could not be read for long is read later, although newer files were read in between."""
     live = tmp_path / LIVE
     reader = Reader(live)
-    append(live, *lines_of("a", 3))
-    reader.drain()
+    reader.reads(live, *lines_of("a", 3))
     reader.stop()
     rotate(live)
     append(live, *lines_of("b", 9))
@@ -145,8 +122,7 @@ def test_an_unseen_rotation_that_cannot_be_opened_stays_news_until_it_can(tmp_pa
 def test_what_was_read_since_the_last_look_does_not_make_history(path: Path) -> None:
     """The clock is set forward, or the host sleeps, between a scan and a read: rotations in between are much older."""
     reader = Reader(path, scan_seconds=1)
-    append(path, *lines_of("a", 3))
-    reader.drain()
+    reader.reads(path, *lines_of("a", 3))
     first = rotate(path)
     append(path, *lines_of("b", 2))
     rotate(path)
@@ -161,8 +137,7 @@ def test_what_was_read_since_the_last_look_does_not_make_history(path: Path) -> 
 
 def test_a_log_that_was_begun_before_logrotate_could_create_it(tmp_path: Path, path: Path, reader: Reader) -> None:
     """Logrotate finds a file where it wants to `create` one, and renames that to a name with `.backup`."""
-    append(path, *lines_of("a", 3))
-    reader.drain()
+    reader.reads(path, *lines_of("a", 3))
     rotate(path)
     append(path, *lines_of("b", 2))
     path.rename(tmp_path / f"{LIVE}-2026112120.backup")
@@ -172,8 +147,7 @@ def test_a_log_that_was_begun_before_logrotate_could_create_it(tmp_path: Path, p
 
 def test_a_link_that_is_named_like_a_rotation_is_none(path: Path, reader: Reader) -> None:
     """`app.jsonl.old` leads to the log itself: that is read once."""
-    append(path, *lines_of("a", 3))
-    reader.drain()
+    reader.reads(path, *lines_of("a", 3))
     Path(f"{path}.old").symlink_to(path)
     rotate(path)
     append(path, *lines_of("b", 3))

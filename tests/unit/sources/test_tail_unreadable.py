@@ -1,10 +1,12 @@
-"""Unreadable files and directories: failing disks, files that open and cannot be read, directories without access."""
+"""Failing disks, files that cannot be opened or read, directories without access, names that are no text."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -47,8 +49,7 @@ def descriptors() -> int:
 
 def test_a_file_that_cannot_be_read_holds_no_more_descriptors(path: Path, reader: Reader, bad: set[int]) -> None:
     """Each scan opens the file again and closes it when that fails; reading continues once it can be read."""
-    append(path, b"one")
-    reader.drain()
+    reader.reads(path, b"one")
     bad.add(path.stat().st_ino)
     append(path, b"two")
     before = descriptors()
@@ -75,7 +76,7 @@ def test_a_file_that_cannot_be_read_stops_no_other(tmp_path: Path, bad: set[int]
         reader.now += 1
         reader.drain()
     assert reader.lines[-9:] == [b"%d" % round_ for round_ in range(9)]
-    assert [Path(name).name for name in reader.source.unreadable] == [name]
+    assert reader.unreadable == {name}
     assert descriptors() <= before + 1
     bad.clear()
     reader.drain()
@@ -99,19 +100,17 @@ def test_a_bad_sector_after_the_first_bytes(tmp_path: Path, scratched: set[int])
         reader.now += 1
         reader.drain()
     assert (reader.lines, descriptors()) == ([b"new"], before)
-    assert [Path(name).name for name in reader.source.unreadable] == ["failing.jsonl"]
+    assert reader.unreadable == {"failing.jsonl"}
 
 
 def test_a_rotation_that_cannot_be_read_stops_no_other(path: Path, reader: Reader, bad: set[int]) -> None:
     """It was renamed while ragwatch was stopped: the new log at its path is read, and the rotation once it can be."""
-    append(path, b"one")
-    reader.drain()
-    reader.stop()
-    append(path, b"two")
-    moved = rotate(path)
-    append(path, b"three")
-    bad.add(moved.stat().st_ino)
-    reader.start()
+    reader.reads(path, b"one")
+    with reader.away(stopped=True):
+        append(path, b"two")
+        moved = rotate(path)
+        append(path, b"three")
+        bad.add(moved.stat().st_ino)
     reader.settle()
     assert reader.lines == [b"one", b"three"]
     bad.clear()
@@ -167,9 +166,8 @@ def test_a_copy_with_a_bad_sector_stops_no_other(tmp_path: Path, scratched: set[
     """It opens, and fails when it is compared with what was read: other files are read, and it is reported."""
     path, other = tmp_path / "app.jsonl", tmp_path / "other.jsonl"
     append(path, *lines_of("old", 200))
-    append(other, b"first")
     reader = Reader(tmp_path / "*.jsonl")
-    reader.drain()
+    reader.reads(other, b"first")
     copy = tmp_path / "app.jsonl.1"
     copy.write_bytes(path.read_bytes())
     scratched.add(copy.stat().st_ino)
@@ -182,15 +180,14 @@ def test_a_copy_with_a_bad_sector_stops_no_other(tmp_path: Path, scratched: set[
         append(other, line)
         reader.now += 1
         reader.drain()
-        named |= {Path(name).name for name in reader.source.unreadable}
+        named |= reader.unreadable
     assert [line for line in reader.lines if line in rounds] == rounds
     assert (b"new" in reader.lines, named, descriptors() <= before) == (True, {"app.jsonl.1"}, True)
 
 
 def test_a_finished_file_with_a_bad_sector_stops_no_other(path: Path, reader: Reader, scratched: set[int]) -> None:
     """A rotation that was read to its end and has grown is checked again, and compared with new files."""
-    append(path, *lines_of("old", 200))
-    reader.drain()
+    reader.reads(path, *lines_of("old", 200))
     moved = rotate(path)
     append(path, b"one")
     reader.settle()
@@ -200,7 +197,7 @@ def test_a_finished_file_with_a_bad_sector_stops_no_other(path: Path, reader: Re
     append(path, b"two")
     reader.settle()
     assert reader.lines[-2:] == [b"one", b"two"]
-    assert [Path(name).name for name in reader.source.unreadable] == ["app.jsonl.2"]
+    assert reader.unreadable == {"app.jsonl.2"}
     scratched.clear()
     append(path, b"three")
     assert {b"late", b"three"} <= set(reader.settle())
@@ -221,7 +218,7 @@ def test_a_name_that_is_not_utf8_stops_no_other(tmp_path: Path, pattern: str, st
     append(tmp_path / os.fsdecode(b"\xff") / "app.jsonl", b"one")
     names = {r"caf\xe9.jsonl"} | ({"app.jsonl"} if "**" in pattern else set())
     assert reader.settle() == [b"first"]
-    assert {Path(name).name for name in reader.source.lag().unreadable} == names
+    assert reader.unreadable == names
     assert set(reader.source.unreadable.values()) == {"its name is not UTF-8; rename it"}
     rotate(tmp_path / BAD)
     append(tmp_path / BAD, b"two")
@@ -231,7 +228,7 @@ def test_a_name_that_is_not_utf8_stops_no_other(tmp_path: Path, pattern: str, st
     (tmp_path / BAD).rename(tmp_path / "cafe.jsonl")
     (tmp_path / f"{BAD}.1").unlink()
     assert reader.settle() == [b"first", b"second", b"two"]
-    assert (reader.resets, {Path(name).name for name in reader.source.unreadable}) == ({}, names - {r"caf\xe9.jsonl"})
+    assert (reader.resets, reader.unreadable) == ({}, names - {r"caf\xe9.jsonl"})
 
 
 def test_a_name_that_is_not_utf8_alone(tmp_path: Path) -> None:
@@ -241,8 +238,7 @@ def test_a_name_that_is_not_utf8_alone(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"caf\\xe9.jsonl: its name is not UTF-8; rename it$"):
         reader.drain()
     (tmp_path / BAD).unlink()
-    append(tmp_path / "good.jsonl", b"first")
-    assert reader.drain() == [b"first"]
+    assert reader.reads(tmp_path / "good.jsonl", b"first") == [b"first"]
     assert reader.source.unreadable == {}
 
 
@@ -255,7 +251,7 @@ def test_a_link_to_a_name_that_is_not_utf8(tmp_path: Path) -> None:
     append(tmp_path / "good.jsonl", b"first")
     reader = Reader(tmp_path / "*.jsonl")
     assert reader.settle() == [b"first"]
-    assert {Path(name).name for name in reader.source.unreadable} == {r"caf\xe9.jsonl"}
+    assert reader.unreadable == {r"caf\xe9.jsonl"}
     rotate(target)
     append(target, b"two")
     assert reader.settle() == [b"first"]
@@ -264,15 +260,96 @@ def test_a_link_to_a_name_that_is_not_utf8(tmp_path: Path) -> None:
 def test_a_log_that_gets_a_name_that_is_not_utf8(tmp_path: Path, path: Path) -> None:
     """It is read to its end, and named; what is written to it afterwards is read once it has a good name again."""
     append(tmp_path / "other.jsonl", b"other")
-    append(path, *lines_of("a", 9))
     reader = Reader(tmp_path / "*.jsonl")
-    reader.drain()
+    reader.reads(path, *lines_of("a", 9))
     append(path, b"late")
     path.rename(tmp_path / BAD)
     assert reader.settle()[10:] == [b"late"]
-    assert {Path(name).name for name in reader.source.unreadable} == {r"caf\xe9.jsonl"}
+    assert reader.unreadable == {r"caf\xe9.jsonl"}
     reader.restart()
     append(tmp_path / BAD, b"later")
     reader.settle()
     (tmp_path / BAD).rename(path)
     assert reader.settle()[10:] == [b"late", b"later"]
+
+
+@contextmanager
+def no_descriptor_left() -> Iterator[None]:
+    """No file can be opened: no descriptor is left but the one that lists directories."""
+    free = os.open("/", os.O_RDONLY)
+    os.close(free)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, hard))
+    hog = os.open("/", os.O_RDONLY)
+    try:
+        yield
+    finally:
+        os.close(hog)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def unopenable(reader: Reader) -> None:
+    """Scan while no file can be opened."""
+    with no_descriptor_left():
+        reader.source._scanner.scan()
+
+
+def test_t20_a_file_that_cannot_be_opened_for_a_while(path: Path, reader: Reader) -> None:
+    """It is reported, and nothing is lost once it can be opened."""
+    append(path, b"one")
+    with no_descriptor_left(), pytest.raises(SourceError):
+        reader.drain()
+    assert reader.reads(path, b"two") == [b"one", b"two"]
+
+
+def test_deleted_before_it_could_be_opened(tmp_path: Path) -> None:
+    """A file that was seen and never opened is counted when it is deleted, and read when it was only renamed."""
+    reader = Reader([str(tmp_path / f"{name}.jsonl") for name in "abc"])
+    reader.drain()
+    append(tmp_path / "a.jsonl", b"one")
+    append(tmp_path / "b.jsonl", b"two")
+    append(tmp_path / "c.jsonl")
+    unopenable(reader)
+    assert len(reader.source.unreadable) == 3
+    (tmp_path / "a.jsonl").unlink()
+    (tmp_path / "b.jsonl").rename(tmp_path / "b.jsonl.1")
+    (tmp_path / "c.jsonl").unlink()
+    assert reader.settle() == [b"two"]
+    assert reader.resets == {"deleted_unread": 1}
+
+
+def test_what_could_not_be_opened_waits_for_its_folder(tmp_path: Path) -> None:
+    """While the directory cannot be listed nothing is counted; once it can be, the file is read."""
+    folder, away = tmp_path / "logs", tmp_path / "away"
+    folder.mkdir()
+    append(folder / "a.jsonl", b"one")
+    reader = Reader(folder / "a.jsonl")
+    unopenable(reader)
+    assert len(reader.source.unreadable) == 1
+    folder.rename(away)
+    folder.symlink_to(folder)
+    with pytest.raises(SourceError, match="symbolic links"):
+        reader.settle()
+    folder.unlink()
+    away.rename(folder)
+    assert reader.settle() == [b"one"]
+    assert reader.resets == {}
+
+
+@pytest.mark.parametrize("new", [[], [b"two"]])
+def test_renamed_by_hand_before_it_could_be_opened(
+    tmp_path: Path, path: Path, reader: Reader, new: list[bytes]
+) -> None:
+    """Whatever its name is now, it is tried at every scan, and read in the end; nothing is counted as lost."""
+    reader.drain()
+    append(path, b"one")
+    unopenable(reader)
+    path.rename(tmp_path / "kept-by-hand")
+    if new:
+        append(path, *new)
+    for _ in range(3):
+        reader.now += 1
+        unopenable(reader)
+    assert reader.lines == []
+    assert sorted(reader.settle()) == [b"one", *new]
+    assert reader.resets == {}

@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 from support.kit import AT, JUDGE, Clock, a_sample
 from support.patience import DEADLINE
 
@@ -22,9 +25,13 @@ from ragwatch.board import Board
 from ragwatch.core.sampling import SamplingPlan, key_of
 from ragwatch.core.tally import Tally
 from ragwatch.daemon.loops import Loop, StopSignal, repeat
-from ragwatch.errors import StoreError
+from ragwatch.errors import FormatError, StoreError
+from ragwatch.formats.record import Parse, parse
+from ragwatch.formats.selection import line_parser
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.sources.push import Options, PushSource, build
+from ragwatch.sources.push.records import MAX_RECORDS, ContentHashes, as_feedback, records_of
+from ragwatch.sources.requests.queue import RefusedError
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import RequestPolicy, build_app
@@ -138,11 +145,6 @@ async def test_a_record_without_an_id_is_recognised_by_its_content(store: Sqlite
     assert again.json() == {"accepted": 1, "duplicates": 1, "rejected": 0}
 
 
-def zstd(body: bytes) -> bytes:
-    """One frame."""
-    return zstandard.ZstdCompressor().compress(body)
-
-
 @pytest.mark.parametrize(
     ("body", "kind", "headers", "status", "says"),
     [
@@ -153,8 +155,8 @@ def zstd(body: bytes) -> bytes:
         (b"{}", JSON, {"Content-Encoding": "br"}, 415, "use gzip, zstd, deflate or none"),
         (b"{}", JSON, {"Content-Encoding": "gzip"}, 400, "not valid gzip"),
         (gzip.compress(b"{}")[:-4], JSON, {"Content-Encoding": "gzip"}, 400, "cut off"),
-        (zstd(b"{}")[:-4], JSON, {"Content-Encoding": "zstd"}, 400, "the zstd body is cut off"),
-        (zstd(b"{}") + zstd(b"{}")[:3], JSON, {"Content-Encoding": "zstd"}, 400, "the zstd body is cut off"),
+        (zstandard.compress(b"{}")[:-4], JSON, {"Content-Encoding": "zstd"}, 400, "the zstd body is cut off"),
+        ((zstandard.compress(b"{}") * 2)[:-8], JSON, {"Content-Encoding": "zstd"}, 400, "the zstd body is cut off"),
         (gzip.compress(b"{}") * 150 + b"\x1f", JSON, {"Content-Encoding": "gzip"}, 400, "cut off"),
         (b"{" + b" " * 5000, JSON, {}, 413, "larger than 4096 bytes"),
         (gzip.compress(b"{" + b" " * 5000), JSON, {"Content-Encoding": "gzip"}, 413, "larger than 4096 bytes"),
@@ -313,3 +315,84 @@ async def test_x19_a_body_is_not_read_without_the_right(store: SqliteStore) -> N
         headers["Authorization"] = "Bearer 0123456789abcdef"
         allowed = await receiver.client.post("/v1/samples", content=body(), headers=headers)
     assert allowed.status_code == 202
+
+
+FILLER = "The old mill stands by the river. " * 20
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-(2**60), 2**60), st.text(max_size=9), st.just("\x00")),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3)),
+    max_leaves=6,
+)
+ELEMENTS = st.lists(st.one_of(st.dictionaries(st.sampled_from(["id", "event", "text"]), VALUES), VALUES), max_size=4)
+
+
+def read(line: bytes | dict[str, Any], parser: Parse) -> object:
+    """What intake makes of an element."""
+    try:
+        return parser(line)
+    except FormatError as error:
+        return str(error)
+
+
+@given(ELEMENTS, st.booleans())
+def test_decoded_or_not(elements: list[Any], long: bool) -> None:  # noqa: FBT001 - drawn
+    """Elements of an array with much text stay objects; they are read, selected and refused as their own lines are."""
+    padded = [{**one, "padding": FILLER} if long and isinstance(one, dict) else one for one in elements]
+    records = records_of(json.dumps(padded).encode(), lines=False)
+    for parser in (parse, line_parser(where="event")):
+        for record, one in zip(records, padded, strict=True):
+            assert read(record, parser) == read(json.dumps(one).encode(), parser)
+
+
+def test_lines_are_bounded_before_they_are_split() -> None:
+    """Blank lines count, so that a body of line ends takes little memory."""
+    assert records_of(b"{}\r\n\n \n{}\n", lines=True) == [b"{}", b"{}"]
+    assert len(records_of(b"{}\n" * MAX_RECORDS, lines=True)) == MAX_RECORDS
+    for body in (b"{}\n" * (MAX_RECORDS + 1), b"{}" + b"\n" * (2 * MAX_RECORDS) + b"{}"):
+        with pytest.raises(RefusedError, match=f"more than {MAX_RECORDS} records"):
+            records_of(body, lines=True)
+
+
+def test_a_hash_is_that_of_the_content() -> None:
+    """Equal records have one hash, decoded or not; others have others, however deeply their fields are nested."""
+    one, other = {"question": FILLER}, {"question": "Why?"}
+    hashes = ContentHashes([one, orjson.dumps(one), other, other | {"deep": json.loads("[" * 500 + "]" * 500)}])
+    assert hashes[0] == hashes[1]
+    assert len(set(hashes)) == 3
+    assert (len(hashes), list(hashes[1:3])) == (4, [hashes[1], hashes[2]])
+
+
+@pytest.mark.parametrize(
+    ("body", "comment"),
+    [
+        (b'{\n  "id": "r1",\n  "comment": "\\ud83d"\n}', "\ufffd"),
+        (b'\xef\xbb\xbf{\r\n  "id": "r1",\r\n  "comment": "caf\xe9"\r\n}', "caf\ufffd"),
+        (b'{"id": "r1", "comment": "a\\u0000b"}', "a\ufffdb"),
+        (b'{"id": "r1", "comment": "\\ud83d"}', "\ufffd"),
+        (b'{"id": "r1", "comment": "caf\xe9"}', "caf\ufffd"),
+        (b'\xef\xbb\xbf{"id": "r1", "comment": "a"}', "a"),
+        (b'[{"id": "r1", "comment": "a\\u0000b"}]', "a\ufffdb"),
+        (b'[{"id": "r1", "comment": "\\ud83d"}]', "\ufffd"),
+    ],
+)
+def test_feedback_is_repaired_as_in_a_log(body: bytes, comment: str) -> None:
+    """A character that cannot be stored makes feedback no unknown answer."""
+    (record,) = records_of(body, lines=False)
+    assert as_feedback(record) == {"feedback_for": "r1", "comment": comment}
+
+
+@pytest.mark.parametrize(
+    ("sent", "given"),
+    [
+        ({"feedback_for": None, "id": "r1"}, "r1"),
+        ({"feedback_for": "", "id": "", "request_id": 7}, 7),
+        ({"feedback_for": "r1", "id": "f9"}, "r1"),
+        ({"feedback_for": None}, ""),
+        ({}, ""),
+    ],
+)
+def test_feedback_is_for_the_first_id_that_is_one(sent: dict[str, Any], given: object) -> None:
+    """Null and empty columns hide no id; feedback without any is still feedback, and is refused as such."""
+    named = as_feedback(orjson.dumps(sent))
+    assert isinstance(named, dict)
+    assert named["feedback_for"] == given
