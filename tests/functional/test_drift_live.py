@@ -1,7 +1,4 @@
-"""Whose fault it is, live: the demo's service over HTTP, ragwatch as a process beside its log, judge and index changed.
-
-`test_drift_demo` tells the same story step by step, in this process, with a clock wound by hand.
-"""
+"""Whose fault it is, live: the demo over HTTP, ragwatch as a process beside its log; judge and index are changed."""
 
 from __future__ import annotations
 
