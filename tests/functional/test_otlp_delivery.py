@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.request
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -128,6 +128,10 @@ async def test_every_trace_becomes_the_same_sample(receiver: Receiver, name: str
                 (sample,) = await receiver.assembled()
                 assert (sample.id, sample.trace_id) == (trace_id.hex(), trace_id.hex())
                 samples.append(sample)
+    for kind, ending in ((PROTOBUF, "pb"), (JSON, "json")):  # the files as they are: one sample, not two
+        await receiver.send((FIXTURES / f"{name}.otlp.{ending}").read_bytes(), kind)
+    samples += await receiver.assembled()
+    assert len(samples) == 4 * 3 + 1
     assert receiver.store.pending() == {JUDGE: len(samples)}
     for sample in samples:
         plain = tuple(context._replace(step=None) for context in sample.contexts)
@@ -140,19 +144,6 @@ async def test_every_trace_becomes_the_same_sample(receiver: Receiver, name: str
             (),
             {key: value for key, value in samples[0].metadata.items() if key != "trace_id"},
         )
-
-
-@pytest.mark.parametrize("name", EXPECTED)
-async def test_the_recorded_requests_of_both_encodings(receiver: Receiver, name: str) -> None:
-    """The files as they are: protobuf and JSON of the same trace are one sample, not two."""
-    paths = [FIXTURES / f"{name}.otlp.{ending}" for ending in ("pb", "json")]
-    if not all(path.exists() for path in paths):
-        pytest.skip(f"needs ../shared/data/otlp/{name}.otlp.*")
-    for path, kind in zip(paths, (PROTOBUF, JSON), strict=True):
-        await receiver.send(path.read_bytes(), kind)
-    (sample,) = await receiver.assembled()
-    plain = tuple(context._replace(step=None) for context in sample.contexts)
-    assert (sample.question, sample.answer, plain) == (QUESTION, *EXPECTED[name])
 
 
 class Client(threading.Thread):
@@ -230,7 +221,15 @@ def over_grpc(port: int) -> Callable[[bytes], None]:
 PROTOCOLS = {"http": over_http, "grpc": over_grpc}
 
 
-def _counted_once(tmp_path: Path, kills: int, clients: Iterable[int], protocol: str) -> None:
+@pytest.mark.parametrize(
+    ("protocol", "kills", "clients"),
+    [
+        *(pytest.param(name, kills, 2, marks=pytest.mark.costly) for name, kills in (("http", 2), ("grpc", 1))),
+        *(pytest.param(name, 40, 3, marks=pytest.mark.slow) for name in PROTOCOLS),
+    ],
+)
+def test_acknowledged_is_counted_once(tmp_path: Path, protocol: str, kills: int, clients: int) -> None:
+    """Kill -9 while applications send: each trace whose requests were all acknowledged is one sample."""
     ports = {name: free_port() for name in PROTOCOLS}
     grpc = f", grpc: {{listen: '127.0.0.1:{ports['grpc']}'}}" if protocol == "grpc" else ""
     config = write_config(
@@ -240,7 +239,7 @@ def _counted_once(tmp_path: Path, kills: int, clients: Iterable[int], protocol: 
         sources=f"[{{kind: otlp, name: traces, grace_seconds: 1.5{grpc}}}]",
     )
     rng = random.Random(kills)
-    threads = [Client(PROTOCOLS[protocol](ports[protocol]), seed) for seed in clients]
+    threads = [Client(PROTOCOLS[protocol](ports[protocol]), seed) for seed in range(1, clients + 1)]
     for thread in threads:
         thread.start()
     try:
@@ -265,26 +264,6 @@ def _counted_once(tmp_path: Path, kills: int, clients: Iterable[int], protocol: 
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize(("protocol", "kills"), [("http", 2), ("grpc", 1)])
-def test_acknowledged_is_counted_once(tmp_path: Path, protocol: str, kills: int) -> None:
-    """Kill -9 while applications send: each trace whose requests were all acknowledged is one sample."""
-    _counted_once(tmp_path, kills, (1, 2), protocol)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_acknowledged_is_counted_once_for_long(tmp_path: Path, protocol: str) -> None:
-    """The same, forty times."""
-    _counted_once(tmp_path, 40, (1, 2, 3), protocol)
-
-
-def _memory(pid: int) -> int:
-    """Resident memory of a process, in KiB, at its highest."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.partition("VmHWM:")[2].split()[0])
-
-
-@pytest.mark.costly
 def test_hostile_requests_over_http(tmp_path: Path) -> None:
     """A bomb, garbage, deep JSON, a body beyond the limit: their status, little memory, and the service stays up."""
     config = write_config(tmp_path, sources="[{kind: otlp, name: traces}]")
@@ -300,7 +279,7 @@ def test_hostile_requests_over_http(tmp_path: Path) -> None:
     ]
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
         ragwatch.get("/metrics")
-        before = _memory(ragwatch.process.pid)
+        before = ragwatch.memory()
         for status, body, headers in cases:
             request = urllib.request.Request(f"{ragwatch.address}/v1/traces", body, headers)
             try:
@@ -309,5 +288,5 @@ def test_hostile_requests_over_http(tmp_path: Path) -> None:
                 reply = error
             with reply:
                 assert (reply.status, bool(reply.read())) == (status, status != 200)
-        assert _memory(ragwatch.process.pid) - before < 50 * 1024
+        assert ragwatch.memory() - before < 50 << 20
         assert ragwatch.get("/-/healthy")[0] == 200

@@ -83,11 +83,3 @@ def test_what_was_said_before_an_interrupt_is_kept(tmp_path: Path) -> None:
             assert process.wait(DEADLINE) == 0
         labels = json.loads(ragwatch.get("/api/v1/labels")[1])["labels"]
         assert sorted(len(each["scores"]) for each in labels) == [2, 4, 4]
-
-
-def test_words_of_other_sites_are_refused(tmp_path: Path) -> None:
-    """The door for words stands behind the same guard as every POST, and says what is wrong with what it is given."""
-    with RagwatchProcess(_config(tmp_path)).wait_until_serving() as ragwatch:
-        assert ragwatch.get("/v1/labels", method="POST")[0] == 400
-        assert ragwatch.get("/v1/labels")[0] == 405
-        assert json.loads(ragwatch.get("/api/v1/labels")[1]) == {"labels": [], "picked_until": None}

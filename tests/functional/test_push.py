@@ -105,12 +105,6 @@ def test_what_is_acknowledged_is_counted_once(tmp_path: Path, kills: int) -> Non
     assert (series[SEEN], series[DRAWN]) == (client.acknowledged, client.acknowledged)
 
 
-def peak(ragwatch: RagwatchProcess) -> int:
-    """Most bytes of memory that the process has had so far."""
-    status = Path(f"/proc/{ragwatch.process.pid}/status").read_text()
-    return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM"))
-
-
 def hostile() -> Iterable[tuple[str, bytes, dict[str, str], set[int]]]:
     """Bodies that try to exhaust memory or stack, with the statuses that are right."""
     packed = {"Content-Encoding": "gzip"}
@@ -138,12 +132,12 @@ def test_x7_x8_hostile_bodies_take_little_memory(tmp_path: Path) -> None:
     with RagwatchProcess(write_config(tmp_path, sources=SOURCES)).wait_until_serving() as ragwatch:
         assert post(ragwatch.address, record(1).encode()) == 202
         Path(f"/proc/{ragwatch.process.pid}/clear_refs").write_text("5")  # the peak begins here
-        before = peak(ragwatch)
+        before = ragwatch.memory()
         for name, body, headers, statuses in hostile():
             assert post(ragwatch.address, body, **headers) in statuses, name
-            assert peak(ragwatch) - before < MAX_RISE, name
+            assert ragwatch.memory() - before < MAX_RISE, name
         assert post(ragwatch.address, record(2).encode()) == 202
-        print(f"peak rises by {(peak(ragwatch) - before) / 2**20:.1f} MiB")
+        print(f"peak rises by {(ragwatch.memory() - before) / 2**20:.1f} MiB")
         ragwatch.wait_for(JUDGED, 2)
 
 
