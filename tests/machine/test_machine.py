@@ -35,14 +35,14 @@ def run(chosen: dict[str, Any], examples: int, steps: int) -> None:
     run_state_machine_as_test(machine, settings=limits)
 
 
-@pytest.mark.parametrize(("records", "files"), product(RECORDS, FILES))
+@pytest.mark.parametrize(("records", "files"), list(product(RECORDS, FILES)))
 def test_what_was_written_is_counted(records: str, files: str) -> None:
     """A few examples, the same ones every time; each planted bug of `test_mutants` is caught within fewer."""
     run(RECORDS[records] | FILES[files], 15, 30)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("records", "files", "inodes"), product(RECORDS, FILES, INODES))
+@pytest.mark.parametrize(("records", "files", "inodes"), list(product(RECORDS, FILES, INODES)))
 def test_what_was_written_is_counted_in_many_ways(records: str, files: str, inodes: str) -> None:
     """4,000 examples in all, longer ones: longer than pytest's own alarm for tests that hang."""
     faulthandler.dump_traceback_later(1800, exit=True)
