@@ -200,7 +200,7 @@ def test_a_trial_that_is_terminated_leaves_nothing_behind(config: Path, tmp_path
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     config.write_text(config.read_text().replace("probability: 0.25", "probability: 1.0"))
-    (tmp_path / "log" / "rag.jsonl").write_text("".join(_good(number) + "\n" for number in range(50_000)))
+    (tmp_path / "log" / "rag.jsonl").write_text("".join(_good(number) + "\n" for number in range(10_000)))
     command = [sys.executable, "-m", "ragwatch", "run", "--once", "--config", str(config)]
     process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"TMPDIR": str(scratch)}
