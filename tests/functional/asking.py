@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from functional.daemon import RagwatchProcess, record, write_config
 from loopback.process import LoopbackProcess
-from support.patience import DEADLINE, pauses
+from support.patience import pauses
 
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -58,36 +56,6 @@ def by_label(series: dict[str, float], name: str, label: str) -> dict[str, float
             word = key.partition(f'{label}="')[2].partition('"')[0]
             found[word] = found.get(word, 0.0) + value
     return found
-
-
-class AskingProcess(RagwatchProcess):
-    """`ragwatch run` whose log is read all the while, so that nothing waits for a full pipe.
-
-    Attributes:
-        told: What it has logged since it served.
-    """
-
-    def __init__(self, config: Path) -> None:
-        super().__init__(config)
-        self.told: list[str] = []
-        self._reads = threading.Thread(target=self._read)
-
-    def __enter__(self) -> Self:
-        self.wait_until_serving()
-        self._reads.start()
-        return self
-
-    def _read(self) -> None:
-        self.told += self.process.stderr or ()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.process.terminate()
-        try:
-            self.process.wait(DEADLINE)
-        finally:
-            self.process.kill()
-            self._reads.join()
-            super().__exit__(kind, error, at)
 
 
 def wait_for(ragwatch: RagwatchProcess, values: dict[str, float], *, named: str | None = None) -> dict[str, float]:

@@ -42,7 +42,8 @@ def unmeasured() -> Iterator[None]:
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A state with judged answers, a log, scores, labels, a recorded run, and canaries whose endpoint is not there."""
     folder = tmp_path_factory.mktemp("stage")
-    with socket.socket() as nobody, CommandLine(folder) as run:
+    run = CommandLine(folder)
+    with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # bound and not listening: whoever calls is refused
         dead = f"http://127.0.0.1:{nobody.getsockname()[1]}"
         (folder / "suite.yaml").write_text(SUITE)

@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import threading
 import urllib.error
 import urllib.request
+from functools import partial
 from pathlib import Path
+from resource import RLIMIT_NOFILE, setrlimit
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from functional.forked import ForkedProcess
 from support.patience import DEADLINE, pauses
@@ -50,14 +52,22 @@ def write_config(folder: Path, **sections: str) -> Path:
 class RagwatchProcess:
     """`ragwatch run` in a process of its own. As a context manager it is ended, whatever happened.
 
+    What it writes to standard error is read all the while, so that it never waits for a full pipe.
+
     Args:
         config: Its configuration.
         forked: Whether it is forked from a process that has imported everything, instead of being a new Python.
         code: Folder with the package of another version; None for this one.
+        open_files: How many files a new Python may have open; None for as many as this process.
+
+    Attributes:
+        address: Where it serves; empty before.
+        lines: What it has written to standard error.
     """
 
-    def __init__(self, config: Path, *, forked: bool = True, code: Path | None = None) -> None:
-        self.started = time.monotonic()
+    def __init__(
+        self, config: Path, *, forked: bool = True, code: Path | None = None, open_files: int | None = None
+    ) -> None:
         arguments = ["run", "--config", str(config)]
         self.process: ForkedProcess | subprocess.Popen[str]
         if forked:
@@ -65,9 +75,30 @@ class RagwatchProcess:
         else:
             command = [sys.executable, "-W", "error", "-m", "ragwatch", *arguments]
             environment = None if code is None else {**os.environ, "PYTHONPATH": str(code)}
-            self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=code)
+            limit = None if open_files is None else partial(setrlimit, RLIMIT_NOFILE, (open_files, open_files))
+            self.process = subprocess.Popen(
+                command,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=environment,
+                cwd=code,
+                preexec_fn=limit,  # noqa: PLW1509 - one call
+            )
         self.address = ""
-        self.log: list[dict[str, object]] = []
+        self.lines: list[str] = []
+        self._serves = threading.Event()
+        self._reads = threading.Thread(target=self._read, daemon=True)
+        self._reads.start()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        with self.process.stderr as lines:
+            for line in lines:
+                self.lines.append(line)
+                if '"started"' in line and (started := self.events("started")):
+                    self.address = str(started[0]["address"])
+                    self._serves.set()
+        self._serves.set()
 
     def __enter__(self) -> Self:
         return self
@@ -75,25 +106,24 @@ class RagwatchProcess:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.process.terminate()
         try:
-            self.process.wait(DEADLINE)
+            self.end()
         except subprocess.TimeoutExpired:
             self.kill()
-        if self.process.stderr is not None:
-            self.process.stderr.close()
 
     def wait_until_serving(self) -> Self:
-        """Read its log until it names its address."""
-        assert self.process.stderr is not None
-        others = []
-        for line in self.process.stderr:
-            if not line.startswith("{"):
-                others.append(line)
-            else:
-                self.log.append(json.loads(line))
-                if self.log[-1]["event"] == "started":
-                    self.address = str(self.log[-1]["address"])
-                    return self
-        raise AssertionError(f"ended with {self.process.wait()} before it served: {self.log} {others}")
+        """Wait until its log names its address."""
+        self._serves.wait(DEADLINE)
+        assert self.address, f"ended with {self.process.poll()} before it served: {self.lines}"
+        return self
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        """The events that it has logged."""
+        return [json.loads(line) for line in self.lines if line.startswith("{") and line.endswith("}\n")]
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """The events that it has logged under this name."""
+        return [event for event in self.log if event["event"] == name]
 
     def get(self, path: str, *, method: str = "GET") -> tuple[int, str]:
         """Status and body of a request."""
@@ -117,6 +147,20 @@ class RagwatchProcess:
                 return series
         raise AssertionError(f"{name} is {series.get(name)}, not {value}")
 
+    def wait_until_ready(self, status: int = 200, *, naming: str = "") -> str:
+        """Ask `/-/ready` until it has this status and says this; all that it says."""
+        reply = (0, "")
+        for _ in pauses():
+            reply = self.get("/-/ready")
+            if reply[0] == status and naming in reply[1]:
+                return reply[1]
+        raise AssertionError(f"readiness is {reply}, not {status} {naming!r}")
+
+    def memory(self, name: str = "VmHWM") -> int:
+        """Bytes of memory: the most so far, or what another line of /proc/PID/status says."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.partition(f"{name}:")[2].split()[0]) << 10
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal."""
         self.process.send_signal(number)
@@ -124,11 +168,13 @@ class RagwatchProcess:
     def kill(self) -> None:
         """End it as a power cut would."""
         self.process.kill()
-        self.process.wait()
+        self.end()
 
     def end(self) -> int:
         """Wait for its end; its exit code."""
-        return self.process.wait(DEADLINE)
+        code = self.process.wait(DEADLINE)
+        self._reads.join(DEADLINE)
+        return code
 
 
 def parse_series(text: str) -> dict[str, float]:

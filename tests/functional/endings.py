@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import json
+import os
 import signal
 import subprocess
-import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any
 
-from support.patience import DEADLINE
+from functional.forked import ForkedProcess, handles
+from support.patience import DEADLINE, pauses
 
-SERVER = Path(__file__).with_name("forkserver.py")
 SECONDS = DEADLINE
 CODES = {0, 1, 2, 3, 130}
 ROLLOUT_CODES = {11, 12, 13, 21, 22, 23}
 MOST_LINES = 20
-TERMINATED = [[signal.SIGTERM, 1.0]]  # seconds after it handles the signal: before, it would end at once
+TERMINATED = [(signal.SIGTERM, 1.0)]  # seconds after it handles the signal: before, it would end at once
 
 
 @dataclass(frozen=True)
@@ -37,35 +39,72 @@ class Ended:
 
 
 class CommandLine:
-    """`ragwatch ...` as often as wanted, in a folder; a context manager."""
+    """`ragwatch ...` as often as wanted, in a folder, under conditions.
+
+    A stream is a path, `captured` (outputs only), `closed`, or `gone` (a pipe whose reader is gone). A signal is sent
+    so many seconds after the start, or, if `handled` is given, after the process handles that one.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._server = subprocess.Popen(
-            # An interrupt while a module is read leaves the file of the import system to the garbage collector.
-            [sys.executable, "-W", "error", "-W", "ignore:unclosed file:ResourceWarning", SERVER],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=folder,
-        )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._server.communicate(timeout=SECONDS)
-
-    def __call__(self, *argv: str | Path, **conditions: Any) -> Ended:
+    def __call__(
+        self,
+        *argv: str | Path,
+        stdin: str = os.devnull,
+        stdout: str = "captured",
+        stderr: str = "captured",
+        signals: Sequence[tuple[int, float]] = (),
+        handled: int | None = None,
+    ) -> Ended:
         """Run one command to its end."""
         words = tuple(map(str, argv))
-        case = {"argv": words, "cwd": str(self._folder), "seconds": SECONDS} | conditions
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._server.stdin.write(json.dumps(case) + "\n")
-        self._server.stdin.flush()
-        found = json.loads(self._server.stdout.readline())
-        return Ended(words, found["code"], found["out"], found["err"])
+        hows = (stdin, stdout, stderr)
+        with ExitStack() as stack:
+            given, out, err = (stack.enter_context(_opened(how, number)) for number, how in enumerate(hows))
+            process = ForkedProcess(
+                words,
+                cwd=self._folder,
+                stdin=given.fileno(),
+                stdout=out.fileno(),
+                stderr=err.fileno(),
+                closed=[number for number, how in enumerate(hows) if how == "closed"],
+                interrupted=bool(signals),
+            )
+            process.stderr.close()
+            for _ in pauses() if handled is not None else ():
+                if process.poll() is not None or handles(process.pid, handled or 0):
+                    break
+            code = _signalled(process, signals)
+            texts = [_text(file) if how == "captured" else "" for file, how in ((out, stdout), (err, stderr))]
+        return Ended(words, code, *texts)
+
+
+def _signalled(process: ForkedProcess, signals: Sequence[tuple[int, float]]) -> int:
+    """Send signals in time, and wait for the end: what takes too long is killed. The exit code."""
+    started = time.monotonic()
+    for number, after in (*signals, (signal.SIGKILL, SECONDS)):
+        try:
+            return process.wait(max(0.0, started + after - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.send_signal(number)
+    return process.wait()
+
+
+def _opened(how: str, number: int) -> IO[bytes]:
+    """A stream of a case; one that is to be closed is opened all the same."""
+    if how == "gone":
+        reader, writer = os.pipe()
+        os.close(reader)
+        return os.fdopen(writer, "wb")
+    if how == "captured":
+        return tempfile.TemporaryFile()
+    return Path(os.devnull if how == "closed" else how).open("rb" if number == 0 else "ab")
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8", "replace")
 
 
 # Every verb, some of them in several ways. {words} are the stage's.

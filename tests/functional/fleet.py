@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -79,9 +78,7 @@ class Fleet:
 
     def started(self, config: Path, code: Path | None = None) -> RagwatchProcess:
         """Start a worker, and wait until it serves; with the code in a folder, if one is given."""
-        process = RagwatchProcess(config, forked=code is None, code=code).wait_until_serving()
-        threading.Thread(target=_drain, args=(process,), daemon=True).start()
-        return process
+        return RagwatchProcess(config, forked=code is None, code=code).wait_until_serving()
 
     def write_logs(self) -> None:
         """Write all lines, a part into the log of each worker."""
@@ -131,14 +128,6 @@ class Fleet:
                 worker.signal(signal.SIGCONT)
             worker.kill()
         self.store.close()
-
-
-def _drain(process: RagwatchProcess) -> None:
-    """Read the log of a worker, so that it never waits for a reader."""
-    assert process.process.stderr is not None
-    with process.process.stderr as lines:
-        for _ in lines:
-            pass
 
 
 def wait_for(condition: Callable[[], bool], seconds: float, state: Callable[[], str]) -> None:

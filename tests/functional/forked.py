@@ -25,11 +25,11 @@ from typing import TextIO
 
 from support.patience import DEADLINE
 
-_SERVER = Path(__file__).with_name("forkserver_daemons.py")
+_SERVER = Path(__file__).with_name("forkserver.py")
 
 
 class ForkedProcess:
-    """The part of `subprocess.Popen` that tests use, for `ragwatch ARGV`; standard error is a pipe.
+    """The part of `subprocess.Popen` that tests use, for `ragwatch ARGV`.
 
     Args:
         argv: Its arguments.
@@ -37,10 +37,13 @@ class ForkedProcess:
         cwd: Its working directory; None for that of this process.
         stdin: Descriptor of its standard input; None for /dev/null.
         stdout: Descriptor of its standard output; None for /dev/null.
+        stderr: Descriptor of its standard error; None for a pipe.
+        closed: Numbers of the standard streams that are closed from the start.
+        interrupted: Whether it may be interrupted while it imports.
 
     Attributes:
         pid: Process id.
-        stderr: Its standard error, as text.
+        stderr: The pipe of its standard error, as text.
         returncode: Its exit code, negative for a signal; None while it runs.
     """
 
@@ -52,14 +55,19 @@ class ForkedProcess:
         cwd: Path | None = None,
         stdin: int | None = None,
         stdout: int | None = None,
+        stderr: int | None = None,
+        closed: Sequence[int] = (),
+        interrupted: bool = False,
     ) -> None:
         environment = dict(os.environ if env is None else env)
         message = {"argv": list(map(str, argv)), "cwd": str(cwd or Path.cwd()), "env": environment}
+        more = {"closed": closed, "interrupted": interrupted}
         error_reader, error_writer = os.pipe()
         self._status, status_writer = os.pipe()
         nothing = os.open(os.devnull, os.O_RDWR)
-        streams = [nothing if stdin is None else stdin, nothing if stdout is None else stdout, error_writer]
-        socket.send_fds(_server()[0], [json.dumps(message).encode()], [*streams, status_writer])
+        streams = [nothing if stdin is None else stdin, nothing if stdout is None else stdout]
+        streams.append(error_writer if stderr is None else stderr)
+        socket.send_fds(_server()[0], [json.dumps(message | more).encode()], [*streams, status_writer])
         for descriptor in (nothing, error_writer, status_writer):
             os.close(descriptor)
         self.stderr: TextIO = os.fdopen(error_reader, encoding="utf-8", errors="replace")
@@ -112,6 +120,16 @@ class ForkedProcess:
     def kill(self) -> None:
         """Send SIGKILL."""
         self.send_signal(signal.SIGKILL)
+
+
+def handles(pid: int, number: int) -> bool:
+    """Whether a process has a handler for a signal; one that has ended has none."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(errors="replace")
+    except OSError:
+        return False
+    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return bool(caught >> (number - 1) & 1)
 
 
 def run_forked(

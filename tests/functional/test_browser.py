@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
@@ -37,6 +38,7 @@ PAGES = (
     "/changes?at=1h&route=search",
     "/acknowledge?judge=embedded",
 )
+XSS = "<script>alert(1)</script><img src=x onerror=alert(1)><style>body{display:none}</style>"
 NEITHER = "document.querySelector('mark.not_in_context, mark.contradicted')"
 
 
@@ -206,6 +208,33 @@ def test_a_phone_shows_the_figures_without_scrolling_sideways(daemon: RagwatchPr
         )
         assert {cell[0] for cell in cells} >= names, path
         assert [cell for cell in cells if cell[1] < 0 or cell[2] > PHONE[0]] == [], path
+
+
+def test_hostile_text_is_shown_and_does_nothing(browser: Browser, tmp_path: Path) -> None:
+    """On a desk and on a phone, with markup in every field: each page has its text, and the browser no complaint."""
+    config = write_config(tmp_path)
+    invented = record(1, question=XSS, answer=f"The old mill is {XSS} nine hundred metres high.", metadata={XSS: XSS})
+    contexts = [{"id": XSS, "text": f"The old mill stands by the river. {XSS}", "score": 0.5}]
+    (tmp_path / "log" / "app.jsonl").write_text(f"{record(0)}\n{invented}\n{record(2, contexts=contexts)}\n")
+    with RagwatchProcess(config).wait_until_serving() as daemon:
+        daemon.wait_for('ragwatch_samples_judged_total{judge="embedded",route="search"}', 3.0)
+        found = json.loads(daemon.get("/api/v1/samples")[1])["samples"]
+        keys = {each["sample"]["id"]: each["verdict"]["key"] for each in found}
+        fields = dict.fromkeys(("text", "context", "top_context", f"metadata.{XSS}"), XSS)
+        paths = [*PAGES, *(f"/samples/{key}" for key in keys.values()), f"/label?annotator=ann&key={keys['request-1']}"]
+        paths += ["/samples?stage=generation", "/samples?colour=red", "/trends?range=90d", "/samples?text=-"]
+        for path in [*paths, f"/samples?{urlencode(fields)}"]:
+            for window in (DESK, PHONE):
+                browser.size(window)
+                browser.open(daemon.address + path)
+                assert browser.complaints == [], path
+                assert len(browser.text) > 50, path
+        browser.open(f"{daemon.address}/samples/{keys['request-1']}")
+        assert XSS in browser.text
+        browser.ask("document.body.insertAdjacentHTML('beforeend', '<p style=\"color:red\">what is forbidden')")
+        browser.wait("document.body.innerText.includes('what is forbidden')")
+        assert browser.complaints  # so that it would have complained before
+        browser.complaints.clear()
 
 
 def axe() -> str:

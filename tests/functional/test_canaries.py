@@ -161,23 +161,3 @@ def test_check_asks_the_endpoint(tmp_path: Path, index: Bm25) -> None:
 def tried(path: Path) -> dict[str, tuple[str, str]]:
     """State and finding by what was tried."""
     return {each.subject: (each.state, each.detail) for each in check_all(load(path))}
-
-
-def test_the_command_says_what_failed_and_why(tmp_path: Path, index: Bm25) -> None:
-    """Exit code 0 when all is well, 1 with the name of what is gone, 3 when nobody answers; JSON as in the contract."""
-    with serving(index.route()) as address:
-        path = config(tmp_path, address)
-        good = ask(path)
-        index.delete(["shipping"])
-        bad = ask(path)
-        as_json = ask(path, "--json")
-    unknown = ask(path, "--suite", "nope")
-    down = ask(config(tmp_path, f"http://127.0.0.1:{free_port()}"))
-    assert (good.returncode, bad.returncode, as_json.returncode, down.returncode, unknown.returncode) == (0, 1, 1, 3, 2)
-    assert "every canary succeeded" in good.stdout
-    assert "shipping" in bad.stdout
-    assert "missing_from_top_k" in bad.stdout
-    (suite,) = json.loads(as_json.stdout)["suites"]
-    assert suite["degraded"] == ["Is shipping free?"]
-    assert suite["recall"] == {"1": 0.5, "3": 0.5}
-    assert "connect" in down.stdout

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from functional.asking import (
     PENDING,
-    AskingProcess,
     an_llm,
     by_label,
     configure,
@@ -20,10 +19,9 @@ from functional.asking import (
     wait_for,
     write_log,
 )
-from functional.daemon import record
+from functional.daemon import RagwatchProcess, record
 from functional.forked import run_forked
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
-from support.patience import pauses
 
 from ragwatch.judges.llm.injection import is_prompt_injection
 
@@ -57,7 +55,7 @@ def test_five_hundred_real_samples_take_one_call_each(
     """Exactly one request a sample, no sampling parameter in any, the rubric cached, every verdict complete."""
     lines = [*real_lines("attributionbench/dev.jsonl"), *real_lines("expertqa/all.jsonl")][:REAL]
     write_log(tmp_path, lines)
-    with AskingProcess(configure(tmp_path, an_llm(loopback))) as ragwatch:
+    with RagwatchProcess(configure(tmp_path, an_llm(loopback))).wait_until_serving() as ragwatch:
         series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: float(len(lines))})
     bodies = [each["body"] for each in loopback.requests()]
     assert len(bodies) == len(lines) == REAL
@@ -98,7 +96,7 @@ def test_every_failure_has_its_reason_and_no_score(
     loopback.control(*({"kind": kind, "match": f"about {kind}."} for kind in rows))
     spoilt = (record(number, id=kind, question=f"All about {kind}.") for number, kind in enumerate(rows))
     write_log(tmp_path, [record(0), *spoilt])
-    with AskingProcess(configure(tmp_path, an_llm(loopback))) as ragwatch:
+    with RagwatchProcess(configure(tmp_path, an_llm(loopback))).wait_until_serving() as ragwatch:
         series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 1.0})
     unjudged = by_label(series, "ragwatch_samples_unjudged_total", "reason")
     assert {reason: count for reason, count in unjudged.items() if count} == {
@@ -121,7 +119,7 @@ def test_two_judges_are_two_series(tmp_path: Path, loopback: LoopbackProcess) ->
     embedded = {"name": "embedded", "kind": "lexical"}
     follower = an_llm(loopback, follows="embedded", probability=0.25, unsure_probability=0.25)
     write_log(tmp_path, records(80))
-    with AskingProcess(configure(tmp_path, embedded, follower)) as ragwatch:
+    with RagwatchProcess(configure(tmp_path, embedded, follower)).wait_until_serving() as ragwatch:
         series = wait_for(ragwatch, {PENDING: 0.0, JUDGED.replace("claude", "embedded"): 80.0})
     read = series[JUDGED]
     assert 5 < read == len(loopback.requests()) < 40
@@ -145,13 +143,13 @@ def test_a_judge_that_is_fooled_or_wavers_is_told(tmp_path: Path, loopback: Loop
     judge = an_llm(loopback, known_bad=1.0, repeat=1.0)
     fooled, agreed = 'ragwatch_judge_probe_fooled_ratio{judge="claude"}', "ragwatch_judge_repeat_agreement_ratio"
     config = configure(tmp_path, judge)
-    with AskingProcess(config) as ragwatch:
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
         series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 20.0, fooled: 1.0})
     assert len(loopback.requests()) == 80  # each known-bad answer is read as it is and padded
     assert by_label(series, agreed, "quantity")["faithfulness"] == 1.0  # the answers are good: nothing can differ
     loopback.control({"kind": "waver", "share": 0.5})
     write_log(tmp_path, records(40)[20:], "more.jsonl")
-    with AskingProcess(config) as ragwatch:
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
         series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 40.0, fooled: 0.5})
     assert 0.5 < by_label(series, agreed, "quantity")["faithfulness"] < 1.0
 
@@ -160,7 +158,7 @@ def test_relaxed_samples_go_out_in_batches(tmp_path: Path, loopback: LoopbackPro
     """With `urgency: relaxed` no single call is made; the samples are judged all the same, at half the price."""
     write_log(tmp_path, records(20))
     judge = an_llm(loopback, urgency="relaxed")
-    with AskingProcess(configure(tmp_path, judge, judging="{batch: 5}")) as ragwatch:
+    with RagwatchProcess(configure(tmp_path, judge, judging="{batch: 5}")).wait_until_serving() as ragwatch:
         series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 20.0})
     found = loopback.record()
     assert "POST /v1/messages" not in found["counts"]
@@ -185,50 +183,10 @@ def test_x1_a_suspected_injection_in_a_batch_is_read_again(tmp_path: Path, loopb
     )
     write_log(tmp_path, [invented, *records(4)])
     judge = an_llm(loopback, urgency="relaxed")
-    with AskingProcess(configure(tmp_path, judge, judging="{batch: 5}")) as ragwatch:
+    with RagwatchProcess(configure(tmp_path, judge, judging="{batch: 5}")).wait_until_serving() as ragwatch:
         wait_for(ragwatch, {PENDING: 0.0, JUDGED: 4.0})
     assert loopback.record()["counts"]["POST /v1/messages"] == 2  # each of its contexts alone
     assert {each["id"]: each["reason"] for each in verdicts(tmp_path)}["told"] == "prompt_injection"
-
-
-def test_a_relaxed_daemon_that_is_killed_pays_nothing_twice(
-    tmp_path: Path,
-    loopback: LoopbackProcess,  # noqa: F811
-) -> None:
-    """Killed as soon as the provider has a batch, whether it knows or not: every sample is sent once."""
-    loopback.control(batch={"polls": 2})
-    write_log(tmp_path, records(12))
-    config = configure(tmp_path, an_llm(loopback, urgency="relaxed"), judging="{batch: 12}")
-    with AskingProcess(config) as ragwatch:
-        while not loopback.requests("/v1/messages/batches"):
-            pass
-        ragwatch.kill()
-    with AskingProcess(config) as ragwatch:
-        wait_for(ragwatch, {PENDING: 0.0, JUDGED: 12.0})
-    sent = [each["body"]["requests"] for each in loopback.requests("/v1/messages/batches") if each["body"]]
-    assert list(map(len, sent)) == [12]
-
-
-def test_a_batch_is_collected_after_a_reload_to_normal_urgency(
-    tmp_path: Path,
-    loopback: LoopbackProcess,  # noqa: F811
-) -> None:
-    """It is paid for: no sample of it is asked again, and what is logged afterwards is asked at once."""
-    loopback.control(batch={"polls": 1_000_000})
-    write_log(tmp_path, records(12))
-    configure(tmp_path, an_llm(loopback, urgency="relaxed"), judging="{batch: 12}")
-    with AskingProcess(tmp_path / "ragwatch.yaml") as ragwatch:
-        for _ in pauses():
-            if loopback.requests("/v1/messages/batches"):
-                break
-        configure(tmp_path, an_llm(loopback), judging="{batch: 12}")
-        assert ragwatch.get("/-/reload", method="POST")[0] == 200
-        write_log(tmp_path, records(15)[12:], "more.jsonl")
-        wait_for(ragwatch, {PENDING: 12.0, JUDGED: 3.0})
-        loopback.change()
-        wait_for(ragwatch, {PENDING: 0.0, JUDGED: 15.0})
-    sent = [each["body"]["requests"] for each in loopback.requests("/v1/messages/batches") if each["body"]]
-    assert (list(map(len, sent)), len(loopback.requests())) == ([12], 3)
 
 
 def test_a_relaxed_judge_is_asked_at_once_by_a_run_that_ends(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
@@ -255,4 +213,5 @@ def test_the_demo_takes_an_llm_judge(tmp_path: Path, loopback: LoopbackProcess) 
             break
     assert answered == {(200, None)}
     assert "quantity" in done.stdout
+    assert list(tmp_path.iterdir()) == []  # all that it writes goes with it
     assert str(loopback.key) not in done.stdout + done.stderr

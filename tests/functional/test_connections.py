@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -34,8 +33,6 @@ def ragwatch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RagwatchProce
         store.settle([a_verdict(draw) for draw in draws])
     config = write_config(folder, sources=f"[{{kind: tail, name: other, path: '{folder}/log/*'}}]")
     with RagwatchProcess(config, forked=False).wait_until_serving() as daemon:
-        assert daemon.process.stderr is not None
-        threading.Thread(target=daemon.process.stderr.read, daemon=True).start()
         yield daemon
 
 
@@ -77,12 +74,6 @@ def vital(ragwatch: RagwatchProcess) -> None:
         assert time.monotonic() - start < WITHIN
 
 
-def resident(ragwatch: RagwatchProcess) -> int:
-    """Most bytes that were ever resident."""
-    status = Path(f"/proc/{ragwatch.process.pid}/status").read_text()
-    return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM"))
-
-
 def descriptors(ragwatch: RagwatchProcess) -> int:
     """Open files of the daemon."""
     return len(list(Path(f"/proc/{ragwatch.process.pid}/fd").iterdir()))
@@ -95,14 +86,6 @@ def test_silent_connections_hold_up_nobody(ragwatch: RagwatchProcess, clients: i
         with connected(ragwatch, 300, sent, clients):
             vital(ragwatch)
             assert ragwatch.get("/samples")[0] == 200
-
-
-def test_a_burst_from_one_address_is_answered(ragwatch: RagwatchProcess) -> None:
-    """100 requests at once: whoever has no place is told so, and when to ask again; nobody's connection is reset."""
-    with connected(ragwatch, 100, request("/samples")) as clients:
-        replies = [client.recv(4096) for client in clients]
-    assert {reply.split()[1] for reply in replies} <= {b"200", b"503"}
-    assert all(b"retry-after" in reply.lower() for reply in replies if reply.split()[1] == b"503")
 
 
 def test_silent_connections_are_limited(ragwatch: RagwatchProcess) -> None:
@@ -136,7 +119,7 @@ def test_clients_that_take_nothing_are_hung_up_on(ragwatch: RagwatchProcess) -> 
         end = time.monotonic() + 3 * DEADLINE
         while cut_off(all_of_them) < len(all_of_them) // 2:
             vital(ragwatch)
-            assert resident(ragwatch) < RESIDENT
+            assert ragwatch.memory() < RESIDENT
             assert time.monotonic() < end, "nobody was cut off"
             time.sleep(0.5)
         assert ragwatch.get("/samples")[0] == 200

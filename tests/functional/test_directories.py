@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from pathlib import Path
 
 from functional.daemon import RagwatchProcess, record, write_config
-from support.patience import DEADLINE
+from support.brokers import wait_until
 
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
 UNREADABLE = 'ragwatch_source_unreadable_files{source="app"}'
-
-
-def _wait_for_status(ragwatch: RagwatchProcess, status: int) -> str:
-    """What `/-/ready` says once it has this status."""
-    end = time.monotonic() + DEADLINE
-    while (reply := ragwatch.get("/-/ready"))[0] != status:
-        assert time.monotonic() < end, reply
-        time.sleep(0.1)
-    return reply[1]
 
 
 def _write(path: Path, first: int, last: int) -> None:
@@ -35,14 +25,14 @@ def test_a_log_directory_that_vanishes_and_comes_back(tmp_path: Path) -> None:
     _write(log, 0, 10)
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
         ragwatch.wait_for(SEEN, 10)
-        _wait_for_status(ragwatch, 200)
+        ragwatch.wait_until_ready()
         shutil.rmtree(tmp_path / "log")
-        assert f"source app: {tmp_path}/log: no such directory; create or mount it" in _wait_for_status(ragwatch, 503)
+        assert f"source app: {tmp_path}/log: no such directory; create or mount it" in ragwatch.wait_until_ready(503)
         ragwatch.wait_for(UNREADABLE, 1.0)
         assert "no such directory" in ragwatch.get("/")[1]
         _write(log, 10, 25)
         ragwatch.wait_for(SEEN, 25)
-        _wait_for_status(ragwatch, 200)
+        ragwatch.wait_until_ready()
         ragwatch.wait_for(UNREADABLE, 0.0)
 
 
@@ -51,9 +41,9 @@ def test_a_directory_that_is_not_there_at_the_start(tmp_path: Path) -> None:
     config, log = write_config(tmp_path), tmp_path / "log" / "rag.jsonl"
     (tmp_path / "log").rmdir()
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        assert "source app: " in _wait_for_status(ragwatch, 503)
+        assert "source app: " in ragwatch.wait_until_ready(503)
         log.parent.mkdir()
-        _wait_for_status(ragwatch, 200)
+        ragwatch.wait_until_ready()
         _write(log, 0, 5)
         ragwatch.wait_for(SEEN, 5)
 
@@ -65,22 +55,14 @@ def test_an_existing_log_that_is_not_read_is_told(tmp_path: Path) -> None:
     _write(log, 0, 1234)
     said = "0 of 1,234 existing records read: `start: end`"
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        stderr = ragwatch.process.stderr
-        assert stderr is not None
-        lines: list[str] = []
-        while not any(said in line for line in lines if not line.startswith("{")):
-            lines.append(stderr.readline())
-            assert lines[-1], lines
-        assert f"source app: {said}" in lines[-1]
-        assert any(line.startswith("ragwatch serves") for line in lines)
-        events = [*ragwatch.log, *(json.loads(line) for line in lines if line.startswith("{"))]
-        assert [event["source"] for event in events if event["event"] == "existing records are not read"] == ["app"]
+        wait_until(
+            lambda: any(f"source app: {said}" in line for line in ragwatch.lines if not line.startswith("{")), said
+        )
+        assert any(line.startswith("ragwatch serves") for line in ragwatch.lines)
+        assert [event["source"] for event in ragwatch.events("existing records are not read")] == ["app"]
         ragwatch.wait_for(UNREADABLE, 0.0)
         assert said in json.loads(ragwatch.get("/api/v1/snapshot")[1])["sources"][0]["skipped"]
         assert said in ragwatch.get("/")[1]
         _write(log, 1234, 1236)
         ragwatch.wait_for(SEEN, 2)
-        end = time.monotonic() + DEADLINE
-        while said in ragwatch.get("/")[1]:
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        wait_until(lambda: said not in ragwatch.get("/")[1], "the overview says no more of them")

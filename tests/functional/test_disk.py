@@ -6,121 +6,193 @@ import base64
 import os
 import random
 import resource
+import shutil
 import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 from functional.forked import run_forked
-from support.patience import DEADLINE
 
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
 DRAWN = 'ragwatch_samples_drawn_total{route="search"}'
 JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
 MIB = 1 << 20
 NO_FLOOR = "{kind: sqlite, min_free: 0}"
+EXT4 = "ext4"
+CANNOT_WRITE = "source app: state: cannot write: "
+READ_ONLY = "Read-only file system; give a directory we may write"
 
 Disk = Callable[[str], Path]
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Disk]:
-    """Mounts a small disk of its own as the state directory; the argument is its size and other options."""
-    mounted: list[Path] = []
+    """Mounts a small disk as the state directory: `ext4` in a file, or a tmpfs with these options; none for ""."""
+    place, image = tmp_path / "state", tmp_path / "disk"
 
     def mount(options: str) -> Path:
-        place = tmp_path / "state"
-        place.mkdir()
-        done = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            pytest.skip(f"a small disk cannot be mounted here: {done.stderr.strip()}")
-        mounted.append(place)
+        place.mkdir(mode=0o700)
+        commands: list[list[str | Path]] = [["mount", "-t", "tmpfs", "-o", options, "tmpfs", place]]
+        if options == EXT4:
+            with image.open("wb") as file:
+                file.truncate(48 * MIB)
+            loop = ["mount", "-o", "loop,errors=remount-ro", image, place]
+            commands = [["mkfs.ext4", "-q", image], loop]
+        for command in commands if options else ():
+            if not shutil.which(command[0]):
+                pytest.skip(f"{command[0]} is missing: Debian package `e2fsprogs`")
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                pytest.skip(f"a small disk cannot be mounted here: {done.stderr.strip()}")
         return place
 
     yield mount
-    for place in mounted:
+    if place.is_mount():
         subprocess.run(["umount", "-l", place], check=True)
 
 
-def _fill(place: Path, *, leave: int = 0) -> Path:
+def fill(place: Path, *, leave: int = 0) -> Path:
     """Write a ballast until only so many bytes are left on a disk."""
     ballast = place / "ballast"
     with ballast.open("ab", buffering=0) as file, suppress(OSError):
-        while (left := _free(place) - leave) > 0:
+        while (left := free(place) - leave) > 0:
             file.write(bytes(min(left, MIB)))
     return ballast
 
 
-def _free(place: Path) -> int:
+def free(place: Path) -> int:
+    """Bytes that are free on a disk."""
     found = os.statvfs(place)
     return found.f_bavail * found.f_frsize
 
 
-def _log(folder: Path, numbers: range, *, bytes_each: int = 0) -> None:
+def log(folder: Path, numbers: range, *, bytes_each: int = 0) -> None:
     """Append records, each with so many bytes that no compression makes smaller."""
-    with (folder / "log" / "rag.jsonl").open("a") as log:
+    with (folder / "log" / "rag.jsonl").open("a") as file:
         for number in numbers:
             blob = {"blob": base64.b85encode(random.Random(number).randbytes(bytes_each * 4 // 5)).decode()}
-            log.write(record(number, **({"metadata": blob} if bytes_each else {})) + "\n")
+            file.write(record(number, **({"metadata": blob} if bytes_each else {})) + "\n")
 
 
-def _reason(ragwatch: RagwatchProcess, wanted: str) -> str:
+def reason(ragwatch: RagwatchProcess, wanted: str) -> str:
     """Wait until it is not ready for a reason that names this; figures and pages answer all the while.
 
     Whatever writes first says so first: the loop that is asked about may come to it later than another.
     """
-    end = time.monotonic() + DEADLINE
-    while (found := ragwatch.get("/-/ready"))[0] == 200 or wanted not in found[1]:
-        assert time.monotonic() < end, f"no word of {wanted!r} in {found}"
-        time.sleep(0.02)
-    assert found[0] == 503
+    said = ragwatch.wait_until_ready(503, naming=wanted)
     for path in ("/metrics", "/", "/api/v1/samples", "/-/healthy"):
         assert (path, ragwatch.get(path)[0]) == (path, 200)
-    return found[1]
+    return said
 
 
-def _offsets(state: Path) -> list[tuple[str, ...]]:
+def cursors(state: Path) -> list[tuple[str, ...]]:
+    """What is stored of how far logs are read."""
     with closing(sqlite3.connect(f"{state.as_uri()}/ragwatch.db?mode=ro", uri=True)) as connection:
         return connection.execute("SELECT * FROM cursors").fetchall()
 
 
-def _all_counted(ragwatch: RagwatchProcess, lines: int) -> None:
+def all_counted(ragwatch: RagwatchProcess, lines: int) -> None:
+    """Wait until so many lines are judged: no more are seen, none is rejected, and the daemon is ready."""
     series = ragwatch.wait_for(JUDGED, lines)
     assert (series[SEEN], series[DRAWN], series["ragwatch_samples_pending"]) == (lines, lines, 0)
     assert sum(value for name, value in series.items() if name.startswith("ragwatch_requests_rejected")) == 0
-    end = time.monotonic() + DEADLINE
-    while (found := ragwatch.get("/-/ready")) != (200, "ragwatch is ready\n"):
-        assert time.monotonic() < end, found
-        time.sleep(0.05)
+    ragwatch.wait_until_ready()
 
 
-def _refused(config: Path) -> str:
+def lives(config: Path, lines: int) -> None:
+    """A daemon starts, and has judged so many lines in all; then it ends."""
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        all_counted(ragwatch, lines)
+
+
+def refused(config: Path) -> str:
     """What a start says that is refused: one line, exit code 1."""
     done = run_forked("run", "--config", config)
     assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
     return done.stderr
 
 
-def test_t21_a_full_disk(tmp_path: Path, disk: Disk) -> None:
-    """T21: not ready with the reason, offsets and counts stand; with room again all goes on without a restart."""
-    state = disk("size=48m")
-    config = write_config(tmp_path, store=NO_FLOOR)
+@contextmanager
+def full(_: RagwatchProcess, state: Path) -> Iterator[None]:
+    """Nothing is left on the disk."""
+    ballast = fill(state)
+    yield
+    ballast.unlink()
+
+
+@contextmanager
+def below_the_floor(_: RagwatchProcess, state: Path) -> Iterator[None]:
+    """Less is left than is to be kept free; our own files take little of it."""
+    ballast = fill(state, leave=20 * MIB)
+    yield
+    assert free(state) > 16 * MIB
+    ballast.unlink()
+
+
+@contextmanager
+def limited(ragwatch: RagwatchProcess, _: Path) -> Iterator[None]:
+    """The kernel refuses writes of the process (RLIMIT_FSIZE)."""
+    pid = ragwatch.process.pid
+    _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, hard))
+    yield
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
+
+
+@contextmanager
+def frozen(_: RagwatchProcess, state: Path) -> Iterator[None]:
+    """The files are immutable: ext4 refuses every write to them, through open files as well.
+
+    `mount -o remount,ro` is refused as long as the daemon lives. (Not the index in shared memory: the kernel kills
+    whoever touches that, which no read-only disk does.)
+    """
+    files = [state, state / "ragwatch.db", state / "ragwatch.db-wal"]
+    subprocess.run(["chattr", "+i", *files], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["chattr", "-i", *files], check=True)
+
+
+class Stop(NamedTuple):
+    """What keeps the daemon from writing for a while: the disk, its floor, the fault, and words of the reason."""
+
+    disk: str
+    floor: str
+    fault: Callable[[RagwatchProcess, Path], AbstractContextManager[None]]
+    words: tuple[str, ...]
+
+
+STOPS = {
+    "full": Stop("size=48m", "0", full, (f"{CANNOT_WRITE}database or disk is full; free some space",)),
+    "below the floor": Stop("size=48m", "24MiB", below_the_floor, ("(store.min_free)", "MiB are free on the disk of")),
+    "limited": Stop("", "0", limited, (f"{CANNOT_WRITE}disk I/O error; free some space",)),
+    "read-only": Stop(EXT4, "0", frozen, (f"{CANNOT_WRITE}disk I/O error",)),
+}
+
+
+@pytest.mark.parametrize("name", STOPS)
+def test_t21_what_stops_writing_loses_nothing(tmp_path: Path, disk: Disk, name: str) -> None:
+    """T21: not ready with the reason, offsets and counts stand; then all goes on without a restart."""
+    stop = STOPS[name]
+    state = disk(stop.disk)
+    config = write_config(tmp_path, store=f"{{kind: sqlite, min_free: {stop.floor}}}")
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        _log(tmp_path, range(20))
-        _all_counted(ragwatch, 20)
-        offsets = _offsets(state)
-        ballast = _fill(state)
-        _log(tmp_path, range(20, 1000))
-        _reason(ragwatch, "source app: state: cannot write: database or disk is full; free some space")
-        assert (_offsets(state), ragwatch.series()[SEEN]) == (offsets, 20)
-        ballast.unlink()
-        _all_counted(ragwatch, 1000)
+        log(tmp_path, range(20))
+        all_counted(ragwatch, 20)
+        read = cursors(state)
+        with stop.fault(ragwatch, state):
+            log(tmp_path, range(20, 500))
+            said = reason(ragwatch, stop.words[0])
+            assert all(word in said for word in stop.words), said
+            assert (cursors(state), ragwatch.series()[SEEN]) == (read, 20)
+        all_counted(ragwatch, 500)
 
 
 @pytest.mark.slow
@@ -132,50 +204,15 @@ def test_t21_a_disk_that_fills_again_and_again(tmp_path: Path, disk: Disk) -> No
     lines = 0
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
         for _ in range(8):
-            _log(tmp_path, range(lines, lines + 300))
-            lines += 300
+            log(tmp_path, range(lines, lines + 300))
             time.sleep(rng.uniform(0, 0.4))
-            ballast = _fill(state, leave=rng.choice((0, 0, 40_000, 200_000)))
-            _log(tmp_path, range(lines, lines + 100))
-            lines += 100
+            ballast = fill(state, leave=rng.choice((0, 0, 40_000, 200_000)))
+            log(tmp_path, range(lines + 300, lines + 400))
+            lines += 400
             time.sleep(rng.uniform(0.1, 0.6))
             assert ragwatch.get("/metrics")[0] == 200
             ballast.unlink()
-        _all_counted(ragwatch, lines)
-
-
-def test_t21_a_limit_on_file_size(tmp_path: Path) -> None:
-    """Where the kernel refuses writes (RLIMIT_FSIZE) the daemon says so, and goes on when it may again."""
-    config = write_config(tmp_path, store=NO_FLOOR)
-    with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        _log(tmp_path, range(20))
-        _all_counted(ragwatch, 20)
-        offsets = _offsets(tmp_path / "state")
-        pid = ragwatch.process.pid
-        _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, hard))
-        _log(tmp_path, range(20, 500))
-        _reason(ragwatch, "source app: state: cannot write: disk I/O error; free some space")
-        assert (_offsets(tmp_path / "state"), ragwatch.series()[SEEN]) == (offsets, 20)
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
-        _all_counted(ragwatch, 500)
-
-
-def test_the_floor_stops_intake_before_the_kernel_does(tmp_path: Path, disk: Disk) -> None:
-    """Below `store.min_free` nothing more is read, and why is told; above it all goes on without a restart."""
-    state = disk("size=48m")
-    config = write_config(tmp_path, store="{kind: sqlite, min_free: 24MiB}")
-    with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        _log(tmp_path, range(200))
-        _all_counted(ragwatch, 200)
-        offsets = _offsets(state)
-        ballast = _fill(state, leave=20 * MIB)
-        _log(tmp_path, range(200, 400))
-        told = _reason(ragwatch, "(store.min_free)")
-        assert "MiB are free on the disk of" in told
-        assert (_offsets(state), ragwatch.series()[SEEN], _free(state) > 16 * MIB) == (offsets, 200, True)
-        ballast.unlink()
-        _all_counted(ragwatch, 400)
+        all_counted(ragwatch, lines)
 
 
 def test_our_own_log_never_fills_the_disk(tmp_path: Path, disk: Disk) -> None:
@@ -184,9 +221,9 @@ def test_our_own_log_never_fills_the_disk(tmp_path: Path, disk: Disk) -> None:
     config = write_config(tmp_path, store="{kind: sqlite, min_free: 4MiB}")
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
         for start in range(0, 600, 100):
-            _log(tmp_path, range(start, start + 100), bytes_each=8000)
+            log(tmp_path, range(start, start + 100), bytes_each=8000)
             ragwatch.wait_for(SEEN, start + 100)
-        _all_counted(ragwatch, 600)
+        all_counted(ragwatch, 600)
 
 
 @pytest.mark.parametrize("leave", [0, 4096, 24_576, 65_536, 131_072])
@@ -194,57 +231,65 @@ def test_a_first_start_on_a_full_disk(tmp_path: Path, disk: Disk, leave: int) ->
     """Wherever the room ends while the database is made, the start is refused with advice; the next one works."""
     state = disk("size=4m")
     config = write_config(tmp_path, store=NO_FLOOR)
-    _log(tmp_path, range(50))
-    ballast = _fill(state, leave=leave)
-    assert any(word in _refused(config) for word in ("free some space", "with room", "No space left"))
+    log(tmp_path, range(50))
+    ballast = fill(state, leave=leave)
+    assert any(word in refused(config) for word in ("free some space", "with room", "No space left"))
     ballast.unlink()
-    with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        _all_counted(ragwatch, 50)
+    lives(config, 50)
 
 
-def test_a_restart_on_a_full_disk(tmp_path: Path, disk: Disk) -> None:
-    """With a state of before, the start on a full disk is refused with advice and harms nothing."""
-    state = disk("size=4m")
-    config = write_config(tmp_path, store=NO_FLOOR)
-    _log(tmp_path, range(50))
-    with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        _all_counted(ragwatch, 50)
-    ballast = _fill(state)
-    assert "free some space" in _refused(config)
-    ballast.unlink()
-    _log(tmp_path, range(50, 60))
-    with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        _all_counted(ragwatch, 60)
-
-
-def test_a_read_only_disk(tmp_path: Path, disk: Disk) -> None:
-    """A state that cannot be written is refused with advice, new or used; writable again it goes on where it was."""
+def test_a_used_state_on_a_full_or_read_only_disk(tmp_path: Path, disk: Disk) -> None:
+    """The start is refused with advice and harms nothing; on a disk that can be written it goes on where it was."""
     state = disk("size=4m,ro")
     config = write_config(tmp_path, store=NO_FLOOR)
-    assert "Read-only file system; give a directory we may write" in _refused(config)
+    assert READ_ONLY in refused(config)
     subprocess.run(["mount", "-o", "remount,rw", state], check=True)
-    _log(tmp_path, range(50))
-    with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        _all_counted(ragwatch, 50)
+    log(tmp_path, range(50))
+    lives(config, 50)
     subprocess.run(["mount", "-o", "remount,ro", state], check=True)
-    assert "Read-only file system; give a directory we may write" in _refused(config)
+    assert READ_ONLY in refused(config)
     subprocess.run(["mount", "-o", "remount,rw", state], check=True)
-    with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        _all_counted(ragwatch, 50)
+    ballast = fill(state)
+    assert "free some space" in refused(config)
+    ballast.unlink()
+    log(tmp_path, range(50, 60))
+    lives(config, 60)
 
 
 def test_t22_a_damaged_or_missing_database(tmp_path: Path) -> None:
     """T22: the daemon refuses to count on top of a damaged database, or from zero where one is gone."""
     config = write_config(tmp_path)
-    _log(tmp_path, range(50))
-    with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        _all_counted(ragwatch, 50)
+    log(tmp_path, range(50))
+    lives(config, 50)
     database = tmp_path / "state" / "ragwatch.db"
     whole = database.read_bytes()
     database.write_bytes(whole[: len(whole) // 2])
-    assert "start from scratch" in _refused(config)
+    assert "start from scratch" in refused(config)
     database.unlink()
-    assert "was created here and is missing" in _refused(config)
+    assert "was created here and is missing" in refused(config)
     database.write_bytes(whole)
+    lives(config, 50)
+
+
+def test_t21_a_disk_that_the_kernel_makes_read_only(tmp_path: Path, disk: Disk) -> None:
+    """After an error of the file system (`errors=remount-ro`) it says so, and what it had counted stands.
+
+    The kernel lets nobody write there again before the disk is unmounted, so the daemon has to end for that.
+    """
+    state = disk(EXT4)
+    (device,) = (line.split()[0] for line in Path("/proc/self/mounts").read_text().splitlines() if str(state) in line)
+    alarm = Path("/sys/fs/ext4") / Path(device).name / "trigger_fs_error"
+    if not alarm.exists():
+        pytest.skip("this kernel cannot be asked for a file system error")
+    config = write_config(tmp_path, store=NO_FLOOR)
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        _all_counted(ragwatch, 50)
+        log(tmp_path, range(20))
+        all_counted(ragwatch, 20)
+        read = cursors(state)
+        alarm.write_text("1")
+        log(tmp_path, range(20, 500))
+        reason(ragwatch, f"{CANNOT_WRITE}disk I/O error")
+        assert (cursors(state), ragwatch.series()[SEEN]) == (read, 20)
+    subprocess.run(["umount", state], check=True)
+    subprocess.run(["mount", "-o", "loop", tmp_path / "disk", state], check=True)
+    lives(config, 500)

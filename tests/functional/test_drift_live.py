@@ -1,7 +1,4 @@
-"""Whose fault it is, live: the demo's service over HTTP, ragwatch as a process beside its log, judge and index changed.
-
-`test_drift_demo` tells the same story step by step, in this process, with a clock wound by hand.
-"""
+"""Whose fault it is, live: the demo over HTTP, ragwatch as a process beside its log; judge and index are changed."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from functional.daemon import RagwatchProcess, write_config
+from support.brokers import wait_until
 from support.patience import pauses
 
 from ragwatch.demo import Demo
@@ -71,17 +69,11 @@ def pages(series: dict[str, float]) -> list[str]:
     return [name for name, value in series.items() if name.startswith(RAG_DRIFT) and value == 1.0]
 
 
-def anchors_read(ragwatch: RagwatchProcess) -> None:
-    """Read its log until the judge has read the anchors."""
-    assert ragwatch.process.stderr is not None
-    assert any('"anchors read"' in line for line in ragwatch.process.stderr)
-
-
 @pytest.mark.slow
 def test_a_harsher_judge_is_no_page_and_a_broken_retriever_is(demo: Demo, tmp_path: Path) -> None:
     """A reload brings a harsher judge: its own signal rises, nobody is called. Then the index breaks: somebody is."""
     with RagwatchProcess(configure(tmp_path, 0.5)).wait_until_serving() as ragwatch:
-        anchors_read(ragwatch)
+        wait_until(lambda: ragwatch.events("anchors read"), "the judge has read the anchors")
         healthy = learnt(ragwatch)
         assert (pages(healthy), healthy.get(JUDGE_DRIFT)) == ([], None)
 

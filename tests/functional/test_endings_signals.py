@@ -23,32 +23,28 @@ STARTED = (
 )
 
 
-def _signalled(stage: Stage, seeds: range, names: list[str]) -> list[str]:
-    """Each command, interrupted after a short while that the seed decides; some once, some twice, some terminated."""
-    faults = []
+@pytest.mark.parametrize(
+    "seeds",
+    [range(28), *(pytest.param(range(n, n + 100), marks=pytest.mark.slow) for n in range(1000, 2000, 100))],
+    ids=lambda seeds: str(seeds.start),
+)
+def test_a_signal_at_any_moment(stage: Stage, seeds: range) -> None:
+    """Reading its configuration, reading, judging, draining, ending: no command shows where it was.
+
+    Each is interrupted after a short while that the seed decides; some once, some twice, some terminated.
+    """
+    names, faults = list(COMMANDS), []
     for seed in seeds:
         rng = random.Random(seed)
         name = names[seed % len(names)]
         first = rng.choice((0.002, 0.02, 0.2, 1.0)) * rng.uniform(0.1, 1.5)
         number = rng.choice((signal.SIGINT, signal.SIGINT, signal.SIGTERM))
-        again = [[number, first + rng.uniform(0.0, 0.1)]] if rng.random() < 0.4 else []
-        last = [[signal.SIGTERM, first + 2.0]] if name == "run" else []
-        ended = stage.drive(name, signals=[[number, first], *again, *last])
+        again = [(number, first + rng.uniform(0.0, 0.1))] if rng.random() < 0.4 else []
+        last = [(signal.SIGTERM, first + 2.0)] if name == "run" else []
+        ended = stage.drive(name, signals=[(number, first), *again, *last])
         if fault := fault_of(ended, CODES | {-15, 143}):  # 143: a trial removes its state first
             faults.append(f"seed {seed}, {number.name} after {first:.4f} s: {fault}: {ended.told}")
-    return faults
-
-
-def test_a_signal_at_any_moment(stage: Stage) -> None:
-    """Reading its configuration, reading, judging, draining, ending: no command shows where it was."""
-    assert (faults := _signalled(stage, range(28), list(COMMANDS))) == [], "\n".join(faults[:3])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("start", range(1000, 2000, 100))
-def test_a_signal_at_any_moment_at_length(stage: Stage, start: int) -> None:
-    """The same, often."""
-    assert (faults := _signalled(stage, range(start, start + 100), list(COMMANDS))) == [], "\n".join(faults[:3])
+    assert faults == [], "\n".join(faults[:3])
 
 
 def _interrupted_start(folder: Path, argv: list[str], after: float) -> Ended:
@@ -104,7 +100,7 @@ def test_an_interrupt_while_it_judges(stage: Stage) -> None:
     """What was judged has been printed whole; then it ends with code 130."""
     rows = (stage.folder / "log" / "rag.jsonl").read_text() * 200
     (stage.folder / "long.jsonl").write_text(rows)
-    ended = stage.run("judge", "long.jsonl", signals=[[signal.SIGINT, 4.0]])
+    ended = stage.run("judge", "long.jsonl", signals=[(signal.SIGINT, 4.0)])
     assert fault_of(ended, {INTERRUPTED, 0}) is None, ended.told
     assert all(line.endswith("}") for line in ended.out.splitlines()), ended.told
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 from functional.endings import Ended, fault_of
-from functional.forkserver import handles
+from functional.forked import handles
 from support.patience import DEADLINE
 
 STATE_FILES = {"ragwatch.db", "ragwatch.tmp", "ragwatch.lock", "ragwatch.secret", "ragwatch.state"}
@@ -71,8 +71,18 @@ def _run(how: str, folder: Path) -> tuple[str, ...]:
     return (*COMMANDS[how], "run", "--config", str(folder / "ragwatch.yaml"))
 
 
-def _sweep(folder: Path, moments: Sequence[float]) -> None:
-    """Each time with a new state, which the last one of them finally opens."""
+@pytest.mark.parametrize(
+    "moments",
+    [
+        pytest.param([0.0, 0.4, 0.8, 1.2], id="a few"),
+        pytest.param([0.02 * number for number in range(150)], id="20 ms apart", marks=pytest.mark.slow),
+    ],
+)
+def test_a_daemon_that_is_terminated_during_its_start(folder: Path, moments: Sequence[float]) -> None:
+    """Importing, opening its state, binding, serving: the exit code is 0, and the next start opens what is there.
+
+    Each time with a new state, which the last one of them finally opens.
+    """
     for number, after in enumerate(moments):
         config = write_config(folder, state=f"{folder}/state-{number}")
         _ends_well(_run("module" if number % 2 else "script", folder), folder, after, {0})
@@ -82,17 +92,6 @@ def _sweep(folder: Path, moments: Sequence[float]) -> None:
             ragwatch.wait_until_serving()
             ragwatch.signal(signal.SIGTERM)
             assert ragwatch.end() == 0
-
-
-def test_a_daemon_that_is_terminated_during_its_start(folder: Path) -> None:
-    """Importing, opening its state, binding, serving: the exit code is 0, and the next start opens what is there."""
-    _sweep(folder, [0.0, 0.4, 0.8, 1.2])
-
-
-@pytest.mark.slow
-def test_a_daemon_that_is_terminated_during_its_start_at_length(folder: Path) -> None:
-    """The same at 150 moments, 20 ms apart."""
-    _sweep(folder, [0.02 * number for number in range(150)])
 
 
 @pytest.mark.parametrize("how", COMMANDS)

@@ -7,7 +7,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -15,7 +14,6 @@ from pathlib import Path
 import pytest
 from functional.daemon import RagwatchProcess, record
 from functional.endings import CODES, Stage, ends_well, fault_of
-from support.patience import DEADLINE
 
 READS = ("kept", "run", "export", "calibrate", "stored", "live", "suggest")
 
@@ -52,7 +50,13 @@ def damaged(whole: bytes, seed: int) -> bytes:
     return bytes(content)
 
 
-def _start_on_damage(stage: Stage, spare: Path, seeds: range) -> None:
+@pytest.mark.parametrize(
+    "seeds",
+    [range(12), *(pytest.param(range(n, n + 100), marks=pytest.mark.slow) for n in range(1000, 2000, 100))],
+    ids=lambda seeds: str(seeds.start),
+)
+def test_a_damaged_database(stage: Stage, spare: Path, seeds: range) -> None:
+    """Whatever happened to its bytes, a command says so in a line, or does not notice; the daemon goes on or ends."""
     database = spare / "ragwatch.db"
     whole, faults = database.read_bytes(), []
     for seed in seeds:
@@ -60,7 +64,8 @@ def _start_on_damage(stage: Stage, spare: Path, seeds: range) -> None:
             rest.unlink()
         database.write_bytes(damaged(whole, seed))
         name = READS[seed % len(READS)]
-        ended = stage.drive(name, config="spare.yaml", state="spare", signals=[[15, 1.0]] if name == "run" else [])
+        signals = [(signal.SIGTERM, 1.0)] if name == "run" else []
+        ended = stage.drive(name, config="spare.yaml", state="spare", signals=signals)
         # A daemon that is told to end before it listens to that is ended by the system.
         if fault := fault_of(ended, CODES | {-15} if name == "run" else CODES):
             faults.append(f"seed {seed}: {fault}: {ended.told}")
@@ -75,17 +80,11 @@ def test_a_state_that_vanishes(stage: Stage, spare: Path) -> None:
             vanish(spare)
             with (stage.folder / "log" / "rag.jsonl").open("a") as log:
                 log.write(record(random.randrange(10**9)) + "\n")
-            end = time.monotonic() + DEADLINE
-            while (found := ragwatch.get("/-/ready"))[0] == 200:
-                assert time.monotonic() < end, found
-                time.sleep(0.05)
-            assert "state: " in found[1]
+            assert "state: " in ragwatch.wait_until_ready(503)
             assert ragwatch.get("/metrics")[0] == 200
             ragwatch.signal(signal.SIGTERM)
             assert ragwatch.end() == 0
-            assert ragwatch.process.stderr is not None
-            rest = ragwatch.process.stderr.read()
-        assert "Traceback" not in rest, rest
+        assert not any("Traceback" in line for line in ragwatch.lines), ragwatch.lines
         shutil.rmtree(spare, ignore_errors=True)
         shutil.copytree(stage.folder / "state", spare)
 
@@ -118,15 +117,3 @@ def test_a_state_on_a_full_disk(stage: Stage, tmp_path: Path) -> None:
             assert f"{place}/out" in ended.err, ended.told
     finally:
         subprocess.run(["umount", "-l", place], check=True)
-
-
-def test_a_damaged_database(stage: Stage, spare: Path) -> None:
-    """Whatever happened to its bytes, a command says so in a line, or does not notice; the daemon goes on or ends."""
-    _start_on_damage(stage, spare, range(12))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("start", range(1000, 2000, 100))
-def test_a_damaged_database_at_length(stage: Stage, spare: Path, start: int) -> None:
-    """The same, often."""
-    _start_on_damage(stage, spare, range(start, start + 100))

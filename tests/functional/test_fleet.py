@@ -104,13 +104,16 @@ def check(fleet: Fleet) -> None:
 
 @pytest.mark.costly
 def test_a_killed_leader_is_replaced(server: Postgres, tmp_path: Path, retriever: str) -> None:
-    """Two workers with one configuration; the leader is killed in the middle, and the other one goes on."""
+    """Two workers with one configuration; the leader is killed in the middle, and then the server crashes."""
     fleet = Fleet(server, tmp_path, workers=2, samples=300, retriever=retriever)
     try:
         leader = fleet.leader()
         fleet.write_logs()
         fleet.until(50)
         fleet.replace(leader)
+        fleet.until(150)
+        server.stop("immediate")
+        server.start()
         fleet.until(fleet.samples)
         wait_for(lambda: len(canary_slots(fleet)) >= 2, DEADLINE + PERIOD, lambda: "no canaries")
         check(fleet)

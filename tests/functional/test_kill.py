@@ -131,18 +131,28 @@ def _check(ragwatch: RagwatchProcess, writer: Writer, kills: int) -> None:
     assert writer.rotations > 0
 
 
-def _look_once(config: Path) -> None:
-    """The very first start: from then on, whatever is written and rotated is ragwatch's affair."""
-    with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        ragwatch.wait_for('ragwatch_source_lag_bytes{source="app"}', 0)
+def _watching(folder: Path) -> Path:
+    source = f"[{{kind: tail, name: app, path: '{folder}/log/rag.jsonl', start: beginning}}]"
+    return write_config(folder, sources=source)
 
 
-def _kill_at_random(tmp_path: Path, kills: int, kind: type[Writer], lines_a_second: int = LINES_A_SECOND) -> None:
+@pytest.mark.parametrize(
+    ("kind", "kills", "lines_a_second"),
+    [
+        (Writer, 4, LINES_A_SECOND),
+        (LogrotateWriter, 6, LINES_A_SECOND),
+        pytest.param(LogrotateWriter, 50, LINES_A_SECOND, marks=pytest.mark.slow),
+        pytest.param(
+            LogrotateWriter, 500, LINES_A_SECOND_FOR_LONG, marks=[pytest.mark.slow, pytest.mark.ends_after(1800)]
+        ),
+    ],
+)
+def test_t01_kill_9_at_random(tmp_path: Path, kind: type[Writer], kills: int, lines_a_second: int) -> None:
+    """T1: the service rotates by itself, or logrotate does."""
     rng = random.Random(kills)
-    config = write_config(
-        tmp_path, sources=f"[{{kind: tail, name: app, path: '{tmp_path}/log/rag.jsonl', start: beginning}}]"
-    )
-    _look_once(config)
+    config = _watching(tmp_path)
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:  # what is written from now on is its affair
+        ragwatch.wait_for('ragwatch_source_lag_bytes{source="app"}', 0)
     writer = kind(tmp_path / "log", kills, lines_a_second)
     writer.start()
     try:
@@ -158,26 +168,16 @@ def _kill_at_random(tmp_path: Path, kills: int, kind: type[Writer], lines_a_seco
 
 
 @pytest.mark.parametrize(
-    ("kind", "kills"), [(Writer, 4), (LogrotateWriter, 6), pytest.param(LogrotateWriter, 50, marks=pytest.mark.slow)]
+    ("seconds", "lines_a_second"),
+    [(2.0, LINES_A_SECOND), pytest.param(120.0, LINES_A_SECOND_FOR_LONG, marks=pytest.mark.slow)],
 )
-def test_t01_kill_9_at_random(tmp_path: Path, kind: type[Writer], kills: int) -> None:
-    """T1, the short loops: the service rotates by itself, or logrotate does."""
-    _kill_at_random(tmp_path, kills, kind)
+def test_a_daemon_that_was_stopped_for_a_while_catches_up(tmp_path: Path, seconds: float, lines_a_second: int) -> None:
+    """SIGSTOP while lines are written and files rotate: all are counted after SIGCONT.
 
-
-@pytest.mark.slow
-@pytest.mark.ends_after(1800)
-def test_t01_kill_9_five_hundred_times(tmp_path: Path) -> None:
-    """T1, the long loop, with logrotate running."""
-    _kill_at_random(tmp_path, 500, LogrotateWriter, LINES_A_SECOND_FOR_LONG)
-
-
-def _stopped_for(tmp_path: Path, seconds: float, lines_a_second: int = LINES_A_SECOND) -> None:
-    config = write_config(
-        tmp_path, sources=f"[{{kind: tail, name: app, path: '{tmp_path}/log/rag.jsonl', start: beginning}}]"
-    )
+    120 s are longer than every timeout of its own.
+    """
     writer = Writer(tmp_path / "log", 3, lines_a_second)
-    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+    with RagwatchProcess(_watching(tmp_path)).wait_until_serving() as ragwatch:
         writer.start()
         try:
             time.sleep(1.0)
@@ -188,14 +188,3 @@ def _stopped_for(tmp_path: Path, seconds: float, lines_a_second: int = LINES_A_S
         finally:
             writer.end()
         _check(ragwatch, writer, 0)
-
-
-def test_a_daemon_that_was_stopped_for_a_while_catches_up(tmp_path: Path) -> None:
-    """SIGSTOP while lines are written and files rotate: all are counted after SIGCONT."""
-    _stopped_for(tmp_path, 2.0)
-
-
-@pytest.mark.slow
-def test_a_daemon_that_was_stopped_for_two_minutes_catches_up(tmp_path: Path) -> None:
-    """The same for 120 s: longer than every timeout of its own."""
-    _stopped_for(tmp_path, 120.0, LINES_A_SECOND_FOR_LONG)

@@ -24,14 +24,12 @@ class Service(NamedTuple):
         write: Writes its log into a folder.
         files: Names of the files to map.
         path: Pattern of the files to read.
-        answers: Number of answers.
         others: Number of lines by series and labels that are no answers.
     """
 
     write: Callable[[Path], None]
     files: tuple[str, ...]
     path: str
-    answers: int
     others: Mapping[str, int]
 
 
@@ -119,59 +117,23 @@ def streamed(folder: Path) -> None:
 
 
 SERVICES = {
-    "prefixed": Service(prefixed, ("app.log",), "app.log", NUMBER, {'skipped_total{reason="no_json"': 4}),
+    "prefixed": Service(prefixed, ("app.log",), "app.log", {'skipped_total{reason="no_json"': 4}),
     "mixed": Service(
         mixed,
         ("app.jsonl",),
         "*.jsonl",
-        NUMBER,
         {'skipped_total{reason="no_json"': 3, 'skipped_total{reason="where"': 3 * NUMBER + NUMBER // 6},
     ),
     "halves": Service(
         halves,
         ("retrieval.jsonl", "answers.jsonl"),
         "",
-        NUMBER,
         {'outcome="joined"': 2 * NUMBER, 'outcome="orphaned"': 1, 'outcome="repeated"': 1},
     ),
-    "streamed": Service(streamed, ("app.jsonl",), "", NUMBER, {'outcome="joined"': 9 * NUMBER}),
-    "chat": Service(chat, ("chat.jsonl",), "chat.jsonl", NUMBER, {}),
-    "nested": Service(nested, ("app.log.1.gz",), "app.log*", NUMBER, {}),
+    "streamed": Service(streamed, ("app.jsonl",), "", {'outcome="joined"': 9 * NUMBER}),
+    "chat": Service(chat, ("chat.jsonl",), "chat.jsonl", {}),
+    "nested": Service(nested, ("app.log.1.gz",), "app.log*", {}),
 }
-
-
-@pytest.mark.costly
-@pytest.mark.parametrize("name", SERVICES)
-def test_from_map_to_figures(tmp_path: Path, name: str) -> None:
-    """What `map` prints is a source; `check` finds it good; `run` judges every answer and counts every other line."""
-    service = SERVICES[name]
-    folder = tmp_path / "log"
-    folder.mkdir()
-    service.write(folder)
-    mapped = run_forked("init", "--print", *(folder / file for file in service.files))
-    source: dict[str, Any] = yaml.safe_load(mapped.stdout)
-    if "kind" not in source:
-        source |= {"kind": "tail", "name": "app", "path": str(folder / service.path)}
-    config = tmp_path / "ragwatch.yaml"
-    config.write_text(
-        yaml.safe_dump({"state": f"{tmp_path}/state", "sampling": {"probability": 1.0}, "sources": [source]})
-    )
-    checked = run_forked("check", "--config", config)
-    assert (checked.returncode, "samples" in checked.stdout) == (0, True), checked.stdout
-    done = run_forked("run", "--once", "--config", config)
-    assert done.returncode == 0, done.stderr
-    assert value(done.stdout, "ragwatch_requests_seen_total{") == service.answers
-    assert value(done.stdout, "ragwatch_requests_rejected_total{") == 0
-    assert value(done.stdout, "ragwatch_samples_judged_total{") == service.answers
-    others = {part: value(done.stdout, part) for part in service.others}
-    assert others == service.others
-    assert value(done.stdout, "ragwatch_source_lines_skipped_total{") == sum(
-        count for part, count in others.items() if "skipped" in part
-    )
-    means = re.findall(r'^ragwatch_faithfulness_ratio\{.*window="1d"\} (\S+)$', done.stdout, flags=re.MULTILINE)
-    assert means
-    assert all(float(mean) > 0.95 for mean in means)
-    assert value(done.stdout, "ragwatch_traffic_contexts_sum{") == 2 * service.answers
 
 
 def canonical(n: int) -> dict[str, Any]:
@@ -209,27 +171,53 @@ def ids(folder: Path) -> dict[str, Any]:
     return {"path": f"{folder}/app.log", "encoding": "utf-16", "resolve": {"file": f"{folder}/corpus.csv"}}
 
 
+def mapped(folder: Path, service: Service) -> dict[str, Any]:
+    """The source that `init --print` proposes for the log of a service."""
+    service.write(folder)
+    printed = run_forked("init", "--print", *(folder / file for file in service.files))
+    source: dict[str, Any] = yaml.safe_load(printed.stdout)
+    return source if "kind" in source else {**source, "path": str(folder / service.path)}
+
+
+KEYS: dict[str, Callable[[Path], dict[str, Any]]] = {"pages": pages, "conversations": conversations, "ids": ids}
+"""Sources with keys that docs/logs.md names."""
+
+
 @pytest.mark.costly
-@pytest.mark.parametrize("write", [pages, conversations, ids])
-def test_from_keys_to_figures(tmp_path: Path, write: Callable[[Path], dict[str, Any]]) -> None:
-    """`check` reads every answer with the keys that docs/logs.md names, and `run --once` judges each of them."""
-    source = {"kind": "tail", "name": "app", **write(tmp_path)}
-    config = tmp_path / "ragwatch.yaml"
-    config.write_text(
-        yaml.safe_dump({"state": f"{tmp_path}/state", "sampling": {"probability": 1.0}, "sources": [source]})
-    )
+@pytest.mark.parametrize("name", [*SERVICES, *KEYS])
+def test_from_map_or_keys_to_figures(tmp_path: Path, name: str) -> None:
+    """What `map` prints is a source; `check` finds it good; `run` judges every answer and counts every other line."""
+    folder = tmp_path / "log"
+    folder.mkdir()
+    service = SERVICES.get(name)
+    source = {"kind": "tail", "name": "app"} | (KEYS[name](folder) if service is None else mapped(folder, service))
+    config = written(tmp_path, source)
     checked = run_forked("check", "--config", config)
-    assert checked.returncode == 0, checked.stdout
+    assert (checked.returncode, "samples" in checked.stdout) == (0, True), checked.stdout
     done = run_forked("run", "--once", "--config", config)
     assert done.returncode == 0, done.stderr
     assert value(done.stdout, "ragwatch_requests_seen_total{") == NUMBER
+    assert value(done.stdout, "ragwatch_requests_rejected_total{") == 0
     assert value(done.stdout, "ragwatch_samples_judged_total{") == NUMBER
-    assert value(done.stdout, "ragwatch_traffic_contexts_sum{") == 2 * NUMBER
-    lost = 'ragwatch_record_fields_lost_total{field="at",reason="implausible_time"'
-    assert value(done.stdout, lost) == (NUMBER if write is ids else 0)
+    expected = {} if service is None else service.others
+    others = {part: value(done.stdout, part) for part in expected}
+    assert others == expected
+    skipped = sum(count for part, count in others.items() if "skipped" in part)
+    assert value(done.stdout, "ragwatch_source_lines_skipped_total{") == skipped
     means = re.findall(r'^ragwatch_faithfulness_ratio\{.*window="1d"\} (\S+)$', done.stdout, flags=re.MULTILINE)
     assert means
     assert all(float(mean) > 0.95 for mean in means)
+    assert value(done.stdout, "ragwatch_traffic_contexts_sum{") == 2 * NUMBER
+    lost = 'ragwatch_record_fields_lost_total{field="at",reason="implausible_time"'
+    assert value(done.stdout, lost) == (NUMBER if name == "ids" else 0)
+
+
+def written(folder: Path, source: dict[str, Any]) -> Path:
+    """A configuration with one source."""
+    config = folder / "ragwatch.yaml"
+    sections = {"state": f"{folder}/state", "sampling": {"probability": 1.0}, "sources": [source]}
+    config.write_text(yaml.safe_dump(sections))
+    return config
 
 
 @pytest.mark.costly
@@ -239,8 +227,7 @@ def test_pieces_without_concat_fail(tmp_path: Path) -> None:
     mapping = {"question": "question", "contexts": "contexts", "answer": "delta"}
     of = [{"kind": "tail", "name": "parts", "path": f"{tmp_path}/app.jsonl"}]
     source = {"kind": "join", "name": "app", "by": "request_id", "of": of, "format": "custom", "mapping": mapping}
-    config = tmp_path / "ragwatch.yaml"
-    config.write_text(yaml.safe_dump({"state": f"{tmp_path}/state", "sources": [source]}))
+    config = written(tmp_path, source)
     checked = run_forked("check", "--config", config)
     done = run_forked("run", "--once", "--config", config)
     assert (checked.returncode, done.returncode) == (1, 1)

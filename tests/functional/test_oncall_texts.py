@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,17 +34,38 @@ def rules(plan: RulePlan, names: Collection[str], folder: Path, *, texts: bool =
     (folder / "rules.yaml").write_text(yaml_text({"groups": [group for group in groups if group["rules"]]}))
 
 
-def play(folder: Path, phases: Iterable[Phase], tests: Mapping[str, Any]) -> str:
-    """Play phases of 24 steps to the rules; what promtool says."""
-    test = {"interval": "5m", "input_series": series(phases), **tests}
+def play(folder: Path, *tests: Mapping[str, Any], interval: str = "5m") -> str:
+    """Play tests to the rules; what promtool says."""
     names = [group["name"] for group in yaml.safe_load((folder / "rules.yaml").read_text())["groups"]]
-    content = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "group_eval_order": names, "tests": [test]}
+    content = {"rule_files": ["rules.yaml"], "evaluation_interval": interval, "group_eval_order": names}
+    content["tests"] = [{"interval": interval, **test} for test in tests]
     (folder / "case.json").write_text(json.dumps(content))
     return promtool("test", "rules", folder / "case.json")[1]
 
 
-def annotations(told: str) -> dict[str, str]:
-    """Annotations of the only alert that promtool did not expect."""
+def holds(
+    folder: Path, names: Collection[str], phases: Iterable[Phase], checks: Sequence[Any], plan: RulePlan = PLAN
+) -> None:
+    """Play phases of 24 steps to the rules of these alerts; all expressions must be as expected."""
+    rules(plan, names, folder, texts=False)
+    told = play(folder, {"input_series": series(phases), "promql_expr_test": checks})
+    assert "FAILED" not in told, told
+
+
+def shown(
+    folder: Path, alert: str, phases: Iterable[Phase], minute: int, plan: RulePlan = PLAN, *, more: Sequence[Any] = ()
+) -> str:
+    """What promtool shows of an alert that fires at a minute of phases, and of more series."""
+    rules(plan, [alert], folder)
+    expected = [{"alertname": alert, "eval_time": f"{minute}m", "exp_alerts": []}]
+    return play(folder, {"input_series": [*series(phases), *more], "alert_rule_test": expected})
+
+
+def said(
+    folder: Path, alert: str, phases: Iterable[Phase], minute: int, plan: RulePlan = PLAN, *, more: Sequence[Any] = ()
+) -> dict[str, str]:
+    """Annotations of the only alert of this name that fires at a minute."""
+    told = shown(folder, alert, phases, minute, plan, more=more)
     return dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', told.partition("Annotations:")[2]))
 
 
@@ -73,78 +94,9 @@ def broke(before: float, since: float, answers: int, stage: tuple[float, float] 
 READ: dict[str, Shape] = {PAGES: Flat(1), 'ragwatch_traffic_contexts_count{route="search"}': Climb(10)}
 HEALTHY = {**scores("faithfulness", 0.99, 100), **drift(0.96, 0), **READ}
 BROKEN = {**scores("faithfulness", 0.80, 100), **drift(0.96, 1), **READ}
-
-
-def test_a_page_of_drift_says_what_is_needed_at_night(tmp_path: Path) -> None:
-    """Route, quantity, how much, since when; the stage that rose most, not the most frequent one before; the judge."""
-    rules(PLAN, ["RagwatchQualityDrift"], tmp_path)
-    judge = {'ragwatch_judge_drift_alarm{judge="embedded"}': Flat(1), 'ragwatch_canary_degraded{suite="docs"}': Flat(3)}
-    at = PHASE + 75
-    expected = [{"alertname": "RagwatchQualityDrift", "eval_time": f"{at}m", "exp_alerts": []}]
-    bad = {**BROKEN, **broke(0.99, 0.41, 32, (0.01, 0.6)), **judge, **abstaining(5, 1)}
-    said = annotations(play(tmp_path, [HEALTHY, bad], {"alert_rule_test": expected}))
-    assert said["summary"] == "search: faithfulness 0.99 -> 0.41 since 01:59 UTC, 32 answers (drift)."
-    assert "Stage that changed: generation, from 1 to 60 % of answers." in said["description"]
-    assert "Traffic changed too (RagwatchTrafficDrift): abstentions." in said["description"]
-    assert "The judge changed too (RagwatchJudgeDrift)" in said["description"]
-    assert "Canaries degraded: 3." in said["description"]
-    asked = "route=search&judge=embedded&quantity=faithfulness&below=0.96&since=7140"
-    assert said["samples_url"] == f"https://ragwatch.example.com/samples?{asked}&sort=worst"
-    assert said["description"].endswith(
-        f"Worst answers: https://ragwatch.example.com/samples?{asked}&sort=worst&limit=3"
-    )
-    assert said["causes_url"] == f"https://ragwatch.example.com/causes?{asked.removesuffix('&since=7140')}"
-
-
-def test_a_page_names_only_what_is_known(tmp_path: Path) -> None:
-    """No stage whose share did not rise significantly, no figures that the daemon does not tell, no dead link."""
-    rules(replace(PLAN, links=replace(PLAN.links, pages=None)), ["RagwatchQualityDrift"], tmp_path)
-    expected = [{"alertname": "RagwatchQualityDrift", "eval_time": f"{PHASE + 75}m", "exp_alerts": []}]
-    phases = [{**phase, PAGES: None} for phase in (HEALTHY, BROKEN)]
-    said = annotations(play(tmp_path, phases, {"alert_rule_test": expected}))
-    assert said["summary"] == "search: faithfulness fell (drift)."
-    assert not {"Stage", "Worst"} & set(said["description"].split())
-    assert not said.get("samples_url")
-    rules(PLAN, ["RagwatchQualityDrift"], tmp_path)
-    said = annotations(play(tmp_path, phases, {"alert_rule_test": expected}))
-    assert said["samples_url"].startswith("https://ragwatch.example.com/samples?route=search")
-
-
-def test_a_link_leads_to_the_daemon_that_raised_the_alert(tmp_path: Path) -> None:
-    """Of two daemons of one job, each with its own pages, the one with the alarm."""
-    rules(PLAN, ["RagwatchTrafficDrift"], tmp_path)
-    phases = [abstaining(0.3, 0), abstaining(9.5, 1)]
-    inputs = series(phases, ["a"]) + series([{name: Flat(0) for name in phases[0]}] * 2, ["b"])
-    for instance in "ab":
-        pages = f'ragwatch_pages_info{{job="ragwatch",instance="{instance}",external_url="https://{instance}"}}'
-        inputs.append({"series": pages, "values": f"1x{2 * 24}"})
-    expected = [{"alertname": "RagwatchTrafficDrift", "eval_time": f"{PHASE + 30}m", "exp_alerts": []}]
-    told = play(tmp_path, phases, {"alert_rule_test": expected, "input_series": inputs})
-    assert annotations(told)["samples_url"] == "https://a/samples?route=search&since=7140"
-
-
-def test_a_page_about_a_threshold_says_how_far_and_since_when(tmp_path: Path) -> None:
-    """The worst quantity first."""
-    rules(PLAN, ["RagwatchQualityBad"], tmp_path)
-    expected = [{"alertname": "RagwatchQualityBad", "eval_time": f"{PHASE + 90}m", "exp_alerts": []}]
-    told = play(tmp_path, [HEALTHY, {**BROKEN, **scores("faithfulness", 0.7, 100)}], {"alert_rule_test": expected})
-    said = annotations(told)
-    assert said["summary"] == "search: faithfulness is 0.70, threshold 0.85 since 02:04 UTC."
-    assert "faithfulness 0.70, threshold 0.85, worse by at least 0.12; " in said["description"]
-    assert "&quantity=faithfulness&below=0.85&since=7440&sort=worst" in said["samples_url"]
-
-
-@pytest.mark.parametrize(("mean", "told"), [(0.94, "is used up in 14 days"), (0.3, "is used up in 21 hours")])
-def test_a_burn_rate_says_when_the_budget_is_gone(mean: float, told: str, tmp_path: Path) -> None:
-    """Not how many times as fast as planned."""
-    plan = replace(PLAN, burns=(BurnRate(3600.0, 900.0, 0.0014, "critical"),))
-    rules(plan, ["RagwatchErrorBudgetBurn"], tmp_path)
-    good, bad = (scores("faithfulness", each, 500) for each in (1.0, mean))
-    at = PHASE + 25 if mean < 0.9 else PHASE + 75
-    expected = [{"alertname": "RagwatchErrorBudgetBurn", "eval_time": f"{at}m", "exp_alerts": []}]
-    said = annotations(play(tmp_path, [good, bad], {"alert_rule_test": expected}))
-    assert told in said["summary"], said
-    assert " times" not in said["summary"] + said["description"]
+BAD, DRIFT, STANDING, TRAFFIC = (
+    f"Ragwatch{name}" for name in ("QualityBad", "QualityDrift", "QualityDriftStanding", "TrafficDrift")
+)
 
 
 def firing(name: str, minute: int, count: int) -> dict[str, Any]:
@@ -155,137 +107,6 @@ def firing(name: str, minute: int, count: int) -> dict[str, Any]:
         "eval_time": f"{minute}m",
         "exp_samples": expected,
     }
-
-
-BAD, DRIFT, STANDING = "RagwatchQualityBad", "RagwatchQualityDrift", "RagwatchQualityDriftStanding"
-
-
-def test_one_route_is_one_page_and_nothing_new_comes_after_the_mend(tmp_path: Path) -> None:
-    """Drift pages with its alarm and as long; the threshold, crossed later, does not page; a second break does."""
-    rules(PLAN, [BAD, DRIFT, STANDING], tmp_path, texts=False)
-    worse = {**BROKEN, **scores("faithfulness", 0.5, 100)}
-    above = {name: shape for name, shape in scores("faithfulness", 0.9, 100).items() if "_ratio" in name}
-    checks = [
-        *(firing(name, PHASE - 5, 0) for name in (BAD, DRIFT, STANDING)),
-        *(firing(DRIFT, minute, 1) for minute in (PHASE, 3 * PHASE - 5)),
-        *(firing(name, at * PHASE + 90, 0) for name in (BAD, STANDING) for at in (1, 2)),
-        *(firing(name, minute, 0) for name in (BAD, DRIFT, STANDING) for minute in (3 * PHASE + 5, 5 * PHASE - 5)),
-        *(firing(name, 5 * PHASE + 60, int(name == DRIFT)) for name in (BAD, DRIFT, STANDING)),
-    ]
-    phases = [HEALTHY, worse | above, worse, HEALTHY, HEALTHY, worse | above]
-    told = play(tmp_path, phases, {"promql_expr_test": checks})
-    assert "FAILED" not in told, told
-
-
-def test_a_ticket_of_a_segment_names_the_value(tmp_path: Path) -> None:
-    """With the mean before and since, and the estimated begin."""
-    rules(PLAN, ["RagwatchSegmentDrift"], tmp_path)
-    place = '{quantity="faithfulness",route="search",segment="tenant",value="O\'Neil"}'
-    figures = {"before_ratio": 0.98, "since_ratio": 0.61, "since_samples": 32, "change_start_timestamp_seconds": BEGAN}
-    shapes = {f"ragwatch_segment_drift_{name}{place}": Flat(value) for name, value in figures.items()}
-    bad = {**HEALTHY, **shapes, f"ragwatch_segment_drift_alarm{place}": Flat(1)}
-    expected = [{"alertname": "RagwatchSegmentDrift", "eval_time": f"{PHASE + 30}m", "exp_alerts": []}]
-    said = annotations(play(tmp_path, [HEALTHY, bad], {"alert_rule_test": expected}))
-    assert said["summary"] == ("search: tenant O'Neil: faithfulness 0.98 -> 0.61 since 01:59 UTC, 32 answers (drift).")
-    assert "own baseline: faithfulness, by judge embedded" in said["description"]
-
-
-@pytest.mark.parametrize("missed", [1, 2, 3])
-@pytest.mark.parametrize("alert", [BAD, DRIFT])
-def test_missed_scrapes_neither_end_nor_repeat_a_page(alert: str, missed: int, tmp_path: Path) -> None:
-    """Of 1 to 3 minutes, as by a restart: the page goes on, once."""
-    rules(PLAN, [alert], tmp_path, texts=False)
-    steps, at = 240, 200
-    inputs = []
-    for name, shape in {**scores("faithfulness", 0.5, 10), **drift(0.96, 1)}.items():
-        metric, _, labels = name.partition("{")
-        by, flat = (
-            (shape.by, 0.0) if isinstance(shape, Climb) else (0.0, shape.value if isinstance(shape, Flat) else 0.0)
-        )
-        values = [f"{flat + by * minute:g}" for minute in range(steps)]
-        values[at : at + missed] = ["stale"] * missed
-        inputs.append({"series": f'{metric}{{job="ragwatch",instance="a",{labels}', "values": " ".join(values)})
-    checks = [firing(alert, minute, 1) for minute in range(at - 2, at + missed + 8)]
-    names = [group["name"] for group in yaml.safe_load((tmp_path / "rules.yaml").read_text())["groups"]]
-    test = {"interval": "1m", "input_series": inputs, "promql_expr_test": checks}
-    content = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "group_eval_order": names, "tests": [test]}
-    (tmp_path / "case.json").write_text(json.dumps(content))
-    code, told = promtool("test", "rules", tmp_path / "case.json")
-    assert code == 0, told
-
-
-def test_a_threshold_page_holds_drift_back_for_a_day_only(tmp_path: Path) -> None:
-    """A threshold that is too high for a route pages all the time; a break of that route is told all the same."""
-    rules(PLAN, [BAD, DRIFT], tmp_path, texts=False)
-    low = {**scores("faithfulness", 0.6, 100), **drift(0.58, 0)}
-    worse = {**scores("faithfulness", 0.3, 100), **drift(0.58, 1)}
-    checks = [
-        *(firing(name, PHASE + 90, int(name == BAD)) for name in (BAD, DRIFT)),
-        *(firing(name, 13 * PHASE, int(name == DRIFT)) for name in (BAD, DRIFT)),
-    ]
-    told = play(tmp_path, [low, *[worse] * 13], {"promql_expr_test": checks})
-    assert "FAILED" not in told, told
-
-
-def test_a_threshold_page_that_ends_is_not_followed_by_one_about_drift(tmp_path: Path) -> None:
-    """An alarm that outlasts it for less than an hour is about the same break."""
-    rules(PLAN, [BAD, DRIFT], tmp_path, texts=False)
-    late_alarm = {**HEALTHY, **scores("faithfulness", 0.5, 100)}
-    mended = {**HEALTHY, **drift(0.96, 1)}
-    ended = range(2 * PHASE, 2 * PHASE + 60, 5)
-    checks = [firing(BAD, 2 * PHASE - 5, 1), *(firing(DRIFT, minute, 0) for minute in ended), firing(BAD, ended[-1], 0)]
-    told = play(tmp_path, [HEALTHY, late_alarm, mended], {"promql_expr_test": checks})
-    assert "FAILED" not in told, told
-
-
-TWO_JUDGES = [{"kind": "lexical", "name": "embedded"}, {"kind": "lexical", "name": "strict"}]
-
-
-def test_a_page_of_drift_is_about_the_judge_that_is_watched(tmp_path: Path) -> None:
-    """Another judge pages for thresholds; what it reads lower than the watched one at all times is no drift."""
-    source = {"kind": "tail", "name": "app", "path": "/x"}
-    plan = plan_of(parse({"sources": [source], "judges": TWO_JUDGES, "alerts": {"judge": "strict"}}, folder=Path()))
-    rules(plan, [DRIFT], tmp_path, texts=False)
-    good, worse = (scores("faithfulness", mean, 100) | drift(0.96, alarm) for mean, alarm in ((0.99, 0), (0.80, 1)))
-    strict = scores("faithfulness", 0.80, 100, judge="strict")
-    told = f'count by (judge) (ALERTS{{alertname="{DRIFT}",alertstate="firing"}})'
-    paged = [{"labels": '{judge="embedded"}', "value": 1}]
-    checks = [
-        {"expr": told, "eval_time": f"{minute}m", "exp_samples": expected}
-        for minute, expected in ((PHASE - 5, []), (PHASE + 90, paged))
-    ]
-    said = play(tmp_path, [good | strict, worse | strict], {"promql_expr_test": checks})
-    assert "FAILED" not in said, said
-
-
-@pytest.mark.parametrize(
-    ("route", "limit", "intended"),
-    [
-        ("search", "its baseline under an earlier judge", "add --renew"),
-        ("canary", "its control (drift.controls)", "take the route out of drift.controls"),
-    ],
-)
-def test_the_ticket_of_drift_says_what_a_route_is_compared_with(
-    route: str, limit: str, intended: str, tmp_path: Path
-) -> None:
-    """Of alarms that do not end by themselves: a route with a control has no baseline, to be beyond or to renew."""
-    rules(replace(PLAN, controlled=("faq", "canary")), [STANDING], tmp_path)
-    place = f'{{quantity="faithfulness",route="{route}"}}'
-    drifted: Phase = {f"ragwatch_drift_alarm{place}": Flat(1)}
-    expected = [{"alertname": STANDING, "eval_time": "60m", "exp_alerts": []}]
-    said = annotations(play(tmp_path, [drifted], {"alert_rule_test": expected}))
-    assert f"faithfulness on route {route} has drifted beyond {limit}. " in said["description"]
-    assert said["description"].endswith(f"If the new level is intended: {intended}.")
-
-
-def test_a_warning_holds_no_page_back(tmp_path: Path) -> None:
-    """Where the threshold is made a ticket, drift pages all the same."""
-    plan = replace(PLAN, severity={BAD: "warning"}, drift_quantities=(Quantity.FAITHFULNESS,))
-    rules(plan, [BAD, DRIFT], tmp_path, texts=False)
-    low = {**scores("faithfulness", 0.6, 100), **drift(0.58, 0)}
-    worse = {**scores("faithfulness", 0.3, 100), **drift(0.58, 1)}
-    checks = [firing(BAD, PHASE - 5, 1), firing(DRIFT, PHASE + 60, 1)]
-    assert "FAILED" not in play(tmp_path, [low, worse], {"promql_expr_test": checks})
 
 
 def abstaining(share: float, alarm: int, low: float | None = None) -> dict[str, Shape]:
@@ -307,6 +128,172 @@ def abstaining(share: float, alarm: int, low: float | None = None) -> dict[str, 
     }
 
 
+def test_a_page_of_drift_says_what_is_needed_at_night(tmp_path: Path) -> None:
+    """Route, quantity, how much, since when; the stage that rose most, not the most frequent one before; the judge."""
+    judge = {'ragwatch_judge_drift_alarm{judge="embedded"}': Flat(1), 'ragwatch_canary_degraded{suite="docs"}': Flat(3)}
+    bad = {**BROKEN, **broke(0.99, 0.41, 32, (0.01, 0.6)), **judge, **abstaining(5, 1)}
+    told = said(tmp_path, DRIFT, [HEALTHY, bad], PHASE + 75)
+    assert told["summary"] == "search: faithfulness 0.99 -> 0.41 since 01:59 UTC, 32 answers (drift)."
+    assert "Stage that changed: generation, from 1 to 60 % of answers." in told["description"]
+    assert "Traffic changed too (RagwatchTrafficDrift): abstentions." in told["description"]
+    assert "The judge changed too (RagwatchJudgeDrift)" in told["description"]
+    assert "Canaries degraded: 3." in told["description"]
+    asked = "route=search&judge=embedded&quantity=faithfulness&below=0.96&since=7140"
+    assert told["samples_url"] == f"https://ragwatch.example.com/samples?{asked}&sort=worst"
+    assert told["description"].endswith(
+        f"Worst answers: https://ragwatch.example.com/samples?{asked}&sort=worst&limit=3"
+    )
+    assert told["causes_url"] == f"https://ragwatch.example.com/causes?{asked.removesuffix('&since=7140')}"
+
+
+def test_a_page_names_only_what_is_known(tmp_path: Path) -> None:
+    """No stage whose share did not rise significantly, no figures that the daemon does not tell, no dead link."""
+    phases = [{**phase, PAGES: None} for phase in (HEALTHY, BROKEN)]
+    told = said(tmp_path, DRIFT, phases, PHASE + 75, replace(PLAN, links=replace(PLAN.links, pages=None)))
+    assert told["summary"] == "search: faithfulness fell (drift)."
+    assert not {"Stage", "Worst"} & set(told["description"].split())
+    assert not told.get("samples_url")
+    told = said(tmp_path, DRIFT, phases, PHASE + 75)
+    assert told["samples_url"].startswith("https://ragwatch.example.com/samples?route=search")
+
+
+def test_a_link_leads_to_the_daemon_that_raised_the_alert(tmp_path: Path) -> None:
+    """Of two daemons of one job, each with its own pages, the one with the alarm."""
+    phases = [abstaining(0.3, 0), abstaining(9.5, 1)]
+    other = series([{name: Flat(0) for name in phases[0]}] * 2, ["b"])
+    for instance in "ab":
+        pages = f'ragwatch_pages_info{{job="ragwatch",instance="{instance}",external_url="https://{instance}"}}'
+        other.append({"series": pages, "values": f"1x{2 * 24}"})
+    told = said(tmp_path, TRAFFIC, phases, PHASE + 30, more=other)
+    assert told["samples_url"] == "https://a/samples?route=search&since=7140"
+
+
+def test_a_page_about_a_threshold_says_how_far_and_since_when(tmp_path: Path) -> None:
+    """The worst quantity first."""
+    told = said(tmp_path, BAD, [HEALTHY, {**BROKEN, **scores("faithfulness", 0.7, 100)}], PHASE + 90)
+    assert told["summary"] == "search: faithfulness is 0.70, threshold 0.85 since 02:04 UTC."
+    assert "faithfulness 0.70, threshold 0.85, worse by at least 0.12; " in told["description"]
+    assert "&quantity=faithfulness&below=0.85&since=7440&sort=worst" in told["samples_url"]
+
+
+@pytest.mark.parametrize(("mean", "left"), [(0.94, "is used up in 14 days"), (0.3, "is used up in 21 hours")])
+def test_a_burn_rate_says_when_the_budget_is_gone(mean: float, left: str, tmp_path: Path) -> None:
+    """Not how many times as fast as planned."""
+    plan = replace(PLAN, burns=(BurnRate(3600.0, 900.0, 0.0014, "critical"),))
+    phases = [scores("faithfulness", each, 500) for each in (1.0, mean)]
+    told = said(tmp_path, "RagwatchErrorBudgetBurn", phases, PHASE + 25 if mean < 0.9 else PHASE + 75, plan)
+    assert left in told["summary"], told
+    assert " times" not in told["summary"] + told["description"]
+
+
+def test_one_route_is_one_page_and_nothing_new_comes_after_the_mend(tmp_path: Path) -> None:
+    """Drift pages with its alarm and as long; the threshold, crossed later, does not page; a second break does."""
+    worse = {**BROKEN, **scores("faithfulness", 0.5, 100)}
+    above = {name: shape for name, shape in scores("faithfulness", 0.9, 100).items() if "_ratio" in name}
+    checks = [
+        *(firing(name, PHASE - 5, 0) for name in (BAD, DRIFT, STANDING)),
+        *(firing(DRIFT, minute, 1) for minute in (PHASE, 3 * PHASE - 5)),
+        *(firing(name, at * PHASE + 90, 0) for name in (BAD, STANDING) for at in (1, 2)),
+        *(firing(name, minute, 0) for name in (BAD, DRIFT, STANDING) for minute in (3 * PHASE + 5, 5 * PHASE - 5)),
+        *(firing(name, 5 * PHASE + 60, int(name == DRIFT)) for name in (BAD, DRIFT, STANDING)),
+    ]
+    phases = [HEALTHY, worse | above, worse, HEALTHY, HEALTHY, worse | above]
+    holds(tmp_path, [BAD, DRIFT, STANDING], phases, checks)
+
+
+def test_a_ticket_of_a_segment_names_the_value(tmp_path: Path) -> None:
+    """With the mean before and since, and the estimated begin."""
+    place = '{quantity="faithfulness",route="search",segment="tenant",value="O\'Neil"}'
+    figures = {"before_ratio": 0.98, "since_ratio": 0.61, "since_samples": 32, "change_start_timestamp_seconds": BEGAN}
+    shapes = {f"ragwatch_segment_drift_{name}{place}": Flat(value) for name, value in figures.items()}
+    bad = {**HEALTHY, **shapes, f"ragwatch_segment_drift_alarm{place}": Flat(1)}
+    told = said(tmp_path, "RagwatchSegmentDrift", [HEALTHY, bad], PHASE + 30)
+    assert told["summary"] == ("search: tenant O'Neil: faithfulness 0.98 -> 0.61 since 01:59 UTC, 32 answers (drift).")
+    assert "own baseline: faithfulness, by judge embedded" in told["description"]
+
+
+def test_missed_scrapes_neither_end_nor_repeat_a_page(tmp_path: Path) -> None:
+    """Of 1 to 3 minutes, as by a restart: a page of a threshold goes on, once. Of drift: unit/rules/test_rules.py."""
+    rules(PLAN, [BAD], tmp_path, texts=False)
+    steps, at, tests = 240, 200, []
+    for missed in (1, 2, 3):
+        inputs = []
+        for name, shape in scores("faithfulness", 0.5, 10).items():
+            metric, _, labels = name.partition("{")
+            by, flat = (shape.by, 0.0) if isinstance(shape, Climb) else (0.0, getattr(shape, "value", 0.0))
+            values = [f"{flat + by * minute:g}" for minute in range(steps)]
+            values[at : at + missed] = ["stale"] * missed
+            inputs.append({"series": f'{metric}{{job="ragwatch",instance="a",{labels}', "values": " ".join(values)})
+        checks = [firing(BAD, minute, 1) for minute in range(at - 2, at + missed + 8)]
+        tests.append({"input_series": inputs, "promql_expr_test": checks})
+    told = play(tmp_path, *tests, interval="1m")
+    assert "FAILED" not in told, told
+
+
+def test_a_threshold_page_holds_drift_back_for_a_day_only(tmp_path: Path) -> None:
+    """A threshold that is too high for a route pages all the time; a break of that route is told all the same."""
+    low = {**scores("faithfulness", 0.6, 100), **drift(0.58, 0)}
+    worse = {**scores("faithfulness", 0.3, 100), **drift(0.58, 1)}
+    checks = [
+        *(firing(name, PHASE + 90, int(name == BAD)) for name in (BAD, DRIFT)),
+        *(firing(name, 13 * PHASE, int(name == DRIFT)) for name in (BAD, DRIFT)),
+    ]
+    holds(tmp_path, [BAD, DRIFT], [low, *[worse] * 13], checks)
+
+
+def test_a_threshold_page_that_ends_is_not_followed_by_one_about_drift(tmp_path: Path) -> None:
+    """An alarm that outlasts it for less than an hour is about the same break."""
+    late_alarm = {**HEALTHY, **scores("faithfulness", 0.5, 100)}
+    mended = {**HEALTHY, **drift(0.96, 1)}
+    ended = range(2 * PHASE, 2 * PHASE + 60, 5)
+    checks = [firing(BAD, 2 * PHASE - 5, 1), *(firing(DRIFT, minute, 0) for minute in ended), firing(BAD, ended[-1], 0)]
+    holds(tmp_path, [BAD, DRIFT], [HEALTHY, late_alarm, mended], checks)
+
+
+SOURCE = {"sources": [{"kind": "tail", "name": "app", "path": "/x"}]}
+TWO_JUDGES = [{"kind": "lexical", "name": "embedded"}, {"kind": "lexical", "name": "strict"}]
+
+
+def test_a_page_of_drift_is_about_the_judge_that_is_watched(tmp_path: Path) -> None:
+    """Another judge pages for thresholds; what it reads lower than the watched one at all times is no drift."""
+    plan = plan_of(parse({**SOURCE, "judges": TWO_JUDGES, "alerts": {"judge": "strict"}}, folder=Path()))
+    good, worse = (scores("faithfulness", mean, 100) | drift(0.96, alarm) for mean, alarm in ((0.99, 0), (0.80, 1)))
+    strict = scores("faithfulness", 0.80, 100, judge="strict")
+    told = f'count by (judge) (ALERTS{{alertname="{DRIFT}",alertstate="firing"}})'
+    paged = [{"labels": '{judge="embedded"}', "value": 1}]
+    checks = [
+        {"expr": told, "eval_time": f"{minute}m", "exp_samples": expected}
+        for minute, expected in ((PHASE - 5, []), (PHASE + 90, paged))
+    ]
+    holds(tmp_path, [DRIFT], [good | strict, worse | strict], checks, plan)
+
+
+@pytest.mark.parametrize(
+    ("route", "limit", "intended"),
+    [
+        ("search", "its baseline under an earlier judge", "add --renew"),
+        ("canary", "its control (drift.controls)", "take the route out of drift.controls"),
+    ],
+)
+def test_the_ticket_of_drift_says_what_a_route_is_compared_with(
+    route: str, limit: str, intended: str, tmp_path: Path
+) -> None:
+    """Of alarms that do not end by themselves: a route with a control has no baseline, to be beyond or to renew."""
+    drifted: Phase = {f'ragwatch_drift_alarm{{quantity="faithfulness",route="{route}"}}': Flat(1)}
+    told = said(tmp_path, STANDING, [drifted], 60, replace(PLAN, controlled=("faq", "canary")))
+    assert f"faithfulness on route {route} has drifted beyond {limit}. " in told["description"]
+    assert told["description"].endswith(f"If the new level is intended: {intended}.")
+
+
+def test_a_warning_holds_no_page_back(tmp_path: Path) -> None:
+    """Where the threshold is made a ticket, drift pages all the same."""
+    plan = replace(PLAN, severity={BAD: "warning"}, drift_quantities=(Quantity.FAITHFULNESS,))
+    low = {**scores("faithfulness", 0.6, 100), **drift(0.58, 0)}
+    worse = {**scores("faithfulness", 0.3, 100), **drift(0.58, 1)}
+    checks = [firing(BAD, PHASE - 5, 1), firing(DRIFT, PHASE + 60, 1)]
+    holds(tmp_path, [BAD, DRIFT], [low, worse], checks, plan)
+
+
 @pytest.mark.parametrize(
     ("share", "low", "minutes", "severities"),
     [
@@ -323,76 +310,92 @@ def test_a_route_that_refuses_most_questions_pages(
 
     A large one of few answers, such as five of eight, is a ticket after an hour, if more answers do not make it a page.
     """
-    rules(PLAN, ["RagwatchTrafficDrift"], tmp_path)
-    expected = [{"alertname": "RagwatchTrafficDrift", "eval_time": f"{PHASE + minutes}m", "exp_alerts": []}]
-    told = play(tmp_path, [abstaining(0.3, 0), abstaining(share, 1, low)], {"alert_rule_test": expected})
+    told = shown(tmp_path, TRAFFIC, [abstaining(0.3, 0), abstaining(share, 1, low)], PHASE + minutes)
     assert set(re.findall(r'severity="(\w+)"', told)) == severities
     if severities:
-        said = annotations(told)["summary"]
-        assert said == f"search: abstentions rose from 3.0 % to {10 * share:.1f} % of answers since 01:59 UTC."
+        assert f"search: abstentions rose from 3.0 % to {10 * share:.1f} % of answers since 01:59 UTC." in told
 
 
 def test_a_number_that_moved_is_told_with_its_value_and_direction(tmp_path: Path) -> None:
     """Answers with more than three contexts became rare."""
-    rules(PLAN, ["RagwatchTrafficDrift"], tmp_path)
     place = 'route="search",signal="contexts"'
-    shown: Phase = {
+    moved: Phase = {
         f"ragwatch_traffic_drift_alarm{{{place}}}": Flat(1),
         f'ragwatch_traffic_drift_ratio{{{place},above="3",period="before"}}': Flat(0.9),
         f'ragwatch_traffic_drift_ratio{{{place},above="3",period="since"}}': Flat(0.125),
     }
-    expected = [{"alertname": "RagwatchTrafficDrift", "eval_time": "60m", "exp_alerts": []}]
-    said = annotations(play(tmp_path, [shown], {"alert_rule_test": expected}))
-    assert said["summary"] == "search: contexts above 3 fell from 90.0 % to 12.5 % of answers."
+    told = said(tmp_path, TRAFFIC, [moved], 60)
+    assert told["summary"] == "search: contexts above 3 fell from 90.0 % to 12.5 % of answers."
 
 
 @pytest.mark.parametrize(("share", "low", "last"), [(9.5, None, 0), (6.25, 0.29, 1)])
 def test_one_cause_is_one_page(share: float, low: float | None, last: int, tmp_path: Path) -> None:
     """A route that refuses pages as such, and not because its scores fall. While that is undecided, scores wait."""
-    rules(PLAN, ["RagwatchTrafficDrift", DRIFT], tmp_path, texts=False)
     refusing = {**BROKEN, **abstaining(share, 1, low)}
-    checks = [firing(DRIFT, PHASE + minute, shown) for minute, shown in ((15, 0), (45, 0), (75, last), (105, last))]
-    told = play(tmp_path, [{**HEALTHY, **abstaining(0.3, 0)}, refusing], {"promql_expr_test": checks})
-    assert "FAILED" not in told, told
+    checks = [firing(DRIFT, PHASE + minute, pages) for minute, pages in ((15, 0), (45, 0), (75, last), (105, last))]
+    holds(tmp_path, [TRAFFIC, DRIFT], [{**HEALTHY, **abstaining(0.3, 0)}, refusing], checks)
 
 
-def test_rejected_records_are_told_with_reason_field_and_first_line(tmp_path: Path) -> None:
-    """The most frequent reason."""
-    rules(PLAN, ["RagwatchSourceRejects"], tmp_path)
-    first = 'source="app",reason="missing_field",field="answer",first="app.jsonl:12"'
-    shown: Phase = {
-        'ragwatch_requests_seen_total{source="app"}': Climb(100),
-        'ragwatch_requests_rejected_total{source="app",reason="missing_field"}': Climb(40),
-        'ragwatch_requests_rejected_total{source="app",reason="torn_json"}': Climb(1),
-        f"ragwatch_rejections_info{{{first}}}": Flat(1),
-    }
-    expected = [{"alertname": "RagwatchSourceRejects", "eval_time": "90m", "exp_alerts": []}]
-    said = annotations(play(tmp_path, [shown], {"alert_rule_test": expected}))
-    assert said["summary"] == (
-        "app: 41% of the records were rejected in the last 1h: missing_field (answer), first at app.jsonl:12."
-    )
+@pytest.mark.parametrize(("began", "pages"), [(BEGAN, 0), (BEGAN + 3 * 3600, 1)])
+def test_after_a_page_about_refusals_only_a_later_break_pages(began: float, pages: int, tmp_path: Path) -> None:
+    """Scores fell because the route refused: no second page, then or when its alarm outlasts the first.
+
+    A break that began after the mend is told.
+    """
+    place = '{route="search",quantity="faithfulness"}'
+    low = {**BROKEN, f"ragwatch_drift_change_start_timestamp_seconds{place}": Flat(began)}
+    phases = [{**HEALTHY, **abstaining(0.3, 0)}, {**low, **abstaining(9.5, 1)}, {**low, **abstaining(0.3, 0)}]
+    checks = [firing(DRIFT, minute, 0) for minute in (*range(PHASE + 15, 2 * PHASE, 15), 2 * PHASE - 10)]
+    holds(tmp_path, [TRAFFIC, DRIFT], phases, [*checks, firing(DRIFT, 3 * PHASE - 10, pages)])
+
+
+@pytest.mark.parametrize(
+    ("cause", "others"),
+    [
+        ("abstentions", ("uncited_answers", "dangling_citations")),
+        ("empty_retrievals", ("abstentions", "empty_answers")),
+    ],
+)
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_signal_that_follows_from_another_is_no_ticket_of_its_own(
+    cause: str, others: tuple[str, ...], first: int, tmp_path: Path
+) -> None:
+    """Unless it was one before; then it stays."""
+
+    def alarms(values: Mapping[str, int]) -> Phase:
+        return {
+            f'ragwatch_traffic_drift_alarm{{route="search",signal="{signal}"}}': Flat(value)
+            for signal, value in values.items()
+        }
+
+    phases = [alarms({cause: 0, **dict.fromkeys(others, first)}), alarms({cause: 1, **dict.fromkeys(others, 1)})]
+    holds(tmp_path, [TRAFFIC], phases, [firing(TRAFFIC, 2 * PHASE - 10, 1 + len(others) * first)])
 
 
 @pytest.mark.parametrize(("rejected", "severity"), [(40, "warning"), (80, "critical")])
-def test_a_source_that_rejects_most_records_pages(rejected: float, severity: str, tmp_path: Path) -> None:
-    """Where it did not before; once."""
-    rules(PLAN, ["RagwatchSourceRejects"], tmp_path)
-    seen, lost = (
-        'ragwatch_requests_seen_total{source="app"}',
-        'ragwatch_requests_rejected_total{source="app",reason="x"}',
-    )
-    phases: list[Phase] = [{seen: Climb(100), lost: Climb(by)} for by in (1, 1, rejected)]
-    expected = [{"alertname": "RagwatchSourceRejects", "eval_time": f"{2 * PHASE + 75}m", "exp_alerts": []}]
-    told = play(tmp_path, phases, {"alert_rule_test": expected})
+def test_rejected_records_are_told_with_reason_field_and_first_line(
+    rejected: float, severity: str, tmp_path: Path
+) -> None:
+    """The most frequent reason; a source that rejects most of its records, and did not before, pages."""
+    first = 'source="app",reason="missing_field",field="answer",first="app.jsonl:12"'
+    phases: list[Phase] = [
+        {
+            'ragwatch_requests_seen_total{source="app"}': Climb(100),
+            'ragwatch_requests_rejected_total{source="app",reason="missing_field"}': Climb(by),
+            'ragwatch_requests_rejected_total{source="app",reason="torn_json"}': Climb(min(1, by)),
+            f"ragwatch_rejections_info{{{first}}}": Flat(1),
+        }
+        for by in (1, 1, rejected)
+    ]
+    told = shown(tmp_path, "RagwatchSourceRejects", phases, 2 * PHASE + 90)
     assert re.findall(r'severity="(\w+)"', told) == [severity]
+    share = f"{rejected + 1}% of the records were rejected in the last 1h"
+    assert f"app: {share}: missing_field (answer), first at app.jsonl:12." in told
 
 
 def test_the_rise_of_a_signal_that_pages_is_a_key(tmp_path: Path) -> None:
     """Refusals do not page where a configuration says so."""
-    config = {"sources": [{"kind": "tail", "name": "app", "path": "/x"}], "judges": [{"kind": "lexical", "name": "e"}]}
     rises = {"abstentions": None, "uncited_answers": 0.9}
-    rules(plan_of(parse({**config, "alerts": {"rises": rises}}, folder=Path())), ["RagwatchTrafficDrift"], tmp_path)
-    at = PHASE + 30
-    expected = [{"alertname": "RagwatchTrafficDrift", "eval_time": f"{at}m", "exp_alerts": []}]
-    told = play(tmp_path, [abstaining(0.3, 0), abstaining(9.5, 1)], {"alert_rule_test": expected})
+    plan = plan_of(parse({**SOURCE, "judges": TWO_JUDGES[:1], "alerts": {"rises": rises}}, folder=Path()))
+    told = shown(tmp_path, TRAFFIC, [abstaining(0.3, 0), abstaining(9.5, 1)], PHASE + 30, plan)
     assert set(re.findall(r'severity="(\w+)"', told)) == {"warning"}

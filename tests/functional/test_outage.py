@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from functional.asking import (
     PENDING,
     PRICES,
-    AskingProcess,
     an_llm,
     by_label,
     configure,
@@ -19,7 +19,9 @@ from functional.asking import (
     wait_for,
     write_log,
 )
+from functional.daemon import RagwatchProcess
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+from support.brokers import wait_until
 from support.callers import HandClock
 from support.kit import AT, a_draw, an_admission
 from support.loops import a_digest
@@ -47,7 +49,7 @@ def test_j2_a_third_of_calls_overloaded(tmp_path: Path, loopback: LoopbackProces
     """30 % of calls answered 529: all are judged in the end, with at most 1.5 requests a sample."""
     loopback.control({"kind": "overloaded", "share": 0.3})
     write_log(tmp_path, records(count))
-    with AskingProcess(configure(tmp_path, an_llm(loopback))) as ragwatch:
+    with RagwatchProcess(configure(tmp_path, an_llm(loopback))).wait_until_serving() as ragwatch:
         series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: float(count)})
     assert len(loopback.requests()) <= 1.5 * count
     failures = by_label(series, "ragwatch_judge_call_failures_total", "reason")
@@ -59,14 +61,14 @@ def test_j1_a_pause_of_two_hours_holds_nobody(tmp_path: Path, loopback: Loopback
     loopback.control({"kind": "rate_limited", "retry_after": 7200})
     write_log(tmp_path, records(40))
     config = configure(tmp_path, an_llm(loopback), drain="5s")
-    with AskingProcess(config) as ragwatch:
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
         wait_for(ragwatch, {PENDING: 40.0}, named='ragwatch_judge_calls_total{judge="claude",model="claude-haiku-5-5"}')
         assert ragwatch.get("/-/ready")[0] == 200
         asked = time.monotonic()
         ragwatch.signal(signal.SIGTERM)
         assert ragwatch.end() == 0
         assert time.monotonic() - asked < 30.0 * SCALE  # not two hours
-    assert any('"drained": true' in line for line in ragwatch.told)
+    assert any('"drained": true' in line for line in ragwatch.lines)
     assert len(loopback.requests()) <= 16  # those that were under way when the first was answered
 
 
@@ -74,7 +76,7 @@ def test_a_bad_key_opens_the_breaker(tmp_path: Path, loopback: LoopbackProcess) 
     """J6: what every call would meet is met by those under way, and then the provider is left alone."""
     loopback.control("bad_key")
     write_log(tmp_path, records(60))
-    with AskingProcess(configure(tmp_path, an_llm(loopback))) as ragwatch:
+    with RagwatchProcess(configure(tmp_path, an_llm(loopback))).wait_until_serving() as ragwatch:
         series = wait_for(ragwatch, {PENDING: 60.0, OPEN: 1.0})
         end = time.monotonic() + DEADLINE
         while not by_label(series, "ragwatch_judge_call_failures_total", "reason"):  # counted after the breaker opens
@@ -101,19 +103,22 @@ def spent(folder: Path) -> float:
         store.close()
 
 
+def is_asked(server: LoopbackProcess, calls: int) -> bool:
+    """Whether the server was asked so often."""
+    return bool(server.record(bodies=False)["counts"].get(CALLS, 0) >= calls)
+
+
 def test_j4_a_kill_forgets_no_money(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
     """Killed while calls are under way, again and again: our accounts never hold less than was charged."""
     loopback.control(latency={"mean": 0.05})
     write_log(tmp_path, records(100))
     config = configure(tmp_path, an_llm(loopback, prices=PRICES, budget={"usd_per_day": 1000.0}))
     for number in (1, 2):
-        with AskingProcess(config) as ragwatch:
-            end = time.monotonic() + DEADLINE
-            while loopback.record(bodies=False)["counts"].get(CALLS, 0) < 20 * number and time.monotonic() < end:
-                time.sleep(0.01)
+        with RagwatchProcess(config).wait_until_serving() as ragwatch:
+            wait_until(partial(is_asked, loopback, 20 * number), "enough calls")
             ragwatch.kill()
         assert spent(tmp_path) >= billed(loopback) > 0.0
-    with AskingProcess(config) as ragwatch:
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
         wait_for(ragwatch, {PENDING: 0.0, JUDGED: 100.0})
     assert spent(tmp_path) >= billed(loopback)
 
@@ -121,7 +126,8 @@ def test_j4_a_kill_forgets_no_money(tmp_path: Path, loopback: LoopbackProcess) -
 def test_j5_a_dollar_is_a_dollar(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
     """Sixteen workers and a cap of one dollar: what is charged stays below it, the rest waits, and series say so."""
     write_log(tmp_path, records(150))
-    with AskingProcess(configure(tmp_path, an_llm(loopback, prices=PRICES, budget={"usd_per_day": 1.0}))) as ragwatch:
+    config = configure(tmp_path, an_llm(loopback, prices=PRICES, budget={"usd_per_day": 1.0}))
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
         end = time.monotonic() + DEADLINE
         while (series := ragwatch.series()).get(SHARE, 1.0) > 0.5 or series[BUDGET_LEFT] > 0.5:
             assert time.monotonic() < end, series
@@ -198,13 +204,3 @@ async def test_j3_ten_minutes_of_nothing_but_529(store: SqliteStore, loopback: L
     assert after.tallies[Tally.JUDGED, ("search", "claude")] == life.admitted == 90
     assert (after.pending, of_faithfulness(after)[0]) == ({}, of_faithfulness(before)[0])
     await life.loop.close()
-
-
-def test_the_outage_of_a_daemon_is_shown_and_ends(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
-    """A provider that hangs up for some calls: failures are counted by their reason, and every sample is read."""
-    loopback.control({"kind": "reset", "times": 2}, {"kind": "html", "times": 1}, {"kind": "server_error", "times": 1})
-    write_log(tmp_path, records(30))
-    with AskingProcess(configure(tmp_path, an_llm(loopback))) as ragwatch:
-        series = wait_for(ragwatch, {PENDING: 0.0, JUDGED: 30.0})
-    failures = by_label(series, "ragwatch_judge_call_failures_total", "reason")
-    assert failures == {"unreachable": 2, "protocol": 1, "server": 1}

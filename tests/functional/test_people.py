@@ -29,10 +29,6 @@ def _config(folder: Path) -> Path:
     return write_config(folder, estimates="{windows: [15m, 1d], every: 200ms}")
 
 
-def _ragwatch(*arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:
-    return run_forked(*arguments, stdin=said)
-
-
 def test_labels_come_in_while_the_daemon_runs(tmp_path: Path) -> None:
     """A person at a terminal labels 40 answers through the daemon: corrected gauges appear beside the judge's own."""
     config = _config(tmp_path)
@@ -41,7 +37,7 @@ def test_labels_come_in_while_the_daemon_runs(tmp_path: Path) -> None:
         ragwatch.wait_for('ragwatch_samples_judged_total{judge="embedded",route="search"}', 90)
         before = ragwatch.series()
         way = ("--config", str(config), "--url", ragwatch.address)
-        done = _ragwatch("label", *way, "--annotator", "ann", "--count", "40", said=(SUPPORTED + NOT) * 20)
+        done = run_forked("label", *way, "--annotator", "ann", "--count", "40", stdin=(SUPPORTED + NOT) * 20)
         assert (done.returncode, done.stderr) == (0, "")
         assert "40 saved" in done.stdout
         series = ragwatch.wait_for(LABELS, 40)
@@ -51,13 +47,13 @@ def test_labels_come_in_while_the_daemon_runs(tmp_path: Path) -> None:
         assert series[high] - series[low] < before[high] - before[low]
         assert series['ragwatch_judge_agreement_ratio{judge="embedded",quantity="faithfulness"}'] <= 1.0
         assert series["ragwatch_judge_last_label_timestamp_seconds"] > 1.7e9
-        report = _ragwatch("calibrate", *way, "--json")
+        report = run_forked("calibrate", *way, "--json")
         assert report.returncode == 3, report.stderr
         assert json.loads(report.stdout)["missing"] > 0
-    alone = _ragwatch("label", "--config", str(config), "--annotator", "ann", "--export", "-")
+    alone = run_forked("label", "--config", str(config), "--annotator", "ann", "--export", "-")
     assert len(alone.stdout.splitlines()) == 40
     assert {json.loads(line)["note"] for line in alone.stdout.splitlines()} == {"", "a note"}
-    report = _ragwatch("calibrate", "--config", str(config), "--json")
+    report = run_forked("calibrate", "--config", str(config), "--json")
     assert json.loads(report.stdout)["quantities"]["faithfulness"]["labels"] == 40
 
 
@@ -83,11 +79,3 @@ def test_what_was_said_before_an_interrupt_is_kept(tmp_path: Path) -> None:
             assert process.wait(DEADLINE) == 0
         labels = json.loads(ragwatch.get("/api/v1/labels")[1])["labels"]
         assert sorted(len(each["scores"]) for each in labels) == [2, 4, 4]
-
-
-def test_words_of_other_sites_are_refused(tmp_path: Path) -> None:
-    """The door for words stands behind the same guard as every POST, and says what is wrong with what it is given."""
-    with RagwatchProcess(_config(tmp_path)).wait_until_serving() as ragwatch:
-        assert ragwatch.get("/v1/labels", method="POST")[0] == 400
-        assert ragwatch.get("/v1/labels")[0] == 405
-        assert json.loads(ragwatch.get("/api/v1/labels")[1]) == {"labels": [], "picked_until": None}

@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from time import monotonic, time
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from functional.daemon import parse_series
+from support.oncall_stage import program, running
 from support.patience import DEADLINE
 from support.ports import free_port
+from support.promtool import promtool
 from support.snapshots import JUDGE, KEY, ROUTES, TRACE, small
 
 from ragwatch.board import Board
@@ -33,14 +36,6 @@ scrape_configs:
   - job_name: ragwatch
     static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
 """
-
-
-def program(name: str) -> str:
-    """Path of a program of Prometheus."""
-    found = shutil.which(name)
-    if found is None:
-        pytest.skip(f"{name} is missing: Debian package `prometheus`")
-    return found
 
 
 def exporter(snapshot: Snapshot, telemetry: Telemetry) -> Exporter:
@@ -69,17 +64,10 @@ def with_negative_scores(at: float) -> Snapshot:
     return snapshot
 
 
-def lint(text: str) -> tuple[int, str, str]:
-    """Exit code and what `promtool check metrics` says of a text."""
-    command = [program("promtool"), "check", "metrics"]
-    checked = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=DEADLINE)
-    return checked.returncode, checked.stdout, checked.stderr
-
-
 def test_promtool_finds_no_fault() -> None:
     """`promtool check metrics` accepts the text format, lint included."""
     text = exporter(with_negative_scores(time()), lived()).text()
-    assert lint(text) == (0, "", "")
+    assert promtool("check", "metrics", given=text) == (0, "")
 
 
 class Ears:
@@ -109,22 +97,17 @@ async def serving(ears: Ears) -> AsyncIterator[int]:
         await task
 
 
-@contextmanager
-def prometheus(folder: Path, port: int, scraped: int) -> Iterator[None]:
-    """A Prometheus that scrapes once a second, with its log in `folder`."""
-    (folder / "prometheus.yml").write_text(CONFIG.format(port=scraped))
-    command = [
+def prometheus(folder: Path, port: int, config: str) -> AbstractContextManager[None]:
+    """A Prometheus with this configuration, and its log in `folder`."""
+    (folder / "prometheus.yml").write_text(config)
+    return running(
+        folder / "log",
         program("prometheus"),
         f"--config.file={folder / 'prometheus.yml'}",
         f"--storage.tsdb.path={folder / 'data'}",
         f"--web.listen-address=127.0.0.1:{port}",
         "--enable-feature=exemplar-storage",
-    ]
-    with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
-        try:
-            yield
-        finally:
-            process.kill()
+    )
 
 
 async def until(client: httpx.AsyncClient, path: str, ready: Callable[[Any], bool], **query: str) -> Any:
@@ -136,7 +119,7 @@ async def until(client: httpx.AsyncClient, path: str, ready: Callable[[Any], boo
             data = json.loads(last)["data"]
             if ready(data):
                 return data
-        except (httpx.TransportError, ValueError, KeyError):
+        except (httpx.TransportError, ValueError, LookupError):
             pass  # it is still starting
         await asyncio.sleep(0.2)  # another process, another clock: there is nothing to wait on
     return pytest.fail(f"{path} {query}: not as wanted within {DEADLINE} s: {last[:2000]}")
@@ -151,13 +134,19 @@ async def value(client: httpx.AsyncClient, expression: str) -> tuple[dict[str, s
     )
 
 
+async def exemplars(client: httpx.AsyncClient, now: float) -> Any:
+    """Exemplars of faithfulness, once there are some."""
+    times = {"start": str(now - 600), "end": str(now + 600)}
+    return await until(client, "/api/v1/query_exemplars", bool, query="ragwatch_faithfulness_score_bucket", **times)
+
+
 async def test_prometheus_stores_what_we_show(tmp_path: Path) -> None:
     """Gauges, counters, histograms and exemplars are in Prometheus after a scrape, negotiated as OpenMetrics."""
     now = time()
     ears = Ears(exporter(with_negative_scores(now), lived()))
     async with serving(ears) as scraped:
         port = free_port()
-        with prometheus(tmp_path, port, scraped):
+        with prometheus(tmp_path, port, CONFIG.format(port=scraped)):
             async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
                 place = {"route": "search", "judge": JUDGE, "corrected": "no"}
                 assert await value(client, "up") == ({}, 1.0)
@@ -171,14 +160,7 @@ async def test_prometheus_stores_what_we_show(tmp_path: Path) -> None:
                 for name in ("ragwatch_need_recall_ratio", "ragwatch_traffic_top_context_score_sum"):
                     absent = await client.get("/api/v1/query", params={"query": name})
                     assert absent.json()["data"]["result"] == []
-                (stored,) = await until(
-                    client,
-                    "/api/v1/query_exemplars",
-                    bool,
-                    query="ragwatch_faithfulness_score_bucket",
-                    start=str(now - 600),
-                    end=str(now + 600),
-                )
+                (stored,) = await exemplars(client, now)
                 metadata = await until(client, "/api/v1/metadata", lambda data: "ragwatch_faithfulness_score" in data)
     assert stored["seriesLabels"]["le"] == "0.1"
     (exemplar,) = stored["exemplars"]
@@ -189,42 +171,52 @@ async def test_prometheus_stores_what_we_show(tmp_path: Path) -> None:
 
 
 @contextmanager
-def demo() -> Iterator[int]:
-    """The demo as a process; its port."""
-    command = [sys.executable, "-m", "ragwatch", "demo", "--port", "0", "--rate", "20"]
+def demo() -> Iterator[str]:
+    """The demo as a process; the address of its series."""
+    command = [sys.executable, "-W", "error", "-m", "ragwatch", "demo", "--port", "0", "--rate", "40"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
-            for line in process.stdout or ():
-                if line.startswith("series"):
-                    yield int(line.rpartition(":")[2].partition("/")[0])
-                    break
+            yield next(line.split()[1] for line in process.stdout or () if line.startswith("series"))
         finally:
             process.terminate()
             process.wait(DEADLINE)
 
 
 async def test_the_demo_from_end_to_end(tmp_path: Path) -> None:
-    """Answers of the real service become gauges with intervals, counts and exemplars in a real Prometheus."""
+    """Answers of the real service become gauges with intervals, counts and exemplars in a real Prometheus.
+
+    It labels answers of one route as a person would: the interval of its level is narrower, and holds the truth.
+    """
     port = free_port()
-    with demo() as scraped, prometheus(tmp_path, port, scraped):
+    with demo() as address, prometheus(tmp_path, port, CONFIG.format(port=urlsplit(address).port)):
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
-            for quantity in ("faithfulness", "context_precision", "top_ranked_ignored"):
-                ratio = f"ragwatch_{quantity}_ratio"
-                chosen = '{route="search",window="1m",corrected="no"}'
-                expression = f"{ratio}_low{chosen} <= {ratio}{chosen} <= {ratio}_high{chosen}"
-                found = await until(client, "/api/v1/query", lambda data: data["result"], query=expression)
-                assert len(found["result"]) == 1
-                assert (await value(client, f"ragwatch_{quantity}_samples{chosen}"))[1] > 0
-            now = time()
-            stored = await until(
-                client,
-                "/api/v1/query_exemplars",
-                bool,
-                query="ragwatch_faithfulness_score_bucket",
-                start=str(now - 600),
-                end=str(now + 600),
-            )
-            text = (await client.get(f"http://127.0.0.1:{scraped}/metrics")).text
+            stored, text, series = await figures_of_demo(client, address)
     assert all(len(each["labels"]["trace_id"]) == 32 for each in stored[0]["exemplars"])
-    assert lint(text) == (0, "", "")
+    assert promtool("check", "metrics", given=text) == (0, "")
+    level = 'ragwatch_faithfulness_ratio_{}{{corrected="yes",judge="embedded",route="{}",window="1h"}}'
+    low, high = (
+        {route: series[level.format(end, route)] for route in ("search", "support")} for end in ("low", "high")
+    )
+    assert high["search"] - low["search"] < (high["support"] - low["support"]) / 1.5
+    assert high["search"] >= 0.99  # the service is healthy: it quotes
+
+
+async def figures_of_demo(client: httpx.AsyncClient, address: str) -> tuple[Any, str, dict[str, float]]:
+    """What Prometheus has of the demo: exemplars; and what the demo shows once all labels are taken."""
+    for quantity in ("faithfulness", "context_precision", "top_ranked_ignored"):
+        ratio = f"ragwatch_{quantity}_ratio"
+        chosen = '{route="search",window="1m",corrected="no"}'
+        expression = f"{ratio}_low{chosen} <= {ratio}{chosen} <= {ratio}_high{chosen}"
+        found = await until(client, "/api/v1/query", lambda data: data["result"], query=expression)
+        assert len(found["result"]) == 1
+        assert (await value(client, f"ragwatch_{quantity}_samples{chosen}"))[1] > 0
+    stored = await exemplars(client, time())
+    await until(
+        client,
+        "/api/v1/query",
+        lambda data: data["result"][0]["value"][1] == "50",
+        query='ragwatch_judge_labels{quantity="faithfulness"}',
+    )
+    text = (await client.get(address)).text
+    return stored, text, parse_series(text)

@@ -11,8 +11,9 @@ import http.client
 import json
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -64,7 +65,8 @@ def json_value(value: str) -> bytes:
     return f'{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{span}]}}]}}]}}'.encode()
 
 
-PUSH: dict[str, Callable[[], tuple[str, bytes]]] = {
+JSON, PROTOBUF = "application/json", "application/x-protobuf"
+OF_JSON: dict[str, Callable[[], tuple[str, bytes]]] = {
     "340,000 empty objects": lambda: ("/v1/samples", b"[" + b"{}," * 339_999 + b"{}]"),
     "340,000 empty objects of feedback": lambda: ("/v1/feedback", b"[" + b"{}," * 339_999 + b"{}]"),
     "lines of nested arrays": lambda: ("/v1/samples", (b'{"a":[' + b"[]," * 300_000 + b"1]}\n") * 8),
@@ -75,7 +77,7 @@ PUSH: dict[str, Callable[[], tuple[str, bytes]]] = {
         json_value('{"arrayValue":{"values":[' + "[]," * 6_000_000 + "1]}}"),
     ),
 }
-PROTOBUF: dict[str, Callable[[], bytes]] = {
+OF_PROTOBUF: dict[str, Callable[[], bytes]] = {
     "300,000 spans": lambda: request_of(b"".join(a_span(n) for n in range(1, 300_001))),
     "9 million empty attributes": lambda: request_of(a_span(1, field(9, b"") * 9_000_000)),
     "5 million array values": lambda: request_of(
@@ -84,10 +86,12 @@ PROTOBUF: dict[str, Callable[[], bytes]] = {
 }
 
 
-def memory(pid: int, name: str) -> int:
-    """A figure of a process in /proc/PID/status, in bytes."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith(f"{name}:"))
+def attacks(number: int | None) -> Iterator[tuple[str, str, bytes, str]]:
+    """So many attacks over HTTP of each sort: what it is, its path, its body and the type of that."""
+    for what, make in islice(OF_JSON.items(), number):
+        yield what, *make(), JSON
+    for what, encode in islice(OF_PROTOBUF.items(), number):
+        yield what, "/v1/traces", encode(), PROTOBUF
 
 
 def post(address: str, path: str, body: bytes, content_type: str) -> int:
@@ -103,14 +107,13 @@ def post(address: str, path: str, body: bytes, content_type: str) -> int:
         connection.close()
 
 
-def hold_memory(ragwatch: RagwatchProcess, attack: Callable[[int], object], what: str, times: int = 8) -> list[object]:
+def hold_memory(ragwatch: RagwatchProcess, attack: Callable[[], object], what: str, times: int = 8) -> list[object]:
     """Run an attack eight times at once, and check what the process takes and keeps."""
-    pid = ragwatch.process.pid
-    Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak begins here
+    Path(f"/proc/{ragwatch.process.pid}/clear_refs").write_text("5")  # the peak begins here
     with ThreadPoolExecutor(times) as pool:
-        replies = list(pool.map(attack, range(times)))
-    deadline, peak = time.monotonic() + 10, memory(pid, "VmHWM")
-    while (kept := memory(pid, "VmRSS")) > KEPT and time.monotonic() < deadline:
+        replies = [reply.result() for reply in [pool.submit(attack) for _ in range(times)]]
+    deadline, peak = time.monotonic() + 10, ragwatch.memory()
+    while (kept := ragwatch.memory("VmRSS")) > KEPT and time.monotonic() < deadline:
         time.sleep(0.2)
     print(f"{what}: peak {peak / MIB:.0f} MiB, kept {kept / MIB:.0f} MiB, replies {sorted(set(map(str, replies)))}")
     assert peak <= PEAK, f"{what}: peak of {peak / MIB:.0f} MiB"
@@ -130,19 +133,9 @@ def test_small_requests_take_no_gigabytes_over_http(tmp_path: Path, number: int 
     """Every attack over HTTP, eight at a time, is refused with 413 and its memory is given back."""
     config = write_config(tmp_path, sources=SOURCES)
     with RagwatchProcess(config, forked=False).wait_until_serving() as ragwatch:
-        for what, make in islice(PUSH.items(), number):
-            path, body = make()
-            packed = gzip.compress(body, 1)
-            replies = hold_memory(
-                ragwatch, lambda _, p=path, b=packed: post(ragwatch.address, p, b, "application/json"), what
-            )
-            assert set(replies) <= {413, 429, 503}, what
-            assert 413 in replies
-        for what, encode in islice(PROTOBUF.items(), number):
-            packed = gzip.compress(encode(), 1)
-            replies = hold_memory(
-                ragwatch, lambda _, b=packed: post(ragwatch.address, "/v1/traces", b, "application/x-protobuf"), what
-            )
+        for what, path, body, kind in attacks(number):
+            attack = partial(post, ragwatch.address, path, gzip.compress(body, 1), kind)
+            replies = hold_memory(ragwatch, attack, what)
             assert set(replies) <= {413, 429, 503}, what
             assert 413 in replies
         ends_in_time(ragwatch)
@@ -156,10 +149,10 @@ def test_small_requests_take_no_gigabytes_over_grpc(tmp_path: Path, number: int 
     config = write_config(tmp_path, sources=SOURCES)
     with RagwatchProcess(config, forked=False).wait_until_serving() as ragwatch:
         address = next(str(line["address"]) for line in ragwatch.log if line.get("source") == "traces")
-        for what, encode in islice(PROTOBUF.items(), number):
+        for what, encode in islice(OF_PROTOBUF.items(), number):
             body = encode()
 
-            def call(_: int, body: bytes = body) -> str:
+            def call(body: bytes = body) -> str:
                 with grpc.insecure_channel(address, compression=grpc.Compression.Gzip) as channel:
                     try:
                         channel.unary_unary(METHOD)(body, timeout=DEADLINE)
@@ -179,8 +172,7 @@ def test_clients_that_wait_behind_a_judge_are_counted_by_what_they_take(tmp_path
     packed = gzip.compress(body, 1)
     config = write_config(tmp_path, sources=SOURCES, judges=ABSENT_JUDGE)
     with RagwatchProcess(config, forked=False).wait_until_serving() as ragwatch:
-        replies = hold_memory(
-            ragwatch, lambda _: post(ragwatch.address, "/v1/samples", packed, "application/json"), "40 clients", 40
-        )
+        attack = partial(post, ragwatch.address, "/v1/samples", packed, JSON)
+        replies = hold_memory(ragwatch, attack, "40 clients", 40)
         assert set(replies) <= {400, 429, 503}
         ends_in_time(ragwatch)

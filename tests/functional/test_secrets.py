@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -120,16 +119,3 @@ def test_check_and_its_errors_do_not_show_the_key(tmp_path: Path, loopback: Loop
         assert key not in shown[expected], expected
     assert "claude-haiku-5-5 answers at" in shown["answers at"]
     assert all(expected in told for expected, told in shown.items())
-
-
-def test_the_key_of_a_file_is_used_and_shown_nowhere(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
-    """`api_key: file:...` reads the key, and `ragwatch judge` prints verdicts without it."""
-    (tmp_path / "key").write_text(f"{loopback.key}\n")
-    log = tmp_path / "one.jsonl"
-    log.write_text("".join(f"{line}\n" for line in records(2)))
-    options = [f"base_url={loopback.address}", "api_key=file:key"]
-    settings = [part for option in options for part in ("--set", option)]
-    done = run_forked("judge", "--judge", "claude", log, *settings, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert [json.loads(line)["reason"] for line in done.stdout.splitlines()] == [None, None]
-    assert str(loopback.key) not in done.stdout + done.stderr

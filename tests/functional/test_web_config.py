@@ -5,22 +5,19 @@ from __future__ import annotations
 import base64
 import shutil
 import ssl
-import subprocess
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import bcrypt
 import httpx
 import pytest
-from functional.daemon import RagwatchProcess, record, write_config
+from functional.daemon import RagwatchProcess, write_config
 from functional.forked import run_forked
-from functional.test_prometheus import program, until
+from functional.test_prometheus import prometheus, until
 from support.brokers import wait_until
 from support.certificates import Authority
 from support.patience import DEADLINE
@@ -93,23 +90,6 @@ def get(url: str, authority: Path, user: str | None = None, *, method: str = "GE
             return error.code, error.read().decode()
 
 
-@contextmanager
-def prometheus(folder: Path, port: int, first: int, second: int) -> Iterator[None]:
-    """A Prometheus that scrapes both servers, with right and with wrong credentials."""
-    (folder / "prometheus.yml").write_text(PROMETHEUS.format(password=PASSWORD, first=first, second=second))
-    command = [
-        program("prometheus"),
-        f"--config.file={folder / 'prometheus.yml'}",
-        f"--storage.tsdb.path={folder / 'data'}",
-        f"--web.listen-address=127.0.0.1:{port}",
-    ]
-    with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
-        try:
-            yield
-        finally:
-            process.kill()
-
-
 @pytest.mark.costly
 async def test_x20_prometheus_scrapes_over_tls(folder: Path) -> None:
     """With the password and with a certificate it scrapes; with a wrong password and without a certificate not."""
@@ -121,7 +101,8 @@ async def test_x20_prometheus_scrapes_over_tls(folder: Path) -> None:
     ):
         ports = [int(each.wait_until_serving().address.rpartition(":")[2]) for each in (first, second)]
         assert first.address.startswith("https://")
-        with prometheus(folder, port, *ports):
+        scraped = PROMETHEUS.format(password=PASSWORD, first=ports[0], second=ports[1])
+        with prometheus(folder, port, scraped):
             async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
                 expected = {"password": "1", "wrong": "0", "certificate": "1", "stranger": "0"}
                 await until(
@@ -194,23 +175,3 @@ def test_x19_beyond_loopback_it_does_not_start_open(tmp_path: Path) -> None:
         if command == "run":
             assert "web.listen: 0.0.0.0:0 can be reached from other machines" in done.stderr
     assert not (tmp_path / "state").exists()
-
-
-@pytest.mark.costly
-def test_commands_ask_with_their_token(tmp_path: Path) -> None:
-    """With a token in the environment `label --export` reads from the running daemon; else it says what to give."""
-    (tmp_path / "log").mkdir()
-    (tmp_path / "log" / "rag.jsonl").write_text(record(0) + "\n")
-    (tmp_path / "token").write_text(TOKEN)
-    tokens = "[{name: ann, token: 'file:token', rights: [pages, write]}]"
-    config = write_config(tmp_path, web=f"{{listen: '127.0.0.1:0', open: [metrics], tokens: {tokens}}}")
-    with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        ragwatch.wait_for('ragwatch_requests_seen_total{source="app"}', 1.0)
-        command = ["label", "--config", config, "--annotator", "ann", "--export", "-", "--url", ragwatch.address]
-        refused = run_forked(*command)
-        assert refused.returncode != 0
-        assert "give a token with --token-file" in refused.stderr
-        done = run_forked(*command, "--token-file", tmp_path / "token")
-        assert (done.returncode, done.stdout) == (0, ""), done.stderr
-        assert ragwatch.get("/")[0] == 401
-        assert TOKEN not in ragwatch.get("/metrics")[1]

@@ -136,6 +136,12 @@ def _level(alert: str, name: str, own: str, *values: float, severity: str | None
     return Case(alert, labels, {metric: Flat(bad)}, {metric: Flat(short)}, {metric: Flat(good)})
 
 
+def _rates(alert: str, labels: Mapping[str, str], names: tuple[str, ...], *steps: tuple[float, ...]) -> Case:
+    """An alert on counters: by how much each grows in a step that is bad, just short of it, and good."""
+    bad, short, good = ({name: Climb(by) for name, by in zip(names, step, strict=True)} for step in steps)
+    return Case(alert, labels, bad, short, good)
+
+
 def _answers(contexts: str, bad: float, short: float, *, before: float | None) -> Case:
     """Mean correctness of the answers to a suite, which is .9 at its best, after another one or from the beginning."""
     own = f"suite=docs,quantity=correctness,contexts={contexts}"
@@ -274,24 +280,12 @@ CASES: tuple[Case, ...] = (
         {_ASKED: Climb(1), _RUN: Behind(0), _WHOLE: Behind(0)},
         {_ASKED: Climb(0), _RUN: Behind(0), _WHOLE: Behind(0)},
     ),
-    Case(
-        "RagwatchJudgeFailing",
-        {"judge": "claude"},
-        {_CALLS: Climb(50), _FAILED: Climb(26)},
-        {_CALLS: Climb(50), _FAILED: Climb(25)},
-        {_CALLS: Climb(50), _FAILED: Climb(0)},
-    ),
+    _rates("RagwatchJudgeFailing", {"judge": "claude"}, (_CALLS, _FAILED), (50, 26), (50, 25), (50, 0)),
     _level("RagwatchJudgeCircuitOpen", "ragwatch_judge_breaker_open", "judge=claude", 1, 0, 0),
     _level("RagwatchJudgeFallback", "ragwatch_judge_fallback", "judge=embedded", 1, 0, 0),
     _level("RagwatchJudgeBudgetLow", "ragwatch_judge_budget_remaining_ratio", "judge=claude", 0.09, 0.1, 0.5),
     _level("RagwatchJudgeDrift", "ragwatch_judge_drift_alarm", "judge=claude", 1, 0, 0),
-    Case(
-        "RagwatchJudgeUnverifiedQuotes",
-        {"judge": "embedded"},
-        {_UNQUOTED: Climb(3), _CHECKED: Climb(10)},
-        {_UNQUOTED: Climb(2), _CHECKED: Climb(10)},
-        {_UNQUOTED: Climb(0), _CHECKED: Climb(10)},
-    ),
+    _rates("RagwatchJudgeUnverifiedQuotes", {"judge": "embedded"}, (_UNQUOTED, _CHECKED), (3, 10), (2, 10), (0, 10)),
     Case(
         "RagwatchJudgeFooled",
         {"judge": "claude"},
@@ -306,13 +300,7 @@ CASES: tuple[Case, ...] = (
         {_FOOLED: Flat(10), _PROBES: Flat(19), _VERSION: Flat(1)},
         {_FOOLED: Flat(0), _PROBES: Flat(20), _VERSION: Flat(1)},
     ),
-    Case(
-        "RagwatchPromptInjection",
-        {"judge": "claude", "place": "context"},
-        {_SPOKEN: Climb(1)},
-        {_SPOKEN: Climb(0)},
-        {_SPOKEN: Climb(0)},
-    ),
+    _rates("RagwatchPromptInjection", {"judge": "claude", "place": "context"}, (_SPOKEN,), (1,), (0,), (0,)),
     Case(
         "RagwatchSourceSilent",
         {"source": "app"},
@@ -323,48 +311,13 @@ CASES: tuple[Case, ...] = (
     ),
     _level("RagwatchSourceLag", "ragwatch_source_lag_seconds", "source=app", 901, 900, 0),
     _level("RagwatchSourceUnreadable", "ragwatch_source_unreadable_files", "source=app", 1, 0, 0),
-    Case(
-        "RagwatchSourceRejects",
-        {"source": "app"},
-        {_SEEN: Climb(100), _REJECTED: Climb(6)},
-        {_SEEN: Climb(100), _REJECTED: Climb(5)},
-        {_SEEN: Climb(100), _REJECTED: Climb(0)},
-    ),
-    Case(
-        "RagwatchSourceIncomplete",
-        {"source": "app"},
-        {_JOINED: Climb(94), _ORPHANED: Climb(6)},
-        {_JOINED: Climb(95), _ORPHANED: Climb(5)},
-        {_JOINED: Climb(100), _ORPHANED: Climb(0)},
-    ),
-    Case(
-        "RagwatchSourceIncomplete",
-        {"source": "app"},
-        {_ASSEMBLED: Climb(94), _ROOTLESS: Climb(6)},
-        {_ASSEMBLED: Climb(95), _ROOTLESS: Climb(5)},
-        {_ASSEMBLED: Climb(100), _ROOTLESS: Climb(0)},
-    ),
-    Case(
-        "RagwatchCoverageLow",
-        {**_SEARCH, "window": "1h"},
-        {_JUDGED: Climb(79), _UNJUDGED: Climb(21)},
-        {_JUDGED: Climb(80), _UNJUDGED: Climb(20)},
-        {_JUDGED: Climb(100), _UNJUDGED: Climb(0)},
-    ),
-    Case(
-        "RagwatchNoFreshSamples",
-        _SEARCH,
-        {_SCORED: Climb(0), _UNJUDGED: Climb(1)},
-        {_SCORED: Climb(0.1), _UNJUDGED: Climb(1)},
-        {_SCORED: Climb(1), _UNJUDGED: Climb(1)},
-    ),
-    Case(  # too few draws to say
-        "RagwatchNoFreshSamples",
-        _SEARCH,
-        {_SCORED: Climb(0), _JUDGED: Climb(0.5)},
-        {_SCORED: Climb(0), _JUDGED: Climb(0.4)},
-        {_SCORED: Climb(1), _JUDGED: Climb(1)},
-    ),
+    _rates("RagwatchSourceRejects", {"source": "app"}, (_SEEN, _REJECTED), (100, 6), (100, 5), (100, 0)),
+    _rates("RagwatchSourceIncomplete", {"source": "app"}, (_JOINED, _ORPHANED), (94, 6), (95, 5), (100, 0)),
+    _rates("RagwatchSourceIncomplete", {"source": "app"}, (_ASSEMBLED, _ROOTLESS), (94, 6), (95, 5), (100, 0)),
+    _rates("RagwatchCoverageLow", {**_SEARCH, "window": "1h"}, (_JUDGED, _UNJUDGED), (79, 21), (80, 20), (100, 0)),
+    _rates("RagwatchNoFreshSamples", _SEARCH, (_SCORED, _UNJUDGED), (0, 1), (0.1, 1), (1, 1)),
+    # too few draws to say
+    _rates("RagwatchNoFreshSamples", _SEARCH, (_SCORED, _JUDGED), (0, 0.5), (0, 0.4), (1, 1)),
     Case("RagwatchAbsent", {}, {_BUILD: None}, {_BUILD: Flat(1)}, {_BUILD: Flat(1)}, before={_BUILD: Flat(1)}),
     _level("RagwatchDown", "up", "", 0, 1, 1),
     Case(
@@ -376,16 +329,8 @@ CASES: tuple[Case, ...] = (
     ),
     _level("RagwatchReloadFailed", "ragwatch_config_last_reload_successful", "", 0, 1, 1),
     _level("RagwatchDiskLow", "ragwatch_state_free_bytes", "", _LEAST.free - 1, _LEAST.free, 2 * _LEAST.free),
-    Case(
-        "RagwatchStepsFailing", {"loop": "judge embedded"}, {_STEPS: Climb(2)}, {_STEPS: Climb(1)}, {_STEPS: Climb(0)}
-    ),
-    Case(
-        "RagwatchExportFailing",
-        {"signal": "spans"},
-        {_UNSENT: Climb(1), _SENT: Climb(0)},
-        {_UNSENT: Climb(1), _SENT: Climb(1)},
-        {_UNSENT: Climb(0), _SENT: Climb(1)},
-    ),
-    Case("RagwatchWebConfigRefused", {}, {_WEB_FILE: Climb(1)}, {_WEB_FILE: Climb(0)}, {_WEB_FILE: Climb(0)}),
-    Case("RagwatchInvariantViolated", {"law": "seen"}, {_LAW: Climb(1)}, {_LAW: Climb(0)}, {_LAW: Climb(0)}),
+    _rates("RagwatchStepsFailing", {"loop": "judge embedded"}, (_STEPS,), (2,), (1,), (0,)),
+    _rates("RagwatchExportFailing", {"signal": "spans"}, (_UNSENT, _SENT), (1, 0), (1, 1), (0, 1)),
+    _rates("RagwatchWebConfigRefused", {}, (_WEB_FILE,), (1,), (0,), (0,)),
+    _rates("RagwatchInvariantViolated", {"law": "seen"}, (_LAW,), (1,), (0,), (0,)),
 )

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from functional.asking import AskingProcess, an_llm
-from functional.daemon import write_config
+from functional.asking import an_llm
+from functional.daemon import RagwatchProcess, write_config
 from loopback.process import LoopbackProcess
 
 from ragwatch.daemon.state_secret import NAME
@@ -78,7 +78,7 @@ class Fleet:
             SINGLE: [self._ports["all"]],
         }
         self._stack = ExitStack()
-        self._processes: list[AskingProcess] = []
+        self._processes: list[RagwatchProcess] = []
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -89,7 +89,7 @@ class Fleet:
             self._processes.append(self._watching())
             self.other = stack.enter_context(Demo(self.folder / "paid.jsonl", rate=RATE))
             for each in self._processes:
-                stack.enter_context(each)
+                stack.enter_context(each).wait_until_serving()
             self._stack = stack.pop_all()
         return self
 
@@ -107,7 +107,7 @@ class Fleet:
         for name, part in {"one": lines[::2], "two": lines[1::2], "all": lines}.items():
             (self.folder / name / "log" / "rag.jsonl").write_text("".join(f"{line}\n" for line in part))
 
-    def _watching(self) -> AskingProcess:
+    def _watching(self) -> RagwatchProcess:
         return self._process(
             "free",
             self.own,
@@ -115,11 +115,11 @@ class Fleet:
             drift=QUICK,
         )
 
-    def _paying(self) -> AskingProcess:
+    def _paying(self) -> RagwatchProcess:
         judge = an_llm(self.llm, repeat=0.3, known_bad=0.3, budget={"usd_per_day": 5000.0}) | {"name": JUDGE}
         return self._process("paid", self._paid, judges=json.dumps([judge]), drift=QUICK)
 
-    def _replica(self, name: str) -> AskingProcess:
+    def _replica(self, name: str) -> RagwatchProcess:
         folder = self.folder / name
         (folder / "log").mkdir(parents=True)
         (folder / "state").mkdir(mode=0o700)
@@ -135,7 +135,7 @@ class Fleet:
             labels="{minimum: 10}",
         )
 
-    def _process(self, name: str, port: int, **sections: str) -> AskingProcess:
+    def _process(self, name: str, port: int, **sections: str) -> RagwatchProcess:
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         parts = {
@@ -145,7 +145,7 @@ class Fleet:
             "judges": f"[{{name: {JUDGE}, kind: lexical}}]",
             "estimates": "{windows: [15m], every: 500ms}",
         }
-        return AskingProcess(write_config(folder, **{**parts, **sections}))
+        return RagwatchProcess(write_config(folder, **{**parts, **sections}))
 
 
 def _anchor(number: int) -> dict[str, Any]:

@@ -15,12 +15,13 @@ from ragwatch.rules import yaml_text
 from support.patience import DEADLINE
 
 
-def promtool(*arguments: str | Path) -> tuple[int, str]:
-    """Exit code of promtool, and what it says."""
+def promtool(*arguments: str | Path, given: str = "") -> tuple[int, str]:
+    """Exit code of promtool, and what it says; `given` is what it reads."""
     program = shutil.which("promtool")
     if program is None:
         pytest.skip("promtool is missing: Debian package `prometheus`")
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=DEADLINE)
+    command = [program, *arguments]
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, timeout=DEADLINE)
     return done.returncode, done.stdout + done.stderr
 
 

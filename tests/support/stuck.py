@@ -22,7 +22,7 @@ import pytest
 from support.isolation import Leftover, kill
 from support.patience import TIMEOUT
 
-SHARED = "forkserver_daemons.py"
+SHARED = "forkserver.py"
 """In the command line of a process that later tests of the worker need, too."""
 _LONGER = 1.25  # times the limit until the worker is ended
 _TICKS = os.sysconf("SC_CLK_TCK")
