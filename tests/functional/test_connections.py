@@ -88,6 +88,14 @@ def test_silent_connections_hold_up_nobody(ragwatch: RagwatchProcess, clients: i
             assert ragwatch.get("/samples")[0] == 200
 
 
+def test_a_burst_from_one_address_is_answered(ragwatch: RagwatchProcess) -> None:
+    """100 requests at once: whoever has no place is told so, and when to ask again; nobody's connection is reset."""
+    with connected(ragwatch, 100, request("/samples")) as clients:
+        replies = [client.recv(4096) for client in clients]
+    assert {reply.split()[1] for reply in replies} <= {b"200", b"503"}
+    assert all(b"retry-after" in reply.lower() for reply in replies if reply.split()[1] == b"503")
+
+
 def test_silent_connections_are_limited(ragwatch: RagwatchProcess) -> None:
     """Of 600 connections that ask nothing, the oldest are closed: they hold no descriptors that logs may need."""
     with connected(ragwatch, 600, clients=16) as all_of_them:

@@ -306,10 +306,7 @@ def test_a_warning_holds_no_page_back(tmp_path: Path) -> None:
 def test_a_route_that_refuses_most_questions_pages(
     share: float, low: float, minutes: int, severities: set[str], tmp_path: Path
 ) -> None:
-    """Whatever the judge says; a smaller rise is a ticket. Both say how many answers abstain, before and now.
-
-    A large one of few answers, such as five of eight, is a ticket after an hour, if more answers do not make it a page.
-    """
+    """Whatever the judge says. A smaller rise is a ticket, a large one of few answers (five of eight) after an hour."""
     told = shown(tmp_path, TRAFFIC, [abstaining(0.3, 0), abstaining(share, 1, low)], PHASE + minutes)
     assert set(re.findall(r'severity="(\w+)"', told)) == severities
     if severities:
