@@ -29,12 +29,12 @@ from support.kit import JUDGE  # noqa: E402 - the same
 from support.postgres import new_server  # noqa: E402 - the same
 
 from ragwatch import formats  # noqa: E402 - after the path is set
-from ragwatch.core.sampling import SamplingPlan  # noqa: E402 - the same
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules  # noqa: E402 - the same
 from ragwatch.ports import Source, Store  # noqa: E402 - the same
 from ragwatch.redaction.redactor import Redactor  # noqa: E402 - the same
 from ragwatch.sources.brokers import nats as nats_source  # noqa: E402 - the same
 from ragwatch.sources.brokers import redis_streams  # noqa: E402 - the same
+from ragwatch.statistics.sampling import SamplingPlan  # noqa: E402 - the same
 from ragwatch.telemetry import Telemetry  # noqa: E402 - the same
 
 

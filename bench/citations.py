@@ -22,10 +22,10 @@ from accuracy import figures
 from accuracy.readings import LEXICAL, LOCAL, Bench
 from accuracy.rows import DATA, Row, records, row_of, thinned
 
-from ragwatch.core.citations import markers_of, with_citations
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.scores import citation_precision
 from ragwatch.judges.lexical.judge import LexicalJudge
+from ragwatch.model.evidence import Evidence
+from ragwatch.statistics.scores import citation_precision
+from ragwatch.statistics.text.citations import markers_of, with_citations
 
 EXPERTQA = "judge/train/expertqa/all"
 CLAIMS = ("judge/train/attributionbench/dev", "judge/dev/attributionbench/test_id500")

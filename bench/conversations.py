@@ -18,12 +18,12 @@ from typing import Any
 from accuracy.readings import LEXICAL, LOCAL, Bench
 from accuracy.rows import DATA
 
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Context, Sample
-from ragwatch.core.scores import score_all
 from ragwatch.formats.history import turns
 from ragwatch.judges.claims.words import terms
+from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Context, Sample
+from ragwatch.statistics.scores import score_all
 
 FILE = DATA / "relevance" / "mtrag_answerability.jsonl"
 SHORT_TERMS = 3  # content words of a question that is told apart

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from ragwatch.core.drift.detect import Score
-from ragwatch.core.drift.detectors.betting import Betting
+from ragwatch.statistics.drift.detect import Score
+from ragwatch.statistics.drift.detectors.betting import Betting
 
 try:
     from river import drift

@@ -25,13 +25,13 @@ from support.kit import JUDGE, ScriptedJudge, a_draw, a_verdict, an_admission, a
 from support.postgres import Postgres, new_server  # noqa: E402 - the same
 
 from ragwatch.board import Board  # noqa: E402 - after the path
-from ragwatch.core.snapshot import Snapshot  # noqa: E402 - the same
-from ragwatch.core.tally import Tally  # noqa: E402 - the same
 from ragwatch.pipeline.digest import DigestInputs, DigestLoop  # noqa: E402 - the same
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl  # noqa: E402 - the same
 from ragwatch.pipeline.shared_snapshot import SharedSnapshot  # noqa: E402 - the same
 from ragwatch.pipeline.windows import SlidingWindows  # noqa: E402 - the same
 from ragwatch.ports import Store  # noqa: E402 - the same
+from ragwatch.statistics.snapshot import Snapshot  # noqa: E402 - the same
+from ragwatch.statistics.tally import Tally  # noqa: E402 - the same
 from ragwatch.stores.postgres import Options, connected  # noqa: E402 - the same
 from ragwatch.telemetry import Telemetry  # noqa: E402 - the same
 

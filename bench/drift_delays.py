@@ -25,19 +25,19 @@ from pathlib import Path
 from statistics import fmean
 
 from ragwatch.config.drift import DriftOptions
-from ragwatch.core.drift.detect import DetectorState, Score, begin, step
-from ragwatch.core.sample import OTHER, Context, Sample
-from ragwatch.core.scores import score_all
 from ragwatch.demo.driver import endless
 from ragwatch.demo.questions import questions
 from ragwatch.demo.service import RagService
 from ragwatch.demo.talk import ABSTENTION
 from ragwatch.judges.lexical.judge import LexicalJudge, Options, build
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import OTHER, Context, Sample
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import JudgeContext
+from ragwatch.statistics.drift.detect import DetectorState, Score, begin, step
+from ragwatch.statistics.scores import score_all
 from ragwatch.telemetry import Telemetry
 
 CLAPNQ = Path(__file__).parents[2] / "shared/data/relevance/clapnq/dev.jsonl"

@@ -18,10 +18,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ragwatch import formats
-from ragwatch.core.repeated import RepeatedAnswers
-from ragwatch.core.sampling import SamplingPlan, key_of
-from ragwatch.core.signals import SignalCounter
-from ragwatch.core.vocabulary import NoveltyMeter, Vocabulary, learn
 from ragwatch.daemon.process import limit_malloc_arenas
 from ragwatch.formats.record import parse
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
@@ -29,6 +25,10 @@ from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.source import TailSource
+from ragwatch.statistics.sampling import SamplingPlan, key_of
+from ragwatch.statistics.signals import SignalCounter
+from ragwatch.statistics.text.repeated import RepeatedAnswers
+from ragwatch.statistics.text.vocabulary import NoveltyMeter, Vocabulary, learn
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

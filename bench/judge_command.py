@@ -25,10 +25,10 @@ from typing import Any
 import httpx
 from judge_speed import samples
 
-from ragwatch.core.sample import Sample
 from ragwatch.judges.llm.prompt.reading import Reading
 from ragwatch.judges.llm.prompt.rubric import parts_of
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Sample
 
 HOME = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HOME / "tests"))

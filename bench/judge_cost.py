@@ -29,11 +29,11 @@ from typing import Any
 
 from anthropic import AsyncAnthropic
 
-from ragwatch.core.sample import Context, Sample
 from ragwatch.judges import KINDS
 from ragwatch.judges.llm.prompt.reading import Reading
 from ragwatch.judges.llm.prompt.rubric import parts_of
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Context, Sample
 from ragwatch.pipeline.sampling_control import StoredBudgetAccount
 from ragwatch.ports import Judge, JudgeContext
 from ragwatch.stores.sqlite.store import SqliteStore

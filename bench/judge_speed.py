@@ -23,12 +23,12 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
-from ragwatch.core.sample import Context, Sample
 from ragwatch.demo.corpus import read_corpus
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.local import judge as local
+from ragwatch.model.sample import Context, Sample
 from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry

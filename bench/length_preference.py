@@ -14,10 +14,10 @@ from pathlib import Path
 from accuracy.readings import LEXICAL, LOCAL, Bench
 from accuracy.rows import DATA, read
 
-from ragwatch.core.labels.agreement import LengthScore, TooFewLabels, length_preference, share
-from ragwatch.core.scores import score_all
-from ragwatch.core.self_tests import padded, scores_higher
 from ragwatch.model.quantities import Quantity
+from ragwatch.statistics.labels.agreement import LengthScore, TooFewLabels, length_preference, share
+from ragwatch.statistics.scores import score_all
+from ragwatch.statistics.self_tests import padded, scores_higher
 
 HUMAN = (
     "judge/dev/attributionbench/test_id500",

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from ragwatch.core.labels.label import Label
 from ragwatch.judges.error_rates import families
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.levels import Levels
 from ragwatch.pipeline.labels.verdicts import AnswerLabel, AnswerVerdicts, LabelRules
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import ScoreRow
+from ragwatch.statistics.labels.label import Label
 from ragwatch.stores.sqlite.store import SqliteStore
 
 ROUTES, ANSWERS, DIGESTS, LABELS = 20, 1000, 60, 50

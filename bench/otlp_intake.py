@@ -19,7 +19,6 @@ import orjson
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ragwatch import formats
-from ragwatch.core.sampling import SamplingPlan
 from ragwatch.formats.traces.assemble import assemble
 from ragwatch.formats.traces.span import unpacked
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
@@ -28,6 +27,7 @@ from ragwatch.redaction.redactor import Redactor
 from ragwatch.sources.otlp.protobuf_request import spans_of
 from ragwatch.sources.otlp.source import Options, OtlpSource
 from ragwatch.sources.otlp.waiting import pieces_of
+from ragwatch.statistics.sampling import SamplingPlan
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

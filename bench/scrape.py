@@ -17,11 +17,11 @@ from time import perf_counter
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from ragwatch.board import Board
-from ragwatch.core.estimate import Estimate
-from ragwatch.core.snapshot import EstimateRow, Snapshot
 from ragwatch.daemon.process import settle
 from ragwatch.exporter import AllowedLabels, Exporter
+from ragwatch.model.estimate import Estimate
 from ragwatch.model.quantities import Quantity
+from ragwatch.statistics.snapshot import EstimateRow, Snapshot
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import Server, build_app
 

@@ -19,16 +19,16 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence
-from ragwatch.core.sample import Context, Draw, Sample
-from ragwatch.core.sampling import key_of
-from ragwatch.core.verdict import NO_USAGE, Reading, Verdict, judged
+from ragwatch.model.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence
+from ragwatch.model.sample import Context, Draw, Sample
 from ragwatch.ports import Admission, Assignment
+from ragwatch.statistics.sampling import key_of
+from ragwatch.statistics.verdict import NO_USAGE, Reading, Verdict, judged
 from ragwatch.stores.postgres.connections import Target, connect
 from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.web.pages.samples_page import listing
 from ragwatch.web.samples import query_of
-from ragwatch.web.samples_page import listing
 from ragwatch.web.scope import PageScope
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

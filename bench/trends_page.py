@@ -19,9 +19,11 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.snapshot import Snapshot
-from ragwatch.core.trends import (
+from ragwatch.model.estimate import Addends
+from ragwatch.model.quantities import Quantity
+from ragwatch.ports import Peak, Store, StoredRun
+from ragwatch.statistics.snapshot import Snapshot
+from ragwatch.statistics.trends import (
     COARSE,
     DAY,
     FINE,
@@ -33,13 +35,11 @@ from ragwatch.core.trends import (
     estimate_of,
     start_of,
 )
-from ragwatch.model.quantities import Quantity
-from ragwatch.ports import Peak, Store, StoredRun
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
-from ragwatch.web.changes_page import ChangeRequest, changes
-from ragwatch.web.pages import page
-from ragwatch.web.trends_page import TrendRequest, trends
+from ragwatch.web.pages.changes_page import ChangeRequest, changes
+from ragwatch.web.pages.pages import page
+from ragwatch.web.pages.trends_page import TrendRequest, trends
 
 NOW = 1_700_000_000.0
 DAYS = 90

@@ -23,10 +23,10 @@ from multiprocessing.synchronize import Event, Semaphore
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragwatch.core.sample import Draw
-from ragwatch.core.verdict import Reading, Verdict, judged
 from ragwatch.judges import KINDS as JUDGES
+from ragwatch.model.sample import Draw
 from ragwatch.ports import Judge, Store
+from ragwatch.statistics.verdict import Reading, Verdict, judged
 from ragwatch.stores import KINDS
 
 HOME = Path(__file__).parents[1]

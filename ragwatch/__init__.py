@@ -3,7 +3,9 @@
 Layers of the package, from top to bottom; imports go downward only (checked by import-linter):
 
     __main__     entry point: converts errors into exit codes
-    commands     the commands of the CLI, such as run, judge, check, map, demo
+    commands     the commands of the CLI that need a daemon, or set one up
+    offline      tools for files and stored state: judge, estimate, gate, compare, rollout, plan, diagnose, export
+    terminal     options and output of both
     daemon       builds the components of a configuration, runs their loops, handles signals
     config       reads and validates the YAML configuration
     sources      transports that deliver records, such as log files
@@ -20,7 +22,8 @@ Layers of the package, from top to bottom; imports go downward only (checked by 
     telemetry    log events and counters of ragwatch itself
     formats      convert records of other tools into samples
     redaction    replaces personal data and secrets with tokens
-    core         pure values and arithmetic
+    statistics   scores, estimators, levels, drift, causes, ranking: pure arithmetic
+    model        values (samples, evidence) and tables (quantities, signals, reasons, stages)
     emit         writes answers to a log or sends them to ragwatch, from inside the service; standard library only
     errors       exceptions, by who has to act
     interrupts   handling of SIGINT and SIGTERM

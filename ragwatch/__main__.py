@@ -14,7 +14,8 @@ def main() -> None:
         interrupts.TERMINATION.await_start()
     # Imported afterwards, so that signals during the import find their handlers.
     with imports.without_garbage_collection():
-        from ragwatch.commands import runner, streams  # noqa: PLC0415 - see above
+        from ragwatch.commands import runner  # noqa: PLC0415 - see above
+        from ragwatch.terminal import streams  # noqa: PLC0415 - see above
 
     streams.prepare()
     code = runner.run()

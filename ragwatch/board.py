@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragwatch.core.snapshot import Snapshot
+from ragwatch.statistics.snapshot import Snapshot
 
 
 class Board:

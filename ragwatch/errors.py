@@ -61,7 +61,7 @@ class JudgeError(ExternalError):
     """A judge could not read a sample.
 
     Args:
-        reason: Value of `core.verdict.UnjudgedReason` that is counted.
+        reason: Value of `statistics.verdict.UnjudgedReason` that is counted.
         message: What happened, as text for people.
         permanent: True when a retry cannot succeed.
     """
@@ -75,7 +75,7 @@ class FormatError(RagwatchError):
     """A record cannot be converted to a sample.
 
     Args:
-        reason: Value of `core.sample.RejectReason` that is counted.
+        reason: Value of `model.sample.RejectReason` that is counted.
         field: Path of the wrong field; empty when the whole record is wrong.
         message: What is wrong, as text for people.
     """

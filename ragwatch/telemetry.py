@@ -19,9 +19,9 @@ from time import monotonic
 import structlog
 from structlog.typing import FilteringBoundLogger, Processor
 
-from ragwatch.core.tally import Rejections
 from ragwatch.errors import RagwatchError
 from ragwatch.model.enumerations import Labelled
+from ragwatch.statistics.tally import Rejections
 
 MAX_REJECTIONS_PER_MINUTE = 10
 LIMIT_WARNING_SECONDS = 600.0  # between two warnings about the same limit

@@ -1,4 +1,4 @@
-"""Other Pythons on this machine, and the tests of the core and the embedded judge under each of them.
+"""Other Pythons on this machine, and the tests of the statistics and the embedded judge under each of them.
 
 As a script (`make interpreters`) it gives each a virtual environment in `.venv/interpreters`, installs what those tests
 need from `requirements/interpreters.lock`, and runs them. It says which Pythons were used, and which were left out and
@@ -24,7 +24,8 @@ LOCK = ROOT / "requirements" / "interpreters.lock"
 ENVIRONMENTS = ROOT / ".venv" / "interpreters"
 OLDEST = (3, 11)
 TESTS = (
-    "tests/unit/core",
+    "tests/unit/model",
+    "tests/unit/statistics",
     "tests/unit/redaction",
     *(f"tests/unit/judges/{name}" for name in ("test_lexical*.py", "test_reading*.py")),
 )

@@ -8,9 +8,9 @@ from time import perf_counter
 from fit import auroc, interval
 from sets import load
 
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.judge import Options, build
+from ragwatch.model.evidence import Evidence
+from ragwatch.model.sample import Context, Sample
 from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from text_classifier import DATA, HERE, Line, Model, Settings, fit, lines_of, logits, table_of, write
 
-from ragwatch.core.phrases import abstains, is_meta
 from ragwatch.judges.claims.kinds import MAX_WORDS, asks, parts_to_read, read_words
 from ragwatch.judges.claims.sentences import spans
+from ragwatch.statistics.text.phrases import abstains, is_meta
 
 FITTED = ("attributionbench/dev", "factcheck_gpt/stance", "summedits/news", "summedits/scitldr", "wice/claim_dev")
 ANSWERS = tuple(f"summedits/{name}" for name in ("ectsum", "news", "podcast", "qmsumm", "scitldr"))

@@ -20,11 +20,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from ragwatch.core.phrases import abstains, is_meta
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.kinds import asks, is_small_talk, read_words
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.text_classifier import shipped_classifier
+from ragwatch.statistics.text.phrases import abstains, is_meta
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 LABELS = Path(__file__).parent / "kinds" / "labels.csv"

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from sets import DATA, SEED, load
 
-from ragwatch.core.sample import Context, Sample
-from ragwatch.core.scores import faithfulness
 from ragwatch.judges import KINDS
 from ragwatch.judges.lexical.judge import LexicalJudge
+from ragwatch.model.sample import Context, Sample
 from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import JudgeContext
+from ragwatch.statistics.scores import faithfulness
 from ragwatch.telemetry import Telemetry
 
 TABLE = Path(__file__).resolve().parents[1] / "ragwatch" / "judges" / "tables" / "error_rates.json"

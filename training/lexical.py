@@ -23,14 +23,14 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from fit import Vector, auroc, logistic  # noqa: E402
 from sets import SEED, Row, load, training_rows  # noqa: E402
 
-from ragwatch.core.phrases import without_leads  # noqa: E402
-from ragwatch.core.sample import Context, Sample  # noqa: E402
 from ragwatch.judges.claims.claims import claims_of  # noqa: E402
 from ragwatch.judges.claims.words import fold, term, terms  # noqa: E402
 from ragwatch.judges.lexical import reader, relevance  # noqa: E402
 from ragwatch.judges.lexical.features import NAMES, SIGNS, claim_words, features, match  # noqa: E402
 from ragwatch.judges.lexical.passages import passage  # noqa: E402
 from ragwatch.judges.lexical.tables import FittedTables, LogisticModel  # noqa: E402
+from ragwatch.model.sample import Context, Sample  # noqa: E402
+from ragwatch.statistics.text.phrases import without_leads  # noqa: E402
 
 TABLES = HERE.parent / "ragwatch" / "judges" / "tables"
 SUPPORT_FAMILY = "attributionbench"  # alone it travels best to real answers, and its licence is the plainest

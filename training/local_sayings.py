@@ -14,7 +14,6 @@ from local_human import rows as human_rows
 from local_pairs import human_answers
 from sets import SEED, load
 
-from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.limits import unlimited
 from ragwatch.judges.claims.sentences import spans
@@ -28,6 +27,7 @@ from ragwatch.judges.lexical.tables import logit, shipped
 from ragwatch.judges.local.artefact import load as load_artefact
 from ragwatch.judges.local.fusion import ModelSignals, numbers
 from ragwatch.judges.local.session import PairModel
+from ragwatch.model.sample import Context, Sample
 
 HUMAN = ("fm2", "scifact", "conjnli", "infotabs", "snli_counterfactual", "mnli", "negation_nli", *OUTSIDE)
 MOST_HUMAN, MOST = 450, 300

@@ -17,11 +17,11 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from sets import load  # noqa: E402
 
-from ragwatch.core.sample import Context, Sample  # noqa: E402
-from ragwatch.core.stage import stage  # noqa: E402
 from ragwatch.judges.lexical.judge import Options, build  # noqa: E402
+from ragwatch.model.sample import Context, Sample  # noqa: E402
 from ragwatch.pipeline.sampling_control import InMemoryBudget  # noqa: E402
 from ragwatch.ports import JudgeContext  # noqa: E402
+from ragwatch.statistics.stage import stage  # noqa: E402
 from ragwatch.telemetry import Telemetry  # noqa: E402
 
 ABSTENTION = "I could not find that in the documents."

@@ -11,9 +11,6 @@ from pathlib import Path
 
 from accuracy.rows import Row
 
-from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.sample import Sample
-from ragwatch.core.scores import top_ranked_ignored
 from ragwatch.judges.claims.atomic_facts import facts_of
 from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical import judge as lexical
@@ -21,8 +18,11 @@ from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.local import judge as local
+from ragwatch.model.evidence import ClaimVerdict
+from ragwatch.model.sample import Sample
 from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import JudgeContext
+from ragwatch.statistics.scores import top_ranked_ignored
 from ragwatch.telemetry import Telemetry
 
 OVERLAP, LEXICAL, LOCAL = "word overlap", "lexical", "local"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ragwatch.core.sample import Context, Sample
+from ragwatch.model.sample import Context, Sample
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 RELEVANCE = ("relevance/hotpotqa/sample100", "relevance/musique/sample100", "relevance/clapnq/dev")

@@ -26,7 +26,6 @@ from local_sayings import Row, people  # noqa: E402
 from scipy.stats import rankdata  # noqa: E402
 from sets import SEED, load  # noqa: E402
 
-from ragwatch.core.sample import Context, Sample  # noqa: E402
 from ragwatch.judges.claims.claims import claims_of  # noqa: E402
 from ragwatch.judges.lexical.evidence import window  # noqa: E402
 from ragwatch.judges.lexical.facts import capped, missing_weight  # noqa: E402
@@ -39,6 +38,7 @@ from ragwatch.judges.local.artefact import load as load_artefact  # noqa: E402
 from ragwatch.judges.local.artefact import released_folder  # noqa: E402
 from ragwatch.judges.local.fusion import ModelSignals, numbers  # noqa: E402
 from ragwatch.judges.local.session import PairModel  # noqa: E402
+from ragwatch.model.sample import Context, Sample  # noqa: E402
 
 FILES = {
     "qags_cnndm": "judge/eval_only/qags_cnndm",

@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 from support.kit import a_draw, a_judge_context, an_admission, an_evidence
 from support.postgres import Postgres, new_server
 
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Draw, Sample
-from ragwatch.core.tally import Tallies
-from ragwatch.core.verdict import NO_USAGE, Usage, Verdict
 from ragwatch.judges.lexical.judge import LexicalJudge, Options
+from ragwatch.model.evidence import Evidence
+from ragwatch.model.sample import Draw, Sample
 from ragwatch.pipeline.judging import JudgingLoop, JudgingRules
 from ragwatch.ports import FollowUp, Store
+from ragwatch.statistics.tally import Tallies
+from ragwatch.statistics.verdict import NO_USAGE, Usage, Verdict
 from ragwatch.stores import KINDS
 from ragwatch.telemetry import Telemetry
 

@@ -20,9 +20,9 @@ from detectors import Draw, beta, claims
 from peers.page import Bar, Chart, Part, figure
 from river import drift
 
-from ragwatch.core.drift.detect import Score
-from ragwatch.core.drift.detectors.betting import Betting
-from ragwatch.core.drift.detectors.cusum import Cusum
+from ragwatch.statistics.drift.detect import Score
+from ragwatch.statistics.drift.detectors.betting import Betting
+from ragwatch.statistics.drift.detectors.cusum import Cusum
 
 RUN_LENGTH, CUT_OFF, WARMING = 1000, 4000, 500
 HEALTHY, MEANS = 0.9, (0.85, 0.8, 0.7, 0.5)

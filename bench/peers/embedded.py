@@ -23,11 +23,11 @@ from peers.page import Bar, Chart, Part, figure
 from ragwatch_reader import MODEL_FOLDER
 from tokenizers import Tokenizer
 
-from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.local import judge as local
+from ragwatch.model.sample import Sample
 from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry

@@ -29,7 +29,7 @@ from typing import Any, Protocol
 import intake
 from peers.page import Bar, Chart, Part, figure
 
-from ragwatch.core.sampling import key_of
+from ragwatch.statistics.sampling import key_of
 
 LINES_BETWEEN_ROTATIONS = 500
 KILLS = {150: 250, 400: 600}

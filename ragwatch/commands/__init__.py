@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from ragwatch import __version__
-from ragwatch.commands.options import GROUPS, SUMMARIES
+from ragwatch.terminal.options import GROUPS, SUMMARIES
 
 
 class _Grouped(click.Group):

@@ -13,14 +13,6 @@ from click.shell_completion import get_completion_class
 
 from ragwatch.audit import verify
 from ragwatch.commands import cli
-from ragwatch.commands.options.administration import (
-    AuditVerifyArguments,
-    CompletionArguments,
-    ConfigSchemaArguments,
-    StoreCopyArguments,
-    StoreViewsArguments,
-)
-from ragwatch.commands.terminal import printable
 from ragwatch.config import load
 from ragwatch.config.schema import json_schema
 from ragwatch.daemon.state_secret import stored_secret, write_secret
@@ -31,6 +23,14 @@ from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.sqlite_engine import SqliteEngine
 from ragwatch.telemetry import configure_logging
+from ragwatch.terminal.options.administration import (
+    AuditVerifyArguments,
+    CompletionArguments,
+    ConfigSchemaArguments,
+    StoreCopyArguments,
+    StoreViewsArguments,
+)
+from ragwatch.terminal.output import printable
 
 BROKEN, NOTHING = 1, 3
 

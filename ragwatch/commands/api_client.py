@@ -15,9 +15,9 @@ from typing import Any
 
 from ragwatch.config import Config
 from ragwatch.config.web_file import load_web_file
-from ragwatch.core.labels.label import LabelTask
-from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line
 from ragwatch.errors import ConfigError, ExternalError, RagwatchError
+from ragwatch.statistics.labels.label import LabelTask
+from ragwatch.statistics.verdict_line import VerdictRecord, parse_verdict_line
 
 DEFAULT_URL = "http://127.0.0.1:10477"
 TIMEOUT_SECONDS = 30.0

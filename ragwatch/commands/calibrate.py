@@ -12,13 +12,12 @@ from rich.console import Console
 from rich.table import Table
 
 from ragwatch.commands.api_client import address_of
-from ragwatch.commands.given import judge_name, write_text
 from ragwatch.commands.label_client import LabelClient, label_client
-from ragwatch.commands.options.people import CalibrateArguments
-from ragwatch.commands.state_reader import retention_warning
 from ragwatch.config import load
-from ragwatch.core.labels.agreement import Agreement, LengthPreference, ShareEstimate, TooFewLabels
-from ragwatch.core.labels.calibration import (
+from ragwatch.model.quantities import Quantity
+from ragwatch.offline.state_reader import retention_warning
+from ragwatch.statistics.labels.agreement import Agreement, LengthPreference, ShareEstimate, TooFewLabels
+from ragwatch.statistics.labels.calibration import (
     CLASSES,
     CalibrationReport,
     ClaimReport,
@@ -27,10 +26,11 @@ from ragwatch.core.labels.calibration import (
     LabelScale,
     report,
 )
-from ragwatch.core.labels.label import Label, from_record
-from ragwatch.core.verdict_line import VerdictRecord
-from ragwatch.model.quantities import Quantity
+from ragwatch.statistics.labels.label import Label, from_record
+from ragwatch.statistics.verdict_line import VerdictRecord
 from ragwatch.telemetry import configure_logging
+from ragwatch.terminal.given import judge_name, write_text
+from ragwatch.terminal.options.people import CalibrateArguments
 
 NOT_ENOUGH_DATA = 3
 BAR_WIDTH = 20  # characters

@@ -17,25 +17,25 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.options.running import DemoArguments
-from ragwatch.commands.streams import OUTPUT
 from ragwatch.config import parse
 from ragwatch.config.drift import DriftOptions
 from ragwatch.config.gate import LIVE_DEFAULTS
-from ragwatch.core.estimate import Estimate
-from ragwatch.core.estimators.level import CALIBRATED_LABELS
-from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
-from ragwatch.core.tally import Tally
 from ragwatch.daemon import Daemon
 from ragwatch.demo import RECOVERED, Demo
 from ragwatch.demo.breakage import HEALTHY_RELEASE, Breakage
 from ragwatch.errors import AddressError, ConfigError, StoreError
+from ragwatch.model.estimate import Estimate
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.quantity_row import Better
 from ragwatch.model.stages import Stage
 from ragwatch.pipeline.labels.tasks import MAX_TASKS, LabelTasks
+from ragwatch.statistics.estimators.level import CALIBRATED_LABELS
+from ragwatch.statistics.snapshot import EstimateRow, Gauge, Snapshot
+from ragwatch.statistics.tally import Tally
 from ragwatch.telemetry import configure_logging
+from ragwatch.terminal.event_loop import run_async
+from ragwatch.terminal.options.running import DemoArguments
+from ragwatch.terminal.streams import OUTPUT
 
 REFRESH_SECONDS = 1.0
 REFERENCE = 80  # scores: few, so that the demo is short; its faults are large

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.options.running import DetectorFetchArguments
-from ragwatch.commands.terminal import escape_line, printable
 from ragwatch.errors import ConfigError
 from ragwatch.judges.detector.artefact import GRAPHS, PIECES
 from ragwatch.judges.detector.fetch import HUB_HOSTS, Hub, RemoteFile, parse_hashes
 from ragwatch.outgoing.addresses import checked_url
+from ragwatch.terminal.event_loop import run_async
+from ragwatch.terminal.options.running import DetectorFetchArguments
+from ragwatch.terminal.output import escape_line, printable
 
 _MEGABYTE = 1_000_000
 

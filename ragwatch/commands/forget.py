@@ -13,23 +13,23 @@ from ragwatch import stores
 from ragwatch.audit import AuditLog, local_actor
 from ragwatch.commands.api_client import ApiClient, address_of, read_token
 from ragwatch.commands.log_warnings import lock_owner
-from ragwatch.commands.options.administration import ForgetArguments
-from ragwatch.commands.state_reader import is_shared, writable_store
-from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, load
 from ragwatch.config.model import Settings
 from ragwatch.config.text import load_text
 from ragwatch.config.validation import KindConfig
 from ragwatch.errors import ConfigError, RagwatchError, StoreError
+from ragwatch.offline.state_reader import is_shared, writable_store
 from ragwatch.ports import Erased, Erasure
 from ragwatch.ports.capabilities import HasLogFiles
-from ragwatch.stores.encryption import check_keys
+from ragwatch.stores.codec.encryption import check_keys
 from ragwatch.stores.erasing import Selection
 from ragwatch.stores.forgetting import select
 from ragwatch.stores.rows import number
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.store import Options
 from ragwatch.telemetry import configure_logging
+from ragwatch.terminal.options.administration import ForgetArguments
+from ragwatch.terminal.output import printable
 
 OWN_FILES = ("ragwatch.db", "ragwatch.db-wal", "ragwatch.db-shm", "ragwatch.lock", "ragwatch.state")
 MAX_SEARCHED_BYTES = 64 << 20

@@ -16,16 +16,16 @@ from rich.text import Text
 from ragwatch.commands.api_client import require_utf8
 from ragwatch.commands.label_client import LabelClient, label_client
 from ragwatch.commands.label_relevance import SessionEnded, ask, label_relevance, read_line
-from ragwatch.commands.options.people import LabelArguments
-from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import load
-from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.labels.label import CLAIM, Label, LabelTask, TaskClaim, label_questions, parse_label
-from ragwatch.core.labels.selection import scores_of
-from ragwatch.core.sampling import key_of
 from ragwatch.errors import ConfigError, RagwatchError
+from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.statistics.labels.label import CLAIM, Label, LabelTask, TaskClaim, label_questions, parse_label
+from ragwatch.statistics.labels.selection import scores_of
+from ragwatch.statistics.sampling import key_of
 from ragwatch.telemetry import configure_logging
+from ragwatch.terminal.options.people import LabelArguments
+from ragwatch.terminal.output import file_name_in_errors, printable
 
 FAILURE = 1
 BATCH_SIZE = 200

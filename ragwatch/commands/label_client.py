@@ -12,12 +12,12 @@ from random import SystemRandom
 from ragwatch import stores
 from ragwatch.commands.api_client import ApiClient, address_of, answer_chars_of, read_token
 from ragwatch.config import Config
-from ragwatch.core.sampling import SamplingHash
-from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.daemon.state_secret import state_secret
 from ragwatch.errors import StoreError
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.ports import Query, Store
+from ragwatch.statistics.sampling import SamplingHash
+from ragwatch.statistics.verdict_line import VerdictRecord
 
 
 class StateClient(LabelTasks):

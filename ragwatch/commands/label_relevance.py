@@ -22,15 +22,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ragwatch.commands.canary import built_suites
-from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.given import write_text
-from ragwatch.commands.options.people import LabelArguments
-from ragwatch.commands.terminal import printable
 from ragwatch.config import Config
-from ragwatch.core.canary.definition import Canary, Category
-from ragwatch.core.labels.agreement import ShareEstimate
-from ragwatch.core.relevance_estimate import (
+from ragwatch.errors import ConfigError
+from ragwatch.offline.canaries.canary import built_suites
+from ragwatch.offline.relevance_estimate import (
     Candidate,
     Grade,
     Grades,
@@ -42,8 +37,13 @@ from ragwatch.core.relevance_estimate import (
     pairs_to_judge,
     report,
 )
-from ragwatch.errors import ConfigError
 from ragwatch.pipeline.canaries import CanarySuite
+from ragwatch.statistics.canary.definition import Canary, Category
+from ragwatch.statistics.labels.agreement import ShareEstimate
+from ragwatch.terminal.event_loop import run_async
+from ragwatch.terminal.given import write_text
+from ragwatch.terminal.options.people import LabelArguments
+from ragwatch.terminal.output import printable
 
 
 class CandidateRow(TypedDict):

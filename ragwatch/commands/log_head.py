@@ -11,19 +11,19 @@ from typing import BinaryIO, NamedTuple
 
 import orjson
 
-from ragwatch.commands.record_files import Rejects, records
-from ragwatch.commands.terminal import printable
 from ragwatch.config.model import Settings
-from ragwatch.core.sample import OTHER, Sample, SkipReason
 from ragwatch.errors import FormatError
 from ragwatch.formats import CUSTOM, RecordReader
 from ragwatch.formats.feedback import is_feedback
-from ragwatch.formats.guess import guess
+from ragwatch.formats.guessing.guess import guess
+from ragwatch.formats.guessing.suspicion import example
 from ragwatch.formats.record import Parse, parse
 from ragwatch.formats.selection import line_parser, record_finder
 from ragwatch.formats.shape import Record
-from ragwatch.formats.suspicion import example
+from ragwatch.model.sample import OTHER, Sample, SkipReason
+from ragwatch.offline.record_files import Rejects, records
 from ragwatch.sources.tail.framing import Framing, detect, frame_of
+from ragwatch.terminal.output import printable
 
 MAX_RECORDS = 500
 _MIN_SHARE = 0.5  # of the records in lists that have to be readable

@@ -16,22 +16,22 @@ from rich.console import Console
 from rich.table import Table
 
 from ragwatch.commands.api_client import DEFAULT_URL, ApiClient, address_of, read_token, reply_of_this_version
-from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.given import require_route, write_text
-from ragwatch.commands.options.lazy import usual_config
-from ragwatch.commands.options.looking import (
+from ragwatch.config import load
+from ragwatch.errors import ConfigError
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.stages import FAULTS
+from ragwatch.stores.rows import number
+from ragwatch.terminal.event_loop import run_async
+from ragwatch.terminal.given import require_route, write_text
+from ragwatch.terminal.options.lazy import usual_config
+from ragwatch.terminal.options.looking import (
     AcknowledgeArguments,
     IncidentArguments,
     McpArguments,
     OpenArguments,
     StatusArguments,
 )
-from ragwatch.commands.terminal import compact_table, escape_line, printable
-from ragwatch.config import load
-from ragwatch.errors import ConfigError
-from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
-from ragwatch.model.stages import FAULTS
-from ragwatch.stores.rows import number
+from ragwatch.terminal.output import compact_table, escape_line, printable
 
 CODES = {"bad": 1, "silent": 3}
 NOTHING_FAILS = 3

@@ -10,19 +10,19 @@ from math import floor
 
 import click
 
-from ragwatch.commands.state_reader import score_rows, state_reader
 from ragwatch.config import Config
 from ragwatch.config.drift import lowest_probability
-from ragwatch.core.estimate import Addends
-from ragwatch.core.estimators import hajek
-from ragwatch.core.sample import OTHER
 from ragwatch.daemon.runtime import sampling_plan
 from ragwatch.errors import ConfigError
+from ragwatch.model.estimate import Addends
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.sample import OTHER
+from ragwatch.offline.state_reader import score_rows, state_reader
 from ragwatch.pipeline.drift.loop import name_of
 from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.ports import ScoreRow
 from ragwatch.rules import RulePlan
+from ragwatch.statistics.estimators import hajek
 from ragwatch.stores.store_base import StoreBase
 
 WEEK = 7 * 86400.0

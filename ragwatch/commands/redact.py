@@ -8,10 +8,10 @@ from collections import Counter
 
 import click
 
-from ragwatch.commands.options.administration import RedactArguments
-from ragwatch.commands.terminal import file_name_in_errors, printable
 from ragwatch.config import load
 from ragwatch.redaction.redactor import Finding, Redactor
+from ragwatch.terminal.options.administration import RedactArguments
+from ragwatch.terminal.output import file_name_in_errors, printable
 
 MAX_BYTES = 64 << 20
 _SHOWN_CHARS = 2  # of a value of at least `_MIN_SHOWN` characters, at its start

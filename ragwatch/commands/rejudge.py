@@ -18,22 +18,22 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ragwatch.commands.api_client import ApiClient, address_of, read_token
-from ragwatch.commands.event_loop import run_async
-from ragwatch.commands.given import require_route
 from ragwatch.commands.log_warnings import lock_owner
-from ragwatch.commands.options.people import RejudgeArguments
 from ragwatch.commands.rejudge_plan import EXAMPLES, RejudgePlan, cost_of, describe, plan_of, require_other
-from ragwatch.commands.state_reader import is_shared, state_reader, writable_store
-from ragwatch.commands.terminal import printable
 from ragwatch.config import Config, JudgeConfig, load
-from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.judges import KINDS
+from ragwatch.offline.state_reader import is_shared, state_reader, writable_store
 from ragwatch.pipeline.rejudging import RejudgeOutcome, RejudgeRequest, Rejudging, outcome_of
 from ragwatch.pipeline.sampling_control import StoredBudgetAccount
 from ragwatch.ports import Judge, JudgeContext, RejudgeQuery, Store
 from ragwatch.ports.capabilities import uses_batches
+from ragwatch.statistics.verdict import UnjudgedReason
 from ragwatch.telemetry import Telemetry, configure_logging
+from ragwatch.terminal.event_loop import run_async
+from ragwatch.terminal.given import require_route
+from ragwatch.terminal.options.people import RejudgeArguments
+from ragwatch.terminal.output import printable
 from ragwatch.web.samples import ParameterError, moment
 
 ANSWERS_AT_ONCE = 16

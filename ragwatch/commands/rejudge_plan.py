@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from statistics import fmean
 
-from ragwatch.commands.samples import build_judge
-from ragwatch.commands.state_reader import verdicts
 from ragwatch.config import Config, JudgeConfig
-from ragwatch.core.budget import SpendingCap
-from ragwatch.core.sample import Draw
-from ragwatch.core.sampling import key_of
 from ragwatch.errors import ConfigError
+from ragwatch.model.budget import SpendingCap
+from ragwatch.model.sample import Draw
+from ragwatch.offline.samples import build_judge
+from ragwatch.offline.state_reader import verdicts
 from ragwatch.ports import Query, RejudgeQuery, RejudgeReader
 from ragwatch.ports.capabilities import EstimatesCost, HasDeadline
+from ragwatch.statistics.sampling import key_of
 
 EXAMPLES = 20  # answers of which the cost is computed
 PAST_READINGS = 100  # of which the mean cost is taken

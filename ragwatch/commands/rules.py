@@ -10,9 +10,7 @@ from types import MappingProxyType
 
 import click
 
-from ragwatch.commands.options.administration import RulesArguments
 from ragwatch.commands.proposals import show
-from ragwatch.commands.terminal import file_name_in_errors
 from ragwatch.config import Config, load
 from ragwatch.config.canaries import SuitePlace
 from ragwatch.config.web import is_local
@@ -24,6 +22,8 @@ from ragwatch.rules import Links, RulePlan, operator, prometheus, yaml_text
 from ragwatch.rules.dashboards import PLACEHOLDER, SQL_FILE, BoardPlan, Feature, Json, boards, sql_board
 from ragwatch.rules.promql import span
 from ragwatch.stores.postgres import Options as PostgresOptions
+from ragwatch.terminal.options.administration import RulesArguments
+from ragwatch.terminal.output import file_name_in_errors
 
 _ANY_DAY = datetime(2001, 1, 1, tzinfo=UTC)
 _YEAR_SECONDS = 366 * 86400.0

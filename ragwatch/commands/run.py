@@ -15,9 +15,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ragwatch.commands.event_loop import run_async
 from ragwatch.commands.log_warnings import pieces_fault
-from ragwatch.commands.options.running import RunArguments
 from ragwatch.config import Config, load
 from ragwatch.config.validation import KindConfig
 from ragwatch.daemon import Daemon
@@ -26,6 +24,8 @@ from ragwatch.errors import ConfigError
 from ragwatch.sources.record_options import reads_existing
 from ragwatch.stores import postgres, sqlite
 from ragwatch.telemetry import configure_logging
+from ragwatch.terminal.event_loop import run_async
+from ragwatch.terminal.options.running import RunArguments
 
 OK, FAILURE, NOT_ENOUGH_DATA = 0, 1, 3
 FEW_DRAWS = 30

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 import click
 
 from ragwatch import __version__
-from ragwatch.commands import cli, streams
-from ragwatch.commands.terminal import printable
+from ragwatch.commands import cli
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.interrupts import INTERRUPTED
+from ragwatch.terminal import streams
+from ragwatch.terminal.output import printable
 
 OK, FAILURE, USAGE = 0, 1, 2
 INSTALL_ALL = (

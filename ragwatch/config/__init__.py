@@ -21,8 +21,8 @@ from ragwatch.config.model import Settings
 from ragwatch.config.segments import describe
 from ragwatch.config.text import load_text, naming, resolve_secrets
 from ragwatch.config.validation import KindConfig, read_kind, read_model
-from ragwatch.core.sample import OTHER
 from ragwatch.errors import ConfigError
+from ragwatch.model.sample import OTHER
 from ragwatch.pipeline.drift.anchors import Anchor
 from ragwatch.ports.capabilities import HasDeadline, HasGrpcListener, HasName, KeepsTexts, uses_batches
 from ragwatch.ports.receiving import GrpcListener

@@ -16,11 +16,11 @@ from ragwatch.config.options import FrozenOptions, Name
 from ragwatch.config.suites import canaries, read_suite
 from ragwatch.config.text import naming
 from ragwatch.config.validation import read_kind, read_model
-from ragwatch.core.canary.definition import Canary
-from ragwatch.core.ranking import TAU
-from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
+from ragwatch.model.units import duration_seconds
 from ragwatch.probes.similarity import SimilarityMeasure
+from ragwatch.statistics.canary.definition import Canary
+from ragwatch.statistics.ranking import TAU
 
 _MIN_INTERVAL_SECONDS = 1.0  # between two runs of a suite
 _MAX_JITTER_SECONDS = 86400.0

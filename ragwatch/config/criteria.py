@@ -7,10 +7,10 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from ragwatch.config.options import FrozenOptions
-from ragwatch.core.criteria import MAX_CRITERIA, MAX_EXAMPLES, Criterion, Example
-from ragwatch.core.evidence import CriterionAnswer
 from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.exporter.quality import series_names
+from ragwatch.model.criteria import MAX_CRITERIA, MAX_EXAMPLES, Criterion, Example
+from ragwatch.model.evidence import CriterionAnswer
 from ragwatch.model.quantities import is_quantity_name, quantity_of
 
 _TAKEN = frozenset(series.name for series in CATALOGUE)

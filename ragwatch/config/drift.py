@@ -11,8 +11,6 @@ from pydantic import Field, model_validator
 from ragwatch import formats
 from ragwatch.config.options import DAY, AnyQuantity, FilePath, FrozenOptions, InnerError, Name, Seconds, StrictRatio
 from ragwatch.config.text import read_lines
-from ragwatch.core.sampling import SamplingPlan
-from ragwatch.core.segments import Segments
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.record import parse
 from ragwatch.model.quantities import Quantity
@@ -20,6 +18,8 @@ from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.anchors import Anchor, AnchorRules
 from ragwatch.pipeline.drift.rules import TOLERANCES, DriftRules
 from ragwatch.pipeline.drift.traffic import TrafficRules
+from ragwatch.statistics.sampling import SamplingPlan
+from ragwatch.statistics.segments import Segments
 
 _MAX_ANCHORS, _MAX_BRIDGE_SAMPLES = 2000, 2000
 Tolerance = Annotated[float, Field(ge=0.0, lt=1.0, strict=True)]

@@ -9,11 +9,11 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, model_validator
 
 from ragwatch.config.options import FrozenOptions, InnerError, StrictRatio, criteria_of
-from ragwatch.core.gate import GateRules, MetricLimit
-from ragwatch.core.set_scores import JudgedMetric, Metric, metric_of
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import GateSeverity
 from ragwatch.model.references import ReferenceQuantity
+from ragwatch.statistics.gate import GateRules, MetricLimit
+from ragwatch.statistics.set_scores import JudgedMetric, Metric, metric_of
 
 _METRICS: tuple[JudgedMetric, ...] = (*ReferenceQuantity, *Quantity)
 DEFAULTS: Mapping[Metric, tuple[float, GateSeverity]] = MappingProxyType(
@@ -68,7 +68,7 @@ Metrics = dict[MetricKey, Annotated[MetricLimitOptions, BeforeValidator(_parse_l
 
 
 class GateOptions(FrozenOptions):
-    """Conditions under which a version passes; see `core.gate`."""
+    """Conditions under which a version passes; see `statistics.gate`."""
 
     minimum_samples: int = Field(
         30, ge=1, description="Minimum number of scores per metric; fewer are not enough data."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field, StrictBool
 
 from ragwatch.config.options import DAY, HOUR, AnyQuantity, FrozenOptions, Name, Probability, Ratio
-from ragwatch.core.budget import SpendingCap
+from ragwatch.model.budget import SpendingCap
 
 
 class BudgetOptions(FrozenOptions):

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.options import DAY, FrozenOptions, Name, Seconds
-from ragwatch.core.criteria import Criterion
+from ragwatch.model.criteria import Criterion
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.verdicts import LabelRules
 

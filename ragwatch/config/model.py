@@ -28,14 +28,14 @@ from ragwatch.config.options import (
 from ragwatch.config.rollout import RolloutOptions
 from ragwatch.config.segments import SegmentMap
 from ragwatch.config.web import WebOptions
-from ragwatch.core.criteria import Criterion
-from ragwatch.core.feedback import MAX_NUMBER, Scale
-from ragwatch.core.segments import Segments
-from ragwatch.core.set_scores import Metric
-from ragwatch.core.units import duration_seconds
 from ragwatch.formats.feedback import FeedbackReader
+from ragwatch.model.criteria import Criterion
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.units import duration_seconds
 from ragwatch.redaction.linear_time import check_linear_time
+from ragwatch.statistics.feedback import MAX_NUMBER, Scale
+from ragwatch.statistics.segments import Segments
+from ragwatch.statistics.set_scores import Metric
 
 if TYPE_CHECKING:
     from ragwatch.redaction.redactor import Redactor

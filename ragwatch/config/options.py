@@ -10,8 +10,8 @@ from typing import Annotated, Union, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
-from ragwatch.core.units import duration_seconds, size_bytes
 from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.units import duration_seconds, size_bytes
 
 HOUR, DAY = 3600.0, 86400.0
 

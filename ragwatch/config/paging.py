@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ragwatch.config import Config, JudgeConfig
-from ragwatch.core.estimators.level import CALIBRATED_LABELS
-from ragwatch.core.sample import OTHER
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import OTHER
 from ragwatch.model.signals import Signal
 from ragwatch.rules.alert import PREFIX
+from ragwatch.statistics.estimators.level import CALIBRATED_LABELS
 
 
 class Outcome(StrEnum):

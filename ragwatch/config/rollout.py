@@ -9,7 +9,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
 from ragwatch.config.options import DAY, FrozenOptions, Ratio, Seconds
-from ragwatch.core.feedback import NAME
+from ragwatch.statistics.feedback import NAME
 
 _FIELD = re.compile(r"metadata(\.[^.]{1,128}){1,8}")
 Text = Annotated[str, StringConstraints(min_length=1, max_length=256)]

@@ -20,7 +20,7 @@ from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.model import Settings
 from ragwatch.config.options import FrozenOptions, reject_boolean, reject_empty_path
 from ragwatch.config.suites import CanaryItemOptions
-from ragwatch.core.units import duration_seconds, size_bytes
+from ragwatch.model.units import duration_seconds, size_bytes
 from ragwatch.ports import Kind
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from ragwatch.core.sample import OTHER
-from ragwatch.core.segments import Segments, series_of_segments
 from ragwatch.errors import ConfigError
+from ragwatch.model.sample import OTHER
+from ragwatch.statistics.segments import Segments, series_of_segments
 
 MAX_SERIES = 20_000  # of all segments together; a scrape of them is about 3 MB
 

@@ -15,8 +15,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from ragwatch.config.options import FrozenOptions
 from ragwatch.config.text import MAX_BYTES, explain_all, load_text, read_lines
-from ragwatch.core.canary.definition import NOTHING_EXPECTED, Canary, Category, Expected, Grade, name_of
 from ragwatch.errors import ConfigError
+from ragwatch.statistics.canary.definition import NOTHING_EXPECTED, Canary, Category, Expected, Grade, name_of
 
 MAX_CANARIES = 10_000
 MAX_JSONL_BYTES = 16 * MAX_BYTES
@@ -58,7 +58,7 @@ def _parse_expected(value: object) -> object:
 
 
 class CanaryItemOptions(FrozenOptions):
-    """One canary in a file; see `ragwatch.core.canary.definition.Canary` for the meaning of the keys."""
+    """One canary in a file; see `ragwatch.statistics.canary.definition.Canary` for the meaning of the keys."""
 
     query: Text = Field(description="The question that is sent.")
     expected: tuple[Annotated[ExpectedItem, BeforeValidator(_parse_expected)], ...] = Field(

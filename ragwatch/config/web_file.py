@@ -16,8 +16,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 
 from ragwatch.config.options import FrozenOptions, reject_boolean
 from ragwatch.config.text import explain_all, load_text
-from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
+from ragwatch.model.units import duration_seconds
 
 _HASH = re.compile(r"\$2[abxy]?\$(0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}")
 _HEADERS: dict[str, tuple[str, ...]] = {

@@ -7,20 +7,20 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 
 from ragwatch.config.paging import unpaged
-from ragwatch.core.canary.answer import answers_line
-from ragwatch.core.canary.report import SuiteReport
-from ragwatch.core.sample import Sample, SampleRecord
-from ragwatch.core.snapshot import Snapshot
-from ragwatch.core.tally import Tally
 from ragwatch.daemon.changes import REPORTED
 from ragwatch.daemon.runtime import Runtime
 from ragwatch.daemon.watchers import Watchers
 from ragwatch.errors import JudgeError
 from ragwatch.judges.claims.claims import other_sentences
+from ragwatch.model.sample import Sample, SampleRecord
 from ragwatch.pipeline.drift.loop import Cell
 from ragwatch.pipeline.rejudging import RejudgeRequest, Rejudging
 from ragwatch.ports import Judge, Store
 from ragwatch.ports.capabilities import ShowsPrompts
+from ragwatch.statistics.canary.answer import answers_line
+from ragwatch.statistics.canary.report import SuiteReport
+from ragwatch.statistics.snapshot import Snapshot
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.rows import sample_of
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import Action, PageScope, ParameterError, RebuiltPrompts, Rejudge, RejudgeFields

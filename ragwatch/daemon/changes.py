@@ -14,11 +14,11 @@ from contextlib import suppress
 from enum import StrEnum
 
 from ragwatch.config import Config
-from ragwatch.core.snapshot import Gauge, Gauges
 from ragwatch.daemon.shared import SharedState
 from ragwatch.daemon.watchers import holder
 from ragwatch.errors import StoreError
 from ragwatch.ports import RecordedEvent
+from ragwatch.statistics.snapshot import Gauge, Gauges
 
 RECENT_SECONDS = 7 * 86400.0
 

@@ -8,7 +8,6 @@ from random import SystemRandom
 from typing import TYPE_CHECKING
 
 from ragwatch.config import Config
-from ragwatch.core.sampling import SamplingHash
 from ragwatch.daemon.shared import SharedState
 from ragwatch.judges.error_rates import rates
 from ragwatch.pipeline.digest import DigestInputs, DigestLoop
@@ -22,6 +21,7 @@ from ragwatch.pipeline.shared_snapshot import SharedSnapshot
 from ragwatch.pipeline.windows import SegmentWindows, SlidingWindows
 from ragwatch.ports import Judge
 from ragwatch.ports.capabilities import SharedStore
+from ragwatch.statistics.sampling import SamplingHash
 
 if TYPE_CHECKING:
     from ragwatch.config.export import OtlpExportOptions

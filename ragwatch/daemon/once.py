@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from ragwatch import stores
 from ragwatch.board import Board
 from ragwatch.config import Config, JudgeConfig
-from ragwatch.core.tally import PartOutcome, Tally
 from ragwatch.daemon.process import limit_malloc_arenas
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.shared import SharedState
@@ -18,6 +17,7 @@ from ragwatch.daemon.state_secret import state_secret
 from ragwatch.pipeline.intake import IntakeLoop
 from ragwatch.ports import Query, Rejection, Store
 from ragwatch.ports.capabilities import Finishes, uses_batches
+from ragwatch.statistics.tally import PartOutcome, Tally
 from ragwatch.telemetry import Telemetry
 
 

@@ -10,7 +10,7 @@ import resource
 from collections.abc import Callable
 from pathlib import Path
 
-from ragwatch.core.snapshot import Gauge, Gauges
+from ragwatch.statistics.snapshot import Gauge, Gauges
 from ragwatch.stores.sqlite.disk import free_bytes
 from ragwatch.telemetry import Telemetry
 

@@ -13,10 +13,6 @@ from ragwatch.config import Config, JudgeConfig
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.model import Settings
 from ragwatch.config.validation import KindConfig
-from ragwatch.core.canary.definition import CanaryMarks
-from ragwatch.core.sample import OTHER
-from ragwatch.core.sampling import FollowRule, SamplingHash, SamplingPlan
-from ragwatch.core.snapshot import Gauge
 from ragwatch.daemon.changes import RECENT_SECONDS, last_events
 from ragwatch.daemon.figures import digest_loop, export_loops, label_rules, labelling
 from ragwatch.daemon.process import free_disk_bytes
@@ -25,6 +21,7 @@ from ragwatch.daemon.stored_places import place_of, resume_source
 from ragwatch.daemon.suites import canary_loop
 from ragwatch.daemon.watchers import Watchers, build_watchers
 from ragwatch.exporter import AllowedLabels, Exporter
+from ragwatch.model.sample import OTHER
 from ragwatch.pipeline.batching import MAX_BATCH_SECONDS, BatchJudgingLoop, LeftBatchesLoop
 from ragwatch.pipeline.canaries import CanaryLoop
 from ragwatch.pipeline.digest import OVERDUE_SECONDS, DigestInputs, DigestLoop
@@ -41,6 +38,9 @@ from ragwatch.ports import Clock, Judge, JudgeContext, Retention, Source, Store
 from ragwatch.ports.capabilities import HasFallback, HasName, ReceivesRequests, log_reader, uses_batches
 from ragwatch.ports.judging import BatchJudge
 from ragwatch.ports.receiving import Handler
+from ragwatch.statistics.canary.definition import CanaryMarks
+from ragwatch.statistics.sampling import FollowRule, SamplingHash, SamplingPlan
+from ragwatch.statistics.snapshot import Gauge
 
 if TYPE_CHECKING:
     from ragwatch.pipeline.export.loop import ExportLoop

@@ -23,9 +23,9 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from ragwatch.config import crontab
 from ragwatch.config.canaries import SuiteConfig, SuitePlace
-from ragwatch.core.units import duration_seconds
 from ragwatch.daemon.process import trim_heap
 from ragwatch.daemon.runtime import Runtime
+from ragwatch.model.units import duration_seconds
 from ragwatch.pipeline.leadership import Leadership, Step
 from ragwatch.telemetry import Telemetry
 

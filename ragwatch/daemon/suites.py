@@ -8,12 +8,12 @@ from time import time
 from ragwatch import probes
 from ragwatch.config import Config
 from ragwatch.config.canaries import SuiteConfig, SuitePlace
-from ragwatch.core.canary.definition import CanaryMarks
 from ragwatch.daemon.shared import SharedState
 from ragwatch.daemon.watchers import holder
 from ragwatch.pipeline.canaries import AnswerJudging, CanaryLoop, CanarySuite
 from ragwatch.ports import Clock, Judge
 from ragwatch.probes.similarity import similarity
+from ragwatch.statistics.canary.definition import CanaryMarks
 
 
 def suite_of(

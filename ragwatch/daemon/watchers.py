@@ -9,10 +9,8 @@ from dataclasses import dataclass
 
 from ragwatch.config import Config
 from ragwatch.config.drift import lowest_probability
-from ragwatch.core.sample import OTHER
-from ragwatch.core.sampling import SamplingPlan
-from ragwatch.core.snapshot import Gauges
 from ragwatch.daemon.shared import SharedState
+from ragwatch.model.sample import OTHER
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.anchors import AnchorLoop
 from ragwatch.pipeline.drift.bridge import VersionBridge
@@ -22,6 +20,8 @@ from ragwatch.pipeline.drift.silence import SilenceLoop
 from ragwatch.pipeline.drift.traffic import TrafficDriftLoop
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Judge
+from ragwatch.statistics.sampling import SamplingPlan
+from ragwatch.statistics.snapshot import Gauges
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from collections.abc import Set as AbstractSet
 from itertools import product
 from operator import itemgetter
 
-from ragwatch.core.criteria import Criterion
-from ragwatch.core.sample import OTHER
-from ragwatch.core.segments import Segments
 from ragwatch.exporter.series import SeriesDefinition
+from ragwatch.model.criteria import Criterion
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import OTHER
+from ragwatch.statistics.segments import Segments
 
 Picked = Callable[[tuple[str, ...]], object]  # one label value, or several
 

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from ragwatch.core.criteria import Criterion
 from ragwatch.exporter.drift_series import DRIFT
 from ragwatch.exporter.judge_series import CANARIES, JUDGES
 from ragwatch.exporter.own_series import OWN
 from ragwatch.exporter.quality import SEGMENTS, TEMPLATES, of_quantity
 from ragwatch.exporter.series import MetricType, SeriesDefinition
 from ragwatch.exporter.traffic_series import FEEDBACK, TRAFFIC
+from ragwatch.model.criteria import Criterion
 from ragwatch.model.quantities import Quantity
 
 __all__ = ["CATALOGUE", "MetricType", "SeriesDefinition", "markdown", "with_criteria"]

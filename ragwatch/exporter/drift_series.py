@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tally
 from ragwatch.exporter.series import SeriesDefinition
+from ragwatch.statistics.snapshot import Gauge
+from ragwatch.statistics.tally import Tally
 
 DRIFT: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(

@@ -18,10 +18,6 @@ from typing import TypeVar
 from prometheus_client import Metric
 from prometheus_client.samples import Exemplar, Sample
 
-from ragwatch.core.criteria import Criterion
-from ragwatch.core.snapshot import Exemplar as SampleExemplar
-from ragwatch.core.snapshot import Gauge, Snapshot
-from ragwatch.core.tally import BUCKETS, INF, SUM, Tally, bound_label
 from ragwatch.exporter.allowed_labels import AllowedLabels
 from ragwatch.exporter.catalogue import CATALOGUE, with_criteria
 from ragwatch.exporter.figures import (
@@ -33,6 +29,10 @@ from ragwatch.exporter.figures import (
     estimates_by_quantity,
 )
 from ragwatch.exporter.series import MetricType, Origin, SeriesDefinition
+from ragwatch.model.criteria import Criterion
+from ragwatch.statistics.snapshot import Exemplar as SampleExemplar
+from ragwatch.statistics.snapshot import Gauge, Snapshot
+from ragwatch.statistics.tally import BUCKETS, INF, SUM, Tally, bound_label
 from ragwatch.telemetry import CALL_SECONDS, EventCount, GaugeLevel, Telemetry
 
 Source = TypeVar("Source", bound=Origin)

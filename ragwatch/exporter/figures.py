@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
-from ragwatch.core.snapshot import EstimateRow, Snapshot
-from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
+from ragwatch.statistics.snapshot import EstimateRow, Snapshot
+from ragwatch.statistics.tally import Tally
 from ragwatch.telemetry import Telemetry
 
 Labels = tuple[str, ...]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from ragwatch.core.canary.definition import Failure
-from ragwatch.core.canary.metric import CanaryMetric
-from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tally
 from ragwatch.exporter.figures import FromSnapshot, by_name, per_judge
 from ragwatch.exporter.series import SeriesDefinition
+from ragwatch.statistics.canary.definition import Failure
+from ragwatch.statistics.canary.metric import CanaryMetric
+from ragwatch.statistics.snapshot import Gauge
+from ragwatch.statistics.tally import Tally
 from ragwatch.telemetry import EventCount, GaugeLevel
 
 

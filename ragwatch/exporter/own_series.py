@@ -5,10 +5,10 @@ from __future__ import annotations
 from platform import python_version
 
 from ragwatch import __version__
-from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Invariant, Tally
 from ragwatch.exporter.figures import FromSnapshot, FromTelemetry, known
 from ragwatch.exporter.series import SeriesDefinition
+from ragwatch.statistics.snapshot import Gauge
+from ragwatch.statistics.tally import Invariant, Tally
 from ragwatch.telemetry import EventCount, GaugeLevel
 
 OWN: tuple[SeriesDefinition, ...] = (

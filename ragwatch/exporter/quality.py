@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tally
 from ragwatch.exporter.figures import LAST_SAMPLE, FromSnapshot, estimated, segments
 from ragwatch.exporter.series import SeriesDefinition
 from ragwatch.model.quantities import Quantity
+from ragwatch.statistics.snapshot import Gauge
+from ragwatch.statistics.tally import Tally
 
 _SUMS = (
     ("weight", "sampling weights w = 1 / inclusion probability", "; replicas can be summed"),

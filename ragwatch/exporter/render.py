@@ -8,10 +8,10 @@ from prometheus_client import CollectorRegistry, GCCollector, Metric, PlatformCo
 from prometheus_client.exposition import choose_encoder
 
 from ragwatch.board import Board
-from ragwatch.core.snapshot import Snapshot
 from ragwatch.exporter import families
 from ragwatch.exporter.allowed_labels import AllowedLabels
 from ragwatch.exporter.catalogue import with_criteria
+from ragwatch.statistics.snapshot import Snapshot
 from ragwatch.telemetry import Telemetry
 
 _OPENMETRICS = "application/openmetrics-text"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tally
 from ragwatch.exporter.figures import FromSnapshot, FromTelemetry, OfQuantity
 from ragwatch.model.quantities import Quantity
+from ragwatch.statistics.snapshot import Gauge
+from ragwatch.statistics.tally import Tally
 from ragwatch.telemetry import EventCount, GaugeLevel
 
 

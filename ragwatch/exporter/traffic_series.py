@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from time import monotonic
 
-from ragwatch.core.relevance import NoRanking
-from ragwatch.core.sample import RejectReason, SkipReason
-from ragwatch.core.tally import Tally
-from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.exporter.figures import FromSnapshot, FromTelemetry, by_name, correlations, lag, ranked, user_scores
 from ragwatch.exporter.series import SeriesDefinition
+from ragwatch.model.sample import RejectReason, SkipReason
 from ragwatch.model.signals import Signal
 from ragwatch.model.stages import Fault, Stage
+from ragwatch.statistics.relevance import NoRanking
+from ragwatch.statistics.tally import Tally
+from ragwatch.statistics.verdict import UnjudgedReason
 
 _SIGNALS = tuple(
     SeriesDefinition(Tally(row.counter), row.help, row.series, from_zero=row.bounds is None, signed=row.signed)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from ragwatch.core.sample import RejectReason, Sample
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import canonical
 from ragwatch.formats.custom import NAME as CUSTOM
@@ -17,6 +16,7 @@ from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.providers import LIBRARIES, PROVIDERS
 from ragwatch.formats.shape import Format, FormatReader, Record, RecordReader
 from ragwatch.formats.traces.export import EXPORTS
+from ragwatch.model.sample import RejectReason, Sample
 
 # In the order in which `auto` tries them: formats with keys of one library before formats with common keys.
 FORMATS: Mapping[str, Format] = MappingProxyType(

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from ragwatch.core.sample import Context, Sample, Turn
 from ragwatch.formats import fields
 from ragwatch.formats.history import turns
 from ragwatch.formats.relevance import relevant_contexts
 from ragwatch.formats.shape import Record
 from ragwatch.formats.times import plausible_time
+from ragwatch.model.sample import Context, Sample, Turn
 
 _new = tuple.__new__  # bypasses `Sample.__new__`, in half the time
 _REFERENCES = frozenset(fields.REFERENCE_KEYS)

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import orjson
 
-from ragwatch.core.sample import RejectReason
 from ragwatch.errors import ConfigError, FormatError, SourceError
 from ragwatch.formats import fields
+from ragwatch.model.sample import RejectReason
 
 _MAX_BYTES = 256 << 20
 """Size of the largest file that is kept in memory."""

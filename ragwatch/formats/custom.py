@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ragwatch.core.sample import RejectReason, Sample
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import canonical, relevance
 from ragwatch.formats.expressions import extractors
 from ragwatch.formats.optional import LostField, name_of
 from ragwatch.formats.shape import Record
+from ragwatch.model.sample import RejectReason, Sample
 
 NAME = "custom"
 REQUIRED = ("contexts", "answer")

@@ -10,11 +10,11 @@ from jmespath import functions
 from jmespath.exceptions import JMESPathError, JMESPathTypeError, LexerError, ParseError
 from jmespath.parser import ParsedResult
 
-from ragwatch.core.sample import RejectReason
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import fields, messages, retrieved
 from ragwatch.formats.compiled import Node, compile_all, compile_one
 from ragwatch.formats.shape import Record
+from ragwatch.model.sample import RejectReason
 
 Predicate = Callable[[Record], bool]
 _Value = Callable[[object], object]

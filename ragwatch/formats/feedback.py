@@ -1,7 +1,7 @@
 """Reads feedback of users: in a field of the record of an answer, or as a record of its own that names the answer.
 
-A record of its own is `{"feedback_for": ID, "user_score": ...}`, with one of `core.feedback.FIELDS`, and optionally
-`at` and `source`, the name of the source that the answer came from.
+A record of its own is `{"feedback_for": ID, "user_score": ...}`, with one of `statistics.feedback.FIELDS`, and
+optionally `at` and `source`, the name of the source that the answer came from.
 """
 
 from __future__ import annotations
@@ -10,12 +10,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ragwatch.core.feedback import FIELDS, NAME, FeedbackOutcome, Scale, UnreadFeedbackError, read_feedback, score_of
-from ragwatch.core.sample import RejectReason, Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields
 from ragwatch.formats.shape import Record
 from ragwatch.formats.times import epoch_seconds
+from ragwatch.model.sample import RejectReason, Sample
+from ragwatch.statistics.feedback import (
+    FIELDS,
+    NAME,
+    FeedbackOutcome,
+    Scale,
+    UnreadFeedbackError,
+    read_feedback,
+    score_of,
+)
 
 FEEDBACK_FOR = "feedback_for"
 _BARE = ("score", "value")  # names that say enough in a record of feedback, but not in one of an answer
@@ -45,7 +53,7 @@ class FeedbackReader:
 
     Attributes:
         field: Path of the field with the feedback in the record of an answer, or in its metadata; empty for the first
-            of `core.feedback.FIELDS` that there is.
+            of `statistics.feedback.FIELDS` that there is.
         scale: Scale of ratings; None if none is configured.
     """
 

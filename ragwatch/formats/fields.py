@@ -8,12 +8,12 @@ from sys import float_info
 
 import orjson
 
-from ragwatch.core.sample import NO_METADATA, Context, RejectReason
 from ragwatch.errors import FormatError
 from ragwatch.formats import names
 from ragwatch.formats.record import decode
 from ragwatch.formats.shape import Record
 from ragwatch.formats.times import plausible_time
+from ragwatch.model.sample import NO_METADATA, Context, RejectReason
 
 TEXT_KEYS = ("text", "content", "page_content", "chunk", "body")
 ID_KEYS = ("id", "request_id", "run_id")

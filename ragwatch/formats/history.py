@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ragwatch.core.sample import Role, Turn
 from ragwatch.formats import fields
 from ragwatch.formats.messages import ROLES, last_asked, said
 from ragwatch.formats.shape import Record
+from ragwatch.model.sample import Role, Turn
 
 MAX_TURNS = 20
 MAX_TURN_CHARS = 4_000

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
 from ragwatch import formats
-from ragwatch.core.sample import Context, Sample, SkipReason
 from ragwatch.errors import ConfigError
 from ragwatch.formats import canonical, fields
 from ragwatch.formats.corpus import Corpus
@@ -19,6 +18,7 @@ from ragwatch.formats.selection import line_parser, record_finder
 from ragwatch.formats.shape import Record
 from ragwatch.formats.split import KINDS, Splitter
 from ragwatch.formats.times import without_offset
+from ragwatch.model.sample import Context, Sample, SkipReason
 
 
 @dataclass(frozen=True, slots=True)

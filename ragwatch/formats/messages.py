@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
-from ragwatch.core.sample import Role
 from ragwatch.formats import fields
+from ragwatch.model.sample import Role
 
 ROLES = MappingProxyType(
     dict.fromkeys(("user", "human", "customer", "humanmessage"), Role.USER)

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ragwatch.core.sample import RejectReason, Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats import canonical, fields
 from ragwatch.formats.shape import Record
+from ragwatch.model.sample import RejectReason, Sample
 
 _NAMES: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(fields.TIME_KEYS, "at")

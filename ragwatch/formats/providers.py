@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
-from ragwatch.core.sample import Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats import canonical, fields
 from ragwatch.formats.custom import REQUIRED, MappingReader
 from ragwatch.formats.expressions import Predicate, predicate
 from ragwatch.formats.shape import Record
+from ragwatch.model.sample import Sample
 
 
 class ProviderFormat:

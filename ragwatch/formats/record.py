@@ -19,8 +19,8 @@ from types import MappingProxyType
 
 import orjson
 
-from ragwatch.core.sample import RejectReason, SkipReason
 from ragwatch.errors import FormatError, TooManyValuesError
+from ragwatch.model.sample import RejectReason, SkipReason
 
 Parsed = tuple[dict[str, object], bool] | SkipReason
 """A record and whether characters in it were replaced, or why the line is skipped (see `selection`)."""

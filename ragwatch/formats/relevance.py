@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ragwatch.core.sample import RelevantContext
 from ragwatch.errors import ConfigError
 from ragwatch.formats import fields
 from ragwatch.formats.shape import Record
+from ragwatch.model.sample import RelevantContext
 
 KEYS = ("relevant_ids", "relevant_texts")
 _MAX_GRADE = 1000

@@ -12,13 +12,13 @@ from itertools import chain
 
 import orjson
 
-from ragwatch.core.sample import Role, Turn
 from ragwatch.formats import fields
 from ragwatch.formats.history import before_question, turns
 from ragwatch.formats.messages import content_text, inner, last_asked, only_instructs, said, with_role
 from ragwatch.formats.traces.attributes import inside
 from ragwatch.formats.traces.document import Document, document, documents_in
 from ragwatch.formats.traces.prompt_contexts import of_messages, question_in, question_without_label
+from ragwatch.model.sample import Role, Turn
 
 _TOOLS = ("tool", "function")
 _QUESTIONS = ("input", "query", "question")

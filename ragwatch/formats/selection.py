@@ -15,11 +15,11 @@ from contextlib import suppress
 
 import orjson
 
-from ragwatch.core.sample import SkipReason
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.expressions import extractor, predicate
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.record import Line, Parse, Parsed, is_too_large, parse
+from ragwatch.model.sample import SkipReason
 from ragwatch.redaction.linear_time import check_linear_time
 
 AUTO = "auto"

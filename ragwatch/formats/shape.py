@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from ragwatch.core.sample import Sample
+from ragwatch.model.sample import Sample
 
 Record = Mapping[str, object]
 """One JSON object as it was logged."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from sys import float_info
 
-from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
+from ragwatch.model.sample import RejectReason
 
 # A number above a limit is in that fraction of a second: seconds reach 1e11 in the year 5138.
 _MAX_SECONDS = 10**11

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from ragwatch.core.estimators.level import Rates
 from ragwatch.judges.text_classifier import table_text
 from ragwatch.model.quantities import Quantity
+from ragwatch.statistics.estimators.level import Rates
 
 LEXICAL, LOCAL = "lexical", "local"
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 from pydantic import Field
 
-from ragwatch.core.verdict import Usage
 from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure, Setting, safe_code, sanitize_message
 from ragwatch.judges.llm.calls.options import CallOptions, Url
@@ -27,6 +26,7 @@ from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.outgoing.client import judge_client
 from ragwatch.ports import JudgeContext
+from ragwatch.statistics.verdict import Usage
 
 if TYPE_CHECKING:
     from httpx import AsyncClient, Response

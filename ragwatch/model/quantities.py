@@ -1,6 +1,6 @@
 """The quantities: one row for each, from which scores, series, prompts, rules, dashboards, labels and docs are derived.
 
-To add one: a row here, its function in `core.scores`, and a test of the function. CONTRIBUTING.md shows it as a diff.
+To add one: a row here, its function in `statistics.scores`, and a test of it. CONTRIBUTING.md shows it as a diff.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OF_CONTEXTS = frozenset({Need.LANGUAGE, Need.CONTEXTS})
 class Quantity(RowEnum):
     """The quality metrics of an answer. The values are parts of series names.
 
-    That of a configured criterion (`core.criteria`) is a quantity too, which `quantity_of` returns: iteration and
+    That of a configured criterion (`model.criteria`) is a quantity too, which `quantity_of` returns: iteration and
     `Quantity(name)` know those of ragwatch only.
     """
 

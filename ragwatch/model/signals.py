@@ -16,7 +16,7 @@ class SignalRow:
     """All that depends on the signal alone."""
 
     name: str  # its name in the configuration and in the label `signal`
-    counter: str  # name of the stored counter, which `core.tally.Tally` lists
+    counter: str  # name of the stored counter, which `statistics.tally.Tally` lists
     series: str  # name of its series
     help: str  # HELP of its series
     # Upper bounds of the buckets of its histogram; None where the requests that have it are counted

@@ -12,17 +12,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ragwatch.core.budget import Cost
-from ragwatch.core.evidence import Evidence, ShapeError
-from ragwatch.core.sample import Draw
-from ragwatch.core.sampling import key_of
-from ragwatch.core.verdict import NO_USAGE, Reading, Unjudged, UnjudgedReason, Usage, judged
 from ragwatch.errors import JudgeError, StoreError
+from ragwatch.model.budget import Cost
+from ragwatch.model.evidence import Evidence, ShapeError
+from ragwatch.model.sample import Draw
 from ragwatch.pipeline.judging import MAX_DOUBLINGS, MAX_PAUSE_SECONDS, MIN_PAUSE_SECONDS, JudgingLoop, JudgingRules
 from ragwatch.pipeline.leadership import Step
 from ragwatch.pipeline.reading import JudgeSelfTests
 from ragwatch.ports import Clock, OpenBatch, Store
 from ragwatch.ports.judging import BatchJudge, Collected
+from ragwatch.statistics.sampling import key_of
+from ragwatch.statistics.verdict import NO_USAGE, Reading, Unjudged, UnjudgedReason, Usage, judged
 from ragwatch.telemetry import Telemetry
 
 MAX_BATCH_DRAWS = 500

@@ -9,17 +9,25 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ragwatch.core.canary.answer import GOLD, RETRIEVED, JudgedAnswer, gold_texts, sample_of
-from ragwatch.core.canary.definition import Canary
-from ragwatch.core.canary.history import body_of, gauges_of, levels_of, report_of, sums_of, tallies_of, with_levels
-from ragwatch.core.canary.report import CanaryReport, SuiteReport, evaluate
-from ragwatch.core.ranking import TAU, Similarity
-from ragwatch.core.reference import score_by_reference
-from ragwatch.core.sample import Sample
-from ragwatch.core.scores import score_all
-from ragwatch.core.snapshot import Gauges
 from ragwatch.errors import JudgeError, RagwatchError
+from ragwatch.model.sample import Sample
 from ragwatch.ports import Clock, Judge, Oracle, Probe, RecordedEvent, Store, StoredRun
+from ragwatch.statistics.canary.answer import GOLD, RETRIEVED, JudgedAnswer, gold_texts, sample_of
+from ragwatch.statistics.canary.definition import Canary
+from ragwatch.statistics.canary.history import (
+    body_of,
+    gauges_of,
+    levels_of,
+    report_of,
+    sums_of,
+    tallies_of,
+    with_levels,
+)
+from ragwatch.statistics.canary.report import CanaryReport, SuiteReport, evaluate
+from ragwatch.statistics.ranking import TAU, Similarity
+from ragwatch.statistics.reference import score_by_reference
+from ragwatch.statistics.scores import score_all
+from ragwatch.statistics.snapshot import Gauges
 from ragwatch.telemetry import Telemetry
 
 

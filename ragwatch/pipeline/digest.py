@@ -8,9 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ragwatch.board import Board
-from ragwatch.core.snapshot import Gauge, Gauges, Lag, Snapshot
-from ragwatch.core.tally import Tallies, violations
-from ragwatch.core.trends import SPANS, TrendKey, TrendKind, start_of
 from ragwatch.errors import NotLeadingError, StoreError
 from ragwatch.pipeline.feedback import FeedbackWindows
 from ragwatch.pipeline.labels.correction import LabelCorrection
@@ -18,6 +15,9 @@ from ragwatch.pipeline.sampling_control import SamplingControl
 from ragwatch.pipeline.shared_snapshot import SharedSnapshot
 from ragwatch.pipeline.windows import MINUTE, SegmentWindows, SlidingWindows
 from ragwatch.ports import Clock, Judge, Peak, Store, TrendStore
+from ragwatch.statistics.snapshot import Gauge, Gauges, Lag, Snapshot
+from ragwatch.statistics.tally import Tallies, violations
+from ragwatch.statistics.trends import SPANS, TrendKey, TrendKind, start_of
 from ragwatch.telemetry import Telemetry
 
 ROWS = 5000

@@ -11,15 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.estimators import hajek
-from ragwatch.core.feedback import JudgeCorrelation, PairSums, UnreadFeedbackError, UserScoreRow, UserScores, correlate
-from ragwatch.core.sample import Draw
-from ragwatch.core.sampling import key_of
-from ragwatch.core.tally import Tallies, Tally
 from ragwatch.formats.feedback import FeedbackReader, as_format_error
+from ragwatch.model.estimate import Addends
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Draw
 from ragwatch.ports import Feedback, ScoreRow, Store
+from ragwatch.statistics.estimators import hajek
+from ragwatch.statistics.feedback import (
+    JudgeCorrelation,
+    PairSums,
+    UnreadFeedbackError,
+    UserScoreRow,
+    UserScores,
+    correlate,
+)
+from ragwatch.statistics.sampling import key_of
+from ragwatch.statistics.tally import Tallies, Tally
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,20 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 
-from ragwatch.core.canary.definition import CanaryMarks
-from ragwatch.core.feedback import FeedbackOutcome
-from ragwatch.core.repeated import RepeatedAnswers
-from ragwatch.core.sample import Draw, RejectReason, Sample, SkipReason
-from ragwatch.core.sampling import SamplingHash, SamplingPlan, key_of, shedding_factor
-from ragwatch.core.signals import SignalCounter
-from ragwatch.core.snapshot import Lag
-from ragwatch.core.tally import Tallies, Tally, lines_read
 from ragwatch.errors import FormatError, ReceivedMeanwhileError
 from ragwatch.formats.feedback import is_feedback
+from ragwatch.formats.guessing.suspicion import MISREAD, Doubts
 from ragwatch.formats.optional import AHEAD, MAX_AHEAD_SECONDS, LostField, name_of
 from ragwatch.formats.record import Line, Parse, parse
 from ragwatch.formats.selection import Expand
-from ragwatch.formats.suspicion import MISREAD, Doubts
+from ragwatch.model.sample import Draw, RejectReason, Sample, SkipReason
 from ragwatch.pipeline.feedback import FeedbackRules
 from ragwatch.pipeline.placing import MARK_ADVICE, NamedVersions, names_canary, placing
 from ragwatch.pipeline.unreadable_files import UnreadableFiles
@@ -29,6 +22,13 @@ from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Admission, Assignment, Batch, BatchReport, Feedback, Rejection, Source, Store, VersionValue
 from ragwatch.ports.capabilities import RecognisesResent
 from ragwatch.redaction.redactor import Redactor
+from ragwatch.statistics.canary.definition import CanaryMarks
+from ragwatch.statistics.feedback import FeedbackOutcome
+from ragwatch.statistics.sampling import SamplingHash, SamplingPlan, key_of, shedding_factor
+from ragwatch.statistics.signals import SignalCounter
+from ragwatch.statistics.snapshot import Lag
+from ragwatch.statistics.tally import Tallies, Tally, lines_read
+from ragwatch.statistics.text.repeated import RepeatedAnswers
 from ragwatch.telemetry import Telemetry
 
 CANARY = "canary"

@@ -9,14 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from ragwatch.core.sample import Draw
-from ragwatch.core.sampling import FollowRule, SamplingHash, follow_probability, key_of
-from ragwatch.core.segments import Segments
-from ragwatch.core.tally import Tallies
-from ragwatch.core.verdict import Judged, Reading, Unjudged, UnjudgedReason, Verdict
 from ragwatch.errors import RagwatchError
+from ragwatch.model.sample import Draw
 from ragwatch.pipeline.reading import Deferred, DrawReader, JudgeSelfTests
 from ragwatch.ports import Assignment, Clock, FollowUp, Judge, Store
+from ragwatch.statistics.sampling import FollowRule, SamplingHash, follow_probability, key_of
+from ragwatch.statistics.segments import Segments
+from ragwatch.statistics.tally import Tallies
+from ragwatch.statistics.verdict import Judged, Reading, Unjudged, UnjudgedReason, Verdict
 from ragwatch.telemetry import Telemetry
 
 MAX_SETTLED_AT_ONCE = 500

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from ragwatch.core.sample import OTHER, Sample
-from ragwatch.core.sampling import SamplingPlan
+from ragwatch.model.sample import OTHER, Sample
 from ragwatch.ports import VersionValue
 from ragwatch.redaction.redactor import Redactor
+from ragwatch.statistics.sampling import SamplingPlan
 
 MARK_ADVICE = "log the whole X-Ragwatch-Canary as metadata.canary; until then these answers count as traffic"
 _NOT_CANARY = frozenset({"", "-", "0", "false", "no", "none", "null"})

@@ -10,14 +10,14 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from ragwatch.core.evidence import ShapeError
-from ragwatch.core.sample import Draw
-from ragwatch.core.sampling import is_drawn, key_of
-from ragwatch.core.self_tests import fooled, known_bad, padded, repeats, scores_higher
-from ragwatch.core.tally import Tallies, Tally
-from ragwatch.core.verdict import Judged, Reading, Unjudged, UnjudgedReason, Usage, Verdict, judged
 from ragwatch.errors import JudgeError, StoreError
+from ragwatch.model.evidence import ShapeError
+from ragwatch.model.sample import Draw
 from ragwatch.ports import Judge
+from ragwatch.statistics.sampling import is_drawn, key_of
+from ragwatch.statistics.self_tests import fooled, known_bad, padded, repeats, scores_higher
+from ragwatch.statistics.tally import Tallies, Tally
+from ragwatch.statistics.verdict import Judged, Reading, Unjudged, UnjudgedReason, Usage, Verdict, judged
 from ragwatch.telemetry import Telemetry
 
 

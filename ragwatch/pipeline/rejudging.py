@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from ragwatch.core.sample import Draw
-from ragwatch.core.verdict import Judged, Unjudged, Verdict
+from ragwatch.model.sample import Draw
 from ragwatch.pipeline.reading import Deferred, DrawReader
 from ragwatch.ports import Judge, RejudgeStore
+from ragwatch.statistics.verdict import Judged, Unjudged, Verdict
 from ragwatch.telemetry import Telemetry
 
 MAX_ANSWERS = 100

@@ -13,12 +13,12 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ragwatch.core.budget import Cost, SpendingCap, SpendingForecast, fits, remaining
-from ragwatch.core.sampling import shedding_factor
-from ragwatch.core.tally import Tallies, Tally
-from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
+from ragwatch.model.budget import Cost, SpendingCap, SpendingForecast, fits, remaining
 from ragwatch.ports import Accounts, Clock, Store
+from ragwatch.statistics.sampling import shedding_factor
+from ragwatch.statistics.tally import Tallies, Tally
+from ragwatch.statistics.verdict import UnjudgedReason
 
 SHED_AT = 8  # parts of the longest queue: one eighth of it halves the factor of a judge, two eighths quarter it
 

@@ -14,10 +14,10 @@ from enum import Enum
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from ragwatch.core.snapshot import Snapshot
-from ragwatch.core.tally import Tallies
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.ports import Store
+from ragwatch.statistics.snapshot import Snapshot
+from ragwatch.statistics.tally import Tallies
 
 STATE = "snapshot"
 

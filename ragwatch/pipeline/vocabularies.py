@@ -15,9 +15,9 @@ from contextlib import suppress
 from functools import partial
 from typing import TypedDict
 
-from ragwatch.core.vocabulary import SLOTS, NoveltyMeter, Vocabulary, learn
 from ragwatch.ports import NoteStore
 from ragwatch.ports.capabilities import SharedStore
+from ragwatch.statistics.text.vocabulary import SLOTS, NoveltyMeter, Vocabulary, learn
 
 KIND = "vocabulary"
 

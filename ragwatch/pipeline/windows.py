@@ -14,15 +14,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.estimators import hajek
-from ragwatch.core.estimators.level import is_best
-from ragwatch.core.sample import OTHER
-from ragwatch.core.segments import Segments, period_of, step_of
-from ragwatch.core.snapshot import EstimateRow, Exemplar, SegmentRow
-from ragwatch.core.tally import Tally, bucket_label
+from ragwatch.model.estimate import Addends
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import OTHER
 from ragwatch.ports import ScoreRow
+from ragwatch.statistics.estimators import hajek
+from ragwatch.statistics.estimators.level import is_best
+from ragwatch.statistics.segments import Segments, period_of, step_of
+from ragwatch.statistics.snapshot import EstimateRow, Exemplar, SegmentRow
+from ragwatch.statistics.tally import Tally, bucket_label
 
 MINUTE = 60.0
 HOUR = 60  # minutes

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
-from ragwatch.core.budget import Cost
-from ragwatch.core.sample import Sample
-from ragwatch.core.tally import Tallies
 from ragwatch.formats.log_reader import LogReader, RecordRules
+from ragwatch.model.budget import Cost
+from ragwatch.model.sample import Sample
 from ragwatch.ports.receiving import GrpcListener, Handler
 from ragwatch.ports.rows import Part
 from ragwatch.ports.storage import SavedState, Store
 from ragwatch.ports.traffic import Batch
+from ragwatch.statistics.tally import Tallies
 
 
 @runtime_checkable

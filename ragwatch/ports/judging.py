@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from ragwatch.core.budget import Cost
-from ragwatch.core.canary.definition import Retrieved
-from ragwatch.core.criteria import Criterion
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Sample
-from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
+from ragwatch.model.budget import Cost
+from ragwatch.model.criteria import Criterion
+from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Sample
+from ragwatch.statistics.canary.definition import Retrieved
+from ragwatch.statistics.verdict import Usage
 from ragwatch.telemetry import Telemetry
 
 
@@ -163,7 +163,7 @@ class JudgeContext:
 
 
 class Probe(Protocol):
-    """Sends queries to a retriever. Results are compared and counted in `core.canary`.
+    """Sends queries to a retriever. Results are compared and counted in `statistics.canary`.
 
     Attributes:
         name: Configured name, usually that of the suite.

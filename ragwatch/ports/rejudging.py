@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ragwatch.core.sample import Draw
-from ragwatch.core.verdict import Verdict
+from ragwatch.model.sample import Draw
+from ragwatch.statistics.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ragwatch.core.sample import Draw, SampleRecord
-from ragwatch.core.tally import Tallies
-from ragwatch.core.verdict_line import VerdictRecord
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Draw, SampleRecord
 from ragwatch.model.stages import Stage
+from ragwatch.statistics.tally import Tallies
+from ragwatch.statistics.verdict_line import VerdictRecord
 
 Clock = Callable[[], float]
 """Returns seconds since the epoch."""
@@ -177,7 +177,7 @@ class Query:
         metadata: Keys of metadata (one level down: a path) with the values that the sample has.
         context: Id of a context that was retrieved.
         top_context: Id of the context that was ranked first.
-        words: Phrases that question or answer contain, each in one of them; see `core/search_words.py`.
+        words: Phrases that question or answer contain, each in one of them; see `statistics/text/search_words.py`.
         worst: Whether the worst scores of `quantity` come first instead.
         after: `at` and `seq` of the last row of the previous page, for keyset pagination.
         texts: Whether samples are loaded.

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from ragwatch.core.budget import Cost, SpendingCap
-from ragwatch.core.causes.traits import Traits
-from ragwatch.core.estimate import Addends
-from ragwatch.core.labels.label import Label
-from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tallies
-from ragwatch.core.trends import BucketKey
-from ragwatch.core.verdict import Verdict
+from ragwatch.model.budget import Cost, SpendingCap
+from ragwatch.model.estimate import Addends
+from ragwatch.model.sample import Draw
 from ragwatch.ports.rejudging import RejudgeStore
 from ragwatch.ports.rows import (
     Admission,
@@ -31,6 +26,11 @@ from ragwatch.ports.rows import (
     StoredVerdict,
 )
 from ragwatch.ports.traffic import TrendStore
+from ragwatch.statistics.causes.traits import Traits
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.tally import Tallies
+from ragwatch.statistics.trends import BucketKey
+from ragwatch.statistics.verdict import Verdict
 
 SavedState = Any
 """A JSON object that a loop has saved: the loop says which fields it has."""
@@ -228,7 +228,7 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, RejudgeStor
         """Return what a model replied, as text, behind the verdict with a sequence number; nothing if not stored."""
 
     def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Traits | None]]:
-        """Return score rows of judged answers, newest first, each with its traits (see `core.causes.traits`).
+        """Return score rows of judged answers, newest first, each with its traits (see `statistics.causes.traits`).
 
         Traits are None where none are stored: of answers before an upgrade, and of erased ones. Left out are the same
         times as in `window`; verdicts of readings again are there.

@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.sample import RejectReason
-from ragwatch.core.snapshot import Lag
-from ragwatch.core.tally import TallyKey
-from ragwatch.core.trends import TrendKey, TrendKind
 from ragwatch.formats.record import Line
+from ragwatch.model.estimate import Addends
+from ragwatch.model.sample import RejectReason
 from ragwatch.ports.rows import Part
+from ragwatch.statistics.snapshot import Lag
+from ragwatch.statistics.tally import TallyKey
+from ragwatch.statistics.trends import TrendKey, TrendKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +150,8 @@ class SegmentQuery:
     """Which answers to add up by segment.
 
     Attributes:
-        key: Key of the segment, or `core.segments.STEP`: the retrieval step that returned a context.
-        quantity: Name of the score; of retrieval steps a `core.segments.StepMeasure`.
+        key: Key of the segment, or `statistics.segments.STEP`: the retrieval step that returned a context.
+        quantity: Name of the score; of retrieval steps a `statistics.segments.StepMeasure`.
         since: The oldest time of an answer, in seconds since the epoch.
         until: Answers are older than this.
         steps: Number of steps of equal length between the two.

@@ -19,10 +19,10 @@ from pydantic import (
     model_validator,
 )
 
-from ragwatch.core.canary.definition import Direction
 from ragwatch.outgoing.addresses import forbidden
 from ragwatch.probes.expression import Column, valid_expression
 from ragwatch.probes.template import placeholders
+from ragwatch.statistics.canary.definition import Direction
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VALUE = re.compile(r"[\x20-\x7e\t]{0,8192}")

@@ -11,7 +11,6 @@ import httpx
 import orjson
 
 from ragwatch import __version__
-from ragwatch.core.canary.definition import Failure
 from ragwatch.errors import ConfigError
 from ragwatch.formats.record import decode_body
 from ragwatch.outgoing.client import async_client
@@ -19,6 +18,7 @@ from ragwatch.outgoing.guard import ForbiddenAddressError
 from ragwatch.probes.endpoint import EndpointOptions
 from ragwatch.probes.expression import ExchangeError
 from ragwatch.probes.template import fill
+from ragwatch.statistics.canary.definition import Failure
 
 
 class HttpExchange:

@@ -11,12 +11,12 @@ from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions
 from jmespath.visitor import TreeInterpreter
 
-from ragwatch.core.canary.definition import Hit
+from ragwatch.statistics.canary.definition import Hit
 
 if TYPE_CHECKING:
     from jmespath.visitor import _Expression, _TreeNode
-from ragwatch.core.canary.definition import Failure
 from ragwatch.errors import ExternalError
+from ragwatch.statistics.canary.definition import Failure
 
 
 class ExchangeError(ExternalError):

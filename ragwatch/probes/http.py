@@ -13,11 +13,11 @@ from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from ragwatch.core.canary.definition import Retrieved
 from ragwatch.probes.endpoint import EndpointOptions, Expression, RetrieverOptions
 from ragwatch.probes.expression import hits_of, vector_of
 from ragwatch.probes.query_runner import QueryRunner
 from ragwatch.probes.template import placeholders
+from ragwatch.statistics.canary.definition import Retrieved
 
 PRESETS: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {

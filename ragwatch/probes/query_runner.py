@@ -8,9 +8,9 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Generic, TypeVar
 
-from ragwatch.core.canary.definition import Retrieved
 from ragwatch.probes.endpoint import EndpointOptions, RetrieverOptions
 from ragwatch.probes.expression import ExchangeError
+from ragwatch.statistics.canary.definition import Retrieved
 
 Chosen = TypeVar("Chosen", bound=RetrieverOptions)
 
@@ -22,7 +22,7 @@ class QueryRunner(Generic[Chosen]):
         options: Options of the endpoint that is asked; its `concurrency` limits concurrent queries.
         other: Options of a second endpoint, if there is one.
         name: Name of the suite.
-        mark: Returns the mark that requests carry (see `core.canary.mark`); by default the name.
+        mark: Returns the mark that requests carry (see `statistics.canary.mark`); by default the name.
 
     Raises:
         ConfigError: A `ca_file` cannot be read.

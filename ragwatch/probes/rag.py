@@ -10,10 +10,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from ragwatch.core.canary.definition import Failure, Retrieved
 from ragwatch.probes.endpoint import EndpointOptions, Expression, RetrieverOptions
 from ragwatch.probes.expression import ExchangeError, hits_of, text_of
 from ragwatch.probes.query_runner import QueryRunner
+from ragwatch.statistics.canary.definition import Failure, Retrieved
 
 
 class OracleEndpoint(EndpointOptions):

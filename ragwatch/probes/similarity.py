@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 
-from ragwatch.core.ranking import Similarity
+from ragwatch.statistics.ranking import Similarity
 
 MAX_CHARS = 20_000  # of each text: the time of edit distance is quadratic, and it blocks the event loop
 SHINGLE_WORDS = 3

@@ -14,7 +14,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
-from ragwatch.core.sample import Sample
+from ragwatch.model.sample import Sample
 from ragwatch.redaction.credentials import is_secret_name
 from ragwatch.redaction.person_ids import NAMES_OF_NUMBERS
 from ragwatch.redaction.rule import AsWritten, Detector, NamedRule, SensitiveKind, Taken, TextView

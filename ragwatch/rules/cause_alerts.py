@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from ragwatch.core.sample import OTHER
+from ragwatch.model.sample import OTHER
 from ragwatch.model.signals import GROSS
 from ragwatch.rules import texts
 from ragwatch.rules.alert import AGE, COUNT, JUDGE, PERCENT, ROUTE, SOURCE, SUITE, Alert, Area, Severity

@@ -86,8 +86,8 @@ def _segment_sums(window: str) -> Iterator[RecordingRule]:
 def _estimates(plan: RulePlan, window: str) -> Iterator[RecordingRule]:
     """Mean, standard error and Wilson score interval at the observed variance, with z instead of t.
 
-    PromQL has no root finding, so this approximates the interval of `ragwatch.core.estimators.score`: they agree if
-    failures are many, and this one is slightly too narrow if failures are few and weights differ. If all scores are
+    PromQL has no root finding, so this approximates the interval of `ragwatch.statistics.estimators.score`: they agree
+    if failures are many, and this one is slightly too narrow if failures are few and weights differ. If all scores are
     equal the standard error is 0, and the interval takes its width from the effective sample size.
     """
     z = NormalDist().inv_cdf(0.5 + plan.confidence / 2)

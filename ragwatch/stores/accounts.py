@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ragwatch.core.budget import Cost, SpendingCap, fits
-from ragwatch.core.sample import Draw
+from ragwatch.model.budget import Cost, SpendingCap, fits
+from ragwatch.model.sample import Draw
 from ragwatch.ports import OpenBatch
 from ragwatch.stores.engine import BUDGET, JUDGING, Component, Row, Writer
 from ragwatch.stores.limits import COMPACT_AFTER_SECONDS, MAX_SPENDING_AGE_SECONDS, MINUTE

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.encryption import KEY_STATE
+from ragwatch.stores.codec.encryption import KEY_STATE
 from ragwatch.stores.engine import ADMITTING, Engine, Reader, Rows, Writer
 from ragwatch.stores.notes import REMEMBER
 from ragwatch.stores.rows import pack

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ragwatch.core.tally import Tallies
 from ragwatch.ports import RecordedEvent, ScoreRow
+from ragwatch.statistics.tally import Tallies
 from ragwatch.stores.engine import LIVE, Component, Writer
 from ragwatch.stores.rows import SCORE_COLUMNS, score_row, single_number, tallies_of, tally_rows
 

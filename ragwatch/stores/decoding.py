@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import orjson
 
-from ragwatch.core.causes.traits import Traits
-from ragwatch.core.labels.label import Label, from_record
-from ragwatch.core.verdict_line import parse_verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import PackedVerdict, ScoreRow, StoredRun, StoredVerdict
+from ragwatch.statistics.causes.traits import Traits
+from ragwatch.statistics.labels.label import Label, from_record
+from ragwatch.statistics.verdict_line import parse_verdict_line
+from ragwatch.stores.codec.texts import PackedText, damaged_text, excerpt
 from ragwatch.stores.rows import (
     ScoreCells,
     criteria_in,
@@ -20,7 +21,6 @@ from ragwatch.stores.rows import (
     text,
     unpack,
 )
-from ragwatch.stores.texts import PackedText, damaged_text, excerpt
 
 VERDICT_COLUMNS = (
     "seq",

@@ -31,7 +31,7 @@ from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from ragwatch.stores.encryption import TextCipher, opened
+from ragwatch.stores.codec.encryption import TextCipher, opened
 from ragwatch.stores.limits import MAX_DAMAGED_ROWS
 
 Row = tuple[Any, ...]  # what is in the columns depends on the statement

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ragwatch.core.sample import Draw, Sample, value_at
-from ragwatch.core.verdict import Reading, Unjudged, UnjudgedReason
 from ragwatch.errors import StoreError
+from ragwatch.model.sample import Draw, Sample, value_at
 from ragwatch.ports import Erasure
+from ragwatch.statistics.verdict import Reading, Unjudged, UnjudgedReason
 from ragwatch.stores.rows import pack, unpack
 
 MIN_CHARS = 12  # of a text that is searched for in other rows: "yes" stands in many

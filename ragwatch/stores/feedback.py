@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ragwatch.core.feedback import FeedbackOutcome, joining_outcome
-from ragwatch.core.tally import Tallies, Tally
 from ragwatch.ports import Admission, Feedback, ScoreRow
+from ragwatch.statistics.feedback import FeedbackOutcome, joining_outcome
+from ragwatch.statistics.tally import Tallies, Tally
 from ragwatch.stores.engine import LIVE, SEQUENCES, Component, Writer
 from ragwatch.stores.limits import EARLY_SECONDS, MAX_EARLY
 from ragwatch.stores.rows import SCORE_COLUMNS, number, raises_store_error, score_row

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from ragwatch.core.causes import traits
-from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
 from ragwatch.ports import Erased, Erasure
+from ragwatch.statistics.causes import traits
+from ragwatch.statistics.tally import Tallies
 from ragwatch.stores import feedback, replies
-from ragwatch.stores.answer_terms import Rules, stored_terms
+from ragwatch.stores.codec.kept_texts import Texts, without_texts
 from ragwatch.stores.counting import add_tallies
 from ragwatch.stores.engine import Component, Reader, Writer
 from ragwatch.stores.erasing import (
@@ -27,9 +27,9 @@ from ragwatch.stores.erasing import (
     unjudged_of,
     without_notes,
 )
-from ragwatch.stores.indexing import FAILS, SearchIndex
-from ragwatch.stores.kept_texts import Texts, without_texts
 from ragwatch.stores.rows import pack, unpack
+from ragwatch.stores.search.answer_terms import Rules, stored_terms
+from ragwatch.stores.search.indexing import FAILS, SearchIndex
 from ragwatch.stores.settling import settle
 
 MAX_SAMPLES_PER_STEP = 500

@@ -14,4 +14,4 @@ EARLY_SECONDS = 3600.0  # feedback waits for its answer for so long
 MAX_EARLY = 10_000
 
 REJUDGED_MARK = '{"rejudged":true'
-"""Begin of the scores of a verdict of a reading again. No quantity has this name: see `core.scores.RESERVED`."""
+"""Begin of the scores of a verdict of a reading again. No quantity has this name: see `statistics.scores.RESERVED`."""

@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import TypeVar
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.labels.label import Label
-from ragwatch.core.tally import Tallies
-from ragwatch.core.trends import BucketKey
 from ragwatch.errors import StoreError
+from ragwatch.model.estimate import Addends
 from ragwatch.ports import SavedState, StoredRun
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.tally import Tallies
+from ragwatch.statistics.trends import BucketKey
+from ragwatch.stores.codec.texts import PackedText
 from ragwatch.stores.counting import add_tallies
 from ragwatch.stores.decoding import label_of, run_of
 from ragwatch.stores.engine import Component, Row
 from ragwatch.stores.limits import MAX_RUNS_BYTES
 from ragwatch.stores.rows import pack, unpack
-from ragwatch.stores.texts import PackedText
 from ragwatch.stores.trends import add_sums
 
 _RUNS = "SELECT kind, name, at, failing, body FROM runs WHERE kind = :kind AND name = :name"

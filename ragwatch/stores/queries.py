@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.ports import AnswerQuery, Query
+from ragwatch.stores.codec.encryption import FIRST_SEGMENT_BYTES
 from ragwatch.stores.decoding import VERDICT_COLUMNS
-from ragwatch.stores.encryption import FIRST_SEGMENT_BYTES
 from ragwatch.stores.engine import UNBIASED
 from ragwatch.stores.rows import SCORE_COLUMNS
 

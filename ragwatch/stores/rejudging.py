@@ -6,17 +6,17 @@ import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tallies, Tally
-from ragwatch.core.trends import score_sums
-from ragwatch.core.verdict import Verdict
+from ragwatch.model.sample import Draw
 from ragwatch.ports import RejudgeCandidate, RejudgeQuery
+from ragwatch.statistics.tally import Tallies, Tally
+from ragwatch.statistics.trends import score_sums
+from ragwatch.statistics.verdict import Verdict
 from ragwatch.stores import replies
-from ragwatch.stores.answer_terms import Rules
 from ragwatch.stores.counting import add_tallies
 from ragwatch.stores.engine import JUDGING, SEQUENCES, UNBIASED, Component
 from ragwatch.stores.limits import REJUDGED_MARK
 from ragwatch.stores.rows import VerdictRow, draw_of, raises_store_error, single_number, text, verdict_row
+from ragwatch.stores.search.answer_terms import Rules
 from ragwatch.stores.settling import insert_verdicts
 from ragwatch.stores.trends import add_sums
 

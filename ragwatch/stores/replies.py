@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ragwatch.core.verdict import Judged, Verdict
+from ragwatch.statistics.verdict import Judged, Verdict
+from ragwatch.stores.codec.kept_texts import Texts
 from ragwatch.stores.engine import Writer
-from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.rows import pack
 
 MAX_BYTES = 32 * 1024  # of the replies to all calls about one answer

@@ -13,8 +13,8 @@ from ragwatch.stores.accounts import compact_costs
 from ragwatch.stores.counting import add_tallies
 from ragwatch.stores.engine import SEQUENCES, Component, Row, Writer
 from ragwatch.stores.feedback import expire
-from ragwatch.stores.indexing import SearchIndex
 from ragwatch.stores.limits import DAY, MAX_RUNS_SHARE
+from ragwatch.stores.search.indexing import SearchIndex
 from ragwatch.stores.settling import delete_old_parts
 from ragwatch.stores.trends import delete_old
 

@@ -1,4 +1,4 @@
-"""Conversion between core values and database rows. Texts are compressed; figures stay readable for SQL."""
+"""Conversion between values and database rows. Texts are compressed; figures stay readable for SQL."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any, TypedDict, TypeVar
 
 import orjson
 
-from ragwatch.core.sample import OTHER, Context, Draw, RelevantContext, Role, Sample, SampleRecord, Turn
-from ragwatch.core.segments import NO_STEP
-from ragwatch.core.tally import Tallies, Tally, TallyKey
-from ragwatch.core.verdict import Judged, UnjudgedReason, Verdict
-from ragwatch.core.verdict_line import VerdictLine, verdict_line
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity, is_quantity_name, quantity_of
+from ragwatch.model.sample import OTHER, Context, Draw, RelevantContext, Role, Sample, SampleRecord, Turn
 from ragwatch.model.stages import Stage
 from ragwatch.ports import Part, ScoreRow
-from ragwatch.stores.texts import damaged_text
+from ragwatch.statistics.segments import NO_STEP
+from ragwatch.statistics.tally import Tallies, Tally, TallyKey
+from ragwatch.statistics.verdict import Judged, UnjudgedReason, Verdict
+from ragwatch.statistics.verdict_line import VerdictLine, verdict_line
+from ragwatch.stores.codec.texts import damaged_text
 
 Stored = TypeVar("Stored")
 Value = TypeVar("Value")

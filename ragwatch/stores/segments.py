@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.segments import STEP, StepMeasure
+from ragwatch.model.estimate import Addends
 from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.ports import SegmentQuery, SegmentSums
+from ragwatch.statistics.segments import STEP, StepMeasure
 from ragwatch.stores.engine import LIVE, Component, Row
 from ragwatch.stores.queries import SCORE, Values
 from ragwatch.stores.rows import STEPS

@@ -10,20 +10,20 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 
-from ragwatch.core.causes.traits import traits_of
-from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tallies, count_assignments, count_draw, count_duplicate, verdict_tallies
-from ragwatch.core.trends import score_sums
-from ragwatch.core.verdict import Verdict
 from ragwatch.errors import ReceivedMeanwhileError, StoreError
+from ragwatch.model.sample import Draw
 from ragwatch.ports import Admission, FollowUp, Part
+from ragwatch.statistics.causes.traits import traits_of
+from ragwatch.statistics.tally import Tallies, count_assignments, count_draw, count_duplicate, verdict_tallies
+from ragwatch.statistics.trends import score_sums
+from ragwatch.statistics.verdict import Verdict
 from ragwatch.stores import feedback, replies
-from ragwatch.stores.answer_terms import Rules
+from ragwatch.stores.codec.kept_texts import Texts
 from ragwatch.stores.counting import add_tallies
 from ragwatch.stores.engine import ADMITTING, JUDGING, SEQUENCES, Component, Row, Writer
-from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.limits import DAY, MAX_LEASED_CHARS
 from ragwatch.stores.rows import ZLIB_LEVEL, VerdictRow, digest, draw_of, pack, part_of, verdict_row
+from ragwatch.stores.search.answer_terms import Rules
 from ragwatch.stores.trends import add_sums, add_versions
 
 MAX_ROWS_PER_STEP = 5000

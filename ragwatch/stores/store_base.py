@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragwatch.core.verdict import Verdict
 from ragwatch.errors import StoreError
+from ragwatch.statistics.verdict import Verdict
 from ragwatch.stores.accounts import Accounts
 from ragwatch.stores.counting import Counting
 from ragwatch.stores.engine import Writer
 from ragwatch.stores.feedback import FeedbackComponent
 from ragwatch.stores.forgetting import Forgetting
-from ragwatch.stores.indexing import BEHIND, MAX_ROWS_PER_STEP, Place, entries_of, stored_entries
 from ragwatch.stores.notes import Notes
 from ragwatch.stores.rejudging import Rejudging
 from ragwatch.stores.retention import Retaining
-from ragwatch.stores.searching import Searching
+from ragwatch.stores.search.indexing import BEHIND, MAX_ROWS_PER_STEP, Place, entries_of, stored_entries
+from ragwatch.stores.search.searching import Searching
 from ragwatch.stores.segments import SegmentsComponent
 from ragwatch.stores.settling import Settling
 from ragwatch.stores.trends import Trends

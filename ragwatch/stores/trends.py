@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.trends import FINE, FINE_SECONDS, BucketKey, TrendKey
+from ragwatch.model.estimate import Addends
 from ragwatch.ports import Admission, Peak, Retention, TrendQuery, TrendSums
+from ragwatch.statistics.trends import FINE, FINE_SECONDS, BucketKey, TrendKey
 from ragwatch.stores.engine import SEQUENCES, Component, Writer
 from ragwatch.stores.limits import DAY
 from ragwatch.stores.rows import digest

@@ -5,15 +5,15 @@ from __future__ import annotations
 from ragwatch.web.access import EVERYTHING, OPEN, Access, RateLimit, RequestPolicy, Right, Token
 from ragwatch.web.app import Action, build_app
 from ragwatch.web.authentication import Authenticator
-from ragwatch.web.grpc_server import GrpcServer, grpc_library
-from ragwatch.web.guard import allowed_hosts
 from ragwatch.web.operations import Rejudge, RejudgeFields
-from ragwatch.web.prompt_page import RebuiltPrompts
+from ragwatch.web.pages.prompt_page import RebuiltPrompts
 from ragwatch.web.request_limit import BusyError
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope
-from ragwatch.web.serve import Server
-from ragwatch.web.tls import GrpcTls, Tls, TlsSettings, build_grpc_tls, build_tls
+from ragwatch.web.server.grpc_server import GrpcServer, grpc_library
+from ragwatch.web.server.guard import allowed_hosts
+from ragwatch.web.server.serve import Server
+from ragwatch.web.server.tls import GrpcTls, Tls, TlsSettings, build_grpc_tls, build_tls
 
 __all__ = [
     "EVERYTHING",

@@ -24,33 +24,33 @@ from ragwatch.web import samples
 from ragwatch.web.access import INGEST_PATHS, RequestPolicy
 from ragwatch.web.audit_trail import AuditRecord, AuditTrail
 from ragwatch.web.authentication import USER, Authentication
-from ragwatch.web.canaries import canaries, suites_of
-from ragwatch.web.causes import cause_routes
-from ragwatch.web.changes_page import acknowledge_routes, change_routes
 from ragwatch.web.downloads import download_routes
-from ragwatch.web.drift_page import drift_routes
-from ragwatch.web.drift_replies import Canaries
 from ragwatch.web.entity_tags import EntityTags
-from ragwatch.web.figure_replies import FailingAnswer, Snapshot
-from ragwatch.web.forms import FormGuard
-from ragwatch.web.guard import HEADERS, NO_STORE, RequestGuard
-from ragwatch.web.incident import incident_routes
 from ragwatch.web.json_body import json_reply
-from ragwatch.web.label_page import label_page_routes
 from ragwatch.web.labels import LabelService
 from ragwatch.web.mcp.endpoint import mcp_routes
 from ragwatch.web.openapi import openapi_routes
 from ragwatch.web.operations import Forget, Rejudge, operation_routes
-from ragwatch.web.overview import changes_since_last_week, overview
-from ragwatch.web.pages import Site, page
-from ragwatch.web.prompt_page import Prompts, prompt_routes
+from ragwatch.web.pages.canaries import canaries, suites_of
+from ragwatch.web.pages.causes import cause_routes
+from ragwatch.web.pages.changes_page import acknowledge_routes, change_routes
+from ragwatch.web.pages.drift_page import drift_routes
+from ragwatch.web.pages.forms import FormGuard
+from ragwatch.web.pages.incident import incident_routes
+from ragwatch.web.pages.label_page import label_page_routes
+from ragwatch.web.pages.overview import changes_since_last_week, overview
+from ragwatch.web.pages.pages import Site, page
+from ragwatch.web.pages.prompt_page import Prompts, prompt_routes
+from ragwatch.web.pages.route_page import route_routes
+from ragwatch.web.pages.samples_page import sample_routes
+from ragwatch.web.pages.segments_page import segment_routes
+from ragwatch.web.pages.trends_page import trend_routes
+from ragwatch.web.replies.drift_replies import Canaries
+from ragwatch.web.replies.figure_replies import FailingAnswer, Snapshot
 from ragwatch.web.request_limit import MIB, BusyError, RequestBodyLimit, RequestLimit
-from ragwatch.web.route_page import route_routes
-from ragwatch.web.samples_page import sample_routes
 from ragwatch.web.scope import PageScope
-from ragwatch.web.segments_page import segment_routes
+from ragwatch.web.server.guard import HEADERS, NO_STORE, RequestGuard
 from ragwatch.web.streamed_samples import sample_json, samples_json
-from ragwatch.web.trends_page import trend_routes
 
 Receivers = Mapping[str, Mapping[str, Handler]]
 KIND_OF_PATH = {"/v1/traces": "otlp", "/v1/logs": "otlp"}

@@ -22,7 +22,7 @@ from ragwatch.ports import PackedVerdict
 from ragwatch.web import samples
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.json_body import dumps
-from ragwatch.web.pages import Site
+from ragwatch.web.pages.pages import Site
 from ragwatch.web.request_limit import MIB
 
 CSV_PATH, JSONL_PATH = "/samples.csv", "/samples.jsonl"

@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from ragwatch.core.labels.label import LabelQueue, LabelTask
 from ragwatch.errors import ConfigError
+from ragwatch.statistics.labels.label import LabelQueue, LabelTask
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.authentication import USER
 from ragwatch.web.json_body import dumps, json_object, json_reply, read_body

@@ -10,16 +10,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ragwatch import __version__
-from ragwatch.core.trends import RANGES
-from ragwatch.web import answer_replies, drift_replies, figure_replies, samples
-from ragwatch.web.causes import PARAMETERS as CAUSE_PARAMETERS
-from ragwatch.web.changes_page import SAME, SPANS, ChangeRequest
+from ragwatch.statistics.trends import RANGES
+from ragwatch.web import samples
 from ragwatch.web.json_body import json_reply
-from ragwatch.web.json_schema import TEXT, Schema, named, one_of, record_of
-from ragwatch.web.pages import Site
-from ragwatch.web.segment_values import Sort
-from ragwatch.web.segments_page import SegmentRequest
-from ragwatch.web.trends_page import TrendRequest
+from ragwatch.web.pages.causes import PARAMETERS as CAUSE_PARAMETERS
+from ragwatch.web.pages.changes_page import SAME, SPANS, ChangeRequest
+from ragwatch.web.pages.pages import Site
+from ragwatch.web.pages.segment_values import Sort
+from ragwatch.web.pages.segments_page import SegmentRequest
+from ragwatch.web.pages.trends_page import TrendRequest
+from ragwatch.web.replies import answer_replies, drift_replies, figure_replies
+from ragwatch.web.replies.json_schema import TEXT, Schema, named, one_of, record_of
 
 PREFIX = "/api/v1"
 PATH = f"{PREFIX}/openapi.json"

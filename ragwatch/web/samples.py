@@ -10,13 +10,13 @@ from enum import StrEnum
 from math import isfinite
 from urllib.parse import urlencode
 
-from ragwatch.core.search_words import MAX_ASKED, phrases_of
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.ports import PackedVerdict, Query, Store, StoredVerdict
+from ragwatch.statistics.text.search_words import MAX_ASKED, phrases_of
 from ragwatch.web.audit_trail import shown
-from ragwatch.web.figure_replies import FailingAnswer
-from ragwatch.web.json_schema import TEXT, Schema, one_of
+from ragwatch.web.replies.figure_replies import FailingAnswer
+from ragwatch.web.replies.json_schema import TEXT, Schema, one_of
 
 KEY = re.compile(r"[0-9a-f]{32}")
 MAX_LIMIT, DEFAULT_LIMIT = 500, 50

@@ -21,12 +21,12 @@ from loopback.fixture import LoopbackProcess, loopback_process  # noqa: F401 - a
 from support.hostile import HOSTILE
 from support.kit import a_draw, a_judge_context, a_reading
 
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Context, Role, Sample, Turn
-from ragwatch.core.verdict import Judged, UnjudgedReason, judged
 from ragwatch.errors import JudgeError
 from ragwatch.judges import KINDS
+from ragwatch.model.evidence import Evidence
+from ragwatch.model.sample import Context, Role, Sample, Turn
 from ragwatch.ports import Judge
+from ragwatch.statistics.verdict import Judged, UnjudgedReason, judged
 
 pytestmark = pytest.mark.uncounted
 

@@ -10,13 +10,13 @@ import pytest
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 from support.stores import open_store
 
-from ragwatch.core.labels.label import Label
-from ragwatch.core.sample import Context
-from ragwatch.core.tally import Tally
-from ragwatch.core.trends import COARSE, HOUR, TrendKind, start_of
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Context
 from ragwatch.ports import Query, RecordedEvent, Retention, Store, TrendQuery
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.tally import Tally
+from ragwatch.statistics.trends import COARSE, HOUR, TrendKind, start_of
 
 DAY = 86400.0
 AGES = Retention(days=30, failing_days=90, bytes=1 << 40)

@@ -17,8 +17,8 @@ from support.kit import AT, JUDGE
 from support.patience import DEADLINE
 from support.stores import settings_of
 
-from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.errors import JudgeError, StoreError
+from ragwatch.model.budget import Cost, SpendingCap
 from ragwatch.pipeline.sampling_control import StoredBudgetAccount
 from ragwatch.ports import Retention, Store
 
@@ -111,7 +111,7 @@ KILLED = textwrap.dedent(
     """
     import sys
     from pathlib import Path
-    from ragwatch.core.budget import Cost, SpendingCap
+    from ragwatch.model.budget import Cost, SpendingCap
     from ragwatch.stores import KINDS
 
     kind = KINDS[sys.argv[1]]

@@ -15,11 +15,11 @@ from support.draws import draws
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
 from support.stores import PARAMETERS, open_store
 
-from ragwatch.core.budget import Cost, SpendingCap
-from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tally, violations
-from ragwatch.core.verdict import Judged, Verdict
+from ragwatch.model.budget import Cost, SpendingCap
+from ragwatch.model.sample import Draw
 from ragwatch.ports import Assignment, FollowUp, Query, Retention, Store
+from ragwatch.statistics.tally import Tally, violations
+from ragwatch.statistics.verdict import Judged, Verdict
 
 pytestmark = pytest.mark.uncounted
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
-from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.labels.label import Label
-from ragwatch.core.sample import Draw
-from ragwatch.core.sampling import key_of
-from ragwatch.core.tally import Tally
 from ragwatch.errors import ReceivedMeanwhileError, StoreError
+from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Draw
 from ragwatch.ports import Admission, Erasure, Feedback, Part, Query, RecordedEvent, Retention, Store, StoredRun
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.sampling import key_of
+from ragwatch.statistics.tally import Tally
 
 DAY = 86400.0
 

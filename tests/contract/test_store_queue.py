@@ -10,11 +10,11 @@ import pytest
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
 from support.stores import balanced
 
-from ragwatch.core.budget import Cost
-from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import StoreError
+from ragwatch.model.budget import Cost
+from ragwatch.model.sample import Draw
 from ragwatch.ports import Assignment, FollowUp, OpenBatch, Query, Retention, Store
+from ragwatch.statistics.tally import Tallies, Tally
 
 SECOND = "second"
 

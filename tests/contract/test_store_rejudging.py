@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
-from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tally
-from ragwatch.core.trends import COARSE, HOUR, TrendKind, start_of
-from ragwatch.core.verdict import Verdict
 from ragwatch.model.quantities import is_quantity_name
+from ragwatch.model.sample import Draw
 from ragwatch.ports import Assignment, Erasure, FollowUp, Query, RejudgeQuery, Retention, Store, TrendQuery
+from ragwatch.statistics.tally import Tally
+from ragwatch.statistics.trends import COARSE, HOUR, TrendKind, start_of
+from ragwatch.statistics.verdict import Verdict
 
 SECOND = "second"
 ALL = RejudgeQuery(SECOND, JUDGE, 0.0, AT + 1e6)

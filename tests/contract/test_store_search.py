@@ -11,11 +11,11 @@ import pytest
 from support.hostile import HOSTILE, SEARCHES
 from support.kit import AT, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
-from ragwatch.core.labels.label import Label
-from ragwatch.core.sample import Context, Draw
-from ragwatch.core.search_words import phrases_of
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.sample import Context, Draw
 from ragwatch.ports import Erasure, Query, Retention, Store
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.text.search_words import phrases_of
 
 DAY = 86400.0
 KEEP = Retention(days=9999, failing_days=9999, bytes=1 << 30)

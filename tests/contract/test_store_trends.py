@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.estimators import hajek
-from ragwatch.core.trends import COARSE, DAY, FINE, HOUR, TrendKey, TrendKind, add_to, start_of
+from ragwatch.model.estimate import Addends
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import Erasure, Peak, RecordedEvent, Retention, Store, StoredRun, TrendQuery, VersionValue
+from ragwatch.statistics.estimators import hajek
+from ragwatch.statistics.trends import COARSE, DAY, FINE, HOUR, TrendKey, TrendKind, add_to, start_of
 
 START = start_of(AT, HOUR)
 AGES = Retention(days=30, failing_days=90, bytes=1 << 40)

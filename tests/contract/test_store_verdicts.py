@@ -8,15 +8,15 @@ from dataclasses import replace
 import pytest
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.evidence import CriterionAnswer, CriterionReading
-from ragwatch.core.labels.label import Label
-from ragwatch.core.sample import Context, Draw
-from ragwatch.core.segments import NO_STEP, STEP
-from ragwatch.core.tally import Tally
-from ragwatch.core.verdict import Unjudged, UnjudgedReason, Verdict
+from ragwatch.model.estimate import Addends
+from ragwatch.model.evidence import CriterionAnswer, CriterionReading
 from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.sample import Context, Draw
 from ragwatch.ports import AnswerQuery, Erasure, Query, Retention, SegmentQuery, Store
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.segments import NO_STEP, STEP
+from ragwatch.statistics.tally import Tally
+from ragwatch.statistics.verdict import Unjudged, UnjudgedReason, Verdict
 from ragwatch.stores.replies import MAX_BYTES
 
 PLACE = ("release", "v1", "search", JUDGE)

@@ -19,12 +19,12 @@ from support.postgres import Postgres
 
 from ragwatch.board import Board
 from ragwatch.config import load
-from ragwatch.core.tally import Tally
 from ragwatch.daemon.runtime import build
 from ragwatch.daemon.shared import SharedState
 from ragwatch.errors import StoreError
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.ports import ScoreRow, Store
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.postgres import Options, connected
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

@@ -24,8 +24,8 @@ _STREAMS = 3
 
 def _import_everything() -> None:
     """Import what any command needs."""
-    from ragwatch.commands import runner, streams  # noqa: F401, PLC0415 - what main imports
-    from ragwatch.commands.options.lazy import Arguments  # noqa: PLC0415 - the same
+    from ragwatch.terminal import streams  # noqa: F401, PLC0415 - what main imports
+    from ragwatch.terminal.options.lazy import Arguments  # noqa: PLC0415 - the same
 
     for arguments in Arguments.__subclasses__():
         import_module(arguments.work.partition(":")[0])

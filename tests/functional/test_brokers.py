@@ -19,7 +19,7 @@ from support.postgres import shared_server
 from support.queues import Queue
 from support.stores import emptied
 
-from ragwatch.core.tally import Tally
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.postgres.connections import Target
 from ragwatch.stores.postgres.postgres_store import PostgresStore
 

@@ -115,7 +115,7 @@ def test_a_judge_that_is_taken_out_leaves_nothing_pending(tmp_path: Path) -> Non
 def test_who_asks_for_no_library_does_not_load_it() -> None:
     """The daemon, and the commands that name kinds of judges or ask a daemon, pay for no client, runtime or SDK."""
     code = (
-        "import sys, ragwatch.daemon, ragwatch.judges, ragwatch.commands.run, ragwatch.commands.judge\n"
+        "import sys, ragwatch.daemon, ragwatch.judges, ragwatch.commands.run, ragwatch.offline.judge\n"
         "import ragwatch.commands.looking\n"
         "loaded = {name.split('.')[0] for name in sys.modules}\n"
         "dear = {'anthropic', 'httpx2', 'jsonschema', 'jwt', 'mcp', 'mcp_types', 'numpy', 'onnxruntime'}\n"

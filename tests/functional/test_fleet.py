@@ -30,10 +30,10 @@ from support.postgres import Postgres, new_server
 from support.retrievers import serving
 
 from ragwatch.config.model import DRAW_LEASE_SECONDS
-from ragwatch.core.tally import Tally, violations
 from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.pipeline.leadership import TERM_SECONDS
 from ragwatch.ports import Query
+from ragwatch.statistics.tally import Tally, violations
 from ragwatch.stores.postgres import Options, connected
 
 BEFORE = {1: "04e8d7d", 9: "b44cc1d"}

@@ -19,13 +19,13 @@ from ragwatch_reader import MODEL_FOLDER
 from scipy.stats import mannwhitneyu
 from support.kit import a_judge_context
 
-from ragwatch.core.evidence import ClaimVerdict, Evidence
-from ragwatch.core.sample import Context, Sample
-from ragwatch.core.stage import stage
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.local import judge as local
 from ragwatch.judges.local.artefact import TABLE
+from ragwatch.model.evidence import ClaimVerdict, Evidence
+from ragwatch.model.sample import Context, Sample
 from ragwatch.model.stages import Stage
+from ragwatch.statistics.stage import stage
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 LEXICAL = lexical.build(lexical.Options(), name="embedded", context=a_judge_context())

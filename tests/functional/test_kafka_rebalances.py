@@ -16,7 +16,7 @@ from support.kit import a_line
 from support.patience import DEADLINE
 from support.queues import KafkaQueue
 
-from ragwatch.core.tally import Tally
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 
 MESSAGES, PERIOD_SECONDS, CHANGES = 20_000, 5.0, 9

@@ -18,8 +18,8 @@ from functional.daemon import RagwatchProcess, write_config
 from support.kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE, SCALE
 
-from ragwatch.core.labels.label import Label
 from ragwatch.model.quantities import Quantity
+from ragwatch.statistics.labels.label import Label
 from ragwatch.stores.sqlite.store import SqliteStore
 
 MIB = 1 << 20

@@ -12,12 +12,12 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from support.kit import JUDGE, Clock
 from support.spans import JSON, PROTOBUF, a_request, joined, json_of, single_spans
 
-from ragwatch.core.sample import Context, Sample
-from ragwatch.core.sampling import SamplingPlan
 from ragwatch.formats import canonical
+from ragwatch.model.sample import Context, Sample
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.source import OtlpSource
+from ragwatch.statistics.sampling import SamplingPlan
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

@@ -9,8 +9,8 @@ import pytest
 from functional.daemon import RagwatchProcess, write_config
 from support.patience import DEADLINE
 
-from ragwatch.core.sample import Context
 from ragwatch.formats import canonical
+from ragwatch.model.sample import Context
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
 

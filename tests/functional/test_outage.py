@@ -28,12 +28,12 @@ from support.loops import a_digest
 from support.patience import DEADLINE, SCALE
 
 from ragwatch.board import Board
-from ragwatch.core.snapshot import Snapshot
-from ragwatch.core.tally import Tally
 from ragwatch.judges import claude
 from ragwatch.pipeline.judging import JudgingLoop, JudgingRules
 from ragwatch.pipeline.sampling_control import StoredBudgetAccount
 from ragwatch.ports import JudgeContext
+from ragwatch.statistics.snapshot import Snapshot
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

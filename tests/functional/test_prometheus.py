@@ -24,9 +24,9 @@ from support.promtool import promtool
 from support.snapshots import JUDGE, KEY, ROUTES, TRACE, small
 
 from ragwatch.board import Board
-from ragwatch.core.snapshot import Snapshot
-from ragwatch.core.tally import Tally, observe
 from ragwatch.exporter import AllowedLabels, Exporter
+from ragwatch.statistics.snapshot import Snapshot
+from ragwatch.statistics.tally import Tally, observe
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import Server, build_app
 

@@ -14,8 +14,8 @@ from functional.daemon import RagwatchProcess, parse_series
 from support.callers import canned
 from support.patience import DEADLINE
 
-from ragwatch.core.tally import violations
 from ragwatch.ports import Query
+from ragwatch.statistics.tally import violations
 from ragwatch.stores.sqlite.store import SqliteStore
 
 OLD = Path(__file__).parents[1] / "data" / "upgrade"

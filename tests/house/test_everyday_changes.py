@@ -32,7 +32,7 @@ def test_an_option_of_a_command_is_a_field(tmp_path: Path) -> None:
     field = '    shout: bool = option(help="Write in capitals.")\n'
     changes = (
         (
-            "ragwatch/commands/options/administration.py",
+            "ragwatch/terminal/options/administration.py",
             "    shell: str = argument(",
             f"{field}    shell: str = argument(",
         ),
@@ -67,7 +67,7 @@ def test_a_key_is_a_field(tmp_path: Path) -> None:
 def test_a_label_of_a_series_is_named_once_and_given_where_it_is_counted(tmp_path: Path) -> None:
     """The scrape has it, and so has the table of series."""
     changes = (
-        ("ragwatch/core/tally.py", 'REDACTED = "redacted", "secret"', 'REDACTED = "redacted", "route", "secret"'),
+        ("ragwatch/statistics/tally.py", 'REDACTED = "redacted", "secret"', 'REDACTED = "redacted", "route", "secret"'),
         (
             "ragwatch/pipeline/intake.py",
             "(Tally.REDACTED, (str(secret),))",

@@ -12,12 +12,12 @@ from support.patience import DEADLINE
 
 from ragwatch.commands import cli
 from ragwatch.commands.demo import KEYS
-from ragwatch.commands.options import GROUPS
-from ragwatch.commands.options.lazy import Arguments, import_function
-from ragwatch.commands.options.offline import FORMATS, JUDGES
-from ragwatch.commands.options.running import LLM_JUDGES
 from ragwatch.formats import NAMES
 from ragwatch.judges import KINDS
+from ragwatch.terminal.options import GROUPS
+from ragwatch.terminal.options.lazy import Arguments, import_function
+from ragwatch.terminal.options.offline import FORMATS, JUDGES
+from ragwatch.terminal.options.running import LLM_JUDGES
 
 HEAVY = {
     *("pydantic", "rich", "starlette", "uvicorn", "prometheus_client", "apscheduler", "jinja2", "httpx"),

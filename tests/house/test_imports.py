@@ -1,4 +1,4 @@
-"""Who imports what: libraries in the packages that need them, a pure core, no cycles; and how functions are called."""
+"""Who imports what: libraries where they belong, pure arithmetic, no cycles; and how functions are called."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "anyio": ("ragwatch.daemon.loops", "ragwatch.sources.brokers.nats", "ragwatch.web"),
     "apscheduler": ("ragwatch.config.crontab", "ragwatch.daemon.schedule"),
     "bcrypt": ("ragwatch.web.passwords",),
-    "click": ("ragwatch.commands",),
+    "click": ("ragwatch.commands", "ragwatch.offline", "ragwatch.terminal"),
     "confluent_kafka": ("ragwatch.sources.brokers.kafka",),
-    "cryptography": ("ragwatch.stores.encryption",),
+    "cryptography": ("ragwatch.stores.codec.encryption",),
     "google": (
         "ragwatch.pipeline.export.messages",
         "ragwatch.sources.otlp.protobuf_request",
     ),
-    "grpc": ("ragwatch.web.grpc_server",),
+    "grpc": ("ragwatch.web.server.grpc_server",),
     "h11": ("ragwatch.web",),
     "httpx": (
         "ragwatch.outgoing",
@@ -35,7 +35,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
         "ragwatch.probes.exchange",
         "ragwatch.sources.otlp.resolver",
     ),
-    "jinja2": ("ragwatch.web.pages",),
+    "jinja2": ("ragwatch.web.pages.pages",),
     "jmespath": ("ragwatch.formats.expressions", "ragwatch.probes.expression"),
     "mcp": ("ragwatch.web.mcp.server",),
     "mcp_types": ("ragwatch.web.mcp.server",),
@@ -52,6 +52,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
         "ragwatch.config",
         "ragwatch.formats",
         "ragwatch.judges",
+        "ragwatch.offline",
         "ragwatch.probes",
         "ragwatch.sources",
         "ragwatch.stores",
@@ -59,11 +60,12 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     ),
     "prometheus_client": ("ragwatch.exporter",),
     "psycopg": ("ragwatch.stores.postgres",),
-    "pyarrow": ("ragwatch.commands.parquet_files",),
+    "pyarrow": ("ragwatch.offline.exports.parquet_files",),
     "pydantic": (
         "ragwatch.commands",
         "ragwatch.config",
         "ragwatch.judges",
+        "ragwatch.offline",
         "ragwatch.ports",
         "ragwatch.probes",
         "ragwatch.sources",
@@ -73,7 +75,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "ragwatch_reader": ("ragwatch.judges.local.artefact",),
     "rapidfuzz": ("ragwatch.probes.similarity",),
     "redis": ("ragwatch.sources.brokers.redis_streams",),
-    "rich": ("ragwatch.commands",),
+    "rich": ("ragwatch.commands", "ragwatch.offline", "ragwatch.terminal"),
     "snowballstemmer": ("ragwatch.judges.lexical.other_languages",),
     "starlette": ("ragwatch.web",),
     "structlog": ("ragwatch.outgoing.proxies", "ragwatch.telemetry"),
@@ -88,7 +90,22 @@ PURE = re.compile(
     "array|bisect|collections|dataclasses|enum|functools|hashlib|ipaddress|itertools|math|operator|re|statistics|types"
     "|typing|unicodedata|zlib"
 )
-"""Modules of the standard library that the core may import: no clock, no chance, no I/O."""
+"""Modules of the standard library that arithmetic may import: no clock, no chance, no I/O."""
+OFFLINE = (
+    "canaries.question_kinds",
+    "canaries.suggest",
+    "diagnosis.chunks",
+    "diagnosis.definition",
+    "diagnosis.ranks",
+    "diagnosis.report",
+    "diagnosis.texts",
+    "gates.gate_line",
+    "gates.regression",
+    "relevance_estimate",
+    "replays.power",
+    "rollouts.stages",
+)
+"""Arithmetic of the tools without a daemon."""
 
 MAX_POSITIONAL_ARGUMENTS = 5
 VARIADIC = {"Table", "add_row", "compact_table"}  # of rich: one argument per column
@@ -141,9 +158,9 @@ def test_the_table_holds_no_more_than_there_is(library: str) -> None:
     assert [place for place in LIBRARIES[library] if not any(within(user, place) for user in users)] == []
 
 
-def test_the_core_is_pure() -> None:
-    """The core and the tables that it stands on import themselves, errors, and the modules of the allow list."""
-    pure = ("ragwatch.core", "ragwatch.model")
+def test_what_makes_a_number_is_pure() -> None:
+    """Arithmetic and the tables that it stands on import themselves, errors, and the modules of the allow list."""
+    pure = ("ragwatch.statistics", "ragwatch.model", *(f"ragwatch.offline.{name}" for name in OFFLINE))
     impure = {
         (module, name)
         for module, names in imports().items()

@@ -19,8 +19,8 @@ from support.promtool import promtool
 
 from ragwatch.model.signals import Signal
 from ragwatch.rules import alerts, prometheus, yaml_text
+from ragwatch.web.pages.segments_page import SegmentRequest
 from ragwatch.web.samples import query_of
-from ragwatch.web.segments_page import SegmentRequest
 
 FILLED = {"route": "search", "judge": "embedded", "quantity": "faithfulness"}
 

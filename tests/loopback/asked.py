@@ -9,13 +9,13 @@ from typing import Any
 from anthropic.types import Message
 from support.kit import a_sample
 
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.llm.prompt import page as pages
 from ragwatch.judges.llm.prompt.page import RandomMarks
+from ragwatch.model.evidence import Evidence
+from ragwatch.model.sample import Sample
 from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import JudgeContext
 from ragwatch.telemetry import Telemetry

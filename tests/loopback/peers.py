@@ -13,12 +13,12 @@ from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any
 
-from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
+from ragwatch.model.sample import Context, Sample
 
 _BEHIND = "Now perform the same with the following input"
 _REASON = (

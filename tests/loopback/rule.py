@@ -15,14 +15,14 @@ from itertools import accumulate
 from typing import Any
 
 from loopback.page import ESCAPE, Line, Page, text_of, unescape
-from ragwatch.core.evidence import Address, Cell, ClaimVerdict, Evidence
-from ragwatch.core.sample import Context, Role, Sample, Turn
 from ragwatch.judges.claims.claims import AnswerClaims, ClaimText, claims_of
 from ragwatch.judges.claims.words import TOKEN, fold, term, terms
 from ragwatch.judges.lexical.features import claim_words, coverage, match, weigh
 from ragwatch.judges.lexical.passages import PreparedPassage, passage
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
+from ragwatch.model.evidence import Address, Cell, ClaimVerdict, Evidence
+from ragwatch.model.sample import Context, Role, Sample, Turn
 
 _APART = "\n\n"  # keeps the lines of a page apart when they are read as one text again
 _QUOTE_WORDS = 10

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.score_draws import bernoulli, separate_claims
 
-from ragwatch.core.drift.bands import HedgedBand
+from ragwatch.statistics.drift.bands import HedgedBand
 
 RUNS = 300
 Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]

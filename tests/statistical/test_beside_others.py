@@ -18,9 +18,9 @@ from support.other_detectors import Watcher, adwin, page_hinkley, windowed_mean
 from support.score_draws import claims
 
 from ragwatch.config.drift import DriftOptions
-from ragwatch.core.drift.detect import DetectorState, Score, acknowledge, begin, step
-from ragwatch.core.sample import OTHER
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import OTHER
+from ragwatch.statistics.drift.detect import DetectorState, Score, acknowledge, begin, step
 
 DAY, HOUR, SWING, DISTANCE = 86400.0, 3600.0, 0.02, 0.05
 ROUTES = ("search", "support", "chat", OTHER)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import pytest
 from support.slices import an_answer
 
-from ragwatch.core.causes.search import Table, causes_of, find_causes
-from ragwatch.core.causes.slices import Answer, Slice
+from ragwatch.statistics.causes.search import Table, causes_of, find_causes
+from ragwatch.statistics.causes.slices import Answer, Slice
 
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 

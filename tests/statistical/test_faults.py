@@ -27,14 +27,14 @@ from support.kit import (
 from support.loops import a_digest
 
 from ragwatch.board import Board
-from ragwatch.core.estimate import Estimate
-from ragwatch.core.sample import Draw
-from ragwatch.core.sampling import SamplingPlan, is_drawn, key_of
+from ragwatch.model.estimate import Estimate
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Draw
 from ragwatch.pipeline.placing import placing
 from ragwatch.pipeline.sampling_control import SHED_AT, JudgePlan, SamplingControl
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.ports import ScoreRow
+from ragwatch.statistics.sampling import SamplingPlan, is_drawn, key_of
 from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.uncounted

@@ -24,8 +24,8 @@ from scipy.stats import beta, binom
 from support.score_draws import Floats, bernoulli, separate_claims
 from support.score_draws import beta as smooth
 
-from ragwatch.core.estimate import Addends, Estimate
-from ragwatch.core.estimators import hajek
+from ragwatch.model.estimate import Addends, Estimate
+from ragwatch.statistics.estimators import hajek
 
 pytestmark = pytest.mark.uncounted
 

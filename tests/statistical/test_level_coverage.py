@@ -13,9 +13,9 @@ from statistics import fmean
 
 import pytest
 
-from ragwatch.core.estimators.interval import wilson
-from ragwatch.core.estimators.level import LabelCounts, Level, level
 from ragwatch.judges.error_rates import Family, families
+from ragwatch.statistics.estimators.interval import wilson
+from ragwatch.statistics.estimators.level import LabelCounts, Level, level
 
 ANSWERS, RUNS = 500, 8
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)

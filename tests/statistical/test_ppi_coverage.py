@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from support.kit import a_judge_context
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.estimators import hajek
-from ragwatch.core.estimators.corrected import correct
-from ragwatch.core.estimators.ppi import PpiSums
-from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.lexical.judge import Options, build
+from ragwatch.model.estimate import Addends
+from ragwatch.model.sample import Context, Sample
+from ragwatch.statistics.estimators import hajek
+from ragwatch.statistics.estimators.corrected import correct
+from ragwatch.statistics.estimators.ppi import PpiSums
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "judge" / "dev"
 SETS = ("attributionbench/test_id500", "wice/claim_test", "fever_symmetric/test")

@@ -16,11 +16,11 @@ import pytest
 from support.score_draws import Floats, bernoulli, claims
 
 from ragwatch.config.drift import DriftOptions
-from ragwatch.core.drift.detect import DetectorState, Score, acknowledge, begin, step
-from ragwatch.core.estimators.interval import wilson
-from ragwatch.core.sample import OTHER
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.sample import OTHER
 from ragwatch.rules.plan import BURNS, BurnRate, Limits
+from ragwatch.statistics.drift.detect import DetectorState, Score, acknowledge, begin, step
+from ragwatch.statistics.estimators.interval import wilson
 
 DAYS, DAY, MINUTE = 31, 86400.0, 60.0
 ROUTES = ("search", "support", "chat")

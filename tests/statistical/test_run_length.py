@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from support.score_draws import Floats, Mean, bernoulli, beta, claims
 
-from ragwatch.core.drift.detect import Score, begin, step
-from ragwatch.core.drift.detectors.betting import Betting, ScorePair, TwoSample
-from ragwatch.core.drift.detectors.reference import ReferenceScheme
-from ragwatch.core.drift.detectors.shift import CountScheme
+from ragwatch.statistics.drift.detect import Score, begin, step
+from ragwatch.statistics.drift.detectors.betting import Betting, ScorePair, TwoSample
+from ragwatch.statistics.drift.detectors.reference import ReferenceScheme
+from ragwatch.statistics.drift.detectors.shift import CountScheme
 
 LENGTH = 10_000
 Draw = Callable[[np.random.Generator, Mean, int], Floats]

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ragwatch.core.drift.silence import Rhythm, observe
+from ragwatch.statistics.drift.silence import Rhythm, observe
 
 DAY, HOUR, MINUTE = 86400.0, 3600.0, 60.0
 WEEKS, ROUTES, BUDGET = 5, 4, 30.0

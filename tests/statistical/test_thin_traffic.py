@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from support.score_draws import Floats, bernoulli, beta, claims, separate_claims
 
-from ragwatch.core.drift.detect import SUSPICION, Score, Unit, begin, look_sizes, step
-from ragwatch.core.drift.detectors.betting import FRACTIONS, Betting
-from ragwatch.core.drift.detectors.normal_range import PARTS
-from ragwatch.core.drift.detectors.reference import ReferenceScheme
+from ragwatch.statistics.drift.detect import SUSPICION, Score, Unit, begin, look_sizes, step
+from ragwatch.statistics.drift.detectors.betting import FRACTIONS, Betting
+from ragwatch.statistics.drift.detectors.normal_range import PARTS
+from ragwatch.statistics.drift.detectors.reference import ReferenceScheme
 
 DAYS, DAY, COMPLETE = 30.0, 86400.0, 2000
 BETS, MOST = np.array(FRACTIONS), 1e200

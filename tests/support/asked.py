@@ -15,12 +15,12 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from ragwatch.board import Board
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.labels.label import from_record
-from ragwatch.core.sample import Draw
-from ragwatch.core.snapshot import Snapshot
-from ragwatch.core.verdict import Reading as JudgeReading
+from ragwatch.model.evidence import Evidence
+from ragwatch.model.sample import Draw
 from ragwatch.ports import Store
+from ragwatch.statistics.labels.label import from_record
+from ragwatch.statistics.snapshot import Snapshot
+from ragwatch.statistics.verdict import Reading as JudgeReading
 from ragwatch.web import Access, PageScope, Right, Server, Tls, Token, build_app
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from support.patience import DEADLINE

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.judges.llm.batch_judge import BatchLLMJudge
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.calls.provider import Completion, SentBatch
 from ragwatch.judges.llm.prompt.prompt import Prompt
+from ragwatch.model.budget import Cost, SpendingCap
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.batching import BatchJudgingLoop
 from ragwatch.pipeline.judging import JudgingRules

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from ragwatch import formats
-from ragwatch.core.sampling import SamplingPlan
-from ragwatch.core.tally import Tally
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.ports import Batch, Source, Store
+from ragwatch.statistics.sampling import SamplingPlan
+from ragwatch.statistics.tally import Tally
 from ragwatch.telemetry import Telemetry
 from support.kit import AT, JUDGE, Clock
 from support.patience import DEADLINE

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.caller import Caller
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure
@@ -22,6 +21,7 @@ from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.judges.llm.prompt.reply import ReplyError
 from ragwatch.pipeline.sampling_control import InMemoryBudget
+from ragwatch.statistics.verdict import Usage
 from ragwatch.telemetry import Telemetry
 from support.answering import Asked, Reply, answering
 from support.kit import a_judge_context

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ragwatch.core.canary.definition import Canary, Direction, Expected, Failure, Grade, Hit, Retrieved
-from ragwatch.core.canary.report import CanaryReport, evaluate
 from ragwatch.pipeline.canaries import CanaryLoop, CanarySuite
 from ragwatch.ports import Store
+from ragwatch.statistics.canary.definition import Canary, Direction, Expected, Failure, Grade, Hit, Retrieved
+from ragwatch.statistics.canary.report import CanaryReport, evaluate
 from ragwatch.telemetry import Telemetry
 from support.kit import AT, Clock
 

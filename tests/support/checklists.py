@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ragwatch.core.checklist.definition import Chunk, Question
+from ragwatch.offline.diagnosis.definition import Chunk, Question
 
 SUBJECTS = (
     "cats",

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ragwatch.core.tally import Tallies, verdict_tallies
-from ragwatch.core.verdict import Verdict
 from ragwatch.errors import NotLeadingError
+from ragwatch.statistics.tally import Tallies, verdict_tallies
+from ragwatch.statistics.verdict import Verdict
 from ragwatch.stores.sqlite.store import SqliteStore
 
 

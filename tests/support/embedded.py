@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Context, Sample
-from ragwatch.core.scores import score_all
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.local import judge as local
 from ragwatch.judges.local.judge import LocalJudge
+from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Context, Sample
+from ragwatch.statistics.scores import score_all
 from ragwatch.telemetry import Telemetry
 from support.kit import a_judge_context
 

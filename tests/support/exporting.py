@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ragwatch.core.verdict import Verdict
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.export.client import OtlpClient
 from ragwatch.pipeline.export.evaluation import ExportRules, ExportTarget, Signal
 from ragwatch.pipeline.export.loop import ExportLoop
+from ragwatch.statistics.verdict import Verdict
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import EventCount, Telemetry
 from support.kit import AT, Clock, a_draw, a_verdict, an_admission, an_unjudged

@@ -7,10 +7,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from ragwatch.core.tally import Tally
 from ragwatch.ports import Batch, Part
 from ragwatch.sources.join.options import Options
 from ragwatch.sources.join.source import JoinSource
+from ragwatch.statistics.tally import Tally
 from support.kit import AT, Clock
 
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import orjson
 
-from ragwatch.core.evidence import Address, Cell, Claim, ClaimVerdict, ContextReading, Evidence, Need
-from ragwatch.core.sample import Context, Draw, Sample
-from ragwatch.core.sampling import key_of
-from ragwatch.core.snapshot import Lag
-from ragwatch.core.tally import Tallies
-from ragwatch.core.verdict import NO_USAGE, Reading, Unjudged, UnjudgedReason, Usage, Verdict, judged
-from ragwatch.core.verdict_line import VerdictRecord, parse_verdict_line, verdict_line
+from ragwatch.model.evidence import Address, Cell, Claim, ClaimVerdict, ContextReading, Evidence, Need
+from ragwatch.model.sample import Context, Draw, Sample
 from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.ports import Admission, Assignment, Batch, JudgeContext, Rejection
+from ragwatch.statistics.sampling import key_of
+from ragwatch.statistics.snapshot import Lag
+from ragwatch.statistics.tally import Tallies
+from ragwatch.statistics.verdict import NO_USAGE, Reading, Unjudged, UnjudgedReason, Usage, Verdict, judged
+from ragwatch.statistics.verdict_line import VerdictRecord, parse_verdict_line, verdict_line
 from ragwatch.telemetry import Telemetry
 
 AT = 1_700_000_000.0

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 
-from ragwatch.core.labels.label import Label
-from ragwatch.core.sample import Draw
-from ragwatch.core.verdict import Verdict
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Draw
 from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Assignment, FollowUp, Store
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.verdict import Verdict
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 LLM = "llm"

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ragwatch.core.sample import Context, Role, Sample, Turn
+from ragwatch.model.sample import Context, Role, Sample, Turn
 
 DATA = Path(__file__).parents[1] / "data" / "formats"
 QUESTION, ANSWER = "How long are invoices kept?", "Invoices are kept for ten years."

@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ragwatch.board import Board
-from ragwatch.core.sample import Sample
-from ragwatch.core.sampling import SamplingPlan
-from ragwatch.core.segments import Segments
 from ragwatch.formats import canonical
+from ragwatch.model.sample import Sample
 from ragwatch.pipeline.digest import DigestInputs, DigestLoop
 from ragwatch.pipeline.feedback import FeedbackWindows
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
@@ -20,6 +18,8 @@ from ragwatch.pipeline.reading import JudgeSelfTests
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
 from ragwatch.pipeline.windows import SegmentWindows, SlidingWindows
 from ragwatch.ports import Batch, Judge, Source, Store
+from ragwatch.statistics.sampling import SamplingPlan
+from ragwatch.statistics.segments import Segments
 from ragwatch.telemetry import Telemetry
 from support.kit import AT, JUDGE, Clock, ListSource, ScriptedJudge
 

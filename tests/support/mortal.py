@@ -12,8 +12,6 @@ from typing import Any, NoReturn
 import orjson
 import structlog
 
-from ragwatch.core.sampling import SamplingPlan
-from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.formats import canonical
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
@@ -21,6 +19,8 @@ from ragwatch.ports import Batch
 from ragwatch.sources.tail.descriptors import DescriptorBudget
 from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.source import TailSource
+from ragwatch.statistics.sampling import SamplingPlan
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.rows import unpack
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
-from ragwatch.core.sample import Context, Sample
+from ragwatch.model.sample import Context, Sample
 
 THINGS = tuple(" ".join(pair) for pair in product(("Orka", "Vela", "Tulsa", "Nordo", "Pixa"), "ABCDEF"))
 DOCUMENTS = 4

@@ -5,7 +5,7 @@ deliberate change of what is read or redacted:
 
     PYTHONPATH=tests .venv/bin/python -m support.readings > tests/data/readings/figures.jsonl
 
-Nothing but the standard library, stdnum, `ragwatch.core`, `ragwatch.redaction` and `ragwatch.judges.lexical` is
+Nothing but the standard library, stdnum, `ragwatch.statistics`, `ragwatch.redaction` and `ragwatch.judges.lexical` is
 imported here, so that `BARE` can run it under interpreters for which no packages are installed.
 """
 
@@ -20,8 +20,6 @@ from typing import Any
 
 import stdnum
 
-from ragwatch.core.sample import Context, Sample
-from ragwatch.core.scores import score_all
 from ragwatch.judges.claims.atomic_facts import facts_of
 from ragwatch.judges.claims.claims import AnswerClaims
 from ragwatch.judges.claims.words import terms
@@ -31,7 +29,9 @@ from ragwatch.judges.lexical.reader import read, relevance_of
 from ragwatch.judges.lexical.reference import with_reference
 from ragwatch.judges.lexical.rows import Thresholds
 from ragwatch.judges.lexical.tables import FILES, parse
+from ragwatch.model.sample import Context, Sample
 from ragwatch.redaction.redactor import Redactor
+from ragwatch.statistics.scores import score_all
 from support.secret_examples import EXAMPLES
 
 ROOT = Path(__file__).parents[2]

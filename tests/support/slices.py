@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from ragwatch.core.causes.slices import Answer
+from ragwatch.statistics.causes.slices import Answer
 
 BEGIN = 1_700_000_000.0
 NO_TRAITS: dict[str, Any] = {"contexts": [], "cited": [], "metadata": {}, "words": []}

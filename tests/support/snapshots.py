@@ -6,10 +6,10 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 
-from ragwatch.core.estimate import Addends, Estimate
-from ragwatch.core.snapshot import EstimateRow, Exemplar, Lag, Snapshot
-from ragwatch.core.tally import Tallies, Tally, addend_tallies, bucket_label, observe
+from ragwatch.model.estimate import Addends, Estimate
 from ragwatch.model.quantities import Quantity
+from ragwatch.statistics.snapshot import EstimateRow, Exemplar, Lag, Snapshot
+from ragwatch.statistics.tally import Tallies, Tally, addend_tallies, bucket_label, observe
 
 AT = 1_700_000_000.0
 KEY = "0123456789abcdef0123456789abcdef"

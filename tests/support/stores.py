@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from ragwatch.core.tally import Invariant, violations
 from ragwatch.ports import Store
+from ragwatch.statistics.tally import Invariant, violations
 from ragwatch.stores import KINDS
 from ragwatch.stores.postgres.connections import Target, connect
 from support.postgres import shared_server

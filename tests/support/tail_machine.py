@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from ragwatch.core.sample import RejectReason
-from ragwatch.core.tally import Tally
+from ragwatch.model.sample import RejectReason
 from ragwatch.sources.tail.identity import FilePosition
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 from support.mortal import MortalDaemon, open_inodes
 from support.shifting import Step, interleaved

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from ragwatch.core.evidence import Evidence
+from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.loop import Standing
 from ragwatch.pipeline.drift.rules import DriftRules

@@ -32,7 +32,7 @@ def test_a_command_runs_with_collection_on_and_skips_it_at_exit(tmp_path: Path) 
     """The command itself runs with collection; when Python shuts down, no object is left to collect."""
     code = (
         "import atexit, gc, sys\n"
-        "from ragwatch.commands import judge\n"
+        "from ragwatch.offline import judge\n"
         "judge.judge_named = lambda *_: sys.exit(3 + gc.isenabled())\n"
         "atexit.register(lambda: open('frozen', 'w').write(str(gc.get_freeze_count())))\n"
         "from ragwatch.__main__ import main\n"

@@ -18,17 +18,17 @@ from support.snapshots import small
 from support.tail_reader import Reader
 
 from ragwatch.board import Board
-from ragwatch.core.sample import Context, Sample
-from ragwatch.core.sampling import SamplingPlan
-from ragwatch.core.scores import score_all
 from ragwatch.errors import JudgeError, SourceError
 from ragwatch.formats import canonical
 from ragwatch.judges.lexical.judge import Options as LexicalOptions
 from ragwatch.judges.lexical.judge import build as build_lexical
 from ragwatch.judges.openai import Options, build
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Context, Sample
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.redaction.redactor import Redactor
+from ragwatch.statistics.sampling import SamplingPlan
+from ragwatch.statistics.scores import score_all
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import build_app

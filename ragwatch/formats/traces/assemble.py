@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from ragwatch.core.sample import RejectReason
 from ragwatch.formats.traces.answer import answer_in
 from ragwatch.formats.traces.attributes import cut_length, first, is_torn
 from ragwatch.formats.traces.kinds import Kind
@@ -15,6 +14,7 @@ from ragwatch.formats.traces.record import Naming, record_of
 from ragwatch.formats.traces.retrieval import Contexts, Resolve, contexts_of
 from ragwatch.formats.traces.span import Span, with_events
 from ragwatch.formats.traces.tree import Request, Step, requests
+from ragwatch.model.sample import RejectReason
 
 ANSWERS = (*OUTPUT_KEYS, *VALUE_OUTPUTS)
 _MAX_REST = 0.2

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
 
-from ragwatch.core.sample import RejectReason, Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats import canonical, fields
 from ragwatch.formats.shape import Record
 from ragwatch.formats.times import epoch_seconds
 from ragwatch.formats.traces.assemble import Assembled, assemble
 from ragwatch.formats.traces.span import Span
+from ragwatch.model.sample import RejectReason, Sample
 
 _IDS = ("span_id", "context.span_id", "spanId", "id")
 _PARENTS = ("parentObservationId", "parent_observation_id", "parent_run_id", "parent_span_id", "parent_id")

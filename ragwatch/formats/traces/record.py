@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ragwatch.core.sample import Turn
 from ragwatch.formats import history
 from ragwatch.formats.traces.answer import conversation, question_of, same_text
 from ragwatch.formats.traces.attributes import decoded, first, plain_text
@@ -15,6 +14,7 @@ from ragwatch.formats.traces.prompt_contexts import question_among, question_in,
 from ragwatch.formats.traces.retrieval import Contexts
 from ragwatch.formats.traces.span import EARLIEST
 from ragwatch.formats.traces.tree import Request, Step
+from ragwatch.model.sample import Turn
 
 _QUERY_KEYS = ("gen_ai.retrieval.query.text", "gen_ai.retrieval.query", "db.vector.query.content", "reranker.query",
                "retrieval.query")  # fmt: skip

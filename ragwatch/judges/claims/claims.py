@@ -2,8 +2,8 @@
 
 A fragment of fewer than three words is joined with its neighbour on the same line. Labels ("Thought process:"),
 headings, code blocks, lists of sources, questions, and sentences that are courtesy or about the passages (`kinds`,
-`core.phrases`) are no claims; an answer that has no claim and says that it does not know is an abstention. Code is left
-out because comparing words cannot check it.
+`statistics.text.phrases`) are no claims; an answer that has no claim and says that it does not know is an abstention.
+Code is left out because comparing words cannot check it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from ragwatch.core.alphabet import visible_text
-from ragwatch.core.phrases import abstains, is_meta, without_leads
 from ragwatch.judges.claims.kinds import asks, is_small_talk, kind_of, stated_before
 from ragwatch.judges.claims.limits import Check, unlimited
 from ragwatch.judges.claims.sentences import SentenceSpan, spans
 from ragwatch.judges.claims.words import TOKEN, terms
+from ragwatch.statistics.text.alphabet import visible_text
+from ragwatch.statistics.text.phrases import abstains, is_meta, without_leads
 
 _MIN_CLAIM_WORDS = 3
 _MAX_LABEL_WORDS = 6

@@ -20,10 +20,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragwatch.core.alphabet import visible_text
 from ragwatch.judges.claims.limits import Check, unlimited
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.claims.words import terms
+from ragwatch.statistics.text.alphabet import visible_text
 
 COMPLETE = 4
 EARLIER = 0.5

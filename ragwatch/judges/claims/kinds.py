@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ragwatch.core.phrases import abstains, is_meta
 from ragwatch.judges.text_classifier import shipped_classifier, shipped_classifiers, words_of
+from ragwatch.statistics.text.phrases import abstains, is_meta
 
 MAX_WORDS = 30
 """A longer sentence states something."""

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from time import monotonic, thread_time
 from typing import TypeVar
 
-from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
+from ragwatch.statistics.verdict import UnjudgedReason
 
 Item = TypeVar("Item")
 Check = Callable[[], None]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
-from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
+from ragwatch.statistics.verdict import UnjudgedReason
 
 Name = Literal[
     "lettucedetect", "lettucedetect_v2", "minicheck_roberta", "minicheck_deberta", "minicheck_t5", "hhem", "nli"

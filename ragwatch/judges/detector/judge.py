@@ -14,7 +14,6 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.limits import Deadline
 from ragwatch.judges.detector.artefact import MIN_TOKENS, open_detector
 from ragwatch.judges.detector.families import Name
@@ -23,6 +22,7 @@ from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.judge import ModelJudge, Probability
 from ragwatch.judges.lexical.reader import CrossEncoder
 from ragwatch.judges.lexical.rows import ModelRules
+from ragwatch.model.sample import Sample
 from ragwatch.ports import JudgeContext
 
 

@@ -20,8 +20,6 @@ from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.atomic_facts import weakest
 from ragwatch.judges.claims.limits import Check
 from ragwatch.judges.detector.families import Classes, Family, Reads
@@ -30,6 +28,8 @@ from ragwatch.judges.lexical.facts import below, capped
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, ModelRules, least_together, ruling_by_words
 from ragwatch.judges.lexical.tables import logistic, logit
+from ragwatch.model.evidence import ClaimVerdict
+from ragwatch.model.sample import Sample
 
 if TYPE_CHECKING:  # it imports the packages of an extra
     from ragwatch.judges.detector.session import DetectorModel, TokenSignal

@@ -23,9 +23,9 @@ import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from ragwatch.core.evidence import Address
 from ragwatch.judges.claims.words import TOKEN, fold, is_number, term
 from ragwatch.judges.lexical.relevance import BY_ANSWER, ENOUGH, GATE, SHORT, question_share
+from ragwatch.model.evidence import Address
 
 BY_CONTEXT = 0.75
 FULL = 0.45

@@ -16,10 +16,6 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ragwatch.core.criteria import unread
-from ragwatch.core.evidence import Evidence, UnreadReason
-from ragwatch.core.sample import Sample
-from ragwatch.core.verdict import NO_USAGE, Usage
 from ragwatch.errors import JudgeError, RagwatchError
 from ragwatch.judges.claims.atomic_facts import facts_of
 from ragwatch.judges.claims.limits import Deadline, check_claims, check_size
@@ -30,7 +26,11 @@ from ragwatch.judges.lexical.reader import CrossEncoder, read
 from ragwatch.judges.lexical.reference import READING_VERSION, with_reference
 from ragwatch.judges.lexical.rows import Thresholds
 from ragwatch.judges.lexical.tables import shipped
+from ragwatch.model.criteria import unread
+from ragwatch.model.evidence import Evidence, UnreadReason
+from ragwatch.model.sample import Sample
 from ragwatch.ports import JudgeContext
+from ragwatch.statistics.verdict import NO_USAGE, Usage
 
 Reason = TypeVar("Reason", bound=str)
 _READ_BY = {"support", "contradiction", "relevance", "max_pairs"}  # as far as the kind has them

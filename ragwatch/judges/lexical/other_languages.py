@@ -15,7 +15,6 @@ from functools import cache, lru_cache
 from threading import Lock
 from typing import Literal, get_args
 
-from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.claims import AnswerClaims, claims_of
 from ragwatch.judges.claims.kinds import kind_of
 from ragwatch.judges.claims.limits import Check
@@ -23,6 +22,7 @@ from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.claims.words import fold, term
 from ragwatch.judges.lexical.language import ENGLISH, OTHER, function_words, language_of
 from ragwatch.judges.lexical.tables import FittedTables, Split, shipped
+from ragwatch.model.sample import Sample
 
 Language = Literal["de", "es", "fr", "it", "nl", "pt", "ar", "hi", "ja", "ko", "th", "zh"]
 """ISO 639 code of a language that is read for changes."""
@@ -50,7 +50,7 @@ def language_of_sample(sample: Sample) -> str | None:
     `OTHER` where answer, contexts and question are in different languages, so that their words do not meet, or in one
     that is not recognized.
 
-    >>> from ragwatch.core.sample import Context
+    >>> from ragwatch.model.sample import Context
     >>> english, german = Context("It takes the most of the day."), "Es dauert mehr als zwei Tage."
     >>> [language_of_sample(Sample("1", None, (english,), answer)) for answer in (german, "Bern")]
     ['und', None]

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ragwatch.core.alphabet import visible_text
 from ragwatch.judges.claims.limits import Check, unlimited
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.claims.words import TOKEN, fold, identifiers, term
 from ragwatch.judges.lexical.tables import Split
+from ragwatch.statistics.text.alphabet import visible_text
 
 GRAM = 4
 

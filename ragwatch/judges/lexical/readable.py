@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ragwatch.core.evidence import UnreadReason
-from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.claims import AnswerClaims, ClaimText
 from ragwatch.judges.claims.limits import Check, checked, unlimited
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.other_languages import language_of_sample
+from ragwatch.model.evidence import UnreadReason
+from ragwatch.model.sample import Sample
 
 _YES = re.compile(r"\W{0,3}(?:yes|yeah|yep|true|correct|sure|right)\b", re.IGNORECASE)
 _NEGATIVE = re.compile(

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ragwatch.core.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, UnreadReason
-from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.claims import AnswerClaims
 from ragwatch.judges.claims.conversation import Statement, repeats, statements_of
 from ragwatch.judges.claims.limits import Check, checked, unlimited
@@ -40,6 +38,8 @@ from ragwatch.judges.lexical.rows import (
 )
 from ragwatch.judges.lexical.statements import denied, loses_condition, misplaced, nearest
 from ragwatch.judges.lexical.tables import FittedTables
+from ragwatch.model.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, UnreadReason
+from ragwatch.model.sample import Sample
 
 CrossEncoder = Callable[[Sequence[ClaimRow], Sequence[PreparedPassage], Sequence[str]], Sequence[ClaimRuling]]
 """Rules on claims with a model: a ruling for each row, given the prepared contexts and their texts."""

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ragwatch.core.alphabet import visible_text
-from ragwatch.core.evidence import Evidence, ReferenceClaim, UnreadReason
-from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.claims.atomic_facts import facts_of
 from ragwatch.judges.claims.claims import AnswerClaims
 from ragwatch.judges.claims.limits import Check, check_claims, unlimited
@@ -15,6 +12,9 @@ from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.rows import Thresholds
 from ragwatch.judges.lexical.statements import StatementReading, statements
 from ragwatch.judges.lexical.tables import FittedTables
+from ragwatch.model.evidence import Evidence, ReferenceClaim, UnreadReason
+from ragwatch.model.sample import Context, Sample
+from ragwatch.statistics.text.alphabet import visible_text
 
 READING_VERSION = 14
 """Part of the judge's version. Increment it with every change of the results of this module, `reader`, `steps`,

@@ -7,9 +7,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from ragwatch.core.alphabet import visible_text
-from ragwatch.core.evidence import Cell, ClaimVerdict, informed_cells, support_cells
-from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.atomic_facts import combine, weakest
 from ragwatch.judges.claims.claims import AnswerClaims, ClaimText
 from ragwatch.judges.claims.clauses import is_fragment
@@ -22,6 +19,9 @@ from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.relevance import BY_CONTEXT, question_share
 from ragwatch.judges.lexical.tables import FittedTables, logistic, logit
 from ragwatch.judges.lexical.use import informed_by, joint_support, nearest
+from ragwatch.model.evidence import Cell, ClaimVerdict, informed_cells, support_cells
+from ragwatch.model.sample import Sample
+from ragwatch.statistics.text.alphabet import visible_text
 
 _SLACK = 0.5
 

@@ -13,8 +13,6 @@ from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from ragwatch.core.alphabet import visible_text
-from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.atomic_facts import weakest
 from ragwatch.judges.claims.claims import AnswerClaims
 from ragwatch.judges.claims.limits import Check
@@ -25,6 +23,8 @@ from ragwatch.judges.lexical.passages import PreparedPassage, context_text, pass
 from ragwatch.judges.lexical.rows import ClaimRow, Thresholds, prepared_question, rows_of
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.text_classifier import table_text
+from ragwatch.model.sample import Sample
+from ragwatch.statistics.text.alphabet import visible_text
 
 _REFERS = re.compile(r"\W*(?:(?:he|she|it|they|this|these|his|her|its|their)\b|the (?P<noun>[^\W\d_]+))", re.IGNORECASE)
 

@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
-from ragwatch.core.evidence import smallest_support_set
 from ragwatch.judges.lexical.features import ClaimWords, PassageMatch
+from ragwatch.model.evidence import smallest_support_set
 
 COMMON = 0.3
 """Terms with a lower rarity are common."""

@@ -9,10 +9,6 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import cast
 
-from ragwatch.core.budget import Cost
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Sample
-from ragwatch.core.verdict import NO_USAGE, UnjudgedReason, Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.caller import ReadingCost, check_completion, prompt_bytes
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure
@@ -21,7 +17,11 @@ from ragwatch.judges.llm.calls.provider import BatchProvider, Completion
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.judges.llm.prompt.reading import Reading
+from ragwatch.model.budget import Cost
+from ragwatch.model.evidence import Evidence
+from ragwatch.model.sample import Sample
 from ragwatch.ports.judging import Collected
+from ragwatch.statistics.verdict import NO_USAGE, UnjudgedReason, Usage
 
 _MAX_CLOCK_SKEW_SECONDS = 3600.0  # between this machine and the provider
 

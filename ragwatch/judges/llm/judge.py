@@ -9,12 +9,6 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 
-from ragwatch.core.budget import Cost
-from ragwatch.core.criteria import Criterion, unread
-from ragwatch.core.evidence import ClaimVerdict, Evidence
-from ragwatch.core.sample import Sample
-from ragwatch.core.self_tests import SELF_TEST_KEY
-from ragwatch.core.verdict import UnjudgedReason, Usage
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges.claims import limits
 from ragwatch.judges.llm.calls.caller import Caller, ReadingCost, prompt_bytes
@@ -35,8 +29,14 @@ from ragwatch.judges.llm.second_reading import (
     without_instructions,
     without_support,
 )
+from ragwatch.model.budget import Cost
+from ragwatch.model.criteria import Criterion, unread
+from ragwatch.model.evidence import ClaimVerdict, Evidence
 from ragwatch.model.quantity_row import Part
+from ragwatch.model.sample import Sample
 from ragwatch.ports import JudgeContext
+from ragwatch.statistics.self_tests import SELF_TEST_KEY
+from ragwatch.statistics.verdict import UnjudgedReason, Usage
 
 MAX_FAILURES_PER_SAMPLE = 3
 _MAX_TRACKED_SAMPLES = 10_000

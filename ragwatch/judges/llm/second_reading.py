@@ -10,10 +10,10 @@ import re
 from bisect import bisect_left
 from dataclasses import replace
 
-from ragwatch.core.evidence import Claim, ClaimVerdict, CriterionAnswer, Evidence
-from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.llm.injection import is_prompt_injection
+from ragwatch.model.evidence import Claim, ClaimVerdict, CriterionAnswer, Evidence
+from ragwatch.model.sample import Sample
 
 _TURN = re.compile(r"\W*(?:human|user|system|assistant|developer|judge)\s*:", re.IGNORECASE)
 _MARKUP = frozenset("|-`<>{}[]*#")
@@ -106,7 +106,7 @@ def _overlap(one: Claim, other: Claim) -> bool:
 def to_confirm(evidence: Evidence) -> dict[str, CriterionAnswer]:
     """Return the answers to criteria that an instruction may have caused, by name: all but `no`.
 
-    >>> from ragwatch.core.evidence import CriterionReading
+    >>> from ragwatch.model.evidence import CriterionReading
     >>> readings = [CriterionReading(name, answer) for name, answer in zip("abc", CriterionAnswer, strict=True)]
     >>> sorted(to_confirm(Evidence((), (), criteria=(*readings, CriterionReading("d", None)))))
     ['a', 'c']

@@ -17,7 +17,6 @@ from itertools import groupby
 from math import inf
 from typing import TYPE_CHECKING
 
-from ragwatch.core.evidence import Cell, ClaimVerdict
 from ragwatch.judges.claims.atomic_facts import weakest
 from ragwatch.judges.claims.limits import Deadline, checked
 from ragwatch.judges.claims.words import STOP_WORDS, TOKEN
@@ -29,6 +28,7 @@ from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, ModelRules, leas
 from ragwatch.judges.lexical.tables import logit
 from ragwatch.judges.local.artefact import ModelArtefact
 from ragwatch.judges.local.fusion import ModelSignals, numbers
+from ragwatch.model.evidence import Cell, ClaimVerdict
 
 if TYPE_CHECKING:  # it imports the packages of an extra
     from ragwatch.judges.local.session import PairModel

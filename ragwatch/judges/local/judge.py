@@ -15,7 +15,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ragwatch.core.sample import Sample
 from ragwatch.judges.claims.limits import Deadline
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.judge import ModelJudge, Probability
@@ -23,6 +22,7 @@ from ragwatch.judges.lexical.reader import CrossEncoder
 from ragwatch.judges.lexical.rows import ModelRules
 from ragwatch.judges.local.artefact import load, released_folder
 from ragwatch.judges.local.cross_encoder import CrossEncoderPass, LexicalOnlyReason
+from ragwatch.model.sample import Sample
 from ragwatch.ports import JudgeContext
 
 

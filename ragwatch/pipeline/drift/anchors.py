@@ -18,15 +18,15 @@ from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import NamedTuple, TypedDict
 
-from ragwatch.core.compare import offset
-from ragwatch.core.labels.agreement import VerdictFlips, flips, share
-from ragwatch.core.sample import OTHER, Draw, Sample
-from ragwatch.core.snapshot import Gauge, Gauges
-from ragwatch.core.tally import Tallies
-from ragwatch.core.verdict import Unjudged
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import OTHER, Draw, Sample
 from ragwatch.pipeline.reading import Deferred, DrawReader
 from ragwatch.ports import Clock, Judge, NoteStore, StoredRun
+from ragwatch.statistics.compare import offset
+from ragwatch.statistics.labels.agreement import VerdictFlips, flips, share
+from ragwatch.statistics.snapshot import Gauge, Gauges
+from ragwatch.statistics.tally import Tallies
+from ragwatch.statistics.verdict import Unjudged
 from ragwatch.telemetry import Telemetry
 
 SOURCE = "rereading"

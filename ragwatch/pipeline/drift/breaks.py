@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypedDict
 
-from ragwatch.core.drift.detect import Score
-from ragwatch.core.snapshot import Gauge
-from ragwatch.core.stage import IGNORED, StageChange, changed_stage, counted_stage, stage_shares
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.stages import Stage
 from ragwatch.pipeline.drift.loop import Cell, Figures, is_segment, name_of
 from ragwatch.ports import ScoreRow
+from ragwatch.statistics.drift.detect import Score
+from ragwatch.statistics.snapshot import Gauge
+from ragwatch.statistics.stage import IGNORED, StageChange, changed_stage, counted_stage, stage_shares
 
 NEWEST = 500
 """Scores among which a begin is searched: more than a break that pages takes until it is noticed."""

@@ -10,12 +10,12 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 
-from ragwatch.core.sample import Sample
-from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
 from ragwatch.formats import canonical
+from ragwatch.model.sample import Sample
 from ragwatch.pipeline.drift.anchors import SampleSetReading, offsets, scores_of
 from ragwatch.ports import Clock, Judge, Query, RecordedEvent, Store, StoredRun
+from ragwatch.statistics.tally import Tallies
 from ragwatch.telemetry import Telemetry
 
 KIND = "bridge"

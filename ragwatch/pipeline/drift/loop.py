@@ -2,7 +2,7 @@
 
 All state is stored after each step, so that a process that is killed at any instant raises the same alarm, at the same
 value, as one that was not; a value that was taken before changes nothing. An alarm is active until it is acknowledged,
-or, if there is a reference, until answers are back at it (see `ragwatch.core.drift.recovery`).
+or, if there is a reference, until answers are back at it (see `ragwatch.statistics.drift.recovery`).
 
 No reference is learnt on a route with a standing alert: it would make bad answers the baseline. Learning continues when
 the alert is over.
@@ -20,15 +20,15 @@ from typing import ClassVar, Generic, TypeVar
 from urllib.parse import quote
 
 from ragwatch.board import Board
-from ragwatch.core.drift.detect import Alarm
-from ragwatch.core.drift.recovery import Mend
-from ragwatch.core.estimate import Estimate
-from ragwatch.core.snapshot import Gauge, Gauges, Snapshot
-from ragwatch.core.tally import Tallies
+from ragwatch.model.estimate import Estimate
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.pipeline.drift.signal_stream import SignalStream
 from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream
 from ragwatch.ports import Clock, RecordedEvent, SavedState, Store, StoredRun
+from ragwatch.statistics.drift.detect import Alarm
+from ragwatch.statistics.drift.recovery import Mend
+from ragwatch.statistics.snapshot import Gauge, Gauges, Snapshot
+from ragwatch.statistics.tally import Tallies
 from ragwatch.telemetry import Telemetry
 
 MIN_EFFECTIVE = 30.0

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from ragwatch.core.drift.bands import DayBand, HedgedBand
-from ragwatch.core.drift.detect import Direction, Unit, threshold_for
-from ragwatch.core.drift.detectors import KINDS
-from ragwatch.core.drift.detectors.betting import ControlScheme, TwoSample
-from ragwatch.core.drift.detectors.reference import ReferenceScheme
-from ragwatch.core.drift.recovery import EndTest
-from ragwatch.core.segments import Segments
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream, ScoreStream
+from ragwatch.statistics.drift.bands import DayBand, HedgedBand
+from ragwatch.statistics.drift.detect import Direction, Unit, threshold_for
+from ragwatch.statistics.drift.detectors import KINDS
+from ragwatch.statistics.drift.detectors.betting import ControlScheme, TwoSample
+from ragwatch.statistics.drift.detectors.reference import ReferenceScheme
+from ragwatch.statistics.drift.recovery import EndTest
+from ragwatch.statistics.segments import Segments
 
 RISK = 0.05
 """Probability that the reference of any detector is not representative, so that the false alarm rate does not hold."""

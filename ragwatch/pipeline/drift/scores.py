@@ -12,11 +12,6 @@ from contextlib import suppress
 from typing import NotRequired, TypedDict
 from urllib.parse import unquote
 
-from ragwatch.core.drift.bands import DAY, DayBand, DayBandRecord, day_from_dict, day_to_dict
-from ragwatch.core.drift.detect import Alarm, AlarmRecord, Score
-from ragwatch.core.drift.recovery import Mend
-from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import quantity_of
 from ragwatch.pipeline.drift.breaks import BreakRecord, Breaks, RouteStages, StagesRecord
@@ -33,6 +28,11 @@ from ragwatch.pipeline.drift.loop import (
 from ragwatch.pipeline.drift.rules import MAX_SEGMENT_DETECTORS, DriftRules, SegmentCell
 from ragwatch.pipeline.drift.streams import ScoreStream
 from ragwatch.ports import Clock, RecordedEvent, SavedState, ScoreRow, Store, StoredRun
+from ragwatch.statistics.drift.bands import DAY, DayBand, DayBandRecord, day_from_dict, day_to_dict
+from ragwatch.statistics.drift.detect import Alarm, AlarmRecord, Score
+from ragwatch.statistics.drift.recovery import Mend
+from ragwatch.statistics.snapshot import Gauge
+from ragwatch.statistics.tally import Tallies, Tally
 from ragwatch.telemetry import Telemetry
 
 KIND = "drift"

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from operator import add
 from typing import NotRequired, TypedDict, cast
 
-from ragwatch.core.drift import detect
-from ragwatch.core.drift.detect import DetectorRecord, Direction
-from ragwatch.core.drift.detectors.shift import Counts, CountScheme, ShiftDetector
-from ragwatch.core.drift.recovery import EndTest, Mend, Recovery, RecoveryRecord, Sums
-from ragwatch.core.estimators.interval import clopper_pearson
-from ragwatch.core.tally import bound_label
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.streams import DriftStream
+from ragwatch.statistics.drift import detect
+from ragwatch.statistics.drift.detect import DetectorRecord, Direction
+from ragwatch.statistics.drift.detectors.shift import Counts, CountScheme, ShiftDetector
+from ragwatch.statistics.drift.recovery import EndTest, Mend, Recovery, RecoveryRecord, Sums
+from ragwatch.statistics.estimators.interval import clopper_pearson
+from ragwatch.statistics.tally import bound_label
 
 SURE = 0.98
 """Confidence with which a share since a change is above its bound."""

@@ -1,4 +1,4 @@
-"""Silence loop: watches whether each route still answers, by its own rhythm (see `ragwatch.core.drift.silence`).
+"""Silence loop: watches whether each route still answers, by its own rhythm (see `ragwatch.statistics.drift.silence`).
 
 An alarm ends with the next answer. The route `other` is what no other route takes, and a new route takes from it: it is
 silent only while no route answers.
@@ -10,14 +10,14 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from ragwatch.core.drift import silence
-from ragwatch.core.drift.silence import Rhythm, RhythmRecord
-from ragwatch.core.sample import OTHER
-from ragwatch.core.snapshot import Gauge, Gauges
-from ragwatch.core.tally import Tallies
+from ragwatch.model.sample import OTHER
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.traffic import counts_of
 from ragwatch.ports import Clock, NoteStore
+from ragwatch.statistics.drift import silence
+from ragwatch.statistics.drift.silence import Rhythm, RhythmRecord
+from ragwatch.statistics.snapshot import Gauge, Gauges
+from ragwatch.statistics.tally import Tallies
 
 KIND = "silence"
 SAVE_SECONDS = 600.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Generic, NotRequired, TypeVar
 
-from ragwatch.core.drift import detect
-from ragwatch.core.drift.detect import Alarm, DetectorRecord, DetectorState, Numbers, Scheme, Score
-from ragwatch.core.drift.detectors.betting import (
+from ragwatch.statistics.drift import detect
+from ragwatch.statistics.drift.detect import Alarm, DetectorRecord, DetectorState, Numbers, Scheme, Score
+from ragwatch.statistics.drift.detectors.betting import (
     ControlScheme,
     QueueRecord,
     ScorePair,
@@ -15,8 +15,8 @@ from ragwatch.core.drift.detectors.betting import (
     queue_from_dict,
     queue_to_dict,
 )
-from ragwatch.core.drift.detectors.reference import ReferenceScheme
-from ragwatch.core.drift.recovery import RISING_CREDITS, EndTest, Mend, Recovery, RecoveryRecord, limit_time
+from ragwatch.statistics.drift.detectors.reference import ReferenceScheme
+from ragwatch.statistics.drift.recovery import RISING_CREDITS, EndTest, Mend, Recovery, RecoveryRecord, limit_time
 
 _R = TypeVar("_R")
 

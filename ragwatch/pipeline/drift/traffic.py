@@ -12,11 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypedDict
 
-from ragwatch.core.drift.detect import Alarm, Unit, threshold_for
-from ragwatch.core.drift.detectors.shift import CountScheme
-from ragwatch.core.drift.recovery import EndTest
-from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import BUCKETS, INF, Tallies, Tally, bound_label
 from ragwatch.errors import StoreError
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, Standing, name_of
@@ -24,6 +19,11 @@ from ragwatch.pipeline.drift.rules import RISK
 from ragwatch.pipeline.drift.signal_stream import SignalRecord, SignalStream
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Store, StoredRun
+from ragwatch.statistics.drift.detect import Alarm, Unit, threshold_for
+from ragwatch.statistics.drift.detectors.shift import CountScheme
+from ragwatch.statistics.drift.recovery import EndTest
+from ragwatch.statistics.snapshot import Gauge
+from ragwatch.statistics.tally import BUCKETS, INF, Tallies, Tally, bound_label
 from ragwatch.telemetry import Telemetry
 
 KIND = "traffic_drift"

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import blake2b
 
-from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.verdict_line import VerdictRecord
+from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.quantity_row import Explanation
 from ragwatch.ports import ScoreRow, StoredVerdict
+from ragwatch.statistics.verdict_line import VerdictRecord
 
 
 class Signal(StrEnum):

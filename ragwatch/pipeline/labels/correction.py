@@ -12,18 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 
-from ragwatch.core.estimators.corrected import (
-    CorrectedEstimate,
-    WithoutAnnotator,
-    correct,
-    judge_interval,
-    shares_of,
-    widened,
-)
-from ragwatch.core.estimators.ppi import PpiSums
-from ragwatch.core.labels.calibration import traffic_agreement
-from ragwatch.core.labels.label import Label
-from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.levels import Levels
 from ragwatch.pipeline.labels.sums import HOUR, LabelSums, Row, hours, labelled, less
@@ -38,6 +26,18 @@ from ragwatch.pipeline.labels.verdicts import (
     pairs_of,
 )
 from ragwatch.ports import Store
+from ragwatch.statistics.estimators.corrected import (
+    CorrectedEstimate,
+    WithoutAnnotator,
+    correct,
+    judge_interval,
+    shares_of,
+    widened,
+)
+from ragwatch.statistics.estimators.ppi import PpiSums
+from ragwatch.statistics.labels.calibration import traffic_agreement
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.snapshot import EstimateRow, Gauge, Gauges
 
 ROWS = 5000
 MAX_READS = 4  # of ROWS at a digest: a long history is read in several digests

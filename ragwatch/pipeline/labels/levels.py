@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragwatch.core.estimate import Estimate
-from ragwatch.core.estimators.corrected import WithoutAnnotator, shares_of, widened
-from ragwatch.core.estimators.level import MOST_UNMEASURED, LabelCounts, Level, Rates, ageing, is_best, level
-from ragwatch.core.snapshot import EstimateRow, Place
+from ragwatch.model.estimate import Estimate
 from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.pipeline.labels.verdicts import DAY, AnswerLabel, LabelRules, annotators_of
 from ragwatch.ports import Store
+from ragwatch.statistics.estimators.corrected import WithoutAnnotator, shares_of, widened
+from ragwatch.statistics.estimators.level import MOST_UNMEASURED, LabelCounts, Level, Rates, ageing, is_best, level
+from ragwatch.statistics.snapshot import EstimateRow, Place
 
 MANY_LABELS = 200
 PARTS = 400  # of the share of answers to which a judge says yes

@@ -1,8 +1,9 @@
 """Label sums: sums of scores for PPI++ by hour, route and quantity, to which labels are added.
 
-One judge reads every draw, a second one a part of these; the sums are those of `core.estimators.ppi`. When the second
-judge has read an answer, its row of one tier is subtracted and a row of two tiers is added. Memory grows with time, not
-with traffic, except for the last rows of the first judge, which are kept until the second one may have read them.
+One judge reads every draw, a second one a part of these; the sums are those of `statistics.estimators.ppi`. When the
+second judge has read an answer, its row of one tier is subtracted and a row of two tiers is added. Memory grows with
+time, not with traffic, except for the last rows of the first judge: they are kept until the second one may have read
+them.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ragwatch.core.estimators.ppi import PpiSums
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.verdicts import AnswerVerdicts, LabelRules
 from ragwatch.ports import ScoreRow
+from ragwatch.statistics.estimators.ppi import PpiSums
 
 HOUR = 3600.0
 MAX_KEPT_ROWS = 20_000

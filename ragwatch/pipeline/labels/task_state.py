@@ -10,9 +10,9 @@ from itertools import count, takewhile
 from operator import attrgetter
 from typing import NotRequired, TypedDict
 
-from ragwatch.core.labels.label import Label
-from ragwatch.core.labels.selection import LabelPool, LabelPosition, joint_probabilities
-from ragwatch.core.sampling import SamplingHash
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.labels.selection import LabelPool, LabelPosition, joint_probabilities
+from ragwatch.statistics.sampling import SamplingHash
 
 MAX_GROUPS = 8  # of a pool: so many people can label it, each samples of their own
 MIN_GROUP = 10  # samples

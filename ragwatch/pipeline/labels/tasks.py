@@ -13,18 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 
-from ragwatch.core.labels.label import Label, LabelQueue, LabelTask, parse_label
-from ragwatch.core.labels.selection import (
-    JudgeScores,
-    LabelCandidate,
-    is_double,
-    pool,
-    unsure,
-)
-from ragwatch.core.sampling import SamplingHash, key_of
 from ragwatch.pipeline.labels.task_state import TaskState
 from ragwatch.pipeline.labels.verdicts import DAY, AnswerVerdicts, LabelRules, answer_verdicts
 from ragwatch.ports import Clock, ScoreRow, Store
+from ragwatch.statistics.labels.label import Label, LabelQueue, LabelTask, parse_label
+from ragwatch.statistics.labels.selection import JudgeScores, LabelCandidate, is_double, pool, unsure
+from ragwatch.statistics.sampling import SamplingHash, key_of
 
 STATE = "labelling"
 ROWS = 5000

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from types import MappingProxyType
 
-from ragwatch.core.criteria import Criterion
-from ragwatch.core.estimators.level import Rates
-from ragwatch.core.labels.calibration import LabelledScore
-from ragwatch.core.labels.label import Label
-from ragwatch.core.sample import SampleRecord
-from ragwatch.core.verdict_line import VerdictRecord
+from ragwatch.model.criteria import Criterion
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import SampleRecord
 from ragwatch.ports import Query, Store
+from ragwatch.statistics.estimators.level import Rates
+from ragwatch.statistics.labels.calibration import LabelledScore
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.verdict_line import VerdictRecord
 
 MAX_JUDGES = 50
 DAY = 86400.0

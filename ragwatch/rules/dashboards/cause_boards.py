@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import Board
 from ragwatch.model.signals import Signal
@@ -14,6 +13,7 @@ from ragwatch.rules.dashboards.page import Page
 from ragwatch.rules.dashboards.panel import Feature, Panel, Rows
 from ragwatch.rules.dashboards.quality import over_all_traffic, over_time
 from ragwatch.rules.dashboards.query import ROUTE, Query, grouped, keep, rate, scraped, spread, windowed
+from ragwatch.statistics.canary.metric import CanaryMetric
 
 _QUARTER = 6
 _SIGNALS = (

@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from ragwatch.core.sample import LossReason, RejectReason
-from ragwatch.core.snapshot import Lag
-from ragwatch.core.tally import Tally
 from ragwatch.errors import SourceError
+from ragwatch.model.sample import LossReason, RejectReason
 from ragwatch.ports import Batch, Rejection
 from ragwatch.sources.brokers.options import BrokerOptions
+from ragwatch.statistics.snapshot import Lag
+from ragwatch.statistics.tally import Tally
 
 MEASURE_SECONDS = 1.0
 """Time between two questions to a broker about how much is unread."""

@@ -19,8 +19,8 @@ from typing import Any, Literal
 
 from pydantic import Field, SecretStr
 
-from ragwatch.core.sample import LossReason
 from ragwatch.errors import SourceError
+from ragwatch.model.sample import LossReason
 from ragwatch.sources.brokers.consumer import BrokerSource, Client, Delivery, Fetched, Progress
 from ragwatch.sources.brokers.options import Address, BrokerOptions, consumer_name, needed, reason
 

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from pydantic import Field, SecretStr
 
-from ragwatch.core.sample import LossReason
 from ragwatch.errors import SourceError
+from ragwatch.model.sample import LossReason
 from ragwatch.sources.brokers.consumer import BrokerSource, Client, Delivery, Fetched, GoneError, Progress
 from ragwatch.sources.brokers.options import NO_ANSWER, Address, BrokerOptions, needed, reason
 

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
-from ragwatch.core.units import size_bytes
 from ragwatch.errors import ConfigError
+from ragwatch.model.units import size_bytes
 from ragwatch.sources.record_options import RecordOptions
 
 NO_ANSWER = "the server does not answer in time"

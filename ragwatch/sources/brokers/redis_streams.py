@@ -15,8 +15,8 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, SecretStr
 
-from ragwatch.core.sample import LossReason
 from ragwatch.errors import SourceError
+from ragwatch.model.sample import LossReason
 from ragwatch.sources.brokers.consumer import BrokerSource, Client, Delivery, Fetched, GoneError, Progress
 from ragwatch.sources.brokers.options import NO_ANSWER, Address, BrokerOptions, consumer_name, needed
 

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import orjson
 
-from ragwatch.core.sample import Sample
-from ragwatch.core.tally import PartOutcome
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields
 from ragwatch.formats.shape import Record
+from ragwatch.model.sample import Sample
 from ragwatch.ports import Part
 from ragwatch.sources.join.merge import MIN_PIECES, WHOLE, Pieces, RecordPart, is_piece, json_of, merged, shape_of
+from ragwatch.statistics.tally import PartOutcome
 
 _MAX_EXPIRED = 500  # requests that are joined at once although parts are missing
 _REMEMBERED = 3  # times as long as a part waits: how long late parts of a request are recognised

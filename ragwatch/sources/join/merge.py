@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import orjson
 
-from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields
 from ragwatch.formats.times import epoch_seconds
+from ragwatch.model.sample import RejectReason
 
 PARTS = "parts"
 _MAX_DEPTH = 32

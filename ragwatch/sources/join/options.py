@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
-from ragwatch.core.units import duration_seconds, size_bytes
 from ragwatch.errors import ConfigError
 from ragwatch.formats.expressions import compile_expression, predicate
 from ragwatch.formats.log_reader import RecordRules
+from ragwatch.model.units import duration_seconds, size_bytes
 from ragwatch.ports import Kind, Source
 from ragwatch.ports.capabilities import HasLogFiles, HasName
 from ragwatch.sources import push, tail

@@ -23,15 +23,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from ragwatch.core.sample import RejectReason, SkipReason
-from ragwatch.core.snapshot import Lag
-from ragwatch.core.tally import Tally, TallyKey
 from ragwatch.errors import FormatError, SourceError
 from ragwatch.formats.expressions import extractor, predicate
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.log_reader import LogReader
 from ragwatch.formats.record import Line
 from ragwatch.formats.selection import expanded, parse_one
+from ragwatch.model.sample import RejectReason, SkipReason
 from ragwatch.ports import Batch, Part, Rejection, Source
 from ragwatch.ports.capabilities import HasLogFiles, ReceivesRequests, record_rules
 from ragwatch.ports.receiving import Handler
@@ -49,6 +47,8 @@ from ragwatch.sources.join.joiner import (
 )
 from ragwatch.sources.join.merge import Pieces, json_of
 from ragwatch.sources.join.options import Options
+from ragwatch.statistics.snapshot import Lag
+from ragwatch.statistics.tally import Tally, TallyKey
 
 
 class _InnerSource(NamedTuple):

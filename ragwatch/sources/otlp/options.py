@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from ragwatch.core.units import size_bytes
 from ragwatch.formats.traces.record import Naming
+from ragwatch.model.units import size_bytes
 from ragwatch.ports.receiving import PATTERN, GrpcListener, checked_port
 from ragwatch.sources.otlp.resolver import ResolveOptions
 

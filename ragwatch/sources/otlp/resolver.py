@@ -11,10 +11,10 @@ from urllib.parse import quote, urlsplit
 import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator
 
-from ragwatch.core.units import size_bytes
 from ragwatch.errors import SourceError
 from ragwatch.formats.record import decode_body
 from ragwatch.formats.traces.document import document, documents_in
+from ragwatch.model.units import size_bytes
 from ragwatch.outgoing.addresses import checked_url
 from ragwatch.outgoing.client import blocking_client
 

@@ -14,11 +14,9 @@ from types import MappingProxyType
 
 import orjson
 
-from ragwatch.core.sample import RejectReason
-from ragwatch.core.snapshot import Lag
-from ragwatch.core.tally import Tally, TallyKey
 from ragwatch.errors import SourceError
 from ragwatch.formats.traces.assemble import LIMIT_ADVICE, Assembled, Refused, assemble
+from ragwatch.model.sample import RejectReason
 from ragwatch.ports import Batch, Part, Rejection
 from ragwatch.ports.receiving import Handler
 from ragwatch.sources.otlp.handler import LOGS_METHOD, LOGS_PATH, METHOD, PATH, OtlpHandler
@@ -27,6 +25,8 @@ from ragwatch.sources.otlp.resolver import Resolver
 from ragwatch.sources.otlp.waiting import Piece, Waiting, WaitingTraces, restored
 from ragwatch.sources.requests.body import ByteBudget
 from ragwatch.sources.requests.queue import Queued, RequestQueue, answer, stopping
+from ragwatch.statistics.snapshot import Lag
+from ragwatch.statistics.tally import Tally, TallyKey
 
 MAX_BATCH_BYTES = 8 << 20
 MAX_TRACES = 500

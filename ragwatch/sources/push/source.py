@@ -15,15 +15,15 @@ from typing import Annotated
 import orjson
 from pydantic import BeforeValidator, Field
 
-from ragwatch.core.snapshot import Lag
-from ragwatch.core.units import size_bytes
 from ragwatch.formats.record import Line
+from ragwatch.model.units import size_bytes
 from ragwatch.ports import Batch, BatchReport, Rejection
 from ragwatch.ports.receiving import Handler, IncomingRequest, Reply
 from ragwatch.sources.push.records import ContentHashes, as_feedback, records_of, waiting_size
 from ragwatch.sources.record_options import RecordOptions
 from ragwatch.sources.requests.body import Body, ByteBudget
 from ragwatch.sources.requests.queue import BUSY_SECONDS, Queued, RefusedError, RequestQueue, answer, stopping
+from ragwatch.statistics.snapshot import Lag
 
 SAMPLES, FEEDBACK = "/v1/samples", "/v1/feedback"
 DEADLINE_SECONDS = 20.0

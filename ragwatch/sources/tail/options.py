@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from ragwatch.core.units import size_bytes
+from ragwatch.model.units import size_bytes
 from ragwatch.sources.record_options import LineOptions
 
 _Size = Annotated[int, BeforeValidator(size_bytes)]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from ragwatch.core.sample import RejectReason
 from ragwatch.formats.record import as_utf8, byte_order, is_too_large, width_of
 from ragwatch.formats.selection import begins_document
+from ragwatch.model.sample import RejectReason
 from ragwatch.ports import Rejection
 from ragwatch.sources.tail.framing import Dropped, Framing, detect, unwrap
 from ragwatch.sources.tail.identity import FilePosition, Within

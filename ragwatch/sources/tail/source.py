@@ -21,7 +21,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from ragwatch.core.snapshot import Lag
 from ragwatch.errors import SourceError
 from ragwatch.ports import Batch
 from ragwatch.sources.tail.descriptors import SHARED_BUDGET, DescriptorBudget, FileGoneError
@@ -31,6 +30,7 @@ from ragwatch.sources.tail.reader import FollowedFile, ReadStep
 from ragwatch.sources.tail.replaced import ReplacedFiles
 from ragwatch.sources.tail.scanner import FileScanner
 from ragwatch.sources.tail.search import LostFileSearch
+from ragwatch.statistics.snapshot import Lag
 
 DELETED_REASON = (
     "deleted, but still written to: a restart of ragwatch loses what is written meanwhile; "

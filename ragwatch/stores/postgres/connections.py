@@ -20,7 +20,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from ragwatch.errors import NotLeadingError, StoreError
-from ragwatch.stores.encryption import TextCipher, opened
+from ragwatch.stores.codec.encryption import TextCipher, opened
 from ragwatch.stores.engine import DamagedRows, Parameters, Row, Rows
 from ragwatch.stores.postgres.failures import (
     GRACE_SECONDS,

@@ -18,17 +18,17 @@ from contextlib import suppress
 from typing import Self
 from uuid import uuid4
 
-from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tallies
 from ragwatch.errors import StoreError
+from ragwatch.model.sample import Draw
 from ragwatch.ports import SavedState
+from ragwatch.statistics.tally import Tallies
+from ragwatch.stores.codec.texts import damaged_text
 from ragwatch.stores.engine import Writer
 from ragwatch.stores.notes import RECALL, REMEMBER
 from ragwatch.stores.postgres.connections import PostgresEngine, unless_in_use
 from ragwatch.stores.postgres.locks import STATES
 from ragwatch.stores.rows import pack, tallies_of, unpack
 from ragwatch.stores.store_base import StoreBase
-from ragwatch.stores.texts import damaged_text
 
 KEY_STATE = "sampling key"
 UNSEEN = "interval '1 day'"

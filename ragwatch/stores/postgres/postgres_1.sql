@@ -5,7 +5,7 @@
 -- so that workers wait for each other rarely. The value of a counter is the sum over its slots, in their order.
 CREATE TABLE tallies (
     name   text COLLATE "C" NOT NULL,
-    labels text COLLATE "C" NOT NULL,   -- JSON list, in the order of core/tally.py
+    labels text COLLATE "C" NOT NULL,   -- JSON list, in the order of statistics/tally.py
     slot   smallint NOT NULL,
     value  double precision NOT NULL CHECK (value > '-Infinity' AND value < 'Infinity'),
     PRIMARY KEY (name, labels, slot)

@@ -1,7 +1,7 @@
 -- Schema 9. Sums of scores and peaks of drift evidence by bucket of time, for charts; versions named by records.
 SET LOCAL statement_timeout = 0;
 
--- Sums that estimates are computed from (core/estimate.py), incremented in the transaction that writes the scores.
+-- Sums that estimates are computed from (model/estimate.py), incremented in the transaction that writes the scores.
 CREATE TABLE trends (
     span    integer NOT NULL,                -- length of the bucket in seconds
     kind    text COLLATE "C" NOT NULL,       -- score, canary

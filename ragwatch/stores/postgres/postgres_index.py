@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ragwatch.stores.engine import Writer
-from ragwatch.stores.indexing import MAX_ROWS_PER_STEP, Entry
+from ragwatch.stores.search.indexing import MAX_ROWS_PER_STEP, Entry
 
 _INSERT = (
     "INSERT INTO answer_index (key, terms, words) VALUES (%s, %b::bigint[], %s::tsvector) ON CONFLICT (key)"

@@ -7,10 +7,8 @@ from contextlib import ExitStack
 from functools import partial
 
 from ragwatch.ports import Retention
-from ragwatch.stores.answer_terms import rules_of
-from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.indexing import NEWEST, Place
-from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.codec.encryption import TextCipher
+from ragwatch.stores.codec.kept_texts import Texts
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.postgres import partitions
 from ragwatch.stores.postgres.connections import PostgresEngine, Target, unless_in_use
@@ -19,6 +17,8 @@ from ragwatch.stores.postgres.migrations import prepare_database
 from ragwatch.stores.postgres.postgres_index import PostgresIndex, drop_words
 from ragwatch.stores.postgres.postgres_queries import PostgresQueries
 from ragwatch.stores.retention import ROW_BYTES
+from ragwatch.stores.search.answer_terms import rules_of
+from ragwatch.stores.search.indexing import NEWEST, Place
 
 EXACT_BYTES = 256 << 20  # tables up to this size are measured whole, larger ones by a sample of their pages
 TABLES = ("verdicts", "samples", "traits", "answer_index", "replies", "runs", "parts", "labels", "events")

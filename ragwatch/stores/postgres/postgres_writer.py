@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.codec.encryption import TextCipher
 from ragwatch.stores.engine import Parameters, Writer
 from ragwatch.stores.limits import REJUDGED_MARK
 from ragwatch.stores.postgres.locks import LOCK, RETENTION, TRY

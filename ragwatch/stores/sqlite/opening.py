@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.encryption import KEY_STATE, TextCipher, new_key_ids
+from ragwatch.stores.codec.encryption import KEY_STATE, TextCipher, new_key_ids
 from ragwatch.stores.lock import PRIVATE, write_private
 from ragwatch.stores.sqlite.disk import FAILURES, TEMPORARY, advice, reason, use_own_temporary_files
 from ragwatch.stores.sqlite.schema import prepare, version_of

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.encryption import TextCipher, opened
+from ragwatch.stores.codec.encryption import TextCipher, opened
 from ragwatch.stores.engine import DamagedRows, Parameters, Row, Rows, Writer
 from ragwatch.stores.sqlite.disk import FAILURES, advice, reason, use_own_temporary_files
 from ragwatch.stores.sqlite.sqlite_writer import bound, in_dialect

@@ -3,7 +3,7 @@
 -- Counters. Each is incremented in the transaction that writes what it counts.
 CREATE TABLE tallies (
     name   TEXT NOT NULL,
-    labels TEXT NOT NULL,           -- JSON list, in the order of core/tally.py
+    labels TEXT NOT NULL,           -- JSON list, in the order of statistics/tally.py
     value  REAL NOT NULL,
     PRIMARY KEY (name, labels)
 ) WITHOUT ROWID;

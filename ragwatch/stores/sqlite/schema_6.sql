@@ -1,6 +1,6 @@
 -- Schema 6. Sums of scores and peaks of drift evidence by bucket of time, for charts; versions named by records.
 
--- Sums that estimates are computed from (core/estimate.py), incremented in the transaction that writes the scores.
+-- Sums that estimates are computed from (model/estimate.py), incremented in the transaction that writes the scores.
 CREATE TABLE trends (
     span    INTEGER NOT NULL,       -- length of the bucket in seconds
     kind    TEXT NOT NULL,          -- score, canary

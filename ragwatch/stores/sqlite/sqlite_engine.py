@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from ragwatch.errors import ConfigError, StoreError
-from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.codec.encryption import TextCipher
 from ragwatch.stores.engine import DamagedRows
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite.disk import FAILURES, MIB, advice, free_bytes, reason, refuse_network

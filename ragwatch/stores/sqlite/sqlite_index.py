@@ -8,9 +8,9 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
-from ragwatch.stores.answer_terms import TERM_BYTES, Rules, stored_words
 from ragwatch.stores.engine import Row, Writer
-from ragwatch.stores.indexing import Entry, Words
+from ragwatch.stores.search.answer_terms import TERM_BYTES, Rules, stored_words
+from ragwatch.stores.search.indexing import Entry, Words
 
 STATE = "search index"  # saved once all answers are in the index
 _HASH_BITS, _SLOT_BITS = 19, 20  # ids that are taken are counted on, within the second

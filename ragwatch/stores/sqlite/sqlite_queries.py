@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from ragwatch.core.search_words import MAX_EXAMINED
+from ragwatch.statistics.text.search_words import MAX_EXAMINED
 from ragwatch.stores.queries import NEWEST, SCORE, Queries, Statement, Values, ordered
 from ragwatch.stores.sqlite.sqlite_index import first_id
 

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.codec.encryption import TextCipher
 from ragwatch.stores.engine import Parameters, Writer
 from ragwatch.stores.limits import REJUDGED_MARK
 

@@ -11,20 +11,20 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tallies
-from ragwatch.core.units import size_bytes
-from ragwatch.core.verdict import Verdict
 from ragwatch.errors import StoreError
+from ragwatch.model.sample import Draw
+from ragwatch.model.units import size_bytes
 from ragwatch.ports import FollowUp, Retention
-from ragwatch.stores.answer_terms import Rules, rules_of
-from ragwatch.stores.encryption import EncryptionOptions, TextCipher
+from ragwatch.statistics.tally import Tallies
+from ragwatch.statistics.verdict import Verdict
+from ragwatch.stores.codec.encryption import EncryptionOptions, TextCipher
+from ragwatch.stores.codec.kept_texts import TEXT_SEARCH, Texts
 from ragwatch.stores.engine import Writer
-from ragwatch.stores.indexing import NEWEST, Place
-from ragwatch.stores.kept_texts import TEXT_SEARCH, Texts
 from ragwatch.stores.limits import DAY
 from ragwatch.stores.notes import REMEMBER
 from ragwatch.stores.rows import pack
+from ragwatch.stores.search.answer_terms import Rules, rules_of
+from ragwatch.stores.search.indexing import NEWEST, Place
 from ragwatch.stores.sqlite.reader import ReadConnection
 from ragwatch.stores.sqlite.sqlite_engine import SqliteEngine
 from ragwatch.stores.sqlite.sqlite_index import HAS_WORDS, STATE, SqliteIndex, indexable, second_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ragwatch.core.causes.slices import METADATA_PREFIX
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.statistics.causes.slices import METADATA_PREFIX
 from ragwatch.web.mcp import replies
 from ragwatch.web.mcp.calls import MOST, Call, Line, RefusedCallError
 from ragwatch.web.samples import KEY

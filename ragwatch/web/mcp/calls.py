@@ -15,12 +15,12 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints, is_typeddict
 from urllib.parse import urlencode
 
-from ragwatch.core.canary.metric import CanaryMetric
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.signals import Signal
+from ragwatch.statistics.canary.metric import CanaryMetric
 from ragwatch.web.json_body import dumps
 from ragwatch.web.mcp.replies import NAME_CHARS, Dated, Fenced, Named
-from ragwatch.web.pages import iso
+from ragwatch.web.pages.pages import iso
 
 BUDGET_CHARS = 6000
 """Of one reply as JSON: 1,500 tokens of about 4 characters."""

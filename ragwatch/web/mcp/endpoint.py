@@ -14,9 +14,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ragwatch.errors import ExternalError
 from ragwatch.web.access import MCP_PATH, RequestPolicy
 from ragwatch.web.audit_trail import shown
-from ragwatch.web.forms import replay
 from ragwatch.web.json_body import json_object, json_reply, read_body
 from ragwatch.web.openapi import PREFIX
+from ragwatch.web.pages.forms import replay
 
 if TYPE_CHECKING:
     from ragwatch.web.mcp.calls import Read

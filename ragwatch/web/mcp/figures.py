@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ragwatch.web.headline import STATES
 from ragwatch.web.mcp import replies
 from ragwatch.web.mcp.calls import MOST, Call, Line, RefusedCallError
+from ragwatch.web.pages.headline import STATES
 
 _RANK = {state: rank for rank, state in enumerate((*STATES, "silent"))}
 _NO_LEVEL = "no level is known of this judge and quantity"

@@ -6,13 +6,13 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
-from ragwatch.core.trends import RANGES
 from ragwatch.errors import RagwatchError
 from ragwatch.model.stages import Stage
-from ragwatch.web.changes_page import SPANS
-from ragwatch.web.json_schema import Schema, one_of
+from ragwatch.statistics.trends import RANGES
 from ragwatch.web.mcp import answers, figures, replies
 from ragwatch.web.mcp.calls import Call, Fence, Read, RefusedCallError
+from ragwatch.web.pages.changes_page import SPANS
+from ragwatch.web.replies.json_schema import Schema, one_of
 
 MAX_CHARS = 500  # of one argument
 _CURSOR = re.compile("[0-9]{1,6}")

@@ -22,10 +22,10 @@ from support.patience import DEADLINE
 from support.queues import SECRET, KafkaQueue, NatsQueue, RedisQueue, SqsQueue
 from support.retrievers import serving
 
-from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, SourceError
 from ragwatch.ports import Batch, Source
 from ragwatch.sources.brokers import kafka, nats, sqs
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.servers

@@ -20,11 +20,11 @@ from support.kit import a_line
 from support.patience import DEADLINE
 from support.queues import SECRET, Queue
 
-from ragwatch.core.snapshot import Lag
-from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, SourceError
 from ragwatch.ports import Batch
 from ragwatch.sources import KINDS
+from ragwatch.statistics.snapshot import Lag
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.servers

@@ -16,7 +16,7 @@ from support.brokers import SOURCE, Worker, books, counted, names, once
 from support.feeds import Feed, JoinFeed, OtlpFeed, PushFeed, QueueFeed, TailFeed
 from support.patience import DEADLINE
 
-from ragwatch.core.tally import Tally
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 
 KINDS: dict[str, Callable[[Path], Feed]] = {

@@ -15,13 +15,13 @@ from support.command_line import findings
 from support.kit import a_line, an_admission
 from support.otlp_backend import Fault, OtlpBackend
 
-from ragwatch.commands.check_web import EXAMPLE, check_web
-from ragwatch.commands.finding import FAILED, OK, WARNING, Finding
+from ragwatch.commands.checking.check_web import EXAMPLE, check_web
+from ragwatch.commands.checking.finding import FAILED, OK, WARNING, Finding
 from ragwatch.config.web import WebOptions
-from ragwatch.core.tally import Tally, TallyKey
 from ragwatch.errors import ConfigError
 from ragwatch.formats import build
 from ragwatch.formats.record import parse as parse_line
+from ragwatch.statistics.tally import Tally, TallyKey
 from ragwatch.stores.sqlite.store import SqliteStore
 
 TOKEN = "0123456789abcdef"  # noqa: S105 - a made up one

@@ -7,11 +7,11 @@ from collections import Counter
 from rich.console import Console
 
 from ragwatch.commands.demo import snapshot_table
-from ragwatch.core.estimate import Addends
-from ragwatch.core.estimators import hajek
-from ragwatch.core.snapshot import EstimateRow, Snapshot
-from ragwatch.core.tally import Tally
+from ragwatch.model.estimate import Addends
 from ragwatch.model.quantities import Quantity
+from ragwatch.statistics.estimators import hajek
+from ragwatch.statistics.snapshot import EstimateRow, Snapshot
+from ragwatch.statistics.tally import Tally
 
 
 def _shown(snapshot: Snapshot | None) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from support.patience import DEADLINE
 
-from ragwatch.commands.event_loop import run_async
+from ragwatch.terminal.event_loop import run_async
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +114,7 @@ def test_sigterm_with_a_handler_of_its_own() -> None:
 
 STUCK = """
 import asyncio, signal, time
-from ragwatch.commands import event_loop
+from ragwatch.terminal import event_loop
 event_loop.GRACE_SECONDS = 0.05
 async def main():
     signal.raise_signal(signal.SIGINT)

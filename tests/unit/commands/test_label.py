@@ -15,10 +15,10 @@ from support.kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
 from support.labelled import World
 
 from ragwatch.commands.label import label_record, underlined_claims
-from ragwatch.core.labels.label import Label
 from ragwatch.errors import RagwatchError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Query, Retention
+from ragwatch.statistics.labels.label import Label
 from ragwatch.stores.sqlite.store import SqliteStore
 
 F = Quantity.FAITHFULNESS

@@ -14,10 +14,10 @@ from support.retrievers import FaultyRetriever, serving
 
 from ragwatch.commands.label_relevance import RelevanceFile, qrels, suite_lines
 from ragwatch.config.suites import read_suite
-from ragwatch.core.canary.definition import Canary, Expected
-from ragwatch.core.relevance_estimate import Grade
 from ragwatch.errors import ConfigError
 from ragwatch.formats.relevance import parse_qrels
+from ragwatch.offline.relevance_estimate import Grade
+from ragwatch.statistics.canary.definition import Canary, Expected
 
 PROBE = {"kind": "http", "body": {"query": "{{ query }}"}, "contexts": "hits", "score": "similarity"}
 ITEMS = [{"query": "cats", "expected": ["d9"], "name": "cats"}]

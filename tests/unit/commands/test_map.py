@@ -12,9 +12,9 @@ import yaml
 from click.testing import Result
 from support.command_line import command, jsonl
 
-from ragwatch.commands.map import print_source
+from ragwatch.commands.setup.map import print_source
 from ragwatch.formats import FORMATS, build
-from ragwatch.formats.guess import propose
+from ragwatch.formats.guessing.guess import propose
 
 DATA = Path(__file__).parents[2] / "data" / "formats"
 

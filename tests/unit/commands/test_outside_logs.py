@@ -10,11 +10,11 @@ import yaml
 from click.testing import Result
 from support.command_line import command
 
-from ragwatch.commands.input_files import PartFiles
 from ragwatch.config import parse
-from ragwatch.core.sample import Sample, SkipReason
 from ragwatch.errors import FormatError
 from ragwatch.formats.log_reader import LogReader
+from ragwatch.model.sample import Sample, SkipReason
+from ragwatch.offline.input_files import PartFiles
 from ragwatch.ports.capabilities import record_rules
 from ragwatch.sources.join.options import Options as JoinOptions
 

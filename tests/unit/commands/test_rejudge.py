@@ -18,14 +18,14 @@ from support.patience import DEADLINE
 
 from ragwatch.commands.rejudge import MAX_RETRIES, RejudgeTotals, read_answers
 from ragwatch.commands.rejudge_plan import RejudgeCost, cost_of, plan_of
-from ragwatch.commands.samples import build_judge, judge_named
 from ragwatch.config import load
-from ragwatch.core.tally import Tally
-from ragwatch.core.verdict import Usage
 from ragwatch.daemon import Daemon
 from ragwatch.errors import RagwatchError
+from ragwatch.offline.samples import build_judge, judge_named
 from ragwatch.pipeline.rejudging import RejudgeOutcome, RejudgeRequest
 from ragwatch.ports import Erasure, Query, RejudgeQuery
+from ragwatch.statistics.tally import Tally
+from ragwatch.statistics.verdict import Usage
 from ragwatch.stores.sqlite.store import SqliteStore
 
 VERSION = judge_named(None, "lexical").version

@@ -17,11 +17,11 @@ import yaml
 from support import logged
 from support.command_line import command
 
-from ragwatch.core.sample import Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.names import NAMES, WEAK
 from ragwatch.formats.selection import expanded, parse_one
+from ragwatch.model.sample import Sample
 from ragwatch.sources.tail.framing import detect, frame_of
 
 NUMBER = 8

@@ -10,10 +10,10 @@ from support.answering import Asked, Reply, answering
 from support.command_line import command, refused
 
 from ragwatch.commands import cli
-from ragwatch.commands.options import lazy
-from ragwatch.core.snapshot import Snapshot
 from ragwatch.errors import ConfigError, RagwatchError
-from ragwatch.web.overview import overview
+from ragwatch.statistics.snapshot import Snapshot
+from ragwatch.terminal.options import lazy
+from ragwatch.web.pages.overview import overview
 from ragwatch.web.scope import PageScope
 
 EMPTY = overview(None, PageScope(routes=("search", "support"), windows=("1h", "1d")), now=0.0)

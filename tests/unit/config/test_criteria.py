@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from ragwatch.commands.check_settings import setting_notes
+from ragwatch.commands.checking.check_settings import setting_notes
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import Config, parse
-from ragwatch.core.criteria import Criterion, Example
-from ragwatch.core.evidence import CriterionAnswer
 from ragwatch.errors import ConfigError
+from ragwatch.model.criteria import Criterion, Example
+from ragwatch.model.evidence import CriterionAnswer
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.rules import prometheus, yaml_text
 

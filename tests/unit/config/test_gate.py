@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ragwatch.config.gate import GateOptions, rules_of
-from ragwatch.core.set_scores import Metric
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.references import ReferenceQuantity
+from ragwatch.statistics.set_scores import Metric
 
 
 def limits(thresholds: dict[Metric, float] | None = None, **metrics: Any) -> dict[str, tuple[float, str]]:

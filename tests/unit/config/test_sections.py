@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from ragwatch.commands.check_settings import setting_notes
+from ragwatch.commands.checking.check_settings import setting_notes
 from ragwatch.config import Config, parse
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.labels import LabelsOptions, second_of
-from ragwatch.core.segments import Segments
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.export.evaluation import Signal
+from ragwatch.statistics.segments import Segments
 
 URL = "https://otel.example.org/api/public/otel/"
 TOKEN = "0123456789abcdef"  # noqa: S105 - of a test

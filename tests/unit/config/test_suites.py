@@ -14,8 +14,8 @@ import pytest
 from ragwatch.config import parse
 from ragwatch.config.suites import canaries, read_suite
 from ragwatch.config.text import load_text
-from ragwatch.core.canary.definition import Category, Expected, Grade
 from ragwatch.errors import ConfigError
+from ragwatch.statistics.canary.definition import Category, Expected, Grade
 
 DATA = Path(__file__).parents[2] / "data" / "canaries"
 INVALID = sorted(DATA.glob("invalid-*.yaml"))

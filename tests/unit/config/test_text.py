@@ -8,8 +8,8 @@ import pytest
 
 from ragwatch.config import text
 from ragwatch.config.text import load_text, parse_text, resolve_secrets, value_of
-from ragwatch.core.units import duration_seconds
 from ragwatch.errors import ConfigError
+from ragwatch.model.units import duration_seconds
 
 
 def test_durations() -> None:

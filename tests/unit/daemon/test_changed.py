@@ -12,7 +12,6 @@ from support.kit import Clock
 
 from ragwatch.board import Board
 from ragwatch.config import Config, parse
-from ragwatch.core.snapshot import Gauge
 from ragwatch.daemon.actions import MAX_DETAIL_CHARS, actions
 from ragwatch.daemon.changes import (
     ONE_CHANGE_SECONDS,
@@ -24,6 +23,7 @@ from ragwatch.daemon.changes import (
 )
 from ragwatch.daemon.runtime import Runtime
 from ragwatch.daemon.shared import SharedState
+from ragwatch.statistics.snapshot import Gauge
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import Action, ParameterError

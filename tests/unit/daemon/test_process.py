@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from ragwatch.core.snapshot import Gauge
 from ragwatch.daemon.process import free_disk_bytes, log_library_warnings
 from ragwatch.daemon.state_secret import NAME, readable_secret, state_secret, stored_secret
 from ragwatch.errors import StoreError
+from ragwatch.statistics.snapshot import Gauge
 from ragwatch.telemetry import EventCount, Telemetry
 
 

@@ -12,12 +12,12 @@ from support.callers import PRICES, HandClock, ScriptedProvider
 from support.kit import a_draw, a_judge_context, a_verdict, an_admission
 
 from ragwatch.config import load
-from ragwatch.core.sample import Role, Sample, Turn
 from ragwatch.daemon import Daemon
 from ragwatch.daemon.actions import rebuilt_prompts, rejudge_with
 from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import LLMJudge
+from ragwatch.model.sample import Role, Sample, Turn
 from ragwatch.pipeline.rejudging import outcome_of
 from ragwatch.ports import Query
 from ragwatch.web import ParameterError

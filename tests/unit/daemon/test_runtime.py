@@ -18,7 +18,6 @@ from support.patience import DEADLINE
 
 from ragwatch.board import Board
 from ragwatch.config import parse
-from ragwatch.core.sampling import key_of
 from ragwatch.daemon.once import OneShotRun
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.shared import SharedState
@@ -27,6 +26,7 @@ from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.pipeline.drift.traffic import KIND as TRAFFIC
 from ragwatch.ports.capabilities import ReceivesRequests
 from ragwatch.ports.receiving import IncomingRequest
+from ragwatch.statistics.sampling import key_of
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

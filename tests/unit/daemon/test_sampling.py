@@ -11,11 +11,11 @@ from support.kit import AT, JUDGE, Clock, a_draw, a_reading, a_verdict, an_admis
 
 from ragwatch.board import Board
 from ragwatch.config import parse
-from ragwatch.core.budget import Cost
 from ragwatch.daemon import Daemon
 from ragwatch.daemon.loops import runtime_loops
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.shared import SharedState
+from ragwatch.model.budget import Cost
 from ragwatch.pipeline.windows import SlidingWindows
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

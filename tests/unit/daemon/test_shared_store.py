@@ -16,8 +16,6 @@ from support.kit import AT, Clock, a_draw, a_reading, a_verdict, an_admission
 
 from ragwatch.board import Board
 from ragwatch.config import parse
-from ragwatch.core.snapshot import Snapshot
-from ragwatch.core.tally import Tally
 from ragwatch.daemon.actions import actions
 from ragwatch.daemon.loops import runtime_loops
 from ragwatch.daemon.runtime import Runtime, build
@@ -27,6 +25,8 @@ from ragwatch.errors import ConfigError
 from ragwatch.pipeline.canaries import CanarySuite
 from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.pipeline.leadership import Leadership
+from ragwatch.statistics.snapshot import Snapshot
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.lock import worker_name
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ragwatch.core.phrases import is_abstention
 from ragwatch.demo.answerer import Quote
 from ragwatch.demo.questions import ROUTES
 from ragwatch.demo.talk import ABSTENTION, CLOSINGS, OFFERS, OPENINGS, declined, spoken
 from ragwatch.judges.claims.claims import claims_of
+from ragwatch.statistics.text.phrases import is_abstention
 
 QUOTE = Quote(1, "teapot.brew", ("Brew leaves in hot water:", "The lid stays closed meanwhile."))
 QUESTIONS = [f"How do I brew tea number {number}?" for number in range(200)]

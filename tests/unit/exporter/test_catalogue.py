@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tally
 from ragwatch.exporter.catalogue import CATALOGUE, MetricType, SeriesDefinition, markdown
 from ragwatch.model.quantities import Quantity
+from ragwatch.statistics.snapshot import Gauge
+from ragwatch.statistics.tally import Tally
 from ragwatch.telemetry import EventCount, GaugeLevel
 
 # What a number is measured in: a base unit, or the plural of what is counted.

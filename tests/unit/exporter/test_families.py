@@ -11,16 +11,16 @@ from prometheus_client import Metric
 from prometheus_client.samples import Exemplar, Sample
 from support.snapshots import AT, KEY, ROUTES, estimate, large, small
 
-from ragwatch.core import sample as answered
-from ragwatch.core.estimate import Estimate
-from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges, Lag, Snapshot
-from ragwatch.core.snapshot import Exemplar as Shown
-from ragwatch.core.tally import Tally, observe
 from ragwatch.exporter import AllowedLabels
 from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.exporter.families import family, of_snapshot, of_telemetry
 from ragwatch.judges.llm.prompt.units import units_of
+from ragwatch.model import sample as answered
+from ragwatch.model.estimate import Estimate
 from ragwatch.model.quantities import Quantity
+from ragwatch.statistics.snapshot import EstimateRow, Gauge, Gauges, Lag, Snapshot
+from ragwatch.statistics.snapshot import Exemplar as Shown
+from ragwatch.statistics.tally import Tally, observe
 from ragwatch.telemetry import Telemetry
 
 NAMES = AllowedLabels(sources=["app"], routes=ROUTES, judges=["embedded"])

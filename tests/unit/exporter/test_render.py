@@ -12,16 +12,16 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from support.snapshots import AT, JUDGE, KEY, ROUTES, counted, estimate, small
 
 from ragwatch.board import Board
-from ragwatch.core.criteria import Criterion
-from ragwatch.core.segments import Segments, series_of_segments
-from ragwatch.core.snapshot import EstimateRow, SegmentRow, Snapshot
-from ragwatch.core.tally import Tally, observe
 from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.exporter.catalogue import CATALOGUE, with_criteria
 from ragwatch.exporter.families import of_snapshot
 from ragwatch.exporter.quality import TEMPLATES, series_names
 from ragwatch.exporter.render import negotiated
+from ragwatch.model.criteria import Criterion
 from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.statistics.segments import Segments, series_of_segments
+from ragwatch.statistics.snapshot import EstimateRow, SegmentRow, Snapshot
+from ragwatch.statistics.tally import Tally, observe
 from ragwatch.telemetry import Telemetry
 
 OPENMETRICS = "application/openmetrics-text"

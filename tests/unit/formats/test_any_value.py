@@ -11,9 +11,9 @@ import pytest
 from support.draws import EXAMPLES, USUAL
 from support.logged import records
 
-from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
 from ragwatch.formats import FORMATS, build
+from ragwatch.model.sample import RejectReason
 from ragwatch.redaction.redactor import Redactor
 
 pytestmark = pytest.mark.uncounted

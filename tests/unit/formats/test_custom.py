@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.logged import ANSWER, AT, DATA, FULL, QUESTION, records
 
-from ragwatch.core.sample import Context, RejectReason
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import FORMATS, build
 from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.expressions import compile_expression, extractor, is_true, predicate, search
 from ragwatch.formats.shape import Record
+from ragwatch.model.sample import Context, RejectReason
 
 MAPPING = {
     "id": "rid",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ragwatch.core.feedback import FeedbackOutcome, Scale, UnreadFeedbackError
-from ragwatch.core.sample import Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats.feedback import FeedbackReader, FeedbackRecord, as_format_error
+from ragwatch.model.sample import Sample
+from ragwatch.statistics.feedback import FeedbackOutcome, Scale, UnreadFeedbackError
 
 READER = FeedbackReader()
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from ragwatch.core.sample import NO_METADATA, RejectReason, Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats import canonical, fields
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.optional import FIELDS
 from ragwatch.formats.times import epoch_seconds
+from ragwatch.model.sample import NO_METADATA, RejectReason, Sample
 
 
 def read(**more: object) -> Sample:

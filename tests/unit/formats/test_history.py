@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.sample import Role, Turn
 from ragwatch.formats import build
 from ragwatch.formats.history import MAX_CHARS, MAX_TURN_CHARS, MAX_TURNS, turns
 from ragwatch.formats.record import parse
+from ragwatch.model.sample import Role, Turn
 
 ASKED, SAID = Turn(Role.USER, "How much is a ticket?"), Turn(Role.ASSISTANT, "Ten euros.")
 QUESTION, ANSWER = "And for students?", "Students pay five euros."

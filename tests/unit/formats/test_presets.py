@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from support.logged import AT, GREETING, NAMED, PLAIN, SAMPLE, records
 
-from ragwatch.core.sample import Context, RejectReason, Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats import FORMATS, build
+from ragwatch.model.sample import Context, RejectReason, Sample
 
 # What differs from SAMPLE, line by line.
 EXPECTED: dict[str, list[dict[str, Any]]] = {

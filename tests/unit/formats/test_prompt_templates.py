@@ -10,9 +10,9 @@ import yaml
 from click.testing import CliRunner
 
 from ragwatch.commands import cli
-from ragwatch.core.sample import Context, Sample
+from ragwatch.formats.guessing.suspicion import suspicions
 from ragwatch.formats.log_reader import LogReader, RecordRules
-from ragwatch.formats.suspicion import suspicions
+from ragwatch.model.sample import Context, Sample
 
 ANSWERS = {
     "How long is the kettle warranty?": (

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError, TooManyValuesError
 from ragwatch.formats.record import decode_body, decoded_size, is_too_large, parse
+from ragwatch.model.sample import RejectReason
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.sample import RelevantContext
 from ragwatch.errors import ConfigError
 from ragwatch.formats import build
 from ragwatch.formats.relevance import parse_qrels, relevant_contexts
+from ragwatch.model.sample import RelevantContext
 
 ROW = {"question": "why?", "contexts": [{"id": "c3", "text": "Because."}], "answer": "So."}
 TREC = "q1 0 c1 1\nq1 0 c2 3\nq1 0 c3 0\n\nq2 Q0 c9 -1\n"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.sample import RejectReason, SkipReason
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.record import parse
 from ragwatch.formats.selection import expanded, line_parser, record_finder
+from ragwatch.model.sample import RejectReason, SkipReason
 
 STAMP = r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:,]{8,12} [A-Z]{4,8} "
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.sample import Context, RejectReason
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.split import KINDS, Splitter
+from ragwatch.model.sample import Context, RejectReason
 
 TEA, MILK = "Tea is green.\nIt grows in Assam.", "Milk is white."
 ASKED = "Which drinks are green?"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ragwatch.core.sample import Context, RejectReason, Sample
 from ragwatch.errors import FormatError
 from ragwatch.formats import build
 from ragwatch.formats.traces.assemble import Assembled, assemble
+from ragwatch.model.sample import Context, RejectReason, Sample
 from ragwatch.sources.join.merge import RecordPart, merged
 from ragwatch.sources.otlp import json_request
 

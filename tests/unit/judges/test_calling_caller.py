@@ -8,10 +8,10 @@ import pytest
 from structlog.testing import LogCapture
 from support.callers import USAGE, Bench, an_ask, failed, refused, said
 
-from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.caller import MAX_TRIES, ReadingCost
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure
+from ragwatch.statistics.verdict import Usage
 from ragwatch.telemetry import Telemetry
 
 PAID = (100 * 1.0 + 10 * 10.0) / 1e6

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.budget import Cost
-from ragwatch.core.verdict import Usage
 from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.calls.prices import LONG_PROMPT_TOKENS, Prices, Rates, known_models, prices_of, worst_case
+from ragwatch.model.budget import Cost
+from ragwatch.statistics.verdict import Usage
 
 HAIKU = known_models()["claude-haiku-5-5"].prices
 COUNTS = st.integers(0, 200_000)

@@ -10,15 +10,15 @@ from loopback.process import LoopbackProcess
 from support.callers import HandClock, JudgeAt, ScriptedProvider, failed, refused, said, scripted_judge
 from support.kit import a_draw, a_sample
 
-from ragwatch.core.budget import SpendingCap
-from ragwatch.core.self_tests import SELF_TEST_KEY
-from ragwatch.core.verdict import Judged
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges.llm.judge import MAX_FAILURES_PER_SAMPLE, LLMJudge
+from ragwatch.model.budget import SpendingCap
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.reading import DrawReader, JudgeSelfTests
 from ragwatch.pipeline.sampling_control import InMemoryBudget, StoredBudgetAccount
 from ragwatch.ports import JudgeContext
+from ragwatch.statistics.self_tests import SELF_TEST_KEY
+from ragwatch.statistics.verdict import Judged
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import EventCount, Telemetry
 

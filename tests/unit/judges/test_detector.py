@@ -13,9 +13,6 @@ from support.detector_pairs import COUNT, PAIRS
 from support.embedded import LEXICAL, an_answer, read_by
 from support.kit import a_judge_context
 
-from ragwatch.core.evidence import Cell, ClaimVerdict, Evidence
-from ragwatch.core.sample import Sample
-from ragwatch.core.scores import score_all
 from ragwatch.errors import JudgeError
 from ragwatch.judges.claims.limits import unlimited
 from ragwatch.judges.detector import families
@@ -30,7 +27,10 @@ from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.passages import passages_of
 from ragwatch.judges.lexical.reader import CrossEncoder
 from ragwatch.judges.lexical.rows import ModelRules, Thresholds
+from ragwatch.model.evidence import Cell, ClaimVerdict, Evidence
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Sample
+from ragwatch.statistics.scores import score_all
 from ragwatch.telemetry import Telemetry
 
 DATA = Path(__file__).parents[2] / "data" / "detector"

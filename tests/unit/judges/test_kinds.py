@@ -7,14 +7,14 @@ from itertools import product
 import pytest
 from support.embedded import LEXICAL
 
-from ragwatch.core.citations import with_citations
-from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
-from ragwatch.core.sample import Context, Sample
-from ragwatch.core.scores import score_all
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.kinds import asks, is_small_talk, kind_of
 from ragwatch.judges.llm.prompt.units import units_of
+from ragwatch.model.evidence import Address, ClaimVerdict, Evidence
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Context, Sample
+from ragwatch.statistics.scores import score_all
+from ragwatch.statistics.text.citations import with_citations
 
 QUESTION = "How long is the warranty?"
 WARRANTY = "The warranty lasts two years."

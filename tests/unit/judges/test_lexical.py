@@ -6,13 +6,13 @@ import pytest
 from pydantic import ValidationError
 from support.embedded import LEXICAL, an_answer, by_words, read_by
 
-from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
-from ragwatch.core.scores import faithfulness, top_ranked_fault
-from ragwatch.core.stage import stage
-from ragwatch.core.verdict import Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.lexical.reference import READING_VERSION
+from ragwatch.model.evidence import Address, ClaimVerdict, Evidence
 from ragwatch.model.stages import Fault, Stage
+from ragwatch.statistics.scores import faithfulness, top_ranked_fault
+from ragwatch.statistics.stage import stage
+from ragwatch.statistics.verdict import Usage
 from ragwatch.telemetry import Telemetry
 
 KETTLE = "The Vortex kettle boils one litre of water in 90 seconds. Its lid locks while the water is hot."

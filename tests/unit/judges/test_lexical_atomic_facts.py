@@ -11,10 +11,6 @@ from hypothesis import strategies as st
 from support.draws import draws
 from support.embedded import LEXICAL, LOCAL, by_model, by_words, read_by
 
-from ragwatch.core.evidence import ClaimVerdict, Evidence
-from ragwatch.core.reference import score_by_reference
-from ragwatch.core.sample import Context, Sample
-from ragwatch.core.scores import score_all
 from ragwatch.errors import JudgeError
 from ragwatch.judges.claims.atomic_facts import MAX_CARRIED_CHARS, facts_of
 from ragwatch.judges.claims.claims import claims_of
@@ -22,8 +18,12 @@ from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
+from ragwatch.model.evidence import ClaimVerdict, Evidence
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.sample import Context, Sample
+from ragwatch.statistics.reference import score_by_reference
+from ragwatch.statistics.scores import score_all
 
 JUDGES = pytest.mark.parametrize("judge", [LEXICAL, LOCAL], ids=["lexical", "local"])
 

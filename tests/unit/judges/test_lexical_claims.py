@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ragwatch.core.phrases import _any_of, without_leads
 from ragwatch.judges.claims.claims import claims_of, other_sentences
 from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.tables import parse
+from ragwatch.statistics.text.phrases import _any_of, without_leads
 
 
 def claims(answer: str, question: str | None = None) -> list[str]:

@@ -11,12 +11,12 @@ from support.draws import draws
 from support.embedded import LEXICAL, an_answer, read_by
 from support.patience import cpu_limit
 
-from ragwatch.core.evidence import Address, ClaimVerdict, Evidence
-from ragwatch.core.sample import Role, Sample, Turn
-from ragwatch.core.scores import faithfulness, score_all
 from ragwatch.errors import JudgeError
 from ragwatch.judges.claims.conversation import ELLIPTIC, completed, repeats, statements_of
 from ragwatch.judges.claims.words import identifiers, terms
+from ragwatch.model.evidence import Address, ClaimVerdict, Evidence
+from ragwatch.model.sample import Role, Sample, Turn
+from ragwatch.statistics.scores import faithfulness, score_all
 
 PRICES = "Tickets: adults pay 10 euros, students pay 5 euros. Children under six are free."
 HOURS = "The garden opens at nine and closes at dusk. Dogs are kept on a lead."

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from support.draws import draws
 from support.embedded import LEXICAL, an_answer, read_by
 
-from ragwatch.core.evidence import Cell, Evidence
-from ragwatch.core.scores import score_all
-from ragwatch.core.stage import stage
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.words import identifiers, terms
 from ragwatch.judges.lexical.reader import relevance_of
 from ragwatch.judges.lexical.tables import shipped
+from ragwatch.model.evidence import Cell, Evidence
+from ragwatch.statistics.scores import score_all
+from ragwatch.statistics.stage import stage
 
 pytestmark = pytest.mark.uncounted
 

@@ -6,11 +6,11 @@ import pytest
 from support.embedded import LEXICAL, read_by
 from unit.judges.test_lexical_atomic_facts import EINSTEIN, EINSTEIN_CONTEXTS
 
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.reference import reference_line, score_by_reference
 from ragwatch.judges.claims.steps import MAX_STEP_TERMS, actions, names_action
 from ragwatch.judges.claims.words import terms
+from ragwatch.model.evidence import Evidence
 from ragwatch.model.references import ReferenceQuantity
+from ragwatch.statistics.reference import reference_line, score_by_reference
 
 CONTEXTS = (
     "Push the image to the registry with docker push registry.example/app:v1.",

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.embedded import LEXICAL, faithfulness_of, read_by
 
-from ragwatch.core.evidence import Address, UnreadReason
-from ragwatch.core.scores import why_unknown
 from ragwatch.judges.claims.clauses import is_fragment
 from ragwatch.judges.lexical.amounts import amounts
 from ragwatch.judges.lexical.stated_amounts import stated
 from ragwatch.judges.lexical.statements import reverses
+from ragwatch.model.evidence import Address, UnreadReason
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.reasons import UnknownReason
+from ragwatch.statistics.scores import why_unknown
 
 FOUNDED = "The company was founded in Bern in 1971 by Anna Keller."
 

@@ -10,12 +10,12 @@ import pytest
 from pydantic import ValidationError
 from support.embedded import LEXICAL, LOCAL, TINY, an_answer, by_model, by_words, read_by
 
-from ragwatch.core.evidence import ClaimVerdict
-from ragwatch.core.sampling import uncertainty
-from ragwatch.core.scores import score_all
 from ragwatch.judges.lexical.facts import UNSUPPORTED
 from ragwatch.judges.local.cross_encoder import is_english
+from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.model.quantities import Quantity
+from ragwatch.statistics.sampling import uncertainty
+from ragwatch.statistics.scores import score_all
 from ragwatch.telemetry import Telemetry
 
 LAMP = "The old lamp burns for twelve hours on one watch. It is painted green."

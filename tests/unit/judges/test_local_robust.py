@@ -17,11 +17,11 @@ from support.embedded import TINY, by_model, read_by
 from support.hostile import HOSTILE
 from support.patience import cpu_limit
 
-from ragwatch.core.evidence import ClaimVerdict, Evidence
-from ragwatch.core.scores import score_all
-from ragwatch.core.stage import stage
 from ragwatch.judges.local.artefact import TABLE
 from ragwatch.judges.local.judge import LocalJudge
+from ragwatch.model.evidence import ClaimVerdict, Evidence
+from ragwatch.statistics.scores import score_all
+from ragwatch.statistics.stage import stage
 
 pytestmark = pytest.mark.uncounted
 

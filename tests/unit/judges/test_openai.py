@@ -11,11 +11,11 @@ from loopback.process import LoopbackProcess
 from support.callers import JudgeAt, canned, refused
 from support.kit import a_sample
 
-from ragwatch.core.verdict import Usage
 from ragwatch.judges.llm.calls.failures import CallError
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.openai import OpenAI, ReplyConstraint, extract_json, parse_chat
 from ragwatch.model.quantities import Quantity
+from ragwatch.statistics.verdict import Usage
 
 CHAT = "/v1/chat/completions"
 ALL = ("json_schema", "json_object", "text")

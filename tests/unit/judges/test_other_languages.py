@@ -12,16 +12,16 @@ from pydantic import ValidationError
 from support.embedded import LEXICAL, by_words, read_by
 from support.other_languages import FACTS, records, swapped
 
-from ragwatch.core.drift.detect import Score, begin, step
-from ragwatch.core.drift.detectors.betting import Betting
-from ragwatch.core.drift.detectors.reference import ReferenceScheme
-from ragwatch.core.evidence import Address, ClaimVerdict, UnreadReason
-from ragwatch.core.sample import Sample
-from ragwatch.core.scores import faithfulness, score_all, why_unknown
 from ragwatch.judges.lexical.language import language_of
 from ragwatch.judges.lexical.other_languages import LANGUAGES
+from ragwatch.model.evidence import Address, ClaimVerdict, UnreadReason
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.reasons import UnknownReason
+from ragwatch.model.sample import Sample
+from ragwatch.statistics.drift.detect import Score, begin, step
+from ragwatch.statistics.drift.detectors.betting import Betting
+from ragwatch.statistics.drift.detectors.reference import ReferenceScheme
+from ragwatch.statistics.scores import faithfulness, score_all, why_unknown
 
 ENGLISH = "Refunds take five days, and the shipping of the order is free."
 READ = {

@@ -14,10 +14,10 @@ from support.embedded import LEXICAL, LOCAL, an_answer, by_words
 from support.patience import cpu_limit
 
 from ragwatch.commands import cli
-from ragwatch.core.sample import Sample
 from ragwatch.errors import JudgeError
 from ragwatch.judges.claims.limits import Deadline
 from ragwatch.judges.lexical.judge import LexicalJudge
+from ragwatch.model.sample import Sample
 
 pytestmark = pytest.mark.uncounted
 

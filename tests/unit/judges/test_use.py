@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from support.draws import draws
 from support.embedded import LEXICAL, an_answer, by_model, read_by
 
-from ragwatch.core.evidence import Cell, ClaimVerdict, Evidence
-from ragwatch.core.scores import context_use, top_ranked_fault, top_ranked_ignored
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.lexical import reader
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.tables import shipped
+from ragwatch.model.evidence import Cell, ClaimVerdict, Evidence
+from ragwatch.statistics.scores import context_use, top_ranked_fault, top_ranked_ignored
 
 LOCAL = by_model(weights=None)  # the one that ships
 JUDGES = pytest.mark.parametrize("judge", [LEXICAL, LOCAL], ids=["lexical", "local"])

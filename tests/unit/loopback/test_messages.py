@@ -14,9 +14,9 @@ from loopback.tokens import PromptCache
 from support.hostile import HOSTILE
 from support.kit import a_sample
 
-from ragwatch.core.sample import Role, Turn
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim
+from ragwatch.model.sample import Role, Turn
 
 
 def test_short_unmarked_and_stale_prefixes_are_not_read_from_the_cache() -> None:

@@ -9,12 +9,12 @@ from structlog.testing import LogCapture
 from support.kit import AT, JUDGE, Clock, ScriptedJudge, a_claim, a_draw, a_sample, an_evidence
 from support.watched import BAD, GOOD, settle
 
-from ragwatch.core.sample import Role, Sample, Turn
-from ragwatch.core.snapshot import Gauge
 from ragwatch.errors import JudgeError
+from ragwatch.model.sample import Role, Sample, Turn
 from ragwatch.pipeline.drift.anchors import KIND, Anchor, AnchorLoop, AnchorRules
 from ragwatch.pipeline.drift.bridge import VersionBridge
 from ragwatch.ports import Query, Retention
+from ragwatch.statistics.snapshot import Gauge
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

@@ -12,20 +12,20 @@ from support.batched import FULLY, PRICE, Life, Provider, names
 from support.callers import PRICES, ScriptedProvider, failed, said
 from support.kit import AT, JUDGE, Clock, a_draw, an_admission, an_evidence
 
-from ragwatch.core.budget import Cost, SpendingCap
-from ragwatch.core.tally import Tally
-from ragwatch.core.verdict import NO_USAGE
 from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.batch_judge import BatchLLMJudge
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.prompt import Prompt
+from ragwatch.model.budget import Cost, SpendingCap
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.batching import LISTING_GRACE_SECONDS, MAX_OPEN_BATCHES, MAX_UNKNOWN_SECONDS, MAX_WAIT_SECONDS
 from ragwatch.pipeline.reading import JudgeSelfTests
 from ragwatch.pipeline.sampling_control import StoredBudgetAccount
 from ragwatch.ports import Erasure, JudgeContext, Query
 from ragwatch.ports.judging import Collected
+from ragwatch.statistics.tally import Tally
+from ragwatch.statistics.verdict import NO_USAGE
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

@@ -17,7 +17,7 @@ from support.draws import draws
 from support.kit import JUDGE
 from support.mortal import KilledError
 
-from ragwatch.core.tally import Invariant, Tally, violations
+from ragwatch.statistics.tally import Invariant, Tally, violations
 
 pytestmark = pytest.mark.uncounted
 

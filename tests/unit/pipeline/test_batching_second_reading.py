@@ -13,12 +13,12 @@ from support.batched import PRICE, Life, Provider
 from support.callers import failed, said
 from unit.judges.asking.conftest import Model
 
-from ragwatch.core.evidence import ShapeError
-from ragwatch.core.sample import Context
 from ragwatch.errors import StoreError
 from ragwatch.judges.llm.calls.provider import Completion
 from ragwatch.judges.llm.prompt.prompt import Prompt
+from ragwatch.model.evidence import ShapeError
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Context
 from ragwatch.ports import Query
 from ragwatch.telemetry import EventCount
 

@@ -7,8 +7,8 @@ import re
 import pytest
 from support.kit import AT, Clock
 
-from ragwatch.core.budget import Cost, SpendingCap
 from ragwatch.errors import JudgeError
+from ragwatch.model.budget import Cost, SpendingCap
 from ragwatch.pipeline.sampling_control import InMemoryBudget, StoredBudgetAccount
 from ragwatch.stores.sqlite.store import SqliteStore
 

@@ -14,15 +14,15 @@ from support.canaries import ScriptedProbe, a_canary, a_canary_loop, a_failure, 
 from support.kit import AT, Clock
 from support.patience import DEADLINE, SCALE
 
-from ragwatch.core.canary.definition import Category
-from ragwatch.core.canary.history import changes, report_of
-from ragwatch.core.estimate import Addends
-from ragwatch.core.snapshot import Gauge, Gauges
-from ragwatch.core.tally import Tallies, Tally
-from ragwatch.core.trends import COARSE, HOUR, BucketKey, TrendKind, start_of
 from ragwatch.errors import StoreError
+from ragwatch.model.estimate import Addends
 from ragwatch.pipeline.canaries import CanaryLoop, CanarySuite
 from ragwatch.ports import RecordedEvent, StoredRun, TrendQuery
+from ragwatch.statistics.canary.definition import Category
+from ragwatch.statistics.canary.history import changes, report_of
+from ragwatch.statistics.snapshot import Gauge, Gauges
+from ragwatch.statistics.tally import Tallies, Tally
+from ragwatch.statistics.trends import COARSE, HOUR, BucketKey, TrendKind, start_of
 from ragwatch.stores.sqlite.store import SqliteStore
 
 CANARIES = (

@@ -14,15 +14,15 @@ from support.canaries import ScriptedProbe, a_canary, a_canary_loop, a_failure, 
 from support.kit import AT, Clock, ScriptedJudge, a_judge_context
 from support.patience import DEADLINE
 
-from ragwatch.core.canary.answer import JudgedAnswer
-from ragwatch.core.canary.definition import Canary, Category, Expected
-from ragwatch.core.canary.history import body_of, report_of
-from ragwatch.core.evidence import ShapeError
-from ragwatch.core.snapshot import Gauge
 from ragwatch.errors import JudgeError, StoreError
 from ragwatch.judges.lexical import judge as lexical
+from ragwatch.model.evidence import ShapeError
 from ragwatch.pipeline.canaries import AnswerJudging, CanaryLoop, CanarySuite, change_of
 from ragwatch.ports import Judge, StoredRun
+from ragwatch.statistics.canary.answer import JudgedAnswer
+from ragwatch.statistics.canary.definition import Canary, Category, Expected
+from ragwatch.statistics.canary.history import body_of, report_of
+from ragwatch.statistics.snapshot import Gauge
 from ragwatch.stores.sqlite.store import SqliteStore
 
 CANARIES = (a_canary("d1", name="one", query="q1"),)

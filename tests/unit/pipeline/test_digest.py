@@ -19,12 +19,12 @@ from support.kit import (
 from support.loops import a_digest
 
 from ragwatch.board import Board
-from ragwatch.core.snapshot import Gauge, Lag, Snapshot
-from ragwatch.core.trends import SPANS, TrendKind, start_of
 from ragwatch.errors import StoreError
 from ragwatch.pipeline import digest as module
 from ragwatch.pipeline.digest import DigestInputs, PeakRecorder
 from ragwatch.ports import Peak, Store
+from ragwatch.statistics.snapshot import Gauge, Lag, Snapshot
+from ragwatch.statistics.trends import SPANS, TrendKind, start_of
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import EventCount
 

@@ -9,9 +9,9 @@ import pytest
 from support.kit import Clock
 from unit.pipeline.test_traffic_drift import a_watch, pass_by
 
-from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tallies, Tally, observe
 from ragwatch.pipeline.drift.traffic import KIND
+from ragwatch.statistics.snapshot import Gauge
+from ragwatch.statistics.tally import Tallies, Tally, observe
 from ragwatch.stores.sqlite.store import SqliteStore
 
 

@@ -9,10 +9,10 @@ from structlog.testing import LogCapture
 from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.watched import CELL, MINUTE, RULES, a_drift, faithful, settle
 
-from ragwatch.core.snapshot import Gauge, Gauges
-from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
+from ragwatch.statistics.snapshot import Gauge, Gauges
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

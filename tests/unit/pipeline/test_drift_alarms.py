@@ -10,11 +10,11 @@ from support.kit import AT, an_evidence
 from support.watched import CELL, MINUTE, a_drift, settle
 from support.watched import RULES as FAITHFUL
 
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.snapshot import Gauge
+from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.breaks import NEWEST_ANSWERS
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
+from ragwatch.statistics.snapshot import Gauge
 from ragwatch.stores.sqlite.store import SqliteStore
 
 GOOD, UNSUPPORTED = an_evidence((1, 0)), an_evidence((0, 0))

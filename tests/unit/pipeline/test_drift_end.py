@@ -21,14 +21,14 @@ from support.mortal import Fate, KilledError, MortalConnection
 from support.watched import CELL, MINUTE, a_drift, faithful, settle
 from support.watched import RULES as QUICK
 
-from ragwatch.core.drift.detect import Score
-from ragwatch.core.drift.recovery import Mend
-from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.pipeline.drift.streams import ReferenceStream
+from ragwatch.statistics.drift.detect import Score
+from ragwatch.statistics.drift.recovery import Mend
+from ragwatch.statistics.snapshot import Gauge
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.uncounted

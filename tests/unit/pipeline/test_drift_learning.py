@@ -11,14 +11,14 @@ from support.kit import AT, JUDGE, Clock, an_admission
 from support.watched import CELL, MINUTE, RULES, a_drift, faithful, settle
 
 from ragwatch.board import Board
-from ragwatch.core.estimate import Estimate
-from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges, Snapshot
-from ragwatch.core.tally import Tallies, Tally, observe
+from ragwatch.model.estimate import Estimate
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.loop import PauseReason, StandingAlerts
 from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.pipeline.drift.traffic import TrafficDriftLoop, TrafficRules
+from ragwatch.statistics.snapshot import EstimateRow, Gauge, Gauges, Snapshot
+from ragwatch.statistics.tally import Tallies, Tally, observe
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

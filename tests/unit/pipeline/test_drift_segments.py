@@ -11,14 +11,14 @@ import pytest
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
 from support.watched import BAD, GOOD, a_drift
 
-from ragwatch.core.drift.detect import Score
-from ragwatch.core.drift.detectors.betting import Betting
-from ragwatch.core.segments import Segment, Segments
-from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.rules import MAX_SEGMENT_DETECTORS, SEGMENT_SHARE, DriftRules
 from ragwatch.pipeline.drift.scores import KIND
+from ragwatch.statistics.drift.detect import Score
+from ragwatch.statistics.drift.detectors.betting import Betting
+from ragwatch.statistics.segments import Segment, Segments
+from ragwatch.statistics.snapshot import Gauge
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.uncounted

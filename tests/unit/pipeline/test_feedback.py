@@ -22,16 +22,16 @@ from support.kit import (
 )
 from support.loops import ALL, an_intake, take_all
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.estimators import hajek
-from ragwatch.core.feedback import Scale, UserScoreRow, UserScores
-from ragwatch.core.sampling import key_of
-from ragwatch.core.tally import Tally
 from ragwatch.formats.feedback import FeedbackReader
+from ragwatch.model.estimate import Addends
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline import feedback as module
 from ragwatch.pipeline.feedback import FeedbackRules, FeedbackWindows
 from ragwatch.ports import Batch, Erasure, Feedback, Store
+from ragwatch.statistics.estimators import hajek
+from ragwatch.statistics.feedback import Scale, UserScoreRow, UserScores
+from ragwatch.statistics.sampling import key_of
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 
 HOUR = 3600.0

@@ -11,12 +11,12 @@ import pytest
 from support.kit import JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence
 from support.labelled import ALONE, NOW, World
 
-from ragwatch.core.labels.label import Label
-from ragwatch.core.snapshot import EstimateRow, Gauge, Gauges
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.snapshot import EstimateRow, Gauge, Gauges
 from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.uncounted

@@ -20,14 +20,14 @@ from support.kit import AT, JUDGE, Clock, a_batch, a_draw, a_line, a_sample, a_v
 from support.loops import ALL, an_intake
 
 from ragwatch import formats
-from ragwatch.core.sample import RejectReason
-from ragwatch.core.sampling import SamplingHash, is_drawn, key_of
-from ragwatch.core.snapshot import Lag
-from ragwatch.core.tally import Tally, lines_read
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.selection import line_parser, record_finder
+from ragwatch.model.sample import RejectReason
 from ragwatch.ports import Rejection
 from ragwatch.redaction.redactor import Redactor
+from ragwatch.statistics.sampling import SamplingHash, is_drawn, key_of
+from ragwatch.statistics.snapshot import Lag
+from ragwatch.statistics.tally import Tally, lines_read
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

@@ -16,10 +16,6 @@ import pytest
 from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_line, a_sample
 from support.loops import ALL, an_intake, take_all
 
-from ragwatch.core.canary.definition import CanaryMarks
-from ragwatch.core.sampling import SamplingPlan
-from ragwatch.core.snapshot import Lag
-from ragwatch.core.tally import PartOutcome, Tally
 from ragwatch.errors import ReceivedMeanwhileError, SourceError, StoreError
 from ragwatch.pipeline.intake import IntakeLoop
 from ragwatch.pipeline.placing import MAX_CHARS, MAX_NEW, NamedVersions
@@ -28,6 +24,10 @@ from ragwatch.ports.capabilities import log_reader
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.sources.join.options import Options
 from ragwatch.sources.join.source import JoinSource
+from ragwatch.statistics.canary.definition import CanaryMarks
+from ragwatch.statistics.sampling import SamplingPlan
+from ragwatch.statistics.snapshot import Lag
+from ragwatch.statistics.tally import PartOutcome, Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 
 

@@ -10,14 +10,14 @@ from structlog.testing import LogCapture
 from support.kit import AT, JUDGE, Clock, ScriptedJudge, a_claim, a_draw, an_admission, an_evidence
 from support.loops import a_judging
 
-from ragwatch.core.evidence import Evidence, ShapeError
-from ragwatch.core.sample import Sample
-from ragwatch.core.tally import Tally
-from ragwatch.core.verdict import Judged, Unjudged, UnjudgedReason, Usage
 from ragwatch.errors import JudgeError, StoreError
+from ragwatch.model.evidence import Evidence, ShapeError
+from ragwatch.model.sample import Sample
 from ragwatch.pipeline.judging import give_up
 from ragwatch.pipeline.reading import DrawReader, JudgeSelfTests
 from ragwatch.ports import Query
+from ragwatch.statistics.tally import Tally
+from ragwatch.statistics.verdict import Judged, Unjudged, UnjudgedReason, Usage
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

@@ -10,12 +10,12 @@ import pytest
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
 from support.labelled import BOTH, LLM
 
-from ragwatch.core.estimators.ppi import PpiSums
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels import sums as module
 from ragwatch.pipeline.labels.sums import HOUR, LabelSums, hours
 from ragwatch.pipeline.labels.verdicts import Scores, answer_verdicts
 from ragwatch.ports import Assignment, FollowUp, ScoreRow
+from ragwatch.statistics.estimators.ppi import PpiSums
 from ragwatch.stores.sqlite.store import SqliteStore
 
 F, NEED, IGNORED = Quantity.FAITHFULNESS, Quantity.NEED_RECALL, Quantity.TOP_RANKED_IGNORED

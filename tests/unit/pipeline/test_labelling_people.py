@@ -11,12 +11,12 @@ import pytest
 from support.kit import JUDGE, a_draw, a_reading, a_verdict, an_admission, an_unjudged
 from support.labelled import ALONE, BOTH, LLM, NOW, World
 
-from ragwatch.core.labels.label import Label
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels import tasks as module
 from ragwatch.pipeline.labels.tasks import STATE, LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Erasure, Retention, Store
+from ragwatch.statistics.labels.label import Label
 from ragwatch.stores.sqlite.store import SqliteStore
 
 F = Quantity.FAITHFULNESS

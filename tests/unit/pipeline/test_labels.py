@@ -13,14 +13,14 @@ from support.labelled import ALONE, BOTH, LLM, NOW, World
 from support.loops import a_digest
 
 from ragwatch.board import Board
-from ragwatch.core.estimate import Addends, Estimate
-from ragwatch.core.estimators import hajek
-from ragwatch.core.labels.label import Label
-from ragwatch.core.snapshot import EstimateRow, Gauge
+from ragwatch.model.estimate import Addends, Estimate
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.labels.verdicts import LabelRules, answer_label, answer_verdicts
 from ragwatch.ports import Retention, Store
+from ragwatch.statistics.estimators import hajek
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.snapshot import EstimateRow, Gauge
 from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.uncounted

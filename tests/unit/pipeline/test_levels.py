@@ -9,15 +9,15 @@ import pytest
 from support.kit import AT, JUDGE
 from support.labelled import ALONE, NOW
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.estimators import hajek
-from ragwatch.core.labels.label import Label
-from ragwatch.core.snapshot import EstimateRow
 from ragwatch.judges.error_rates import families
+from ragwatch.model.estimate import Addends
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.levels import MANY_LABELS, Levels
 from ragwatch.pipeline.labels.verdicts import AnswerLabel, AnswerVerdicts, LabelRules
 from ragwatch.ports import RecordedEvent
+from ragwatch.statistics.estimators import hajek
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.snapshot import EstimateRow
 from ragwatch.stores.sqlite.store import SqliteStore
 
 F = Quantity.FAITHFULNESS

@@ -11,14 +11,14 @@ import pytest
 from support.kit import AT, JUDGE, ScriptedJudge, a_draw, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE
 
-from ragwatch.core.budget import Cost, SpendingCap
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.tally import Tallies, Tally
-from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
+from ragwatch.model.budget import Cost, SpendingCap
+from ragwatch.model.evidence import Evidence
 from ragwatch.pipeline.rejudging import RejudgeOutcome, RejudgeRequest, Rejudging, outcome_of
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
 from ragwatch.ports import Query
+from ragwatch.statistics.tally import Tallies, Tally
+from ragwatch.statistics.verdict import UnjudgedReason
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

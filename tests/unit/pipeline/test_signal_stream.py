@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from ragwatch.core.drift.recovery import EndTest
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.signal_stream import SignalStream
 from ragwatch.pipeline.drift.traffic import TrafficRules
+from ragwatch.statistics.drift.recovery import EndTest
 
 RULES = TrafficRules((Signal.ABSTENTIONS,), ("search",), requests=2000)
 RISE = 0.5

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import pytest
 from support.kit import AT, Clock, an_admission
 
-from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tallies, Tally, observe
 from ragwatch.pipeline.drift.silence import KIND, SilenceLoop
+from ragwatch.statistics.snapshot import Gauge
+from ragwatch.statistics.tally import Tallies, Tally, observe
 from ragwatch.stores.sqlite.store import SqliteStore
 
 MINUTE, DAY = 60.0, 86400.0

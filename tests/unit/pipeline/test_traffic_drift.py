@@ -15,11 +15,11 @@ from structlog.testing import LogCapture
 from support.kit import AT, Clock, an_admission
 from support.mortal import Fate, KilledError, MortalConnection
 
-from ragwatch.core.snapshot import Gauge
-from ragwatch.core.tally import Tallies, Tally, observe
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.traffic import KIND, TrafficDriftLoop, TrafficRules
 from ragwatch.pipeline.vocabularies import Vocabularies
+from ragwatch.statistics.snapshot import Gauge
+from ragwatch.statistics.tally import Tallies, Tally, observe
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

@@ -15,16 +15,16 @@ from support.kit import AT, Clock, ListSource, a_draw, a_verdict, an_admission
 from support.loops import an_intake
 from support.snapshots import estimate, large, small
 
-from ragwatch.core.estimators.corrected import AnnotatorShares, WithoutAnnotator
-from ragwatch.core.feedback import Correlation, JudgeCorrelation, UserScoreRow, UserScores
-from ragwatch.core.snapshot import EstimateRow, Gauge, Lag, SegmentRow, Snapshot
-from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.pipeline.retention import RetentionLoop
 from ragwatch.pipeline.shared_snapshot import STATE, SharedSnapshot, snapshot_of, to_record
 from ragwatch.pipeline.unreadable_files import SETTLE_SECONDS, UnreadableFiles
 from ragwatch.ports import Query, Retention
+from ragwatch.statistics.estimators.corrected import AnnotatorShares, WithoutAnnotator
+from ragwatch.statistics.feedback import Correlation, JudgeCorrelation, UserScoreRow, UserScores
+from ragwatch.statistics.snapshot import EstimateRow, Gauge, Lag, SegmentRow, Snapshot
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

@@ -15,10 +15,10 @@ from support.kit import a_batch, a_line
 from support.loops import ALL, an_intake
 from support.mortal import Fate, KilledError, MortalConnection
 
-from ragwatch.core.tally import Tallies, Tally
-from ragwatch.core.vocabulary import Vocabulary, learn
 from ragwatch.errors import StoreError
 from ragwatch.pipeline.vocabularies import KIND, Vocabularies
+from ragwatch.statistics.tally import Tallies, Tally
+from ragwatch.statistics.text.vocabulary import Vocabulary, learn
 from ragwatch.stores.sqlite.store import SqliteStore
 
 ORDINARY = "What do cats do?"

@@ -14,14 +14,14 @@ from support.batched import Life, Provider
 from support.kit import AT, JUDGE, Clock, ScriptedJudge, a_claim, a_draw, a_verdict, an_admission, an_evidence
 from support.loops import a_judging
 
-from ragwatch.core.sampling import FollowRule
-from ragwatch.core.tally import Invariant, Tally, violations
 from ragwatch.errors import JudgeError
 from ragwatch.pipeline.judging import MAX_CHARS, MAX_PAUSE_SECONDS, Follower, JudgingLoop, give_up
 from ragwatch.pipeline.labels.tasks import MAX_CHARS as MAX_TASK_CHARS
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Query
+from ragwatch.statistics.sampling import FollowRule
+from ragwatch.statistics.tally import Invariant, Tally, violations
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from support.kit import JUDGE, a_draw, an_admission
 from support.loops import a_judging
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.estimators import hajek
-from ragwatch.core.segments import Segments
-from ragwatch.core.snapshot import EstimateRow, Exemplar
-from ragwatch.core.tally import Tally
+from ragwatch.model.estimate import Addends
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.windows import SegmentWindows, SlidingWindows
 from ragwatch.ports import ScoreRow
+from ragwatch.statistics.estimators import hajek
+from ragwatch.statistics.segments import Segments
+from ragwatch.statistics.snapshot import EstimateRow, Exemplar
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 
 NOW = 1_700_000_040.0  # a minute has begun 20 seconds ago

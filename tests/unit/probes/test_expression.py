@@ -7,8 +7,8 @@ from typing import Any
 import jmespath
 import pytest
 
-from ragwatch.core.canary.definition import Failure, Hit
 from ragwatch.probes.expression import MAX_HITS, ExchangeError, hits_of, text_of, valid_expression, vector_of
+from ragwatch.statistics.canary.definition import Failure, Hit
 
 ROWS = "hits[].{id: id, text: text, score: score}"
 COLUMNS = {"id": "hits[].id", "text": "hits[].body"}

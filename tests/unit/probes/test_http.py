@@ -12,8 +12,8 @@ from starlette.routing import Route
 from support.ports import free_port
 from support.retrievers import FaultyRetriever, asked, options, serving
 
-from ragwatch.core.canary.definition import CanaryMarks, Direction, Failure, Hit
 from ragwatch.probes.http import HttpProbe, build
+from ragwatch.statistics.canary.definition import CanaryMarks, Direction, Failure, Hit
 
 HITS = (Hit("d1", "Cats purr.", 0.9), Hit("d2", "Dogs bark.", 0.4))
 

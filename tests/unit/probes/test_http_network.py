@@ -11,9 +11,9 @@ import pytest
 from support.ports import free_port
 from support.retrievers import FaultyRetriever, asked, options
 
-from ragwatch.core.canary.definition import Failure, Hit, Retrieved
 from ragwatch.errors import ConfigError
 from ragwatch.probes.http import Options, build
+from ragwatch.statistics.canary.definition import Failure, Hit, Retrieved
 
 HITS = (Hit("d1", "Cats purr.", 0.9), Hit("d2", "Dogs bark.", 0.4))
 

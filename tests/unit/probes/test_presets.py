@@ -27,8 +27,8 @@ from support.patience import DEADLINE
 from support.ports import free_port
 from support.retrievers import LOOPBACK, asked, serving
 
-from ragwatch.core.canary.definition import Direction, Failure, Hit
 from ragwatch.probes.http import PRESETS, Options, build
+from ragwatch.statistics.canary.definition import Direction, Failure, Hit
 
 QUESTION = "Do cats like fish?"
 WORDS = ("cats", "dogs", "fish")

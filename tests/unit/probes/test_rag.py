@@ -11,9 +11,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from support.retrievers import HITS, asked, serving
 
-from ragwatch.core.canary.answer import gold_texts, sample_of
-from ragwatch.core.canary.definition import Canary, Expected, Failure, Hit
 from ragwatch.probes.rag import Options, RagProbe, build
+from ragwatch.statistics.canary.answer import gold_texts, sample_of
+from ragwatch.statistics.canary.definition import Canary, Expected, Failure, Hit
 
 CANARY = Canary("cats", "What do cats do?", (Expected("d1", "Cats purr."),), reference="They purr.")
 

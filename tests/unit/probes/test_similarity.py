@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from support.canaries import a_canary, a_report, a_text
 
-from ragwatch.core.canary.definition import Hit, Retrieved
-from ragwatch.core.ranking import context_precision, recall_at
 from ragwatch.probes.similarity import MAX_CHARS, SimilarityMeasure, similarity
+from ragwatch.statistics.canary.definition import Hit, Retrieved
+from ragwatch.statistics.ranking import context_precision, recall_at
 
 EXPECTED = "Refunds are paid within fourteen days of the request."
 CUT = f"Chapter three. {EXPECTED} Ask support for help."

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from support.retrievers import FaultyRetriever, asked, options, serving
 
-from ragwatch.core.canary.definition import Failure
 from ragwatch.errors import ConfigError
 from ragwatch.probes.http import Options, build
+from ragwatch.statistics.canary.definition import Failure
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl, which makes the certificate")
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from ragwatch.core.sample import Context, RelevantContext, Role, Sample, Turn
+from ragwatch.model.sample import Context, RelevantContext, Role, Sample, Turn
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.redaction.rule import SensitiveKind
 

@@ -16,8 +16,8 @@ from support.promtool import expects, must_hold
 from ragwatch.commands import cli
 from ragwatch.commands.rules import board_plan_of, plan_of
 from ragwatch.config import parse
-from ragwatch.core.criteria import Criterion
 from ragwatch.exporter.catalogue import MetricType, with_criteria
+from ragwatch.model.criteria import Criterion
 from ragwatch.model.quantities import Quantity
 from ragwatch.rules import Links, RulePlan, prometheus
 from ragwatch.rules.dashboards import PLACEHOLDER, BoardPlan, Feature, boards

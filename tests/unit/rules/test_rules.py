@@ -21,12 +21,12 @@ from ragwatch.commands import cli
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import parse
 from ragwatch.config.alerts import Alerts
-from ragwatch.core.estimate import Addends
-from ragwatch.core.estimators import hajek
 from ragwatch.errors import ConfigError
+from ragwatch.model.estimate import Addends
 from ragwatch.model.quantities import Quantity
 from ragwatch.rules import NAMES, BurnRate, Limits, Links, RulePlan, alerts, impossible, prometheus, yaml_text
 from ragwatch.rules.alert import Severity
+from ragwatch.statistics.estimators import hajek
 
 SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "squared_weight_squared_score")
 PLAN = RulePlan("embedded", "ragwatch", Links("https://r", "https://d", "https://p"))

@@ -15,7 +15,7 @@ from support.postgres import Postgres, shared_server
 from support.stores import emptied
 
 from ragwatch.commands import cli
-from ragwatch.core.budget import Cost
+from ragwatch.model.budget import Cost
 from ragwatch.ports import Feedback, RecordedEvent
 from ragwatch.rules.dashboards import sql_board
 from ragwatch.stores.postgres.connections import Target

@@ -19,13 +19,13 @@ from support.joined_parts import Reading, options, write
 from support.kit import AT, Clock, ListSource, a_batch
 
 from ragwatch.config import parse
-from ragwatch.core.snapshot import Lag
-from ragwatch.core.tally import Tally
 from ragwatch.errors import ConfigError, SourceError
 from ragwatch.ports import Batch, BatchReport, Part, Source
 from ragwatch.ports.capabilities import ReceivesRequests
 from ragwatch.ports.receiving import IncomingRequest, Reply
 from ragwatch.sources.join.source import JoinSource
+from ragwatch.statistics.snapshot import Lag
+from ragwatch.statistics.tally import Tally
 
 ASKED = {"request_id": "r1", "ts": 1_767_225_600, "event": "ask", "question": "Where?", "rag": {"contexts": 2}}
 ANSWERED = {

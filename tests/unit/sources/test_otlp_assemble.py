@@ -12,11 +12,11 @@ from support.framework_traces import TRACES
 from support.spans import TRACE, a_span, as_json, as_protobuf, documents, said, span_id
 from support.traces import ANSWER, OI, QUESTION, TEXTS, genai_ids_only, openinference
 
-from ragwatch.core.sample import RejectReason
 from ragwatch.formats import canonical
 from ragwatch.formats.traces.assemble import assemble
 from ragwatch.formats.traces.record import Naming
 from ragwatch.formats.traces.span import Span
+from ragwatch.model.sample import RejectReason
 from ragwatch.sources.otlp import json_request, protobuf_request
 
 

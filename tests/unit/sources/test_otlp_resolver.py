@@ -17,8 +17,8 @@ from support.spans import a_span, said
 from support.traces import ANSWER, OI, TEXTS, genai_ids_only
 from unit.sources.test_otlp_source import GRACE, a_source, records, settled, stored
 
-from ragwatch.core.sample import RejectReason
 from ragwatch.errors import SourceError
+from ragwatch.model.sample import RejectReason
 from ragwatch.sources.otlp import source as module
 from ragwatch.sources.otlp.resolver import ResolveOptions, Resolver
 

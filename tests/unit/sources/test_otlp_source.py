@@ -13,9 +13,8 @@ from support.kit import AT, Clock
 from support.spans import JSON, TRACE, a_request, a_span, as_json, as_protobuf
 from support.traces import ANSWER, OI, openinference
 
-from ragwatch.core.sample import RejectReason
-from ragwatch.core.tally import Tally
 from ragwatch.formats.traces.span import Span
+from ragwatch.model.sample import RejectReason
 from ragwatch.ports import Batch, Part
 from ragwatch.ports.receiving import Reply
 from ragwatch.sources.otlp import build
@@ -25,6 +24,7 @@ from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.source import OtlpSource
 from ragwatch.sources.otlp.waiting import MAX_SPANS, WaitingTraces, piece_of
 from ragwatch.sources.requests.body import ByteBudget
+from ragwatch.statistics.tally import Tally
 
 GRACE, WAIT = 10.0, 120.0
 

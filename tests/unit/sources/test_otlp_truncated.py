@@ -12,12 +12,12 @@ from support.assembled import model, only, replaced, texts
 from support.spans import TRACE, a_span, as_json, as_protobuf, documents, flat, said
 from support.traces import ANSWER, OI, QUESTION, TEXTS, genai_ids_only, openinference
 
-from ragwatch.core.sample import RejectReason
 from ragwatch.errors import FormatError
 from ragwatch.formats import canonical
 from ragwatch.formats.traces.assemble import assemble
 from ragwatch.formats.traces.messages import INPUT_KEYS, OUTPUT_KEYS, VALUE_INPUTS, VALUE_OUTPUTS
 from ragwatch.formats.traces.span import Event, Span, packed, unpacked
+from ragwatch.model.sample import RejectReason
 from ragwatch.sources.otlp import json_request, protobuf_request
 
 

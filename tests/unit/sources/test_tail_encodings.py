@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from support.tail_reader import Reader, append
 
-from ragwatch.commands.record_files import records
 from ragwatch.config import parse
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.record import parse as parse_line
+from ragwatch.offline.record_files import records
 
 ROWS: list[dict[str, Any]] = [{"answer": "Die Mühle"}, {"answer": "café 上 ĊĊ"}, {"answer": "the end"}]
 LINES = [json.dumps(row, ensure_ascii=False) for row in ROWS]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from support.tail_reader import Reader, append, copytruncate, lines_of
 
-from ragwatch.core.snapshot import Lag
+from ragwatch.statistics.snapshot import Lag
 
 NOBODY = 65534
 

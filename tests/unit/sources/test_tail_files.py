@@ -10,7 +10,6 @@ import orjson
 import pytest
 from support.tail_reader import Reader, append, copytruncate, lines_of
 
-from ragwatch.core.snapshot import Lag
 from ragwatch.errors import SourceError
 from ragwatch.sources.tail import content
 from ragwatch.sources.tail.disk import GONE, UNMOUNTED, missing_directories
@@ -18,6 +17,7 @@ from ragwatch.sources.tail.identity import FileIdentity, FilePosition
 from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.scanner import FirstScan, load
 from ragwatch.sources.tail.source import build
+from ragwatch.statistics.snapshot import Lag
 
 
 def test_t09_two_files_with_identical_beginnings(tmp_path: Path) -> None:

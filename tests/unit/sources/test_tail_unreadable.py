@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from support.tail_reader import Reader, append, lines_of, rotate
 
-from ragwatch.core.snapshot import Lag
 from ragwatch.errors import SourceError
+from ragwatch.statistics.snapshot import Lag
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, hurts: Callable[[int, int], bool]) -> set[int]:

@@ -13,17 +13,18 @@ import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence
 from support.stored_bytes import readable
 
-from ragwatch.core.sample import Context
-from ragwatch.core.trends import TrendKind
 from ragwatch.errors import UnsearchableError
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Context
 from ragwatch.ports import AnswerQuery, Erasure, Query, Retention, TrendQuery
-from ragwatch.stores import indexing, store_base
-from ragwatch.stores.answer_terms import TERM_BYTES, Rules, asked_terms, stored_terms, terms_of
-from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.kept_texts import Texts
+from ragwatch.statistics.trends import TrendKind
+from ragwatch.stores import store_base
+from ragwatch.stores.codec.encryption import TextCipher
+from ragwatch.stores.codec.kept_texts import Texts
 from ragwatch.stores.queries import answers_statement
 from ragwatch.stores.rows import pack
+from ragwatch.stores.search import indexing
+from ragwatch.stores.search.answer_terms import TERM_BYTES, Rules, asked_terms, stored_terms, terms_of
 from ragwatch.stores.settling import SETTLED
 from ragwatch.stores.sqlite import sqlite_index, sqlite_queries
 from ragwatch.stores.sqlite.schema import prepare

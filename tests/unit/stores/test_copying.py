@@ -15,10 +15,8 @@ from support.postgres import Postgres
 from support.stores import WORKERS_SCHEMA
 
 from ragwatch.commands import cli
-from ragwatch.core.budget import Cost, SpendingCap
-from ragwatch.core.labels.label import Label
-from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
+from ragwatch.model.budget import Cost, SpendingCap
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import (
     Assignment,
@@ -32,6 +30,8 @@ from ragwatch.ports import (
     Store,
     StoredRun,
 )
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores import copying
 from ragwatch.stores.postgres.connections import PostgresEngine, Target
 from ragwatch.stores.postgres.postgres_store import PostgresStore

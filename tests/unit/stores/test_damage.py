@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
-from ragwatch.core.budget import Cost
-from ragwatch.core.labels.label import Label
-from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.judges.llm.calls.messages import parse_message
+from ragwatch.model.budget import Cost
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Draw
 from ragwatch.pipeline.labels.verdicts import answer_verdicts
 from ragwatch.ports import AnswerQuery, Part, Query, Retention, StoredRun
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.limits import MAX_RUNS_BYTES
 from ragwatch.stores.rows import pack, unpack
 from ragwatch.stores.sqlite.reader import ReadConnection

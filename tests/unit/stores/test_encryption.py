@@ -15,12 +15,12 @@ from support.draws import draws
 from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidence
 from support.stored_bytes import readable
 
-from ragwatch.core.labels.label import Label
-from ragwatch.core.tally import Tallies
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Erasure, Query, StoredRun
-from ragwatch.stores.encryption import (
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.tally import Tallies
+from ragwatch.stores.codec.encryption import (
     FIRST_SEGMENT_BYTES,
     HEADER_BYTES,
     SEGMENT_BYTES,

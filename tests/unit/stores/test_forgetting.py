@@ -13,14 +13,14 @@ from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_adm
 from support.stored_bytes import readable
 from support.stores import PARAMETERS, balanced, open_store
 
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.labels.label import Label
-from ragwatch.core.sample import Context, Draw, Role, Turn
-from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import StoreError
+from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Context, Draw, Role, Turn
 from ragwatch.ports import AnswerQuery, Assignment, Erasure, FollowUp, Query, RecordedEvent, Retention, StoredRun
-from ragwatch.stores.kept_texts import Texts
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.tally import Tallies, Tally
+from ragwatch.stores.codec.kept_texts import Texts
 from ragwatch.stores.sqlite.store import UNDER_WAY, SqliteStore
 
 ANNA = frozenset({("user.id", "7")})

@@ -15,16 +15,17 @@ from support.patience import DEADLINE
 from support.postgres import Postgres
 from support.stores import WORKERS_SCHEMA, sql
 
-from ragwatch.commands import cli, state_reader
+from ragwatch.commands import cli
 from ragwatch.config import Config, load
-from ragwatch.core.budget import Cost, SpendingCap
-from ragwatch.core.labels.label import Label
-from ragwatch.core.tally import Tally
 from ragwatch.daemon.state_secret import state_secret
 from ragwatch.errors import ConfigError, StoreError
+from ragwatch.model.budget import Cost, SpendingCap
 from ragwatch.model.quantities import Quantity
+from ragwatch.offline import state_reader
 from ragwatch.ports import Assignment, FollowUp, Part, Query, RecordedEvent, Retention, StoredRun
-from ragwatch.stores.encryption import TextCipher
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.tally import Tally
+from ragwatch.stores.codec.encryption import TextCipher
 from ragwatch.stores.postgres.connections import Target, connect
 from ragwatch.stores.postgres.postgres_store import PostgresStore, sizes
 from ragwatch.stores.settling import settle

@@ -13,19 +13,19 @@ from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE
 from support.stores import sql
 
-from ragwatch.core.sample import Context, Draw
-from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import NotLeadingError, UnsearchableError
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Context, Draw
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Query, Retention, StoredRun
+from ragwatch.statistics.tally import Tallies, Tally
 from ragwatch.stores import store_base
-from ragwatch.stores.answer_terms import asked_terms
-from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.codec.kept_texts import Texts
 from ragwatch.stores.postgres.connections import Target, connect
 from ragwatch.stores.postgres.postgres_queries import PostgresQueries
 from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.stores.postgres.postgres_writer import in_dialect
+from ragwatch.stores.search.answer_terms import asked_terms
 
 pytestmark = pytest.mark.costly
 _OVER = "UPDATE leader SET until = clock_timestamp()"

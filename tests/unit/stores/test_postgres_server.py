@@ -23,10 +23,10 @@ from support.patience import DEADLINE
 from support.postgres import Postgres, new_server
 from support.stores import WORKERS_SCHEMA, sql
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.tally import Tally
-from ragwatch.core.trends import SPANS, start_of
 from ragwatch.errors import StoreError
+from ragwatch.model.estimate import Addends
+from ragwatch.statistics.tally import Tally
+from ragwatch.statistics.trends import SPANS, start_of
 from ragwatch.stores.postgres import Options, build, describe
 from ragwatch.stores.postgres import migrations as schema
 from ragwatch.stores.postgres.connections import PostgresEngine, Target, connect

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.kit import a_sample, a_verdict, an_evidence
 
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Context, RelevantContext, Role, Turn
-from ragwatch.core.tally import Tallies, Tally
 from ragwatch.errors import StoreError
 from ragwatch.formats import build
+from ragwatch.model.evidence import Evidence
+from ragwatch.model.sample import Context, RelevantContext, Role, Turn
+from ragwatch.statistics.tally import Tallies, Tally
+from ragwatch.stores.codec.texts import EXCERPT_CHARS, PIECE_BYTES, PackedText, excerpt
 from ragwatch.stores.rows import pack, sample_of, tallies_of, tally_rows, unpack, verdict_row
-from ragwatch.stores.texts import EXCERPT_CHARS, PIECE_BYTES, PackedText, excerpt
 
 texts = st.text(st.characters(exclude_categories=()))
 values = st.recursive(

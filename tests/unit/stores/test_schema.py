@@ -16,12 +16,12 @@ import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from support.stores import balanced
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.tally import Tally, violations
-from ragwatch.core.trends import SPANS, TrendKind, start_of
 from ragwatch.errors import StoreError
+from ragwatch.model.estimate import Addends
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import AnswerQuery, Part, Query, RecordedEvent, TrendQuery
+from ragwatch.statistics.tally import Tally, violations
+from ragwatch.statistics.trends import SPANS, TrendKind, start_of
 from ragwatch.stores.sqlite import schema
 from ragwatch.stores.sqlite.store import SqliteStore
 

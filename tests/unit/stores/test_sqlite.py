@@ -16,11 +16,11 @@ import pytest
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE
 
-from ragwatch.core.sample import Draw
-from ragwatch.core.tally import Tally
 from ragwatch.daemon.state_secret import state_secret
 from ragwatch.errors import StoreError
+from ragwatch.model.sample import Draw
 from ragwatch.ports import Query, RecordedEvent, Retention
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.limits import MAX_LEASED_CHARS
 from ragwatch.stores.lock import worker_name
 from ragwatch.stores.sqlite import schema

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
-from ragwatch.core.tally import Tally
 from ragwatch.errors import StoreError
 from ragwatch.ports import RecordedEvent, Retention
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite import opening, schema
 from ragwatch.stores.sqlite.disk import NETWORKED, advice, file_system, free_bytes, refuse_network

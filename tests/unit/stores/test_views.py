@@ -17,12 +17,12 @@ from support.postgres import Postgres
 from support.stores import WORKERS_SCHEMA
 
 from ragwatch.commands import cli
-from ragwatch.core.estimate import Addends
-from ragwatch.core.estimators import hajek
-from ragwatch.core.evidence import CriterionAnswer, CriterionReading
 from ragwatch.errors import RagwatchError
+from ragwatch.model.estimate import Addends
+from ragwatch.model.evidence import CriterionAnswer, CriterionReading
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Feedback, RecordedEvent, Retention
+from ragwatch.statistics.estimators import hajek
 from ragwatch.stores.postgres.migrations import prepare
 from ragwatch.stores.postgres.postgres_store import PostgresStore
 

@@ -20,7 +20,7 @@ from support.snapshots import small
 
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import Access, RequestPolicy, allowed_hosts
-from ragwatch.web.guard import HEADERS, RequestGuard
+from ragwatch.web.server.guard import HEADERS, RequestGuard
 
 
 def application(acted: list[str], **parts: Any) -> Starlette:

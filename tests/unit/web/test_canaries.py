@@ -11,16 +11,16 @@ from support.asked import get
 from support.canaries import a_canary, a_failure, a_reply, a_report
 from support.snapshots import AT
 
-from ragwatch.core.canary.answer import GOLD, RETRIEVED, JudgedAnswer
-from ragwatch.core.canary.definition import Canary, Category, Hit, Retrieved
-from ragwatch.core.canary.history import body_of, tallies_of
-from ragwatch.core.canary.report import CanaryReport, SuiteReport
-from ragwatch.core.snapshot import Snapshot
 from ragwatch.ports import NoteStore, StoredRun
+from ragwatch.statistics.canary.answer import GOLD, RETRIEVED, JudgedAnswer
+from ragwatch.statistics.canary.definition import Canary, Category, Hit, Retrieved
+from ragwatch.statistics.canary.history import body_of, tallies_of
+from ragwatch.statistics.canary.report import CanaryReport, SuiteReport
+from ragwatch.statistics.snapshot import Snapshot
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
-from ragwatch.web.canaries import MAX_LISTED, canaries, suites_of
-from ragwatch.web.pages import page as rendered
+from ragwatch.web.pages.canaries import MAX_LISTED, canaries, suites_of
+from ragwatch.web.pages.pages import page as rendered
 
 HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(1)> \" ' &"
 REFUNDS, SHIPPING = a_canary("refunds#1", "refunds#2"), a_canary("shipping#1", name="shipping")

@@ -16,13 +16,13 @@ from support.kit import AT, JUDGE, a_draw, an_evidence
 from support.oncall_cases import PLAN
 from support.oncall_links import filled
 
-from ragwatch.core.sample import Draw
 from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.sample import Draw
 from ragwatch.model.stages import Stage
 from ragwatch.ports import AnswerQuery, ScoreRow, Store
 from ragwatch.rules import alerts
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web.causes import (
+from ragwatch.web.pages.causes import (
     LEAST_SECONDS,
     CauseCache,
     CauseQuestion,
@@ -32,7 +32,7 @@ from ragwatch.web.causes import (
     read_answers,
     slice_filter,
 )
-from ragwatch.web.pages import page
+from ragwatch.web.pages.pages import page
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope
 

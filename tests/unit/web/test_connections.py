@@ -6,8 +6,8 @@ import resource
 
 import pytest
 
-from ragwatch.web import connections
-from ragwatch.web.connections import RESERVED, Connections, max_connections
+from ragwatch.web.server import connections
+from ragwatch.web.server.connections import RESERVED, Connections, max_connections
 
 
 class One:

@@ -14,11 +14,11 @@ import pytest
 from support import asked
 from support.snapshots import AT, small
 
-from ragwatch.core.snapshot import Gauge, Snapshot
 from ragwatch.ports import RecordedEvent, Store, StoredRun
+from ragwatch.statistics.snapshot import Gauge, Snapshot
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
-from ragwatch.web.drift_page import drift
+from ragwatch.web.pages.drift_page import drift
 
 HERE = "http://127.0.0.1:10477"
 HOSTILE = "a'b; rm -rf $HOME <script>alert(1)</script>"

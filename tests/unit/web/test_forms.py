@@ -12,7 +12,7 @@ import pytest
 from support.asked import application, asking
 from support.snapshots import small
 
-from ragwatch.core.snapshot import Gauge
+from ragwatch.statistics.snapshot import Gauge
 from ragwatch.web import Access, RequestPolicy, Right
 
 ORIGIN = {"Origin": "http://localhost"}

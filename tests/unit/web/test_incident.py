@@ -15,10 +15,10 @@ from support.hostile import HOSTILE
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, an_evidence
 from support.snapshots import small
 
-from ragwatch.core.snapshot import Gauge
 from ragwatch.ports import RecordedEvent, Store, StoredRun
+from ragwatch.statistics.snapshot import Gauge
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web.incident import IncidentRequest, incident
+from ragwatch.web.pages.incident import IncidentRequest, incident
 from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope
 

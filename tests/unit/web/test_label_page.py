@@ -17,19 +17,19 @@ from support.kit import AT, JUDGE, a_claim, a_draw, an_evidence
 from support.snapshots import estimate, small
 from unit.web.test_labels import ACCESS
 
-from ragwatch.core.criteria import Criterion
-from ragwatch.core.sample import Role, Turn
-from ragwatch.core.snapshot import EstimateRow
 from ragwatch.errors import ConfigError, StoreError
+from ragwatch.model.criteria import Criterion
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Role, Turn
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
+from ragwatch.statistics.snapshot import EstimateRow
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import Access, RequestPolicy, Right
-from ragwatch.web.guard import SCRIPT_POLICY
-from ragwatch.web.label_page import MAX_NOTE_CHARS, label_record
-from ragwatch.web.sample_page import ANSWER_CHARS, MAX_CLAIMS, MAX_CONTEXTS
+from ragwatch.web.pages.label_page import MAX_NOTE_CHARS, label_record
+from ragwatch.web.pages.sample_page import ANSWER_CHARS, MAX_CLAIMS, MAX_CONTEXTS
 from ragwatch.web.samples import ParameterError
+from ragwatch.web.server.guard import SCRIPT_POLICY
 
 ORIGIN = {"Origin": "http://localhost"}
 ANSWER = "Cats purr. They bark. They are blue."

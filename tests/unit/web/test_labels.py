@@ -12,10 +12,10 @@ from starlette.exceptions import HTTPException
 from support.asked import Words, application, asking, bearer, by_token
 from support.snapshots import small
 
-from ragwatch.core.labels.label import Label, from_record
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
+from ragwatch.statistics.labels.label import Label, from_record
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import RequestPolicy, Right
 from ragwatch.web.json_body import MAX_VALUES

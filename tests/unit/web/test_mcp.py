@@ -21,9 +21,9 @@ from support.snapshots import small
 from unit.web.test_canaries import keep
 from unit.web.test_drift_page import watched
 
-from ragwatch.core.sample import Context, Draw
-from ragwatch.core.snapshot import Gauge, Snapshot
+from ragwatch.model.sample import Context, Draw
 from ragwatch.ports import RecordedEvent, Store, StoredRun
+from ragwatch.statistics.snapshot import Gauge, Snapshot
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope, RequestPolicy, Right, allowed_hosts
 from ragwatch.web.mcp.calls import BUDGET_CHARS, Fence

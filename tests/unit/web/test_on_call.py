@@ -12,11 +12,11 @@ from support.asked import Reading
 from support.kit import AT, JUDGE, a_draw, an_evidence
 from support.snapshots import estimate, small
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.snapshot import EstimateRow, Gauge, Snapshot
-from ragwatch.core.trends import DAY, HOUR, BucketKey, TrendKey, TrendKind, add_to
+from ragwatch.model.estimate import Addends
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Store, StoredRun
+from ragwatch.statistics.snapshot import EstimateRow, Gauge, Snapshot
+from ragwatch.statistics.trends import DAY, HOUR, BucketKey, TrendKey, TrendKind, add_to
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
 

@@ -19,20 +19,20 @@ from support.canaries import a_canary, a_failure, a_reply, a_report
 from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.snapshots import small
 
-from ragwatch.core.canary.answer import JudgedAnswer
-from ragwatch.core.canary.history import body_of, tallies_of
-from ragwatch.core.canary.report import SuiteReport
-from ragwatch.core.labels.label import Label
-from ragwatch.core.snapshot import Gauge
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import RecordedEvent, Store, StoredRun
+from ragwatch.statistics.canary.answer import JudgedAnswer
+from ragwatch.statistics.canary.history import body_of, tallies_of
+from ragwatch.statistics.canary.report import SuiteReport
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.snapshot import Gauge
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope, RequestPolicy
 from ragwatch.web.entity_tags import entity_tag
-from ragwatch.web.json_schema import Schema
 from ragwatch.web.openapi import PATH, document
+from ragwatch.web.pages.trends_page import TrendRequest
+from ragwatch.web.replies.json_schema import Schema
 from ragwatch.web.samples import JSON_PARAMETERS, ParameterError, json_query_of
-from ragwatch.web.trends_page import TrendRequest
 
 SCOPE = replace(
     PageScope(("app",), ("search",), (JUDGE,), ("1h",), {"faithfulness": 0.7}, ("docs",), criteria=("is_polite",)),

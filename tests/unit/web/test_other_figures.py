@@ -8,19 +8,19 @@ from support.asked import XSS, Reading, get, judged
 from support.kit import a_draw, a_verdict, an_admission, an_evidence
 from support.snapshots import AT, JUDGE, estimate, small
 
-from ragwatch.core.estimators.corrected import AnnotatorShares, WithoutAnnotator
-from ragwatch.core.evidence import CriterionAnswer, CriterionReading
-from ragwatch.core.feedback import Correlation, JudgeCorrelation, UserScoreRow, UserScores
-from ragwatch.core.snapshot import EstimateRow, Gauge
-from ragwatch.core.tally import Tally
 from ragwatch.exporter.allowed_labels import AllowedLabels
 from ragwatch.exporter.families import of_snapshot
+from ragwatch.model.evidence import CriterionAnswer, CriterionReading
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.ports import Feedback
+from ragwatch.statistics.estimators.corrected import AnnotatorShares, WithoutAnnotator
+from ragwatch.statistics.feedback import Correlation, JudgeCorrelation, UserScoreRow, UserScores
+from ragwatch.statistics.snapshot import EstimateRow, Gauge
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
-from ragwatch.web.overview import overview
-from ragwatch.web.route_page import CRITERIA, END_TO_END, route_levels
+from ragwatch.web.pages.overview import overview
+from ragwatch.web.pages.route_page import CRITERIA, END_TO_END, route_levels
 
 CORRELATION = Correlation(0.5, 0.25, 0.75, 80)
 SCOPE = PageScope(routes=("search",), judges=(JUDGE,))

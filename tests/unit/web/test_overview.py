@@ -12,13 +12,13 @@ import pytest
 from support.asked import get
 from support.snapshots import AT, JUDGE, KEY, estimate, small
 
-from ragwatch.core.sample import OTHER
-from ragwatch.core.snapshot import EstimateRow, Gauge, Lag, Snapshot
-from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import OTHER
+from ragwatch.statistics.snapshot import EstimateRow, Gauge, Lag, Snapshot
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web.overview import overview
-from ragwatch.web.pages import clock, page
+from ragwatch.web.pages.overview import overview
+from ragwatch.web.pages.pages import clock, page
 from ragwatch.web.scope import PageScope
 
 SCOPE = PageScope(("app",), ("search", "support"), (JUDGE,), ("15m", "1h"), {"faithfulness": 0.7})

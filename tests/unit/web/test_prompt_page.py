@@ -10,11 +10,11 @@ import pytest
 from support.asked import XSS, Reading, application, asking
 from support.kit import JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
-from ragwatch.core.sample import Draw
-from ragwatch.core.verdict import Usage
+from ragwatch.model.sample import Draw
 from ragwatch.ports import Erasure
+from ragwatch.statistics.verdict import Usage
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web.prompt_page import MAX_CHARS
+from ragwatch.web.pages.prompt_page import MAX_CHARS
 
 VERSION = "claude-x-1"
 

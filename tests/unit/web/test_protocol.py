@@ -21,8 +21,9 @@ from support.asked import application, serving
 from support.patience import DEADLINE
 
 from ragwatch.errors import AddressError
-from ragwatch.web import Server, protocol, serve
-from ragwatch.web.serve import _advice, listen
+from ragwatch.web import Server
+from ragwatch.web.server import protocol, serve
+from ragwatch.web.server.serve import _advice, listen
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
 

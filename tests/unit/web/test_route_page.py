@@ -11,10 +11,10 @@ import pytest
 from support.asked import get
 from support.snapshots import AT, JUDGE, estimate, small
 
-from ragwatch.core.snapshot import EstimateRow, Gauge, SegmentRow, Snapshot
-from ragwatch.core.tally import Tally
 from ragwatch.model.quantities import Quantity
-from ragwatch.web.route_page import END_TO_END, GENERATION, RETRIEVAL, route_levels
+from ragwatch.statistics.snapshot import EstimateRow, Gauge, SegmentRow, Snapshot
+from ragwatch.statistics.tally import Tally
+from ragwatch.web.pages.route_page import END_TO_END, GENERATION, RETRIEVAL, route_levels
 from ragwatch.web.scope import PageScope
 
 HOSTILE = "a\"b'<script>alert(1)</script>&route=x"

@@ -15,16 +15,16 @@ from support.asked import SCOPE, XSS, Reading, get, judged, stays_text
 from support.hostile import HOSTILE
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
-from ragwatch.core.evidence import Cell, Evidence, ReferenceClaim, UnreadReason
-from ragwatch.core.labels.label import Label
-from ragwatch.core.sample import Context, Role, Turn
-from ragwatch.core.verdict import Usage
 from ragwatch.judges.claims.claims import other_sentences
+from ragwatch.model.evidence import Cell, Evidence, ReferenceClaim, UnreadReason
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Context, Role, Turn
 from ragwatch.ports import Erasure
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.verdict import Usage
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
-from ragwatch.web.sample_page import (
+from ragwatch.web.pages.sample_page import (
     ANSWER_CHARS,
     LINE_BYTES,
     MAX_CLAIMS,

@@ -15,7 +15,7 @@ from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_
 from support.oncall_cases import PLAN
 from support.oncall_links import filled
 
-from ragwatch.core.sample import Context
+from ragwatch.model.sample import Context
 from ragwatch.rules import alerts
 from ragwatch.stores.sqlite import sqlite_queries
 from ragwatch.stores.sqlite.store import SqliteStore

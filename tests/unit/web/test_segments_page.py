@@ -11,15 +11,15 @@ from support.asked import XSS, Reading, get, settled
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, an_evidence
 from support.snapshots import small
 
-from ragwatch.core.sample import Context
-from ragwatch.core.segments import Segments, period_of
-from ragwatch.core.snapshot import Gauge
+from ragwatch.model.sample import Context
 from ragwatch.pipeline.windows import SegmentWindows
 from ragwatch.ports import Store
+from ragwatch.statistics.segments import Segments, period_of
+from ragwatch.statistics.snapshot import Gauge
 from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.web.pages.segment_values import LITTLE
+from ragwatch.web.pages.segments_page import PAGE_ROWS
 from ragwatch.web.scope import PageScope
-from ragwatch.web.segment_values import LITTLE
-from ragwatch.web.segments_page import PAGE_ROWS
 
 BAD = an_evidence(a_claim((0, 0)))
 CELL = ("faithfulness", "search", "tenant", "acme")

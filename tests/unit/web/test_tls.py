@@ -21,7 +21,7 @@ from support.patience import DEADLINE
 from ragwatch.errors import ConfigError
 from ragwatch.web import Tls, TlsSettings, build_tls
 from ragwatch.web.authentication import CERTIFICATE, certificate_names
-from ragwatch.web.connections import NEW_SECONDS
+from ragwatch.web.server.connections import NEW_SECONDS
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 

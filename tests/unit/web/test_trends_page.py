@@ -14,13 +14,13 @@ from support.asked import judged
 from support.kit import AT, JUDGE, a_draw, a_reading, an_evidence
 from support.snapshots import small
 
-from ragwatch.core.estimate import Addends
-from ragwatch.core.snapshot import Gauge, Snapshot
-from ragwatch.core.trends import COARSE, DAY, FINE, HOUR, RANGES, BucketKey, TrendKey, TrendKind, add_to, start_of
+from ragwatch.model.estimate import Addends
 from ragwatch.ports import Peak, RecordedEvent, Store, StoredRun
+from ragwatch.statistics.snapshot import Gauge, Snapshot
+from ragwatch.statistics.trends import COARSE, DAY, FINE, HOUR, RANGES, BucketKey, TrendKey, TrendKind, add_to, start_of
 from ragwatch.web import PageScope
-from ragwatch.web.changes_page import ChangeRequest, changes
-from ragwatch.web.trends_page import TrendRequest, trends
+from ragwatch.web.pages.changes_page import ChangeRequest, changes
+from ragwatch.web.pages.trends_page import TrendRequest, trends
 
 HOSTILE = "<script>alert(1)</script>\"'><svg onload=alert(2)>&\u202e"
 SCOPE = PageScope(routes=("search",), judges=(JUDGE,), suites=("docs",), thresholds={"faithfulness": 0.85})

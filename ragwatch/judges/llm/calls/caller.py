@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 
-from ragwatch.core.budget import Cost
-from ragwatch.core.verdict import NO_USAGE, UnjudgedReason, Usage
 from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure, RetryPolicy, safe_code
 from ragwatch.judges.llm.calls.options import CallOptions
@@ -15,7 +13,9 @@ from ragwatch.judges.llm.calls.provider import Completion, Provider
 from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock
 from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.judges.llm.prompt.reply import ReplyError
+from ragwatch.model.budget import Cost
 from ragwatch.ports import BudgetAccount
+from ragwatch.statistics.verdict import NO_USAGE, UnjudgedReason, Usage
 from ragwatch.telemetry import Telemetry
 
 MAX_TRIES = 4

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
-from ragwatch.core.verdict import NO_USAGE, UnjudgedReason, Usage
 from ragwatch.judges.llm.calls.limits import RateLimit
+from ragwatch.statistics.verdict import NO_USAGE, UnjudgedReason, Usage
 
 
 class CallFailure(StrEnum):

@@ -8,9 +8,9 @@ from datetime import datetime
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from ragwatch.core.verdict import Usage
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure, safe_code
 from ragwatch.judges.llm.calls.provider import Completion, SentBatch, token_count
+from ragwatch.statistics.verdict import Usage
 
 # HTTP status that an error in the results of a batch would have as a response of its own.
 STATUS: Mapping[str, int] = {

@@ -15,10 +15,10 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ragwatch.core.budget import Cost
-from ragwatch.core.verdict import Usage
 from ragwatch.errors import ConfigError
 from ragwatch.judges.text_classifier import table_text
+from ragwatch.model.budget import Cost
+from ragwatch.statistics.verdict import Usage
 
 Dollars = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 

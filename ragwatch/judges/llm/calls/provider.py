@@ -8,7 +8,6 @@ from typing import Protocol, runtime_checkable
 
 import orjson
 
-from ragwatch.core.verdict import NO_USAGE, Usage
 from ragwatch.formats.record import decode_body
 from ragwatch.judges.llm.calls.failures import (
     CallError,
@@ -21,6 +20,7 @@ from ragwatch.judges.llm.calls.failures import (
 from ragwatch.judges.llm.calls.limits import RateLimit, parse_rate_limits
 from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.prompt.prompt import Prompt
+from ragwatch.statistics.verdict import NO_USAGE, Usage
 
 PROBE = Prompt(
     system="Reply with JSON.",

@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 from enum import Enum, auto
 from typing import Protocol
 
-from ragwatch.core.verdict import UnjudgedReason
 from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.calls.failures import CallError, CallFailure
 from ragwatch.judges.llm.calls.limits import RateLimit, RateLimiter
+from ragwatch.statistics.verdict import UnjudgedReason
 from ragwatch.telemetry import Telemetry
 
 SPAN_SECONDS = 20.0

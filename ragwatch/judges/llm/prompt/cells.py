@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
-from ragwatch.core.alphabet import visible_text
-from ragwatch.core.evidence import Cell, informed_cells, support_cells
 from ragwatch.judges.claims.words import identifiers, terms
 from ragwatch.judges.lexical.features import ClaimWords, claim_words
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.lexical.use import informed_by
 from ragwatch.judges.llm.prompt.units import SampleUnits
+from ragwatch.model.evidence import Cell, informed_cells, support_cells
+from ragwatch.statistics.text.alphabet import visible_text
 
 _ALMOST_ALL = 0.9
 """If one context has this share of what all quoted contexts share with a claim, each of them supports it alone."""

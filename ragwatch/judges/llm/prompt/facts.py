@@ -13,10 +13,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
-from ragwatch.core.alphabet import visible_text
-from ragwatch.core.phrases import without_leads
 from ragwatch.judges.claims.words import terms
 from ragwatch.judges.llm.prompt.quotes import CHARACTER_OR_WORD, quoted_text
+from ragwatch.statistics.text.alphabet import visible_text
+from ragwatch.statistics.text.phrases import without_leads
 
 Span = tuple[int, int]
 _EDGES = re.compile(r"\A[\s,;:]+|[\s,;:]+\Z")

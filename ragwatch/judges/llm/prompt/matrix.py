@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ragwatch.core.evidence import (
+from ragwatch.judges.llm.prompt.cells import CellReader
+from ragwatch.judges.llm.prompt.facts import content_of, left_out, locate
+from ragwatch.judges.llm.prompt.quotes import carries, folded, is_similar, is_verbatim, quoted_text, shares_words
+from ragwatch.judges.llm.prompt.reply import ClaimRows, ReplyRow
+from ragwatch.judges.llm.prompt.units import Cut, SampleUnits
+from ragwatch.model.evidence import (
     Address,
     Claim,
     ClaimVerdict,
@@ -16,11 +21,6 @@ from ragwatch.core.evidence import (
     Need,
     ReferenceClaim,
 )
-from ragwatch.judges.llm.prompt.cells import CellReader
-from ragwatch.judges.llm.prompt.facts import content_of, left_out, locate
-from ragwatch.judges.llm.prompt.quotes import carries, folded, is_similar, is_verbatim, quoted_text, shares_words
-from ragwatch.judges.llm.prompt.reply import ClaimRows, ReplyRow
-from ragwatch.judges.llm.prompt.units import Cut, SampleUnits
 from ragwatch.model.quantity_row import Part
 
 

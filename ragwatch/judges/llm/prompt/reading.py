@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, cast
 
-from ragwatch.core.criteria import Criterion
-from ragwatch.core.evidence import Evidence, Need
-from ragwatch.core.sample import Sample
 from ragwatch.judges.llm.prompt.matrix import CheckedClaim, Findings, check_rows, evidence_of, merge_facts
 from ragwatch.judges.llm.prompt.page import RandomMarks
 from ragwatch.judges.llm.prompt.prompt import Prompt, make_prompt
 from ragwatch.judges.llm.prompt.reply import ClaimRows, Reply
 from ragwatch.judges.llm.prompt.rubric import PromptTurn
 from ragwatch.judges.llm.prompt.units import Cut, SampleUnits, parts_to_ask, units_of
+from ragwatch.model.criteria import Criterion
+from ragwatch.model.evidence import Evidence, Need
 from ragwatch.model.quantity_row import Part
+from ragwatch.model.sample import Sample
 
 _OF_ANSWER = frozenset({Part.NEEDS, Part.ADDRESS, Part.REFERENCE})
 _OF_CONTEXT = frozenset({Part.CLAIMS, Part.CONTEXTS, Part.NEEDS, Part.REFERENCE})

@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 
-from ragwatch.core.evidence import Address, ClaimVerdict, CriterionAnswer
 from ragwatch.judges.llm.prompt.rubric import FACTS_KEYS, SUPPORTED_JOINTLY
+from ragwatch.model.evidence import Address, ClaimVerdict, CriterionAnswer
 from ragwatch.model.quantity_row import Part
 
 MAX_NEEDS = 3

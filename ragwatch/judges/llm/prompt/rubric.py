@@ -28,8 +28,8 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from ragwatch.core.criteria import Criterion
-from ragwatch.core.evidence import Address, ClaimVerdict, CriterionAnswer
+from ragwatch.model.criteria import Criterion
+from ragwatch.model.evidence import Address, ClaimVerdict, CriterionAnswer
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import Part
 

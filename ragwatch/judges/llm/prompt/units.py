@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 
-from ragwatch.core.alphabet import visible_text
-from ragwatch.core.sample import Role, Sample, Turn
-from ragwatch.core.self_tests import SELF_TEST_KEY
 from ragwatch.judges.claims.atomic_facts import split
 from ragwatch.judges.claims.claims import AnswerClaims, ClaimText, claims_of
 from ragwatch.judges.claims.conversation import Statement, repeats, statements_of
@@ -19,6 +16,9 @@ from ragwatch.judges.lexical.language import ENGLISH, language_of
 from ragwatch.judges.llm.injection import is_prompt_injection
 from ragwatch.judges.llm.prompt.quotes import GAP, folded
 from ragwatch.model.quantity_row import Part
+from ragwatch.model.sample import Role, Sample, Turn
+from ragwatch.statistics.self_tests import SELF_TEST_KEY
+from ragwatch.statistics.text.alphabet import visible_text
 
 Cut = tuple[int, int]
 _claims_of = lru_cache(maxsize=64)(claims_of)  # splitting an answer takes most of the CPU time of a reading

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import pytest
 from loopback.page import Line, parse, text_of
 
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Context, Sample, Turn
 from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.judges.llm.prompt.reading import Reading
+from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantity_row import Part
+from ragwatch.model.sample import Context, Sample, Turn
 
 LIVE = frozenset(Part) - {Part.REFERENCE, Part.CRITERIA}
 Quote = Callable[[str, str], str | None]

@@ -12,18 +12,18 @@ from support.embedded import LEXICAL
 from support.kit import a_judge_context
 from support.page_lines import page_lines
 
-from ragwatch.core.criteria import Criterion, Example
-from ragwatch.core.evidence import CriterionAnswer, CriterionReading
-from ragwatch.core.sample import Context, Role, Sample, Turn
-from ragwatch.core.scores import score_all
 from ragwatch.judges import lexical
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt import rubric
 from ragwatch.judges.llm.prompt.reading import Reading
 from ragwatch.judges.llm.prompt.reply import ReplyError
 from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION, PromptTurn, criteria_version, schema
+from ragwatch.model.criteria import Criterion, Example
+from ragwatch.model.evidence import CriterionAnswer, CriterionReading
 from ragwatch.model.quantities import quantity_of
 from ragwatch.model.quantity_row import Part
+from ragwatch.model.sample import Context, Role, Sample, Turn
+from ragwatch.statistics.scores import score_all
 
 POLITE = Criterion(
     "polite",

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.judges.test_lexical_atomic_facts import EINSTEIN
 
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.reference import score_by_reference
-from ragwatch.core.scores import score_all
 from ragwatch.judges.llm.prompt.facts import left_out, locate
 from ragwatch.judges.llm.prompt.reply import MAX_FACTS, ReplyError
+from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.references import ReferenceQuantity
+from ragwatch.statistics.reference import score_by_reference
+from ragwatch.statistics.scores import score_all
 
 LINE = EINSTEIN  # seed 000
 CONTEXTS = (

@@ -18,14 +18,14 @@ import pytest
 from support.hostile import HOSTILE
 from support.page_lines import page_lines
 
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Context, Role, Sample, Turn
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.llm.injection import is_prompt_injection
 from ragwatch.judges.llm.prompt.units import units_of
+from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantity_row import Part
+from ragwatch.model.sample import Context, Role, Sample, Turn
 
 CORPUS = Path(__file__).parents[3] / "data" / "injections.jsonl"
 INJECTIONS = [json.loads(line)["text"] for line in CORPUS.read_text(encoding="utf-8").splitlines()]

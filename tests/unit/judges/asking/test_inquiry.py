@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from loopback.page import parse, text_of
 
-from ragwatch.core.evidence import Address, Cell, ClaimVerdict, ContextReading, Evidence, Need
-from ragwatch.core.reference import score_by_reference
-from ragwatch.core.sample import Role, Turn
-from ragwatch.core.scores import score_all, why_unknown
 from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.judges.llm.prompt.reading import Reading
 from ragwatch.judges.llm.prompt.rubric import parts_of
+from ragwatch.model.evidence import Address, Cell, ClaimVerdict, ContextReading, Evidence, Need
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import Part
 from ragwatch.model.reasons import UnknownReason
 from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.sample import Role, Turn
+from ragwatch.statistics.reference import score_by_reference
+from ragwatch.statistics.scores import score_all, why_unknown
 
 READINGS = ("joint", "isolated")
 QUESTION = "How long are refunds, and what does shipping cost?"

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from support.kit import a_judge_context
 
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Context, Sample
-from ragwatch.core.self_tests import fooled, known_bad
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.llm.prompt.reading import Reading
+from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantity_row import Part
+from ragwatch.model.sample import Context, Sample
+from ragwatch.statistics.self_tests import fooled, known_bad
 
 _ROWS = (Path(__file__).parents[3] / "data" / "readings" / "answers.jsonl").read_text(encoding="utf-8").splitlines()
 _WORD = re.compile(r"[^\W\d_]{4,}")

@@ -9,7 +9,6 @@ from statistics import mean
 import pytest
 from loopback.model import speak
 
-from ragwatch.core.sample import Context, Sample
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.lexical.passages import context_text
 from ragwatch.judges.lexical.reader import Thresholds, read
@@ -17,6 +16,7 @@ from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.llm.injection import is_prompt_injection
 from ragwatch.judges.llm.prompt.reading import Reading
 from ragwatch.model.quantity_row import Part
+from ragwatch.model.sample import Context, Sample
 
 pytestmark = pytest.mark.uncounted
 

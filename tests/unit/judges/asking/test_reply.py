@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.core.evidence import Address, ClaimVerdict
 from ragwatch.judges.llm.prompt.reply import PageIds, Reply, ReplyError, ReplyRow, parse
 from ragwatch.judges.llm.prompt.rubric import PromptTurn, schema, system
+from ragwatch.model.evidence import Address, ClaimVerdict
 from ragwatch.model.quantity_row import Part
 
 NAMES = PageIds(

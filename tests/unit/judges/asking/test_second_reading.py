@@ -11,14 +11,14 @@ from support.callers import ScriptedProvider, said, scripted_judge
 from support.page_lines import page_lines
 from unit.judges.asking.test_injections import INJECTIONS
 
-from ragwatch.core.evidence import Evidence
-from ragwatch.core.sample import Context, Role, Sample, Turn
-from ragwatch.core.self_tests import SELF_TEST_KEY
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION
 from ragwatch.judges.llm.second_reading import without_instructions
+from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import Context, Role, Sample, Turn
+from ragwatch.statistics.self_tests import SELF_TEST_KEY
 from ragwatch.telemetry import EventCount, Telemetry
 
 QUESTION = "When does the harbour museum open?"

@@ -22,8 +22,6 @@ from support.patience import DEADLINE
 
 from ragwatch import formats
 from ragwatch.board import Board
-from ragwatch.core.sampling import SamplingPlan, key_of
-from ragwatch.core.tally import Tally
 from ragwatch.daemon.loops import Loop, StopSignal, repeat
 from ragwatch.errors import FormatError, StoreError
 from ragwatch.formats.record import Parse, parse
@@ -32,6 +30,8 @@ from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.sources.push import Options, PushSource, build
 from ragwatch.sources.push.records import MAX_RECORDS, ContentHashes, as_feedback, records_of
 from ragwatch.sources.requests.queue import RefusedError
+from ragwatch.statistics.sampling import SamplingPlan, key_of
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import RequestPolicy, build_app

@@ -1,0 +1,1 @@
+"""`ragwatch check`: a test of the configuration and what it refers to."""

@@ -1,0 +1,233 @@
+"""`ragwatch check`: validates a configuration, then tests everything that it refers to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import closing
+from dataclasses import replace
+
+import click
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Column, Table
+
+from ragwatch import sources
+from ragwatch.commands.checking.check_records import check_records, first_records
+from ragwatch.commands.checking.check_settings import check_export, check_privacy, check_state, setting_notes
+from ragwatch.commands.checking.check_web import check_address, check_push, check_traces, check_web
+from ragwatch.commands.checking.finding import FAILED, OK, SUSPECT, WARNING, Finding
+from ragwatch.commands.log_warnings import document_advice, incomplete_file, lock_owner, pieces_fault
+from ragwatch.commands.rules import link_warning
+from ragwatch.config import Config, JudgeConfig, load
+from ragwatch.config.canaries import SuiteConfig
+from ragwatch.config.model import Settings
+from ragwatch.config.paging import FAILURES, Outcome, outcome_of, unpaged
+from ragwatch.config.validation import KindConfig
+from ragwatch.daemon.state_secret import readable_secret
+from ragwatch.daemon.suites import suite_of
+from ragwatch.errors import RagwatchError
+from ragwatch.model.criteria import Criterion
+from ragwatch.model.sample import OTHER, Context, Sample
+from ragwatch.offline.samples import build_judge
+from ragwatch.offline.state_reader import has_started
+from ragwatch.ports import Source
+from ragwatch.ports.capabilities import HasFallback, HasLogFiles, ReadsCriteria, SupportsPeek, SupportsProbe
+from ragwatch.ports.receiving import GrpcListener
+from ragwatch.sources.brokers.options import BrokerOptions
+from ragwatch.sources.otlp import Options as OtlpOptions
+from ragwatch.sources.push import Options as PushOptions
+from ragwatch.sources.record_options import reads_existing
+from ragwatch.statistics.scores import faithfulness
+from ragwatch.statistics.snapshot import Lag
+from ragwatch.telemetry import configure_logging
+from ragwatch.terminal.event_loop import run_async
+from ragwatch.terminal.options.running import CheckArguments
+from ragwatch.terminal.output import escape_line
+from ragwatch.web import grpc_library
+
+SUSPECT_CODE = 3  # exit code
+MAX_UNUSUAL = 5  # canaries that a warning names
+_COLOURS = {OK: "green", WARNING: "yellow", SUSPECT: "yellow", FAILED: "red"}
+_TEST_SAMPLE = Sample(
+    id="check",
+    question="What colour is the door?",
+    contexts=(Context("The door of the old mill is painted green."),),
+    answer="The door of the old mill is green.",
+)
+
+
+def check(given: CheckArguments) -> int:
+    """Validate a configuration and test what it refers to: files, records, judges, canary endpoints, address."""
+    configure_logging("error")
+    findings = list(check_all(load(given.path)))
+    table = Table("key", "state", Column("result", overflow="fold"))
+    for finding in findings:
+        state = f"[{_COLOURS[finding.state]}]{finding.state}[/]"
+        table.add_row(escape_line(finding.subject), state, escape_line(finding.detail))
+    Console(soft_wrap=True).print(table)
+    for finding in findings:
+        for line in (f"{finding.subject}: the first samples as they are read", *finding.shown) if finding.shown else ():
+            click.echo(line)
+    states = {finding.state for finding in findings}
+    return 1 if FAILED in states else SUSPECT_CODE if SUSPECT in states else 0
+
+
+def check_all(config: Config) -> Iterator[Finding]:
+    """Test every part of a configuration."""
+    yield Finding("configuration", OK, "every key is known and valid")
+    of_sources = list(_sources(config))
+    yield from _alerts(config, dated=any(finding.dated for finding in of_sources))
+    yield from setting_notes(config)
+    owner = lock_owner(config.settings.state)
+    yield _tested("state", check_state, config, owner)
+    yield _tested("web.listen", check_address, config.settings.web.listen, owner)
+    yield _tested("web", check_web, config.settings.web, config.grpc_listeners)
+    for listener in config.grpc_listeners:
+        yield _tested(f"sources.{listener.source}.grpc", _listener, listener, owner)
+    for subject, test in check_privacy(config):
+        yield _tested(subject, test, config)
+    yield from of_sources
+    for index, judge in enumerate(config.judges):
+        yield _tested(f"judges[{index}]", _judge, judge, config.settings.criterion_rules)
+    secret = readable_secret(config.settings.state)
+    for index, suite in enumerate(config.canaries):
+        subject = f"canaries[{index}]"
+        yield _tested(subject, _suite, suite, secret)
+        yield from _unusual_canaries(suite, subject)
+    if config.settings.export.otlp is not None:
+        yield _tested("export.otlp", check_export, config.settings.export.otlp, config)
+
+
+def _tested(subject: str, test: Callable[..., Finding | Coroutine[object, object, Finding]], *of: object) -> Finding:
+    """Call a test with its subject and what it is of; an error is its result, too."""
+    try:
+        result = test(subject, *of)
+        return result if isinstance(result, Finding) else run_async(result)
+    except (RagwatchError, OSError) as error:
+        return Finding(subject, FAILED, str(error))
+
+
+def _sources(config: Config) -> Iterator[Finding]:
+    for index, source in enumerate(config.sources):
+        subject = f"sources[{index}]"
+        yield _tested(subject, _source, source, config)
+        if (skipped := _skipped_records(source, config)) is not None:
+            yield Finding(f"{subject}.start", WARNING, skipped)
+
+
+def _alerts(config: Config, *, dated: bool) -> Iterator[Finding]:
+    """What cannot page, and links of alerts that nobody else can open; `dated` says whether a log dates documents."""
+    routes = (*config.settings.routes, OTHER)
+    paging = (
+        failure
+        for failure in FAILURES
+        if all(outcome_of(config, failure, route)[0] is Outcome.PAGE for route in routes)
+    )
+    yield Finding("alerts", OK, f"pages on every route: {', '.join(paging) or 'nothing'}")
+    yield from (Finding("alerts", OK, reason) for reason in unpaged(config, routes if dated else ()))
+    warning = link_warning(config.settings.web.pages)
+    if warning is not None:
+        yield Finding("web.external_url", WARNING, warning.removeprefix("web.external_url "))
+
+
+def _listener(subject: str, listener: GrpcListener, owner: str | None) -> Finding:
+    """Whether a source can receive calls over gRPC."""
+    grpc_library(listener.source)
+    return check_address(subject, listener.address, owner)
+
+
+def _source(subject: str, config: KindConfig, whole: Config) -> Finding:
+    options = config.options
+    if isinstance(options, OtlpOptions):
+        return check_traces(subject, options, whole)
+    if isinstance(options, PushOptions):
+        return check_push(subject, options, whole)
+    options = reads_existing(options)
+    source: Source = sources.KINDS[config.kind].build(options)
+    if isinstance(source, SupportsPeek):  # others may read the stream as well: nothing is taken from them
+        with closing(source):
+            detail, batch = source.peek()
+        if batch is None:
+            return Finding(subject, WARNING, f"nothing to read yet: {detail}")
+        return check_records(subject, options, batch, whole.settings)
+    finding, lag = _read_content(subject, source, options, whole.settings)
+    patterns = config.options.patterns if isinstance(config.options, HasLogFiles) else ()
+    if not getattr(config.options, "documents", True) and (advice := document_advice(patterns)) is not None:
+        finding = finding.warned(advice)
+    if not lag.unreadable:
+        return finding
+    name, why = next(iter(lag.unreadable.items()))
+    others = f" and {len(lag.unreadable) - 1} more" if len(lag.unreadable) > 1 else ""
+    return finding.warned(f"cannot be read: {name}: {why}{others}")
+
+
+def _read_content(subject: str, source: Source, options: BaseModel, settings: Settings) -> tuple[Finding, Lag]:
+    """Test the first records of a source that is read without taking anything from others, and close it."""
+    batch, lag, parts = first_records(source)
+    if fault := "; ".join(lag.problems) or pieces_fault(parts):
+        return Finding(subject, FAILED, fault), lag
+    if batch is not None:
+        return check_records(subject, options, batch, settings), lag
+    reason = incomplete_file(options.patterns) if isinstance(options, HasLogFiles) else None
+    return Finding(subject, WARNING, f"nothing to read yet: {reason or 'no file matches, or all are empty'}"), lag
+
+
+def _skipped_records(config: KindConfig, whole: Config) -> str | None:
+    """How many existing records the first start will skip; None when it reads all, or is over."""
+    if getattr(config.options, "start", None) != "end" or isinstance(config.options, BrokerOptions):
+        return None
+    source: Source = sources.KINDS[config.kind].build(config.options)
+    try:
+        if has_started(whole, source.name):
+            return None
+        source.resume({})
+        source.read()
+        skipped = source.lag().skipped
+    except (RagwatchError, OSError):  # reported by the test of the source itself
+        return None
+    finally:
+        source.close()
+    return f"source {source.name}: {skipped}" if skipped else None
+
+
+async def _suite(subject: str, config: SuiteConfig, secret: bytes | None) -> Finding:
+    """Send the first query of a suite. The reply is not scored here; `ragwatch canary` does that."""
+    suite = suite_of(config, secret)
+    try:
+        report = await replace(suite, canaries=suite.canaries[:1]).ask(time.time)
+    finally:
+        await suite.probe.close()
+    (first,) = report.reports
+    if first.failure is not None:
+        return Finding(subject, FAILED, f"{config.place.suite}: {first.failure}: {first.retrieved.detail}")
+    return Finding(subject, OK, f"{config.place.suite}: the retriever returned {len(first.retrieved.hits)} passages")
+
+
+def _unusual_canaries(config: SuiteConfig, subject: str) -> Iterator[Finding]:
+    """Canaries whose number of expected contexts is unusual for their category."""
+    unusual = [f"{canary.name} {reason}" for canary in config.canaries if (reason := canary.unusual_number)]
+    if unusual:
+        more = f" and {len(unusual) - MAX_UNUSUAL} more" if len(unusual) > MAX_UNUSUAL else ""
+        detail = (
+            f"{config.place.suite}: {len(unusual)} of {len(config.canaries)} canaries expect an unusual number of"
+            f" contexts for their category: {'; '.join(unusual[:MAX_UNUSUAL])}{more}. Complete `expected`, or correct"
+            " `category`"
+        )
+        yield Finding(f"{subject}.category", WARNING, detail)
+
+
+async def _judge(subject: str, config: JudgeConfig, criteria: tuple[Criterion, ...]) -> Finding:
+    judge = build_judge(config, criteria)
+    try:
+        detail = f"; {await judge.probe()}" if isinstance(judge, SupportsProbe) else ""
+        cost = await judge.criteria_cost(_TEST_SAMPLE) if isinstance(judge, ReadsCriteria) else ""
+        detail += f"; {cost}" if cost else ""
+        evidence, _ = await judge.read(_TEST_SAMPLE)
+    finally:
+        await judge.close()
+    if faithfulness(evidence) != 1.0:
+        return Finding(subject, FAILED, f"{judge.version} does not support a claim that its context states{detail}")
+    if isinstance(judge, HasFallback) and judge.fallback is not None:
+        return Finding(subject, WARNING, f"{judge.version} falls back to the lexical judge: {judge.fallback}")
+    return Finding(subject, OK, f"{judge.version} works{detail}")

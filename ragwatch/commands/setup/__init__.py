@@ -1,0 +1,1 @@
+"""`ragwatch init`: a configuration for the log of a service."""

@@ -1,0 +1,284 @@
+"""The fields of a log that may be a part of its samples, by their names and by their values over all records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ragwatch.errors import FormatError
+from ragwatch.formats import fields, names
+from ragwatch.formats.guessing.suspicion import (
+    MAX_STATUSES,
+    MIN_DISTINCT,
+    MIN_STATUS_SAMPLES,
+    NO_WORDS,
+    example,
+    is_name,
+    is_prompt,
+)
+from ragwatch.formats.log_fields import LogField, quoted
+from ragwatch.formats.times import EARLIEST, LATEST, epoch_seconds
+
+UNNAMED = 90.0
+"""Rank of a field whose name says nothing."""
+_MOST = 0.8
+_MAX_ROUTE_CHARS = 128
+_MAX_ROUTES = 50
+_MAX_NAME_WORDS = 2
+_MESSAGE_PARTS = ("text", "output_text", "input_text", "thinking", "tool_use")
+_DETAILS = ("metadata", "meta")
+Values = Mapping[int, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A field that may be a part of the samples."""
+
+    expression: str  # JMESPath expression that extracts it
+    rank: float  # how likely its name is, the lower the better; `UNNAMED` if it says nothing
+    field: LogField  # the field
+    values: Values  # what the expression extracts, by the position of the record
+    fault: str = ""  # why its values cannot be the part; empty if they can
+
+    @property
+    def shown(self) -> str:
+        """Its expression, with a value and what is wrong with it, for people."""
+        value = next(iter(self.values.values()), None)
+        first = value[-1 if self.expression.endswith("[-1]") else 0] if isinstance(value, list) and value else value
+        return f"{self.expression}  {example(first)}" + (f" ({self.fault})" if self.fault else "")
+
+
+def vary(known: Iterable[LogField]) -> bool:
+    """Return whether some texts differ between records: in a log of one question, every field is the same."""
+    return any(
+        len({str(value) for value in field.values.values() if _words(value) > _MAX_NAME_WORDS}) >= MIN_DISTINCT
+        for field in known
+    )
+
+
+def _words(value: object) -> int:
+    texts = value if isinstance(value, list) else [value]
+    return max((len(text.split()) for text in texts if isinstance(text, str)), default=0)
+
+
+def text_candidates(part: str, known: Iterable[LogField], *, varied: bool) -> list[Candidate]:
+    """The texts that may be the question or the answer, the best first; if texts vary, none that is the same."""
+    listed = []
+    for field in known:
+        values = {position: value for position, value in field.values.items() if _is_text(value)}
+        rank = names.rank(part, *field.names)
+        says_little = rank is None or names.is_weak(part, rank)
+        if not values or (says_little and not _is_prose(values)) or (rank is None and field.in_list):
+            continue
+        fault = "stands inside a list" if field.in_list else _text_fault(part, values, varied=varied)
+        expression = f"{field.path} | [-1]" if field.in_list else field.path
+        listed.append(Candidate(expression, UNNAMED if rank is None else rank, field, values, fault))
+    return _without_weak(part, sorted(listed, key=lambda one: (bool(one.fault), one.rank, one.field.depth)))
+
+
+def _is_text(value: object) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(item, str) for item in value)
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_prose(values: Values) -> bool:
+    texts = [value[-1] if isinstance(value, list) else value for value in values.values()]
+    return sum(isinstance(text, str) and not is_name(text) for text in texts) >= _MOST * len(texts)
+
+
+def _text_fault(part: str, values: Values, *, varied: bool) -> str:
+    texts = [str(value) for value in values.values()]
+    different = set(texts)
+    if varied and len(texts) >= MIN_DISTINCT and len(different) == 1:
+        return "is the same in every record"
+    if sum(NO_WORDS.fullmatch(text.strip()) is not None for text in texts) > _MOST * len(texts):
+        return "is an id, a number or a link"
+    if part == "question" and sum(is_prompt(text) for text in texts) > _MOST * len(texts):
+        return "is a whole prompt"
+    words = all(len(text.split()) == 1 and text.isascii() for text in texts)
+    if part == "answer" and words and len(different) <= MAX_STATUSES and len(texts) >= MIN_STATUS_SAMPLES:
+        return "is one of a few words, like a status"
+    return ""
+
+
+def _without_weak(part: str, listed: Sequence[Candidate]) -> list[Candidate]:
+    """Without the names that say little, where another name says more."""
+    strong = any(not one.fault and one.rank < UNNAMED and not names.is_weak(part, one.rank) for one in listed)
+    return [one for one in listed if not strong or one.rank == UNNAMED or not names.is_weak(part, one.rank)]
+
+
+def context_candidates(known: Sequence[LogField], *, varied: bool) -> list[Candidate]:
+    """The lists and texts that may be what was retrieved, the best first; see `text_candidates`."""
+    listed: list[Candidate] = []
+    messages = tuple(f"{field.path}[]" for field in known if any(map(_is_conversation, field.values.values())))
+    for field in known:
+        if field.path.startswith(messages) or any(
+            field.path.startswith(f"{one.field.path}[]") for one in listed if one.expression.endswith(("}", "})"))
+        ):
+            continue  # inside a list that is a candidate itself
+        extracted = _extracted(field)
+        if extracted is None:
+            continue
+        expression, values = extracted
+        rank = names.rank("contexts", *field.names)
+        if rank is None and all(isinstance(value, str) for value in values.values()):
+            continue
+        fault = _contexts_fault(values, varied=varied)
+        listed.append(Candidate(expression, UNNAMED if rank is None else rank, field, values, fault))
+    return sorted(listed, key=lambda one: (bool(one.fault), bool(single_texts(one)), one.rank, one.field.depth))
+
+
+def _extracted(field: LogField) -> tuple[str, Values] | None:
+    """Expression and values of the passages in a field; None if it holds none."""
+    lists = {position: value for position, value in field.values.items() if isinstance(value, list)}
+    items = [item for value in lists.values() for item in value]
+    if items and all(isinstance(item, str) for item in items):
+        return f"{field.path}[]" if field.in_list else field.path, {**lists}
+    objects: list[Mapping[str, object]] = [item for item in items if isinstance(item, dict)]
+    if objects and len(objects) == len(items):
+        return _projected(field, lists, objects)
+    texts = {position: value for position, value in field.values.items() if isinstance(value, str) and value.strip()}
+    return (field.path, texts) if texts and not field.in_list else None
+
+
+def _projected(
+    field: LogField, lists: Mapping[int, list[object]], objects: Sequence[Mapping[str, object]]
+) -> tuple[str, Values] | None:
+    """The projection of a list of objects to text, id, score and date, those that there are."""
+    if any(map(_is_message, objects)):
+        return None
+    text = _key_of("text", objects, str) or _key_of("text", objects, str, _DETAILS)
+    if text is None:
+        return None
+    ids, scores = _key_of("context_id", objects, (str, int)), _key_of("score", objects, (int, float))
+    parts = {"id": ids, "text": text, "score": scores, "updated_at": _date_in(objects)}
+    inner = ", ".join(f"{part}: {'.'.join(map(quoted, key))}" for part, key in parts.items() if key is not None)
+    passages = {position: [fields.at(item, text) for item in items] for position, items in lists.items()}
+    values = {position: [one for one in some if isinstance(one, str)] for position, some in passages.items()}
+    expression = f"{field.path}[].{{{inner}}}"
+    if any(len({*some}) < len(some) for some in values.values()):  # repeated for each of its uses
+        return f"distinct({expression})", {position: [*dict.fromkeys(some)] for position, some in values.items()}
+    return expression, values
+
+
+def _date_in(objects: Sequence[Mapping[str, object]]) -> tuple[str, ...] | None:
+    """Path of the most telling date of documents, in the objects or one level deeper."""
+    places: list[tuple[tuple[str, ...], Mapping[str, object]]] = [((), item) for item in objects]
+    places += [((key,), inner) for item in objects for key, inner in item.items() if isinstance(inner, dict)]
+    dates = [(path, fields.logged_date(place)) for path, place in places]
+    dated = [(*path, key) for path, (key, value) in dates if value is not None]
+    return min(dated, key=lambda path: (fields.DATE_KEYS.index(path[-1]), len(path)), default=None)
+
+
+def _is_message(item: Mapping[str, object]) -> bool:
+    """Whether an item of a list is a message of a conversation, a part of one, or a choice of a completion."""
+    inner = any(isinstance(value, dict) and "role" in value for value in item.values())
+    return inner or "role" in item or item.get("type") in _MESSAGE_PARTS
+
+
+def _key_of(
+    part: str, objects: Sequence[Mapping[str, object]], kind: type | tuple[type, ...], also: Collection[str] = ()
+) -> tuple[str, ...] | None:
+    """Path of the most likely name of a part of passages, in the objects or one level deeper; `also` in details."""
+    ranked: dict[tuple[str, ...], tuple[int, float]] = {}
+    for item in objects:
+        for path, value in _leaves(item, also):
+            position = names.rank(part, *(path if part == "text" else path[-1:]))
+            if position is not None and isinstance(value, kind) and not isinstance(value, bool) and value != "":
+                ranked.setdefault(path, (len(path), position))
+    times = Counter(path for item in objects for path in ranked if fields.at(item, path) is not None)
+    often = [path for path in ranked if 2 * times[path] > max(times.values())]
+    return min(often, key=ranked.__getitem__, default=None)
+
+
+def _leaves(item: Mapping[str, object], also: Collection[str]) -> Iterator[tuple[tuple[str, ...], object]]:
+    for key, value in item.items():
+        yield (key,), value
+        if isinstance(value, dict) and (key not in _DETAILS or key in also):
+            yield from (((key, inner), one) for inner, one in value.items())
+
+
+def _contexts_fault(values: Values, *, varied: bool) -> str:
+    lists = [value if isinstance(value, list) else [value] for value in values.values()]
+    texts = [text for value in lists for text in value if isinstance(text, str) and text.strip()]
+    if not texts:
+        return "holds no text"
+    if sum(map(is_name, texts)) >= _MOST * len(texts):
+        return "names of documents, not their texts"
+    if varied and len(lists) >= MIN_DISTINCT and len({str(value) for value in lists}) == 1:
+        return "is the same in every record"
+    if all(map(is_prompt, texts)):
+        return "is a whole prompt"
+    objects = [value for text in texts if isinstance(value := fields.embedded(text), dict)]
+    are_lists = all(isinstance(value, list) for value in values.values())
+    return "is JSON in a text" if are_lists and len(objects) >= _MOST * len(texts) else ""
+
+
+def _is_scalar(value: object) -> bool:
+    return isinstance(value, (str, int)) and not isinstance(value, bool) and value != ""
+
+
+def _is_time(value: object) -> bool:
+    """Return whether a value is a time since 2000, in any unit; a duration is not."""
+    try:
+        return EARLIEST <= epoch_seconds(value, "") <= LATEST
+    except FormatError:
+        return False
+
+
+def _is_route(value: object) -> bool:
+    if not isinstance(value, str) or "://" in value:
+        return False
+    return 0 < len(value) <= _MAX_ROUTE_CHARS and not any(map(str.isspace, value))
+
+
+def _is_conversation(value: object) -> bool:
+    """Return whether a value is a list of messages, each with a role."""
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "role" in item for item in value)
+
+
+_FITS: Mapping[str, Callable[[object], bool]] = MappingProxyType(
+    {
+        "history": _is_conversation,
+        "id": _is_scalar,
+        "at": _is_time,
+        "route": _is_route,
+        "trace_id": _is_scalar,
+        "reference": lambda value: isinstance(value, str) and bool(value.strip()),
+        "relevant_ids": lambda value: isinstance(value, list) and bool(value) and all(map(_is_scalar, value)),
+    }
+)
+OPTIONAL = tuple(_FITS)
+"""The parts that a sample can do without, but for the question."""
+
+
+def optional_candidates(
+    part: str, known: Iterable[LogField], parent: Sequence[str], answers: Collection[int]
+) -> list[Candidate]:
+    """The fields that may be an optional part, the best first: those beside the answer, then those of the root.
+
+    `parent` names the objects that the answer stands in, `answers` are the positions of the records that are answers.
+    """
+    listed = []
+    for field in known:
+        rank = None if field.in_list else names.rank(part, *field.names)
+        values = {position: value for position, value in field.values.items() if _FITS[part](value)}
+        known_values = sum(value is not None for value in field.values.values())
+        if rank is None or not values or 2 * len(values) < known_values:
+            continue
+        own = [str(value) for place, value in values.items() if place in answers]
+        if part == "id" and len({*own}) < len(own):
+            continue  # one id for several answers
+        if part == "route" and len({*values.values()}) > max(_MAX_ROUTES, len(values) / 2):
+            continue
+        listed.append(Candidate(field.path, rank, field, values))
+    return sorted(listed, key=lambda one: (one.field.parent != tuple(parent), one.field.depth, one.rank))
+
+
+def single_texts(candidate: Candidate) -> list[str]:
+    """The texts of contexts that are one text for each record; empty if they are lists."""
+    texts = [value for value in candidate.values.values() if isinstance(value, str) and fields.embedded(value) is value]
+    return texts if len(texts) == len(candidate.values) else []

@@ -1,0 +1,1 @@
+"""Canaries that run once, and those that answers propose."""

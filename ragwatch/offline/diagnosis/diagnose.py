@@ -1,0 +1,179 @@
+"""`ragwatch diagnose`: the checklist for debugging retrieval, over stored answers and runs of the canaries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from ragwatch.config import Config, load
+from ragwatch.errors import ConfigError
+from ragwatch.formats.relevance import Qrels
+from ragwatch.judges.claims.words import terms
+from ragwatch.model.evidence import ClaimVerdict
+from ragwatch.model.sample import SampleRecord
+from ragwatch.model.stages import Stage
+from ragwatch.offline.canaries.canary import built_suites, failure_of, run_suites, stored_runs
+from ragwatch.offline.diagnosis.definition import Chunk, Question, RelevanceSource, Status
+from ragwatch.offline.diagnosis.ranks import KS
+from ragwatch.offline.diagnosis.report import diagnose as make_checks
+from ragwatch.offline.diagnosis.report import findings_line
+from ragwatch.offline.relevance import read_qrels
+from ragwatch.offline.state_reader import verdicts
+from ragwatch.ports import Query
+from ragwatch.statistics.canary.report import SuiteReport
+from ragwatch.statistics.verdict_line import VerdictRecord
+from ragwatch.telemetry import configure_logging
+from ragwatch.terminal.event_loop import run_async
+from ragwatch.terminal.given import require_route
+from ragwatch.terminal.options.offline import DiagnoseArguments
+from ragwatch.terminal.output import escape_line, printable
+
+PROBLEMS, NOT_ENOUGH_DATA = 1, 3
+_COLOURS = {"problem": "red", "fine": "green", "not_measurable": "yellow"}
+_DATES = ("indexed_at", "updated_at", "modified_at", "index_date", "document_date")
+_DAY_CHARS = len("2026-01-31")
+
+
+def diagnose(given: DiagnoseArguments) -> int:
+    """Check chunks, scores, vocabulary, boundaries, recall and freshness over stored answers and canary runs."""
+    configure_logging("error")
+    config = load(given.path)
+    require_route(config, given.route)
+    if config.texts != "all":
+        click.echo(f"store.texts is {config.texts}: answers without texts are left out; canary runs count", err=True)
+    judge = config.judges[0].place.name  # one verdict per answer, by the judge that reads all of them
+    judgements = {} if given.qrels is None else read_qrels(given.qrels)
+    stored = verdicts(config, Query(judge=judge, route=given.route, limit=given.answers))
+    questions = [question_of(row.verdict, row.sample, judgements) for row in stored if row.sample is not None]
+    suites = _suites(config, given.k)
+    similar = frozenset() if given.similar is None else _read_similar(given.similar)
+    findings = make_checks(questions, suites, terms=terms, similar=similar)
+    canaries = sum(len(suite.reports) for suite in suites)
+    line = {"route": given.route, "judge": judge, "canaries": canaries} | findings_line(findings, questions)
+    if given.as_json:
+        click.echo(json.dumps(line))
+    else:
+        _show(line)
+    failed = _tell_failures(suites)
+    if any(finding.status is Status.PROBLEM for finding in findings):
+        return PROBLEMS
+    if failed and given.k is not None:
+        return NOT_ENOUGH_DATA  # what was asked for was not measured
+    return 0 if any(finding.status is Status.FINE for finding in findings) else NOT_ENOUGH_DATA
+
+
+def _read_similar(path: Path) -> frozenset[frozenset[str]]:
+    """Read pairs of ids, one a line; empty lines are passed over."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--similar {path}: cannot be read: {error}") from error
+    pairs = set()
+    for number, line in enumerate(lines, start=1):
+        pair = frozenset(name.strip() for name in line.split("\t"))
+        if line.strip() and (len(pair) != 2 or "" in pair or line.count("\t") != 1):
+            raise ConfigError(f"--similar {path}: line {number} is no pair; write two different ids with a tab between")
+        if line.strip():
+            pairs.add(pair)
+    return frozenset(pairs)
+
+
+def _suites(config: Config, k: int | None) -> list[SuiteReport]:
+    """Return the last run of each suite or, with `k`, a run that asks for the first k chunks now."""
+    if k is None:
+        return stored_runs(config, [suite.place.suite for suite in config.canaries])
+    if not config.canaries:
+        raise ConfigError("--k: no suite is configured; add `canaries`, or leave --k out")
+    ks = tuple(sorted({*(cutoff for cutoff in KS if cutoff < k), k}))
+    return run_async(run_suites([replace(suite, ks=ks) for suite in built_suites(config)]))
+
+
+def _tell_failures(suites: Sequence[SuiteReport]) -> bool:
+    """Tell on standard error which suites have failed queries, with the first reason. Returns whether any has."""
+    failed = [suite for suite in suites if suite.failures]
+    for suite in failed:
+        first = next(report for report in suite.reports if report.failure is not None)
+        failures = f"{suite.failures.total()} of {len(suite.reports)} queries failed"
+        line = f"suite {suite.suite}: {failures}; {first.canary.name}: {failure_of(first)}"
+        click.echo(printable(line), err=True)
+    return bool(failed)
+
+
+def question_of(verdict: VerdictRecord, sample: SampleRecord, qrels: Qrels) -> Question:
+    """Return a stored answer as the checklist reads it.
+
+    Relevance judgements by people (in `qrels` by the id of the answer, else `relevant_ids` and `relevant_texts` of the
+    sample or of its metadata) replace the judge's verdict on relevance.
+    """
+    metadata: Mapping[str, object] = sample.get("metadata") or {}
+    labels = sample if "relevant_ids" in sample or "relevant_texts" in sample else metadata
+    by_people = [_relevant(labels.get(f"relevant_{key}s"), key) for key in ("id", "text")]
+    known = [names for names in by_people if names is not None]
+    labelled = frozenset().union(*known) if known else None
+    if verdict.id in qrels:
+        labelled = frozenset(context.id for context in qrels[verdict.id] if context.id)
+    chunks = []
+    for position, context in enumerate(sample.get("contexts") or ()):
+        name, text = context.get("id"), context.get("text")
+        read = verdict.contexts[position].relevant if position < len(verdict.contexts) else None
+        chunks.append(
+            Chunk(name, text, context.get("score"), read if labelled is None else not labelled.isdisjoint((name, text)))
+        )
+    supported = [claim for claim in verdict.claims if claim.verdict is ClaimVerdict.SUPPORTED and claim.contexts]
+    return Question(
+        verdict.id,
+        sample.get("question"),
+        tuple(chunks),
+        RelevanceSource.JUDGE if labelled is None else RelevanceSource.LABELS,
+        together=tuple(claim.contexts if claim.joint else () for claim in supported),
+        claims=tuple(claim.text for claim in supported),
+        retrieval_failed=None if verdict.stage is None else verdict.stage == Stage.RETRIEVAL,
+        day=_day(verdict.at),
+        dates=(
+            *(str(metadata[name])[:_DAY_CHARS] for name in _DATES if isinstance(metadata.get(name), str)),
+            *(_day(context["updated_at"]) for context in sample.get("contexts") or () if "updated_at" in context),
+        ),
+    )
+
+
+def _day(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).date().isoformat()
+
+
+def _relevant(value: object, key: str) -> frozenset[str] | None:
+    """Return the relevant ones of a list of names or of objects with a key and `grade`, or of an object of grades.
+
+    Grade 0 means irrelevant. None if the value is none of these.
+    """
+    if isinstance(value, Mapping):
+        return frozenset(str(name) for name, grade in value.items() if grade)
+    if not isinstance(value, list):
+        return None
+    graded = (item if isinstance(item, Mapping) else {key: item} for item in value)
+    return frozenset(str(item.get(key)) for item in graded if item.get("grade", 1))
+
+
+def _show(line: Mapping[str, Any]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    where = "all routes" if line["route"] is None else f"route {line['route']}"
+    console.print(
+        f"{where}: {line['answers']} stored answers (judge {escape_line(line['judge'])}), {line['canaries']} canaries"
+    )
+    for finding in line["findings"]:
+        status = finding["status"]
+        name = finding["check"].replace("_", " ")
+        word = "" if status == "not_measurable" else f" {status}:"
+        console.print(f"[{_COLOURS[status]}]{name}:{word}[/] {escape_line(finding['summary'])}")
+        if status == "problem":
+            for fact in finding["evidence"]:
+                console.print(f"    {escape_line(fact)}")
+            if finding["examples"]:
+                console.print(f"    look at: {escape_line(', '.join(finding['examples']))}")
+            console.print(f"    remedy: {finding['remedy']}")

@@ -1,0 +1,1 @@
+"""Verdicts as Parquet, and failing answers as tests."""

@@ -1,0 +1,322 @@
+"""Stored failing answers, one for each question, as rows of `ragwatch gate`, RAGAS or DeepEval, or as canaries."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from heapq import merge
+from math import fsum
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ragwatch.config import Config
+from ragwatch.errors import ConfigError, FormatError
+from ragwatch.formats import canonical
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.sample import Role, Sample
+from ragwatch.model.stages import FAULTS, Stage
+from ragwatch.offline.canaries.suggest import MIN_FAITHFULNESS, MIN_RELEVANCY
+from ragwatch.offline.causes import page_scope
+from ragwatch.offline.state_reader import MAX_VERDICTS, labels_by_key, verdicts
+from ragwatch.ports import Query, StoredVerdict
+from ragwatch.redaction.redactor import Redactor
+from ragwatch.statistics.canary.definition import (
+    REDACTED,
+    Canary,
+    Category,
+    Expected,
+    Grade,
+    canary_lines,
+    comment_line,
+    name_of,
+)
+from ragwatch.statistics.compare import key_of
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.verdict_line import VerdictRecord
+from ragwatch.stores.codec.kept_texts import Texts
+from ragwatch.web.scope import PageScope
+
+UNSTORED = "without stored texts"  # not stored, damaged, or without a question
+RIGHT = "labelled by people as right"
+REPEATED = "to a question that is there already"
+
+
+@dataclass(frozen=True, slots=True)
+class FailingQuery:
+    """Which failing answers are wanted.
+
+    Attributes:
+        judge: Name of the judge whose verdicts count.
+        quantity: Failing is a score beyond its threshold; None for any stage at fault.
+        routes: Only these; empty for all.
+        since: In seconds since the epoch; None for all.
+        limit: Number of questions.
+    """
+
+    judge: str
+    quantity: Quantity | None = None
+    routes: frozenset[str] = frozenset()
+    since: float | None = None
+    limit: int = MAX_VERDICTS
+
+
+@dataclass(frozen=True, slots=True)
+class FailingAnswer:
+    """A failing answer: its verdict, and its sample, redacted."""
+
+    verdict: VerdictRecord
+    sample: Sample
+
+
+@dataclass(slots=True)
+class FailingAnswers:
+    """Failing answers, one for each question and sorted by it, and how many are left out, by reason.
+
+    `limited` says whether there are more questions than the limit.
+    """
+
+    answers: list[FailingAnswer] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys((UNSTORED, RIGHT, REPEATED), 0)))
+    limited: bool = False
+
+
+def read_failing(config: Config, query: FailingQuery) -> FailingAnswers:
+    """Read failing answers from the state of a configuration; ragwatch may be running."""
+    scope = page_scope(config)
+    labels = _counted_labels(config)
+    redactor = config.settings.redaction.redactor() or Redactor()
+    selected = FailingAnswers()
+    by_question: dict[str, FailingAnswer] = {}
+    with ExitStack() as stack:
+        walks = [stack.enter_context(closing(verdicts(config, part))) for part in _queries(query, scope)]
+        for stored in merge(*walks, key=lambda stored: -stored.verdict.at):
+            if not _fails(stored.verdict, query, scope):
+                continue
+            if _labelled_right(labels.get(stored.verdict.key, ()), stored.verdict.route, query.quantity, scope):
+                selected.left_out[RIGHT] += 1
+                continue
+            sample = _sample(stored, config.texts, redactor)
+            if sample is None:
+                selected.left_out[UNSTORED] += 1
+                continue
+            key = key_of(sample.question, sample.id, sample.user_turns)
+            if key in by_question:
+                selected.left_out[REPEATED] += 1
+            elif len(by_question) >= query.limit:
+                selected.limited = True
+                break
+            else:
+                by_question[key] = FailingAnswer(stored.verdict, sample)
+    selected.answers = [by_question[key] for key in sorted(by_question)]
+    return selected
+
+
+def _queries(query: FailingQuery, scope: PageScope) -> Iterator[Query]:
+    """Queries of the store that together return the failing answers, and maybe others."""
+    route = min(query.routes) if len(query.routes) == 1 else None
+    judged = Query(judge=query.judge, outcome="judged", route=route, since=query.since, limit=MAX_VERDICTS)
+    if query.quantity is None:
+        yield from (replace(judged, stage=str(stage)) for stage in FAULTS)
+        return
+    names = query.routes or {*scope.routes, *scope.route_thresholds, ""}
+    limits = [limit for name in names if (limit := scope.threshold(query.quantity, name)) is not None]
+    if not limits:
+        raise ConfigError(f"--quantity {query.quantity}: has no threshold; add one to `thresholds`")
+    scored = replace(judged, quantity=query.quantity)
+    yield replace(scored, above=min(limits)) if query.quantity in LOW_IS_GOOD else replace(scored, below=max(limits))
+
+
+def _fails(verdict: VerdictRecord, query: FailingQuery, scope: PageScope) -> bool:
+    if query.routes and verdict.route not in query.routes:
+        return False
+    if query.quantity is None:
+        return True  # the query of the store selects the stages
+    score = verdict.scores.get(query.quantity)
+    return score is not None and _is_beyond(score, query.quantity, scope.threshold(query.quantity, verdict.route))
+
+
+def _is_beyond(score: float, quantity: Quantity, limit: float | None) -> bool:
+    if limit is None:
+        return False
+    return score > limit if quantity in LOW_IS_GOOD else score < limit
+
+
+def _labelled_right(labels: Sequence[Label], route: str, quantity: Quantity | None, scope: PageScope) -> bool:
+    """Whether people have labelled an answer as right, by the mean of their scores."""
+    if quantity is not None:
+        mean, limit = _mean(labels, quantity), scope.threshold(quantity, route)
+        return mean is not None and not _is_beyond(mean, quantity, limit)
+    means = (_mean(labels, Quantity.FAITHFULNESS), _mean(labels, Quantity.ANSWER_RELEVANCY))
+    least = (MIN_FAITHFULNESS, MIN_RELEVANCY)
+    return all(mean is not None and mean >= enough for mean, enough in zip(means, least, strict=True))
+
+
+def _mean(labels: Sequence[Label], quantity: Quantity) -> float | None:
+    scores = [label.scores[quantity] for label in labels if quantity in label.scores]
+    return fsum(scores) / len(scores) if scores else None
+
+
+def _sample(stored: StoredVerdict, kept: str, redactor: Redactor) -> Sample | None:
+    """The sample, redacted; None if its texts are not kept or cannot be read, or there is no question."""
+    failing = stored.verdict.stage not in (None, Stage.NONE)
+    if stored.sample is None or (kept == Texts.FAILING and not failing):
+        return None
+    try:
+        sample = canonical.read(stored.sample, stored.verdict.id)
+    except FormatError:
+        return None
+    return None if sample.question is None else redactor.redact_sample(sample)[0]
+
+
+def _counted_labels(config: Config) -> Mapping[str, list[Label]]:
+    left_out = frozenset(config.settings.labels.leave_out)
+    return {
+        key: [label for label in labels if label.revoked is None and label.annotator not in left_out]
+        for key, labels in labels_by_key(config).items()
+    }
+
+
+TAG = "regression"
+MAX_SIMPLE_CONTEXTS = 2  # expected contexts of a simple question
+_RAGAS_ROLES = MappingProxyType({Role.USER: "human", Role.ASSISTANT: "ai"})
+_HEAD = (
+    "# Questions with failing answers. Review each canary: keep it, correct what it expects, or delete it.",
+    "# Contexts that the retriever never returned are missing: add them.",
+)
+
+
+class RegressionSet(NamedTuple):
+    """A regression set as text.
+
+    Attributes:
+        text: Its content; empty if there is no row.
+        rows: Number of rows.
+        left_out: Number of answers that the format cannot hold, by reason.
+    """
+
+    text: str
+    rows: int
+    left_out: Mapping[str, int]
+
+
+def regression_set(kind: str, answers: Sequence[FailingAnswer]) -> RegressionSet:
+    """Write answers in a format, in their order."""
+    return _suite(answers) if kind == "canaries" else _lines(answers, ROWS[kind])
+
+
+def _lines(answers: Sequence[FailingAnswer], convert: Callable[[Sample], Mapping[str, object] | None]) -> RegressionSet:
+    rows = [row for answer in answers if (row := convert(answer.sample)) is not None]
+    text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+    return RegressionSet(text, len(rows), _counts({"need their conversation": len(answers) - len(rows)}))
+
+
+def gate_row(sample: Sample) -> dict[str, object]:
+    """Return the canonical record of a sample, without its time and metadata."""
+    return {name: value for name, value in sample.to_record().items() if name not in ("at", "metadata")}
+
+
+def ragas_row(sample: Sample) -> dict[str, object]:
+    """Return the RAGAS record of a sample; a conversation is a list of messages."""
+    ids = [context.id for context in sample.contexts]
+    turns = [
+        {"type": _RAGAS_ROLES[turn.role], "content": turn.text} for turn in sample.history if turn.role in _RAGAS_ROLES
+    ]
+    asked = sample.question
+    return {
+        "id": sample.id,
+        "user_input": [*turns, {"type": "human", "content": asked}] if turns else asked,
+        "response": sample.answer,
+        "retrieved_contexts": [context.text for context in sample.contexts],
+        **({"retrieved_context_ids": ids} if ids and all(ids) else {}),
+        "reference": sample.reference,
+        "route": sample.route,
+    }
+
+
+def deepeval_row(sample: Sample) -> dict[str, object] | None:
+    """Return the DeepEval test case of a sample; None for a follow-up question, which means nothing alone."""
+    if sample.history:
+        return None
+    return {
+        "id": sample.id,
+        "input": sample.question,
+        "actual_output": sample.answer,
+        "retrieval_context": [context.text for context in sample.contexts],
+        "expected_output": sample.reference,
+        "route": sample.route,
+    }
+
+
+ROWS: Mapping[str, Callable[[Sample], Mapping[str, object] | None]] = MappingProxyType(
+    {"gate": gate_row, "ragas": ragas_row, "deepeval": deepeval_row}
+)
+
+
+def _suite(answers: Iterable[FailingAnswer]) -> RegressionSet:
+    lines: list[str] = []
+    names: set[str] = set()
+    left_out = {"need their conversation": 0, "redacted questions": 0, "without a context that is known as relevant": 0}
+    for answer in answers:
+        question = answer.sample.question or ""
+        expected, by_people = _expected(answer)
+        if answer.sample.history:
+            left_out["need their conversation"] += 1
+        elif REDACTED.search(question):
+            left_out["redacted questions"] += 1
+        elif not expected and not by_people:
+            left_out["without a context that is known as relevant"] += 1
+        else:
+            canary = _canary(answer.sample, expected, names)
+            names.add(canary.name)
+            lines += [*map(comment_line, _comments(answer, by_people=by_people)), *canary_lines(canary)]
+    text = "\n".join([*_HEAD, "items:", *lines, ""]) if lines else ""
+    return RegressionSet(text, len(names), _counts(left_out))
+
+
+def _counts(left_out: Mapping[str, int]) -> dict[str, int]:
+    return {reason: count for reason, count in left_out.items() if count}
+
+
+def _canary(sample: Sample, expected: tuple[Expected, ...], names: set[str]) -> Canary:
+    simple = len(expected) <= MAX_SIMPLE_CONTEXTS
+    category = Category.SIMPLE_FACTUAL if simple else Category.COMPLEX_FACTUAL
+    query = " ".join((sample.question or "").split())
+    return Canary(
+        name_of(query, names),
+        query,
+        expected,
+        category if expected else Category.NEGATIVE,
+        reference=sample.reference,
+        tags=(TAG,),
+    )
+
+
+def _expected(answer: FailingAnswer) -> tuple[tuple[Expected, ...], bool]:
+    """The contexts that are relevant to a question, and whether people said so, or else the judge."""
+    relevant = answer.sample.relevant
+    if relevant is not None:
+        known = [_context(one.id, one.text, one.grade) for one in relevant]
+        usable = tuple(one for one in known if one is not None)
+        return usable, bool(usable) or not relevant
+    pairs = zip(answer.sample.contexts, answer.verdict.contexts, strict=False)
+    by_judge = dict.fromkeys(_context(context.id, context.text, 1) for context, read in pairs if read.relevant)
+    return tuple(one for one in by_judge if one is not None), False
+
+
+def _context(name: str | None, text: str | None, grade: int) -> Expected | None:
+    """A context by its id, or by its text if there is no id and the text is not redacted."""
+    level = Grade.HIGHLY_RELEVANT if grade >= Grade.HIGHLY_RELEVANT else Grade.RELEVANT
+    if name:
+        return Expected(name, None, level)
+    return Expected(None, text, level) if text and text.strip() and not REDACTED.search(text) else None
+
+
+def _comments(answer: FailingAnswer, *, by_people: bool) -> Iterator[str]:
+    verdict = answer.verdict
+    at = datetime.fromtimestamp(verdict.at, UTC)
+    yield f"stage at fault {verdict.stage or 'unknown'}, by {verdict.judge}, {at:%Y-%m-%d %H:%M} UTC"
+    yield f"relevant by {'people' if by_people else verdict.judge}"

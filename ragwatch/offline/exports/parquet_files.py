@@ -1,0 +1,257 @@
+"""Writes verdicts as Parquet files, one for each day and route: `verdicts/date=2026-11-23/route=search/...`.
+
+Each file names the sequence number up to which it is complete, so that a repeated run appends what is newer, whatever
+ended the one before. A file is written under another name and then renamed, so that readers see a whole one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from ragwatch import __version__
+from ragwatch.errors import ConfigError, StoreError
+from ragwatch.offline.exports.parquet_rows import COLUMNS, SCHEMA_VERSION, Column, RowRules, row_of
+from ragwatch.stores.days import DayReader
+from ragwatch.terminal.output import file_name_in_errors
+
+if TYPE_CHECKING:
+    from pyarrow import DataType, Field
+    from pyarrow.parquet import FileMetaData, ParquetFile
+
+EXTRA = "parquet"
+TABLE, FILE, LOCK = "verdicts", "verdicts.parquet", ".ragwatch.lock"
+TEMPORARY = ".verdicts-"  # readers of datasets skip names that begin with a dot
+NO_ROUTE = "__HIVE_DEFAULT_PARTITION__"
+MAX_GROUP_ROWS, MAX_GROUP_CHARS = 5_000, 8 << 20
+_TEXTS, _METADATA, _LAST, _LAST_KEY = "ragwatch.texts", "ragwatch.metadata", "ragwatch.last_seq", "ragwatch.last_key"
+_VERSION = "ragwatch.schema_version"
+
+
+@dataclass(slots=True)
+class Written:
+    """What a run has written.
+
+    Attributes:
+        rows: Verdicts that were added.
+        files: Files that were written.
+        unchanged: Files that were complete already.
+    """
+
+    rows: int = 0
+    files: int = 0
+    unchanged: int = 0
+
+
+class ParquetDataset:
+    """A directory of Parquet files that verdicts are added to.
+
+    Args:
+        folder: The directory; it is created.
+        rules: What rows contain.
+        group_rows: Maximum number of rows of a row group, which is collected in memory.
+        group_chars: Number of characters above which a row group ends.
+
+    Raises:
+        ConfigError: The extra is not installed.
+    """
+
+    def __init__(
+        self, folder: Path, rules: RowRules, *, group_rows: int = MAX_GROUP_ROWS, group_chars: int = MAX_GROUP_CHARS
+    ) -> None:
+        try:
+            import pyarrow as pa  # noqa: PLC0415 - an extra
+            from pyarrow import parquet  # noqa: PLC0415 - the same
+        except ImportError as error:
+            raise ConfigError(
+                f"--parquet: needs the extra `{EXTRA}`; run pip install 'ragwatch-exporter[{EXTRA}]'"
+            ) from error
+        self._arrow: ModuleType = pa
+        self._parquet: ModuleType = parquet
+        self._folder, self._rules = folder, rules
+        self._group_rows, self._group_chars = group_rows, group_chars
+        self._schema = pa.schema([_field(pa, column) for column in COLUMNS])
+        self._settings = {
+            _VERSION: str(SCHEMA_VERSION),
+            _TEXTS: "none" if rules.redact is None else "redacted",
+            _METADATA: ",".join(sorted(rules.metadata)),
+        }
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other runs out of the directory, with `StoreError`, and delete what ended ones have left."""
+        table = self._folder / TABLE
+        try:
+            table.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"--parquet {self._folder}: cannot be written: {error.strerror}") from error
+        with (table / LOCK).open("wb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise StoreError(f"--parquet: another run writes to {self._folder}; wait until it has ended") from error
+            for left in table.glob(f"date=*/route=*/{TEMPORARY}*"):
+                left.unlink()
+            yield
+
+    def add_day(self, reader: DayReader, day: int, until_seq: int, routes: frozenset[str]) -> Written:
+        """Add the verdicts of a day, given in days since 1970-01-01, that its files lack.
+
+        Those after the sequence number `until_seq` are left to the next run; no routes are all routes. `StoreError` if
+        a file is of another store, or of other options.
+        """
+        written = Written()
+        for route, seqs in reader.of_day(day, until_seq).items():
+            if routes and route not in routes:
+                continue
+            path = self.path_of(day, route)
+            with file_name_in_errors(str(path)):
+                added = self._add(path, reader, seqs)
+            written.rows += added or 0
+            written.files += added is not None
+            written.unchanged += added is None
+        return written
+
+    def path_of(self, day: int, route: str) -> Path:
+        """Return the path of the file of a day and a route."""
+        folder = self._folder / TABLE / f"date={date(1970, 1, 1) + timedelta(days=day)}"
+        return folder / f"route={quote(route, safe='') if route else NO_ROUTE}" / FILE
+
+    def _add(self, path: Path, reader: DayReader, seqs: array[int]) -> int | None:
+        """Write a file with the rows that it has and those that it lacks. Returns their number; None for none."""
+        old = self._opened(path, reader)
+        if old is not None:
+            complete = int(_settings_of(old)[_LAST])
+            seqs = array("q", (seq for seq in seqs if seq > complete))
+            if not seqs:
+                old.close()
+                return None
+        try:
+            return self._write(path, reader, seqs, old)
+        finally:
+            if old is not None:
+                old.close()
+
+    def _write(self, path: Path, reader: DayReader, seqs: array[int], old: ParquetFile | None) -> int:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        name = reader.name_of(seqs[-1])
+        last = {_LAST: str(seqs[-1]), _LAST_KEY: "" if name is None else "/".join(name)}
+        schema = self._schema.with_metadata({**self._settings, **last, "ragwatch.version": __version__})
+        rows = 0
+        temporary = path.with_name(f"{TEMPORARY}{os.getpid()}")
+        try:
+            with temporary.open("wb") as file:
+                if self._rules.redact is not None:
+                    temporary.chmod(0o600)
+                with self._parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+                    if old is not None:
+                        for groups in self._joined(old.metadata):
+                            writer.write_table(old.read_row_groups(groups).replace_schema_metadata(schema.metadata))
+                    for group in self._groups(reader, seqs):
+                        rows += len(group)
+                        writer.write_table(self._arrow.Table.from_pylist(group, schema=schema))
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        return rows
+
+    def _joined(self, metadata: FileMetaData) -> Iterator[list[int]]:
+        """Yield the numbers of the row groups of a file; of small ones, as many together as fit into memory."""
+        joined: list[int] = []
+        rows, size = 0, 0
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            if joined and (
+                rows + group.num_rows > self._group_rows or size + group.total_byte_size > self._group_chars
+            ):
+                yield joined
+                joined, rows, size = [], 0, 0
+            joined.append(number)
+            rows, size = rows + group.num_rows, size + group.total_byte_size
+        if joined:
+            yield joined
+
+    def _groups(self, reader: DayReader, seqs: array[int]) -> Iterator[list[dict[str, object]]]:
+        """Yield lists of rows that fit into memory."""
+        group: list[dict[str, object]] = []
+        chars = 0
+        for item in reader.verdicts(seqs):
+            group.append(row_of(item, self._rules))
+            chars += _chars(group[-1].values())
+            if len(group) >= self._group_rows or chars >= self._group_chars:
+                yield group
+                group, chars = [], 0
+        if group:
+            yield group
+
+    def _opened(self, path: Path, reader: DayReader) -> ParquetFile | None:
+        """Open an existing file; None if there is none, `StoreError` if it cannot be added to."""
+        if not path.exists():
+            return None
+        try:
+            old: ParquetFile = self._parquet.ParquetFile(path)
+            settings = _settings_of(old)
+            last = int(settings[_LAST])
+        except (self._arrow.ArrowException, LookupError, ValueError) as error:
+            raise StoreError(
+                f"--parquet: {path} is not an exported file; delete it, and it is written again"
+            ) from error
+        for name, option in ((_VERSION, "schema"), (_TEXTS, "--texts"), (_METADATA, "--metadata")):
+            if settings.get(name) != self._settings[name]:
+                old.close()
+                raise StoreError(
+                    f"--parquet: {path} has {option} {settings.get(name) or 'none'}, this run has "
+                    f"{self._settings[name] or 'none'}; give the same options, or another directory"
+                )
+        stored = reader.name_of(last)
+        if last > reader.highest_seq() or (stored is not None and "/".join(stored) != settings[_LAST_KEY]):
+            old.close()
+            raise StoreError(f"--parquet: {path} was exported from another store; give another directory")
+        return old
+
+
+def _settings_of(file: ParquetFile) -> dict[str, str]:
+    metadata: Mapping[bytes, bytes] = file.schema_arrow.metadata or {}
+    return {name.decode(): value.decode() for name, value in metadata.items()}
+
+
+def _chars(values: Iterable[object]) -> int:
+    """Roughly the number of characters in values."""
+    total = 0
+    for value in values:
+        inner = value.values() if isinstance(value, dict) else value
+        total += len(inner) if isinstance(inner, str) else _chars(inner) if isinstance(inner, Iterable) else 8
+    return total
+
+
+def _field(arrow: ModuleType, column: Column) -> Field:
+    return arrow.field(column.name, _type(arrow, column), nullable=not column.required)
+
+
+def _type(arrow: ModuleType, column: Column) -> DataType:
+    if isinstance(column.type, tuple):
+        return arrow.list_(arrow.struct([_field(arrow, inner) for inner in column.type]))
+    return {
+        "bool": arrow.bool_(),
+        "double": arrow.float64(),
+        "int32": arrow.int32(),
+        "int64": arrow.int64(),
+        "string": arrow.string(),
+        "timestamp": arrow.timestamp("us", tz="UTC"),
+        "list<int32>": arrow.list_(arrow.int32()),
+        "list<string>": arrow.list_(arrow.string()),
+        "map<string, double>": arrow.map_(arrow.string(), arrow.float64()),
+        "map<string, string>": arrow.map_(arrow.string(), arrow.string()),
+    }[column.type]

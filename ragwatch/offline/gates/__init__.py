@@ -1,0 +1,1 @@
+"""The gate: judged samples compared with thresholds and with a version before."""

@@ -1,0 +1,298 @@
+"""Formats the report of a gate as JSON, and reads a baseline back from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypedDict
+
+from ragwatch.model.evidence import ReferenceClaim
+from ragwatch.model.stages import FAULTS, Stage
+from ragwatch.offline.gates.regression import Attribution, GateRun, MetricChange, describe, describe_change
+from ragwatch.statistics.compare import Interval
+from ragwatch.statistics.gate import Figure, GateReport, MetricFinding
+from ragwatch.statistics.question_scores import LostLine, QuestionScores, lost_line
+from ragwatch.statistics.reference import StatementLine, statement_line
+from ragwatch.statistics.relevance import CaseKind, RankingMetric
+from ragwatch.statistics.set_scores import Metric, metric_of
+from ragwatch.statistics.stage import IGNORED, KNOWLEDGE_GAP
+
+_UNKNOWN = (None, None, None)
+
+
+class GateFigure(TypedDict):
+    """A metric without a threshold in a gate line."""
+
+    metric: str
+    section: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+_Limit = TypedDict(  # a class cannot have a field `pass`
+    "_Limit", {"threshold": float, "lower_is_better": bool, "severity": str, "pass": bool | None, "reason": str | None}
+)
+
+
+class GateMetric(GateFigure, _Limit):
+    """A metric with a threshold in a gate line; its value, low and high are what is compared with the threshold.
+
+    `corrected` is true where that is the level, which rests on `labels`. The mean of the judge is always given.
+    """
+
+    stage: str
+    applies: bool
+    corrected: bool
+    labels: int
+    mean: float | None
+    mean_low: float | None
+    mean_high: float | None
+
+
+class ChangeLine(TypedDict):
+    """Change of a metric since the baseline; `needed` rows should tell where `held` is null because of chance."""
+
+    before: float | None
+    now: float | None
+    change: float | None
+    low: float | None
+    high: float | None
+    n: int
+    paired: bool
+    watched: bool
+    held: bool | None
+    needed: int | None
+    described: str
+
+
+BaselineLine = TypedDict(  # noqa: UP013 - `told` is a name of the output, not one that the code may use
+    "BaselineLine",
+    {
+        "regression": str,
+        "told": str,
+        "recall_by": str | None,
+        "paired": int,
+        "changes": dict[str, ChangeLine],
+        "lost": list[LostLine],
+    },
+)
+
+
+class ReferenceLine(TypedDict):
+    """A row with statements of its reference that no context supports; `missing` are these, `statements` all."""
+
+    id: str
+    question: str | None
+    link: str | None
+    missing: list[str]
+    statements: list[StatementLine]
+
+
+class GateLine(TypedDict):
+    """The report of a gate as JSON values."""
+
+    verdict: str
+    metrics: list[GateMetric]
+    figures: list[GateFigure]
+    cases: dict[str, int]
+    unranked: dict[str, int]
+    routes: dict[str, list[GateFigure]]
+    recommendation: str
+    judged: int
+    unread: dict[str, int]
+    stages: dict[str, int]
+    judge: str
+    baseline: BaselineLine | None
+    questions: list[dict[str, object]]
+    references: list[ReferenceLine]
+
+
+def gate_line(report: GateReport, *, judge: str, attribution: Attribution | None = None) -> GateLine:
+    """Returns the report as the object that `ragwatch gate --json` prints; `judge` is the version of the judge."""
+    return {
+        "verdict": str(report.verdict),
+        "metrics": [_metric(finding) for finding in report.findings],
+        "figures": [_figure(figure) for figure in report.figures],
+        "cases": {str(kind): report.kinds.get(kind, 0) for kind in CaseKind},
+        "unranked": dict(sorted(report.unranked.items())),
+        "routes": {route: [_figure(figure) for figure in figures] for route, figures in report.routes.items()},
+        "recommendation": recommendation(report, attribution),
+        "judged": report.judged,
+        "unread": dict(sorted(report.unread.items())),
+        "stages": {str(stage): count for stage, count in sorted(report.stages.items())},
+        "judge": judge,
+        "baseline": None if attribution is None else _attribution(attribution),
+        "questions": [question._asdict() for question in report.questions],
+        "references": [_reference(question, claims) for question, claims in report.unsupported],
+    }
+
+
+def section(metric: Metric) -> str:
+    """Returns the section that a metric is reported in: `retrieval` (by relevance judgements) or `answers`."""
+    return "retrieval" if isinstance(metric, RankingMetric) else "answers"
+
+
+def _reference(question: QuestionScores, claims: Sequence[ReferenceClaim]) -> ReferenceLine:
+    return {
+        "id": question.id,
+        "question": question.question,
+        "link": question.link,
+        "missing": [claim.text for claim in claims if not claim.supported],
+        "statements": [statement_line(claim) for claim in claims],
+    }
+
+
+def _figure(figure: Figure) -> GateFigure:
+    return {
+        "metric": str(figure.metric),
+        "section": section(figure.metric),
+        "value": figure.estimate.value,
+        "low": figure.estimate.low,
+        "high": figure.estimate.high,
+        "n": figure.n,
+    }
+
+
+def _metric(finding: MetricFinding) -> GateMetric:
+    compared, mean = finding.compared or _UNKNOWN, finding.estimate or _UNKNOWN
+    return {
+        "metric": str(finding.limit.metric),
+        "section": section(finding.limit.metric),
+        "value": compared[0],
+        "low": compared[1],
+        "high": compared[2],
+        "n": finding.n,
+        "threshold": finding.limit.threshold,
+        "lower_is_better": finding.limit.low_is_good,
+        "severity": str(finding.limit.severity),
+        "pass": finding.passed,
+        "reason": finding.reason or None,
+        "stage": str(stage_of(finding.limit.metric)),
+        "applies": finding.applies,
+        "corrected": finding.level is not None,
+        "labels": 0 if finding.level is None else finding.level.labels,
+        "mean": mean[0],
+        "mean_low": mean[1],
+        "mean_high": mean[2],
+    }
+
+
+def _attribution(attribution: Attribution) -> BaselineLine:
+    return {
+        "regression": str(attribution.regression),
+        "told": describe(attribution),
+        "recall_by": None if attribution.by is None else str(attribution.by),
+        "paired": attribution.paired,
+        "changes": {str(metric): _change(one) for metric, one in attribution.changes.items()},
+        "lost": [lost_line(one) for one in attribution.lost],
+    }
+
+
+def _change(one: MetricChange) -> ChangeLine:
+    difference = one.difference
+    value, low, high = _UNKNOWN if difference is None else difference.change
+    return {
+        "before": None if difference is None else difference.a,
+        "now": None if difference is None else difference.b,
+        "change": value,
+        "low": low,
+        "high": high,
+        "n": 0 if difference is None else difference.n,
+        "paired": difference is not None and difference.paired,
+        "watched": one.watched,
+        "held": one.held,
+        "needed": one.needed,
+        "described": describe_change(one),
+    }
+
+
+def baseline_of(line: Mapping[str, Any], judge: str) -> GateRun:
+    """Reads from a gate line what a later run is compared with: the judge's means, and the scores by question.
+
+    Raises:
+        ValueError: The line is not a gate line, or is from another judge or another version of the judge.
+    """
+    try:
+        if line["judge"] != judge and line.get("judged", 1):  # relevance judgements are those of no judge
+            raise ValueError(f"was made by the judge {line['judge']}, and this one is {judge}; make a new baseline")
+        rows = []
+        for row in (*line["metrics"], *line.get("figures", ())):
+            names = ("mean", "mean_low", "mean_high") if row.get("corrected") else ("value", "low", "high")
+            if row["value"] is not None:
+                estimate = Interval(*(float(row[name]) for name in names))
+                rows.append(Figure(metric_of(row["metric"], criteria=True), estimate, int(row["n"])))
+        questions = tuple(
+            QuestionScores(**{name: row[name] for name in QuestionScores._fields}) for row in line.get("questions", ())
+        )
+        return GateRun({row.metric: row for row in rows}, questions)
+    except (KeyError, TypeError) as error:
+        raise ValueError("is not the JSON that `ragwatch gate --json` prints") from error
+
+
+_KINDS: Mapping[str, str] = MappingProxyType(
+    {IGNORED: "none but the top context ignored", KNOWLEDGE_GAP: "knowledge gap"}
+)
+
+
+def stage_of(metric: Metric) -> Stage:
+    """Returns the stage at fault if a metric fails and nothing else is known."""
+    return Stage.RETRIEVAL if isinstance(metric, RankingMetric) else metric.row.stage
+
+
+def recommendation(report: GateReport, attribution: Attribution | None = None) -> str:
+    """Recommends what to do, naming the stage at fault, in one or two sentences."""
+    if attribution is None:
+        return _summary(report)
+    means = ", by the judge's means" if any(finding.level for finding in report.findings) else ""
+    parts = [_summary(report), f"Against the baseline{means}: {describe(attribution)}."]
+    return " ".join(reversed(parts) if all(report.held) is False else parts)
+
+
+def _summary(report: GateReport) -> str:
+    """What the thresholds say; what fell since the baseline stands behind it."""
+    failed = [finding for finding in report.findings if finding.passed is False]
+    blocked = [finding.passed for finding in report.blocking]
+    if False in blocked:
+        stage = _stage(failed, report)
+        names = ", ".join(map(_name, failed))
+        return f"{names} failed; the stage at fault is {stage}: {stage.advice}.{_stage_shares(report)}"
+    if None in blocked:
+        unknown = [f"{_name(one)} ({one.reason})" for one in report.blocking if one.passed is None]
+        return f"Not enough data for {', '.join(unknown)}." + _warning(failed, report)
+    if blocked:
+        shares = "" if set(_KINDS).isdisjoint(report.stages) else _stage_shares(report)
+        return "Every metric that blocks is on the right side of its threshold." + _warning(failed, report) + shares
+    if report.held:
+        return "No metric has a threshold that blocks." + _warning(failed, report)
+    hint = "; set one for retrieval alone, such as `gate: {metrics: {recall@5: 0.8}}`" if report.alone else ""
+    return f"Not enough data for a verdict: no metric blocks{hint}." + _warning(failed, report)
+
+
+def _warning(failed: Sequence[MetricFinding], report: GateReport) -> str:
+    if not failed:
+        return ""
+    stage = _stage(failed, report)
+    return f" Warning: {', '.join(map(_name, failed))} failed; {stage}: {stage.advice}."
+
+
+def _stage(failed: Sequence[MetricFinding], report: GateReport) -> Stage:
+    """Retrieval if one of its metrics failed, else the most frequent stage of faulty samples, else that of a metric."""
+    stages = [stage_of(finding.limit.metric) for finding in failed]
+    if Stage.RETRIEVAL in stages:
+        return Stage.RETRIEVAL
+    most = max(FAULTS, key=lambda stage: report.stages.get(stage, 0))
+    return most if report.stages.get(most) else stages[0]
+
+
+def _stage_shares(report: GateReport) -> str:
+    total = sum(report.stages.values())
+    names: dict[str, str] = {stage: str(stage) for stage in Stage}
+    names.update(_KINDS)
+    parts = [f"{name} {count / total:.0%}" for kind, name in names.items() if (count := report.stages.get(kind))]
+    return f" Judged samples by stage: {', '.join(parts)}." if parts else ""
+
+
+def _name(finding: MetricFinding) -> str:
+    return finding.limit.metric.replace("_", " ")

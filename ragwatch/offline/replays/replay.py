@@ -1,0 +1,191 @@
+"""Replays past scores through the drift detectors."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from reprlib import repr as excerpt
+
+import orjson
+
+from ragwatch.errors import ConfigError, FormatError
+from ragwatch.formats.times import epoch_seconds
+from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.sample import OTHER
+from ragwatch.pipeline.drift.rules import Cell, DriftRules
+from ragwatch.statistics.drift.detect import Alarm, Score
+
+DAY = 86400.0
+_Row = tuple[int, int, Mapping[str, object]]
+"""Number of its line, index and values."""
+MIN_PROBABILITY = 1e-12
+"""A weight is 1 / probability: below this, powers of it overflow. The configuration allows 1e-6 twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredAnswer:
+    """Scores of one answer.
+
+    Attributes:
+        index: Its position in the file, from 0; in the store, in the order of judging.
+        at: When it was given, in seconds since the epoch.
+        route: Value of the label `route`.
+        probability: Inclusion probability.
+        scores: By quantity; None where there is none.
+    """
+
+    index: int
+    at: float
+    route: str
+    probability: float
+    scores: Mapping[Quantity, float | None]
+
+
+@dataclass(slots=True)
+class DetectorTrace:
+    """What one detector would have done.
+
+    Attributes:
+        cell: Quantity and route.
+        answers: The answers with a score, in order of time.
+        points: (time, evidence / threshold) after each score, once the detector has a baseline.
+        alarms: Each with the answer that raised it.
+        baseline: The last baseline mean; None where there is none.
+        threshold: Evidence at which an alarm is raised; None when the detector never had a baseline.
+    """
+
+    cell: Cell
+    answers: list[ScoredAnswer] = field(default_factory=list)
+    points: list[tuple[float, float]] = field(default_factory=list)
+    alarms: list[tuple[ScoredAnswer, Alarm]] = field(default_factory=list)
+    baseline: float | None = None
+    threshold: float | None = None
+
+    @property
+    def name(self) -> str:
+        """Quantity, and route unless it is `other`."""
+        quantity, route = self.cell
+        return quantity if route == OTHER else f"{quantity} on {route}"
+
+    def days_watched(self, until: float) -> float:
+        """Days from the first monitored score to an instant, or to the last score if that is earlier."""
+        return max(0.0, min(until, self.points[-1][0]) - self.points[0][0]) / DAY if self.points else 0.0
+
+
+def replay(rules: DriftRules, answers: Sequence[ScoredAnswer], acknowledged_after: float) -> list[DetectorTrace]:
+    """Run each detector over past scores, ending every alarm when its break is over, or after a fixed time.
+
+    Args:
+        rules: Which quantities and routes to monitor, and how.
+        answers: In order of time.
+        acknowledged_after: Seconds; until then an alarm stays active, and no other one is raised.
+    """
+    readers = rules.readers()
+    traces: dict[Cell, DetectorTrace] = {cell: DetectorTrace(cell) for cell in rules.cells}
+    streams = {cell: rules.stream(quantity_of(cell[0]), cell[1]) for cell in traces}
+    for seq, answer in enumerate(answers):
+        for cell, control in readers.get(answer.route, ()):
+            value, stream, trace = answer.scores.get(quantity_of(cell[0])), streams[cell], traces[cell]
+            if value is None:
+                continue
+            if stream.alarm is not None and (stream.mend or answer.at >= stream.alarm.at + acknowledged_after):
+                stream.acknowledge()
+            active, has_baseline = stream.alarm, stream.evidence is not None
+            stream.take(seq, answer.at, Score(value, 1.0 / answer.probability), control=control)
+            if active is None and stream.alarm is not None:
+                trace.alarms.append((answer, stream.alarm))
+            if not control:
+                trace.answers.append(answer)
+            if has_baseline and stream.evidence is not None and stream.threshold is not None:
+                trace.points.append((answer.at, stream.evidence / stream.threshold))
+            trace.threshold, trace.baseline = stream.threshold, stream.baseline
+    return [trace for trace in traces.values() if trace.answers]
+
+
+def read_answers(path: Path, quantities: Iterable[Quantity] = tuple(Quantity)) -> list[ScoredAnswer]:
+    """Read the rows of a CSV file with a header, or of JSON objects, sorted by time.
+
+    Columns: `at` (ISO 8601 or seconds), one for each quantity, and optionally `route` and `probability`. Others are
+    ignored; scores may also be in an object `scores`, as in the output of `ragwatch judge`. A header without rows gives
+    no answers.
+
+    `ConfigError` names the first invalid row.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    wanted, is_json = tuple(dict.fromkeys(quantities)), text.lstrip().startswith("{")
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a column that is ignored may hold whole answers
+    table = csv.DictReader(StringIO("" if is_json else text, newline=""))
+    answers = []
+    try:
+        for number, index, row in _json_rows(text, path.name) if is_json else _csv_rows(table):
+            try:
+                answers.append(_answer(index, row, wanted))
+            except (FormatError, ValueError) as error:
+                raise ConfigError(f"{path.name} line {number}: {error}") from error
+    except csv.Error as error:
+        raise ConfigError(f"{path.name} line {table.line_num}: is not CSV: {error}") from error
+    if not any(answer.scores for answer in answers) and not set(wanted).intersection(table.fieldnames or ()):
+        raise ConfigError(f"{path.name}: no column is a quantity; name one of: {', '.join(wanted)}")
+    return sorted(answers, key=lambda answer: answer.at)
+
+
+def _json_rows(text: str, name: str) -> Iterator[_Row]:
+    lines = ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
+    for index, (number, line) in enumerate(lines):
+        try:
+            row = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise ConfigError(f"{name} line {number}: is not JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise ConfigError(f"{name} line {number}: is not an object with `at` and scores")
+        scores = row.get("scores")
+        yield number, index, {**row, **scores} if isinstance(scores, dict) else row
+
+
+def _csv_rows(table: csv.DictReader[str]) -> Iterator[_Row]:
+    for index, row in enumerate(table):
+        yield table.line_num, index, row
+
+
+def _answer(index: int, row: Mapping[str, object], quantities: Iterable[Quantity]) -> ScoredAnswer:
+    if row.get("at") in (None, ""):
+        raise FormatError("missing_field", "at", "is missing; when was it answered?")
+    scores = {quantity: _ratio(row[quantity], quantity) for quantity in quantities if quantity in row}
+    probability = _ratio(row.get("probability"), "probability")
+    if probability is not None and probability < MIN_PROBABILITY:
+        raise ValueError(f"probability: must be at least {MIN_PROBABILITY:g}")
+    route = row.get("route")
+    return ScoredAnswer(
+        index,
+        epoch_seconds(row["at"], "at"),
+        str(route) if route else OTHER,
+        1.0 if probability is None else probability,
+        scores,
+    )
+
+
+def _ratio(value: object, name: str) -> float | None:
+    if value is None or value == "":
+        return None
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except ValueError:
+            number = -1.0
+        if 0.0 <= number <= 1.0:
+            return number
+    raise ValueError(f"{name}: must be a number from 0 to 1, or empty, not {excerpt(value)}")
+
+
+def lowest_probabilities(answers: Iterable[ScoredAnswer]) -> dict[str, float]:
+    """Lowest inclusion probability of an answer, by route."""
+    lowest: dict[str, float] = {}
+    for answer in answers:
+        lowest[answer.route] = min(answer.probability, lowest.get(answer.route, 1.0))
+    return lowest

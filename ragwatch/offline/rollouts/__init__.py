@@ -1,0 +1,1 @@
+"""The three stages that a variant passes before it goes live."""

@@ -1,0 +1,168 @@
+"""Sampling of the answers to judge, by a keyed hash of the id: reading a sample again gives the same result.
+
+A judge may follow another: it reads a draw with a higher probability if the first one was unsure. Its inclusion
+probability is that of the first times this one, which depends only on the evidence of the first, so weighting by the
+inverse keeps estimates unbiased (two-phase sampling: Saerndal, Swensson and Wretman 1992, chapter 9); sampling more
+where the first is unsure is Neyman allocation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from math import ceil, fsum, sqrt
+from types import MappingProxyType
+
+from ragwatch.model.evidence import Evidence
+from ragwatch.model.sample import OTHER
+
+_SPAN = 1 << 64
+_MAX_HALVINGS = 10
+
+
+def key_of(source: str, sample_id: str) -> str:
+    """Return the identity of a sample in the store: a hash of source and sample id, as 32 hex digits.
+
+    Hex digits are safe in URLs and file names, which ids from outside are not.
+    """
+    digest = _source_hash(source).copy()
+    digest.update(sample_id.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+@lru_cache(256)
+def _source_hash(source: str) -> blake2b:
+    """Return the hash after the source; copying it takes half the time of computing it again."""
+    return blake2b(f"{source}\x00".encode("utf-8", "surrogatepass"), digest_size=16)
+
+
+class SamplingHash:
+    """Decides which samples are drawn, by a hash of their keys with a secret.
+
+    Without the secret of the state nobody can choose ids that are never drawn; if there is none, the key itself
+    decides. With the same secret the decision for a sample never changes, and draws are nested as in `is_drawn`.
+    """
+
+    def __init__(self, secret: bytes = b"") -> None:
+        self._keyed = blake2b(digest_size=8, key=blake2b(secret, digest_size=32).digest()) if secret else None
+
+    def draws(self, key: str, probability: float) -> bool:
+        """Return whether the sample with this key is drawn."""
+        return probability >= 1.0 or is_drawn(self.place(key), probability)
+
+    def place(self, key: str) -> str:
+        """Return the hex digits that decide on this key, uniformly distributed.
+
+        >>> SamplingHash().place("ab"), len(SamplingHash(b"secret").place("ab"))
+        ('ab', 16)
+        """
+        if self._keyed is None:
+            return key
+        keyed = self._keyed.copy()
+        keyed.update(key.encode())
+        return keyed.hexdigest()
+
+
+def is_drawn(key: str, probability: float) -> bool:
+    """Return whether the sample with this key is drawn: the first 64 bits of the key / 2^64 < probability.
+
+    The key is a hash, so its bits are uniformly distributed, and the result never changes. Draws are nested: a sample
+    that is drawn with probability 0.1 is drawn with every higher probability.
+    """
+    return key < _key_limit(probability)
+
+
+@lru_cache(1024)
+def _key_limit(probability: float) -> str:
+    """Return the upper limit of the keys that are drawn with this probability, as hex digits.
+
+    Keys are longer than 16 digits, so a key that starts with the limit is greater than it and is not drawn.
+    """
+    first = ceil(probability * _SPAN)
+    return f"{first:016x}" if first < _SPAN else "g"
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingPlan:
+    """Inclusion probabilities by route, and by stratum where one is configured.
+
+    Attributes:
+        stratum: Metadata key whose value names the stratum; None for no strata.
+        strata: Probability by stratum; takes precedence over the route.
+        known_routes: Allowed values of the label `route`.
+    """
+
+    probability: float = 0.1
+    routes: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    stratum: str | None = None
+    strata: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    known_routes: frozenset[str] = frozenset()
+
+    def label(self, route: str) -> str:
+        """Return the route as a label value: the route if it is configured, else `other`."""
+        return route if route in self.known_routes else OTHER
+
+    def probability_of(self, route: str, stratum: object = None) -> float:
+        """Return the inclusion probability of a sample with this route label and stratum value."""
+        if self.strata and isinstance(stratum, str) and stratum in self.strata:
+            return self.strata[stratum]
+        return self.routes.get(route, self.probability)
+
+    @property
+    def highest(self) -> float:
+        """The highest inclusion probability of any sample."""
+        return max(self.probability, *self.routes.values(), *self.strata.values(), 0.0)
+
+
+def shedding_factor(pending: int, shed_above: int | None) -> float:
+    """Return the load shedding factor on inclusion probabilities, given the number of pending draws.
+
+    It is 1 up to `shed_above` draws, and halved for each further `shed_above`. No draw is dropped: fewer are drawn, and
+    the lower probability is stored with each, so that estimates stay unbiased and only their intervals widen.
+
+    >>> [shedding_factor(pending, 100) for pending in (0, 100, 101, 200, 201, 500)]
+    [1.0, 1.0, 0.5, 0.5, 0.25, 0.0625]
+    >>> shedding_factor(10**6, None)
+    1.0
+    """
+    if shed_above is None or pending <= shed_above:
+        return 1.0
+    return 0.5 ** min(_MAX_HALVINGS, -(-pending // shed_above) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class FollowRule:
+    """Sampling probabilities of a judge that follows another judge.
+
+    Attributes:
+        sure: Probability if the first judge is certain.
+        unsure: Probability if the first judge has the maximum uncertainty, or failed.
+    """
+
+    sure: float
+    unsure: float
+
+
+def uncertainty(evidence: Evidence) -> float | None:
+    """Returns a judge's uncertainty about its claims, 0 to 1: 2 sqrt(mean of s(1 - s)) over their supports s.
+
+    None if the judge gives no probabilities, or there is no claim.
+
+    >>> from ragwatch.model.evidence import Claim, ClaimVerdict
+    >>> claims = tuple(Claim("c", None, None, ClaimVerdict.NOT_IN_CONTEXT, (), support=share) for share in (0.5, 1.0))
+    >>> round(uncertainty(Evidence(claims, ())), 3)
+    0.707
+    """
+    supports = [claim.support for claim in evidence.counted if claim.support is not None]
+    if not supports:
+        return None
+    return 2.0 * sqrt(fsum(support * (1.0 - support) for support in supports) / len(supports))
+
+
+def follow_probability(rule: FollowRule, evidence: Evidence | None) -> float:
+    """Returns the probability that the second judge reads a draw; `evidence` is None if the first judge failed."""
+    if evidence is None:
+        return rule.unsure
+    return rule.sure + (rule.unsure - rule.sure) * (uncertainty(evidence) or 0.0)

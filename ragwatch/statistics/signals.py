@@ -1,0 +1,209 @@
+"""Traffic signals: counts and histograms over all requests, which need no judge."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import add, eq, itemgetter
+
+from ragwatch.model.sample import Context, Sample
+from ragwatch.statistics.relevance import rank_sample, ranking_metrics
+from ragwatch.statistics.tally import BUCKETS, INF, SUM, Tallies, Tally, bound_label
+from ragwatch.statistics.text.citations import count_citations
+from ragwatch.statistics.text.phrases import MAX_ABSTENTION_CHARS, is_abstention
+from ragwatch.statistics.text.repeated import RepeatedAnswers
+from ragwatch.statistics.text.scripts import LanguageCheck
+from ragwatch.statistics.text.vocabulary import NoveltyMeter
+
+_TEXT = itemgetter(Context._fields.index("text"))  # the same as `.text`, in C
+_RANKING_METRICS = tuple(metric for metric in ranking_metrics() if metric.measure != "context_precision")
+"""A metric that is added later has no sum for the rows that were counted before."""
+_UPDATED = itemgetter(Context._fields.index("updated_at"))
+_DAY = 86400.0
+_MAX_SCORE = 1e30
+"""A larger score is ignored: some retrievers write the largest float for a missing score, and sums would overflow."""
+
+
+class SignalCounter:
+    """Collects the signals of one batch of samples by route, and adds them to the tallies at the end of the batch.
+
+    Values are kept in lists until then, because intake runs for every line of a busy log.
+
+    Args:
+        meters: Novelty meters for questions, by route; questions of other routes are collected for learning a
+            vocabulary. None if question novelty is not monitored.
+        repeated: Earlier answers; None if it is not counted which ones are given to different questions.
+        now: Seconds since the epoch; None if unknown. No answer is later, and those without a time were given now.
+    """
+
+    def __init__(
+        self,
+        meters: Mapping[str, NoveltyMeter] | None = None,
+        repeated: RepeatedAnswers | None = None,
+        now: float | None = None,
+    ) -> None:
+        self._repeated = repeated
+        self._now = now
+        self._differs = LanguageCheck().differs
+        self._routes: dict[str, _RouteSignals] = {}
+        self._collects_questions = meters is not None
+        self._meters = dict(meters or {})  # a copy, so that they stay the same for the whole batch
+
+    def add(self, route: str, sample: Sample) -> None:
+        """Collect the signals of one sample; `route` is a label value (a configured route, or `other`)."""
+        signals = self._routes.get(route)
+        if signals is None:
+            signals = self._routes[route] = _RouteSignals()
+        contexts, answer = sample.contexts, sample.answer
+        count = len(contexts)
+        signals.contexts.append(count)
+        signals.chars.append(len(answer))
+        if count:
+            score = contexts[0].score
+            if score is not None and -_MAX_SCORE < score < _MAX_SCORE:
+                signals.scores.append(score)
+            if count > 1 and _has_duplicates(contexts):
+                signals.duplicated += 1
+            if any(map(_UPDATED, contexts)):  # no date is 0
+                self._add_age(signals, sample)
+        if not answer or answer.isspace():
+            signals.empty += 1
+        elif len(answer) <= MAX_ABSTENTION_CHARS and is_abstention(answer):
+            signals.abstained += 1
+        else:
+            self._add_answered(route, signals, sample)
+        if sample.relevant is not None:
+            signals.judged.append(sample)
+        if self._collects_questions and sample.question:
+            signals.questions.append(sample.question)
+
+    def _add_answered(self, route: str, signals: _RouteSignals, sample: Sample) -> None:
+        """Collect the signals of an answer that is one."""
+        question, answer, contexts = sample.question, sample.answer, sample.contexts
+        if contexts:
+            citations = count_citations(answer, contexts)
+            signals.uncited += not citations.named
+            signals.dangling += citations.dangling > 0
+        if question:
+            signals.foreign += self._differs(question, answer)
+            if self._repeated is not None:
+                signals.repeated += self._repeated.add(route, question, answer)
+
+    def _add_age(self, signals: _RouteSignals, sample: Sample) -> None:
+        """Collect the age of the documents of an answer: their median, the younger one of two.
+
+        A document that was changed after the answer is 0 days old.
+        """
+        dates = sorted(filter(None, map(_UPDATED, sample.contexts)))
+        times = [at for at in (sample.at, self._now) if at is not None]
+        if times:
+            signals.ages.append(max(0.0, min(times) - dates[len(dates) // 2]) / _DAY)
+
+    def to_learn_from(self) -> dict[str, list[str]]:
+        """Return the questions of routes without a novelty meter, by route."""
+        return {
+            route: signals.questions
+            for route, signals in self._routes.items()
+            if signals.questions and route not in self._meters
+        }
+
+    def add_to(self, tallies: Tallies) -> None:
+        """Add the collected signals to the tallies."""
+        for route, signals in self._routes.items():
+            _observe_all(tallies, Tally.CONTEXTS, route, signals.contexts)
+            _observe_all(tallies, Tally.ANSWER_CHARS, route, signals.chars)
+            _observe_all(tallies, Tally.TOP_SCORE, route, signals.scores)
+            _observe_all(tallies, Tally.DOCUMENT_AGE, route, signals.ages)
+            if route in self._meters:
+                novelty = self._meters[route].strangeness(signals.questions)
+                _observe_all(tallies, Tally.QUESTION_STRANGENESS, route, novelty)
+            for tally, amount in (
+                (Tally.EMPTY_RETRIEVALS, signals.contexts.count(0)),
+                (Tally.DUPLICATE_CONTEXTS, signals.duplicated),
+                (Tally.ABSTENTIONS, signals.abstained),
+                (Tally.EMPTY_ANSWERS, signals.empty),
+                (Tally.OTHER_LANGUAGE, signals.foreign),
+                (Tally.REPEATED_ANSWERS, signals.repeated),
+                (Tally.UNCITED_ANSWERS, signals.uncited),
+                (Tally.DANGLING_CITATIONS, signals.dangling),
+            ):
+                if amount:
+                    tallies[tally, (route,)] += amount
+            for sample in signals.judged:
+                _count_ranking(tallies, route, sample)
+
+
+def _count_ranking(tallies: Tallies, route: str, sample: Sample) -> None:
+    """Add the ranking metrics of a sample with relevance judgements, or the reason why they are unknown.
+
+    Relevant contexts that are known by their text only are not compared: that takes too long for every request.
+    """
+    case = rank_sample(sample)
+    if case.ranking is None:
+        tallies[Tally.UNRANKED, (route, str(case.unknown))] += 1
+        return
+    tallies[Tally.RANKED, (route,)] += 1
+    for metric in _RANKING_METRICS:
+        labels = (route, metric.measure, "" if metric.k is None else str(metric.k))
+        tallies[Tally.RANKING_SCORE, labels] += metric.of(case.ranking) or 0.0  # type: ignore[assignment]  # the same
+
+
+def _has_duplicates(contexts: tuple[Context, ...]) -> bool:
+    """Return whether two contexts have the same text, by sorting the texts and comparing neighbours.
+
+    Comparing stops at the first difference, whereas a set would hash every text completely.
+    """
+    texts = sorted(map(_TEXT, contexts))
+    return any(map(eq, texts, texts[1:]))
+
+
+class _RouteSignals:
+    """Signals of one batch on one route."""
+
+    __slots__ = (
+        "abstained",
+        "ages",
+        "chars",
+        "contexts",
+        "dangling",
+        "duplicated",
+        "empty",
+        "foreign",
+        "judged",
+        "questions",
+        "repeated",
+        "scores",
+        "uncited",
+    )
+
+    def __init__(self) -> None:
+        self.contexts: list[float] = []
+        self.chars: list[float] = []
+        self.scores: list[float] = []
+        self.ages: list[float] = []
+        self.questions: list[str] = []
+        self.judged: list[Sample] = []  # with relevance judgements
+        self.duplicated = 0
+        self.abstained = 0
+        self.empty = 0
+        self.foreign = 0
+        self.repeated = 0
+        self.uncited = 0
+        self.dangling = 0
+
+
+def _observe_all(tallies: Tallies, histogram: Tally, route: str, values: Sequence[float]) -> None:
+    """Add many observations to a histogram: they are sorted, and each bound is searched once."""
+    if not values:
+        return
+    ordered, below = sorted(values), 0
+    for bound in BUCKETS[histogram]:
+        up_to = bisect_right(ordered, bound, below)
+        if up_to > below:
+            tallies[histogram, (route, bound_label(bound))] += up_to - below
+        below = up_to
+    if below < len(ordered):
+        tallies[histogram, (route, INF)] += len(ordered) - below
+    # Added one by one, as `observe` does: since Python 3.12 `sum` compensates and rounds differently.
+    tallies[histogram, (route, SUM)] += reduce(add, values)  # type: ignore[assignment]  # Counter adds floats as well as ints

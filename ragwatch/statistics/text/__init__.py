@@ -1,0 +1,1 @@
+"""Texts: words, letters, scripts, sentences that cite."""

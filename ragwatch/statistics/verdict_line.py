@@ -1,0 +1,370 @@
+"""Verdict line: one verdict as a JSON object, as `ragwatch judge` prints it and the store keeps it; both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NotRequired, TypedDict
+
+from ragwatch.model.evidence import Cell, Claim, ClaimVerdict, CriterionAnswer, CriterionReading
+from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.references import ReferenceQuantity
+from ragwatch.statistics.reference import StatementLine, read_statement, reference_line
+from ragwatch.statistics.verdict import Judged, Verdict
+
+_DIGITS = 6
+_JUDGED = "judged"
+_QUANTITIES, _REFERENCE_QUANTITIES = tuple(Quantity), tuple(ReferenceQuantity)  # enumerations are slow to iterate
+_NUMBERS = (float, int)
+
+
+class ClaimLine(TypedDict):
+    """A claim as JSON values; lines of older versions lack fields."""
+
+    text: str
+    start: int | None
+    end: int | None
+    verdict: str
+    support: float | None
+    contexts: list[int]
+    joint: NotRequired[bool]
+    informed: NotRequired[list[int]]
+    evidence: str | None
+    said_by_user: NotRequired[bool]
+    facts: NotRequired[int]
+
+
+class ContextLine(TypedDict):
+    """A context as JSON values."""
+
+    id: str | None
+    relevant: bool | None
+    used: bool | None
+    relevance: float | None
+
+
+class VerdictLine(TypedDict):
+    """A verdict as JSON values."""
+
+    id: str
+    outcome: str
+    reason: str | None
+    scores: dict[str, float | None]
+    expected: dict[str, float | None]  # empty since 0.3.0, which averages scores alone
+    stage: str | None
+    counted_as: NotRequired[str]
+    fault: str | None
+    claims: list[ClaimLine]
+    citations: NotRequired[list[dict[str, int]]]
+    contexts: list[ContextLine]
+    missing: list[str]
+    address: str | None
+    reference: dict[str, float | list[str] | list[StatementLine] | None] | None
+    unread: str | None
+    language: NotRequired[str]
+    instructions: NotRequired[list[str]]
+    criteria: NotRequired[list[dict[str, str | None]]]
+    judge: dict[str, str | float]
+
+
+class ClaimRecord(NamedTuple):
+    """A claim in a verdict line; without offsets it is no verbatim part of the answer.
+
+    Attributes:
+        support: Probability that the contexts together support it; None if the judge gives no probability.
+        contexts: Positions of the contexts that support it, from 0: each alone or, if `joint`, only together.
+        said_by_user: Whether it only repeats what the user stated earlier; no score counts it.
+        joint: Whether none of `contexts` supports it alone.
+        informed: Positions of the contexts that a claim without support has its specific content from.
+    """
+
+    text: str
+    start: int | None
+    end: int | None
+    verdict: ClaimVerdict
+    support: float | None
+    contexts: tuple[int, ...]
+    evidence: str | None
+    said_by_user: bool = False
+    joint: bool = False
+    informed: tuple[int, ...] = ()
+    facts: int = 1
+
+    def cell(self, rank: int) -> Cell | None:
+        """What the context at this position is to the claim."""
+        if rank in self.contexts:
+            return Cell.JOINTLY if self.joint else Cell.ALONE
+        return Cell.INFORMED if rank in self.informed else None
+
+
+class CitationRecord(NamedTuple):
+    """A citation in a verdict line.
+
+    Attributes:
+        context: Position of the context that is cited, from 0; it may be after the last.
+        supports: Whether it is rightly cited: it supports what it is cited for.
+    """
+
+    context: int
+    start: int
+    end: int
+    supports: bool
+
+
+class ContextRecord(NamedTuple):
+    """A context in a verdict line.
+
+    Attributes:
+        used: Whether a claim uses it (see `model.evidence`); None if not read.
+        relevance: Relevance as a number in [0, 1]; None if the judge gives none.
+    """
+
+    id: str | None
+    relevant: bool | None
+    used: bool | None
+    relevance: float | None
+
+
+class JudgeRecord(NamedTuple):
+    """The judge in a verdict line, and what the verdict cost; None where that is not stored."""
+
+    kind: str
+    version: str
+    seconds: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictRecord:
+    """A stored verdict line, decoded.
+
+    Attributes:
+        key: Identity of the sample in the store.
+        at: When it was answered, in seconds since the epoch.
+        stage: Stage at fault; None if unknown. A text, because another version of ragwatch may have stored it.
+        fault: Why the top-ranked context was not used.
+        scores: Score by quantity of this version; None if it is undefined or unread.
+        missing: What the question needs and no context contains.
+        address: How the answer addresses the question.
+        reference: Score by quantity that needs a reference; empty without a reference.
+        read_by: Kind and version of the judge, with cost.
+        unread: Why its claims could not be read (`language`, `short_answer`); None where they were.
+        language: The language that was read, where the judge's accuracy in it is not known; None for any other.
+        instructions: Where a prompt injection is suspected.
+        statements: Claims of the reference, and which words of which context support them.
+    """
+
+    key: str
+    id: str
+    at: float
+    route: str
+    judge: str
+    probability: float
+    trace_id: str | None
+    outcome: str
+    reason: str | None
+    stage: str | None
+    fault: str | None
+    scores: Mapping[Quantity, float | None]
+    claims: tuple[ClaimRecord, ...]
+    contexts: tuple[ContextRecord, ...]
+    missing: tuple[str, ...]
+    address: str | None
+    reference: Mapping[ReferenceQuantity, float | None]
+    read_by: JudgeRecord
+    unread: str | None = None
+    citations: tuple[CitationRecord, ...] = ()
+    instructions: tuple[str, ...] = ()
+    criteria: tuple[CriterionReading, ...] = ()
+    statements: tuple[StatementLine, ...] = ()
+    language: str | None = None
+
+    @property
+    def judged(self) -> bool:
+        """Whether the judge could read the sample."""
+        return self.outcome == _JUDGED
+
+    @property
+    def judge_version(self) -> str:
+        """Version of the judge."""
+        return self.read_by.version
+
+
+def parse_verdict_line(line: Mapping[str, Any]) -> VerdictRecord:
+    """Decode a verdict line with the fields that the store adds (`key`, `judge_name`, `route`, `at`, `probability`).
+
+    Raises:
+        ValueError: It is not a verdict line.
+    """
+    try:
+        return _verdict_record(line)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"not a verdict line: {type(error).__name__}: {error}") from error
+
+
+def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
+    criteria = {str(one["name"]): one for one in line.get("criteria") or ()}
+    scores, reference, judge = (line.get(name) or {} for name in ("scores", "reference", "judge"))
+    return VerdictRecord(
+        key=str(line["key"]),
+        id=str(line["id"]),
+        at=float(line["at"]),
+        route=str(line["route"]),
+        judge=str(line["judge_name"]),
+        probability=float(line["probability"]),
+        trace_id=_text(line.get("trace_id")),
+        outcome=str(line["outcome"]),
+        reason=_text(line.get("reason")),
+        stage=_text(line.get("stage")),
+        fault=_text(line.get("fault")),
+        scores={quantity: _number(scores.get(quantity)) for quantity in (*_QUANTITIES, *map(quantity_of, criteria))},
+        claims=tuple(map(_claim_record, line["claims"])),
+        contexts=tuple(
+            ContextRecord(_text(one.get("id")), one.get("relevant"), one.get("used"), _number(one.get("relevance")))
+            for one in line["contexts"]
+        ),
+        missing=tuple(map(str, line["missing"])),
+        address=_text(line.get("address")),
+        unread=_text(line.get("unread")),
+        reference={name: _number(reference[name]) for name in _REFERENCE_QUANTITIES if name in reference},
+        read_by=JudgeRecord(
+            kind=str(judge.get("kind", "")),
+            version=str(judge.get("version", "")),
+            seconds=_number(judge.get("seconds")),
+            input_tokens=judge.get("input_tokens"),
+            output_tokens=judge.get("output_tokens"),
+            cost_usd=_number(judge.get("cost_usd")),
+        ),
+        citations=tuple(
+            CitationRecord(int(one["context"]), int(one["start"]), int(one["end"]), one["supports"] is True)
+            for one in line.get("citations") or ()
+        ),
+        instructions=tuple(map(str, line.get("instructions") or ())),
+        criteria=tuple(
+            CriterionReading(
+                name,
+                None if one.get("answer") is None else CriterionAnswer(one["answer"]),
+                _text(one.get("quote")),
+            )
+            for name, one in criteria.items()
+        ),
+        statements=tuple(map(read_statement, reference.get("statements") or ())),
+        language=_text(line.get("language")),
+    )
+
+
+def _claim_record(claim: ClaimLine) -> ClaimRecord:
+    return ClaimRecord(
+        text=claim["text"],
+        start=claim["start"],
+        end=claim["end"],
+        verdict=ClaimVerdict(claim["verdict"]),
+        support=_number(claim["support"]),
+        contexts=tuple(claim["contexts"]),
+        evidence=_text(claim.get("evidence")),
+        said_by_user=bool(claim.get("said_by_user")),
+        joint=claim.get("joint") is True,  # lines of older versions have none: their contexts support alone
+        informed=tuple(claim.get("informed") or ()),
+        facts=int(claim.get("facts", 1)),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, _NUMBERS) else None
+
+
+def verdict_line(verdict: Verdict) -> VerdictLine:
+    """Return a verdict as the object that `ragwatch judge` prints on one line."""
+    reading = verdict.reading
+    line: VerdictLine = {
+        "id": verdict.draw.sample.id,
+        "outcome": _JUDGED,
+        "reason": None,
+        "scores": dict.fromkeys(map(str, Quantity)),
+        "expected": {},
+        "stage": None,
+        "fault": None,
+        "claims": [],
+        "contexts": [],
+        "missing": [],
+        "address": None,
+        "reference": None,
+        "unread": None,
+        "judge": {
+            "kind": reading.kind,
+            "version": reading.version,
+            "seconds": round(reading.seconds, _DIGITS),
+            "input_tokens": reading.usage.input_tokens,
+            "output_tokens": reading.usage.output_tokens,
+            "cost_usd": reading.usage.cost_usd,
+        },
+    }
+    if isinstance(verdict, Judged):
+        _add_evidence(line, verdict)
+    else:
+        line["outcome"], line["reason"] = "unjudged", str(verdict.reason)
+    return line
+
+
+def _add_evidence(line: VerdictLine, verdict: Judged) -> None:
+    evidence = verdict.evidence
+    line["scores"] = {str(quantity): _rounded(score) for quantity, score in verdict.scores.items()}
+    line["stage"] = _optional_text(verdict.stage)
+    if verdict.counted_as not in (None, verdict.stage):
+        line["counted_as"] = str(verdict.counted_as)
+    line["fault"] = _optional_text(verdict.fault)
+    line["claims"] = [_claim(claim) for claim in evidence.claims]
+    line["contexts"] = [
+        {"id": context.id, "relevant": reading.relevant, "used": used, "relevance": _rounded(reading.relevance)}
+        for context, reading, used in zip(verdict.draw.sample.contexts, evidence.contexts, evidence.used, strict=True)
+    ]
+    line["missing"] = [need.text for need in evidence.needs or () if not need.answerable]
+    line["address"] = _optional_text(evidence.address)
+    line["reference"] = reference_line(evidence)
+    line["unread"] = _optional_text(evidence.unread)
+    if evidence.language:
+        line["language"] = evidence.language
+    if evidence.citations:
+        line["citations"] = [
+            {"context": one.context, "start": one.start, "end": one.end, "supports": one.supports}
+            for one in evidence.citations
+        ]
+    if evidence.instructions:
+        line["instructions"] = list(evidence.instructions)
+    if evidence.criteria:
+        line["criteria"] = [
+            {"name": one.name, "answer": _optional_text(one.answer), "quote": one.quote} for one in evidence.criteria
+        ]
+
+
+def _claim(claim: Claim) -> ClaimLine:
+    line: ClaimLine = {
+        "text": claim.text,
+        "start": claim.start,
+        "end": claim.end,
+        "verdict": str(claim.verdict),
+        "support": _rounded(claim.support),
+        "contexts": list(claim.contexts),
+        "joint": Cell.JOINTLY in claim.cells,
+        "informed": list(claim.informed_by),
+        "evidence": claim.evidence,
+    }
+    if claim.said_by_user:
+        line["said_by_user"] = True
+    if claim.facts > 1:
+        line["facts"] = claim.facts
+    return line
+
+
+def _optional_text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, _DIGITS)

@@ -1,0 +1,1 @@
+"""Between a value and its column: which texts are kept, compressed, encrypted."""

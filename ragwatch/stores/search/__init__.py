@@ -1,0 +1,1 @@
+"""Search of stored answers by words, and its index."""

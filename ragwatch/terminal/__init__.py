@@ -1,0 +1,1 @@
+"""What commands share: their options, output, and an event loop that a signal ends."""

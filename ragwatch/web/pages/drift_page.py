@@ -1,0 +1,261 @@
+"""Serves the drift page: monitored quantities, evidence, active and past alarms, and how to acknowledge them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from shlex import quote
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.routing import Route
+
+from ragwatch.errors import StoreError
+from ragwatch.model.quantities import LOW_IS_GOOD
+from ragwatch.ports import RecordedEvent, Store, StoredRun
+from ragwatch.statistics.snapshot import Gauge, Gauges, Snapshot
+from ragwatch.statistics.trends import evidence_words
+from ragwatch.web.pages.pages import Site, event_line
+from ragwatch.web.replies.drift_replies import (
+    Alarmed,
+    AnswerDrift,
+    Band,
+    Drift,
+    JudgeDrift,
+    PastAlarm,
+    SegmentDrift,
+    TrafficDrift,
+)
+from ragwatch.web.request_limit import MIB
+
+KIND, TRAFFIC_KIND, JUDGE_KIND = "drift", "traffic_drift", "anchor"
+PAST_ALARMS = 5
+EVENT_SECONDS, MAX_EVENTS, MAX_EVENT_ROUTES = 7 * 86400.0, 50, 5
+RESPONSE_SIZE = 4 * MIB  # approximate memory for one response
+_DEFAULT_ADDRESS = "http://127.0.0.1:10477"
+_LOW_IS_GOOD = frozenset(map(str, LOW_IS_GOOD))
+_HEADLINES = {
+    "bad": "Answer quality has drifted",
+    "unsure": "A judge or the traffic has drifted",
+    "good": "No drift detected",
+    "silent": "No drift data yet",
+    "learning": "Learning baselines",
+}
+_ANSWER_GAUGES = (Gauge.DRIFT_ALARM, Gauge.DRIFT_EVIDENCE, Gauge.BAND_MEAN)
+_JUDGE_GAUGES = (Gauge.JUDGE_DRIFT_FLIPS, Gauge.JUDGE_DRIFT_ALARM)
+
+
+def drift_routes(site: Site) -> list[Route]:
+    """Routes of the drift page and of its data as JSON."""
+
+    def view(request: Request) -> tuple[Drift, int]:
+        shown = drift(site.board.latest(), site.store, now=site.clock(), address=str(request.base_url).rstrip("/"))
+        return shown, 200 if shown["error"] is None else 503
+
+    return [
+        site.page("/drift", "drift.html", view, RESPONSE_SIZE, refreshes=True),
+        site.reply("/api/v1/drift", view, RESPONSE_SIZE),
+    ]
+
+
+def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address: str) -> Drift:
+    """Builds the data of the page; without past alarms and events if the store cannot be read, see `error`."""
+    gauges: Gauges = {} if snapshot is None else snapshot.gauges
+    past: dict[tuple[str, str], list[StoredRun]] = {}
+    events: list[RecordedEvent] = []
+    error = None
+    try:
+        past = _past(gauges, store)
+        events = [] if store is None else store.events(now - EVENT_SECONDS)
+    except StoreError as failure:
+        error = f"the store cannot be read: {failure}"
+    rows = _DriftRows(gauges, past, now, address)
+    paused = {labels[:2] for labels in _labels_of(gauges, Gauge.DRIFT_PAUSED)}
+    answers = [rows.answer(*labels) for labels in sorted({*_labels_of(gauges, *_ANSWER_GAUGES), *paused})]
+    traffic = [rows.traffic(*labels) for labels in _labels_of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)]
+    segments = _labels_of(gauges, Gauge.SEGMENT_DRIFT_ALARM)
+    judges = [rows.judge(*labels) for labels in _labels_of(gauges, *_JUDGE_GAUGES)]
+    others: list[Alarmed] = [*traffic, *judges]
+    state = "good" if others or not all(row["learning"] for row in answers) else "silent"
+    if any(row["alarm"] for row in answers):
+        state = "bad"
+    elif any(row["alarm"] for row in others):
+        state = "unsure"
+    return {
+        "at": None if snapshot is None else snapshot.at,
+        "now": now,
+        "error": error,
+        "state": state,
+        "headline": _HEADLINES["learning" if state == "silent" and answers else state],
+        "alarms": sum(row["alarm"] for row in answers),
+        "watched": sum(not row["learning"] for row in answers),
+        "answers": sorted(answers, key=_without_alarm),
+        "segments": [rows.segment(labels) for labels in segments if gauges[Gauge.SEGMENT_DRIFT_ALARM, labels]],
+        "segments_watched": len(segments),
+        "traffic": sorted(traffic, key=_without_alarm),
+        "traffic_paused": [
+            {"signal": signal, "route": route, "paused": reason}
+            for signal, route, reason in _labels_of(gauges, Gauge.TRAFFIC_DRIFT_PAUSED)
+        ],
+        "judges": sorted(judges, key=_without_alarm),
+        "events": [event_line(event) for event in reversed(events[-MAX_EVENTS:])],
+        "event_routes": sorted({row["route"] for row in answers})[:MAX_EVENT_ROUTES],
+    }
+
+
+def _without_alarm(row: Alarmed) -> bool:
+    """Sort key that puts rows with an alarm first."""
+    return not row["alarm"]
+
+
+def _labels_of(gauges: Gauges, *selected: Gauge) -> list[tuple[str, ...]]:
+    """Labels for which one of the selected gauges has a value."""
+    return sorted({labels for gauge, labels in gauges if gauge in selected})
+
+
+def _past(gauges: Gauges, store: Store | None) -> dict[tuple[str, str], list[StoredRun]]:
+    """Reads the newest stored alarms and their ends by kind and name, newest first."""
+    if store is None:
+        return {}
+    names = [
+        *((KIND, "/".join(labels)) for labels in _labels_of(gauges, *_ANSWER_GAUGES)),
+        *((TRAFFIC_KIND, "/".join(labels)) for labels in _labels_of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)),
+        *((JUDGE_KIND, "/".join(labels)) for labels in _labels_of(gauges, *_JUDGE_GAUGES)),
+    ]
+    return {(kind, name): store.runs(kind, name, 2 * PAST_ALARMS) for kind, name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class _DriftRows:
+    """Builds rows from gauges and past alarms."""
+
+    _gauges: Gauges
+    _past: Mapping[tuple[str, str], list[StoredRun]]
+    _now: float
+    _address: str
+
+    def answer(self, quantity: str, route: str) -> AnswerDrift:
+        """Row of a quantity on a route."""
+        labels = (quantity, route)
+        evidence, threshold = self._value(Gauge.DRIFT_EVIDENCE, labels), self._value(Gauge.DRIFT_THRESHOLD, labels)
+        alarm = bool(self._value(Gauge.DRIFT_ALARM, labels))
+        runs, past = self._history(KIND, labels)
+        baseline = self._value(Gauge.DRIFT_BASELINE, labels)
+        paused = (place[2] for gauge, place in self._gauges if gauge is Gauge.DRIFT_PAUSED and place[:2] == labels)
+        since = runs[0].at if alarm and runs else None
+        return {
+            "quantity": quantity,
+            "route": route,
+            "lower_is_better": quantity in _LOW_IS_GOOD,
+            "evidence": evidence,
+            "threshold": threshold,
+            "share": None if evidence is None or not threshold else min(max(evidence / threshold, 0.0), 1.0),
+            "words": None if evidence is None or not threshold else evidence_words(evidence, threshold),
+            "baseline": baseline,
+            "learning": evidence is None and not alarm,
+            "paused": next(paused, None),
+            "changed_stage": runs[0].body.get("changed_stage") if alarm and runs else None,
+            "band": self._band(labels),
+            "alarm": alarm,
+            "since": since,
+            "since_seconds": self._age(since),
+            "judge_moved": bool(alarm and runs and runs[0].body.get("judge_moved")),
+            "back": past[0]["back"] if past and not alarm else None,
+            "past": past,
+            "acknowledge": self._command("--quantity", quantity, "--route", route) if alarm else None,
+            "samples": _samples(quantity, route, baseline, runs),
+        }
+
+    def _history(self, kind: str, labels: tuple[str, str]) -> tuple[list[StoredRun], list[PastAlarm]]:
+        """Runs of the newest alarms, and when each ended."""
+        newest = self._past.get((kind, "/".join(labels)), [])
+        runs = [run for run in newest if run.failing][:PAST_ALARMS]
+        back = {run.body.get("seq"): run.body.get("since") for run in newest if not run.failing}
+        return runs, [
+            {"at": run.at, "evidence": run.body.get("evidence"), "back": back.get(run.body.get("seq"))} for run in runs
+        ]
+
+    def segment(self, labels: tuple[str, ...]) -> SegmentDrift:
+        """Row of an alarm about a segment."""
+        quantity, route, segment, value = labels
+        return {
+            "quantity": quantity,
+            "route": route,
+            "segment": segment,
+            "value": value,
+            "began": self._value(Gauge.SEGMENT_DRIFT_BEGAN, labels),
+            "before": self._value(Gauge.SEGMENT_DRIFT_BEFORE, labels),
+            "mean": self._value(Gauge.SEGMENT_DRIFT_SINCE, labels),
+            "answers": self._value(Gauge.SEGMENT_DRIFT_ANSWERS, labels),
+            "acknowledge": self._command("--quantity", quantity, "--route", route),
+        }
+
+    def traffic(self, signal: str, route: str) -> TrafficDrift:
+        """Row of a traffic signal on a route."""
+        labels = (signal, route)
+        alarm = bool(self._value(Gauge.TRAFFIC_DRIFT_ALARM, labels))
+        runs, past = self._history(TRAFFIC_KIND, labels)
+        body = runs[0].body if alarm and runs else {}
+        since = runs[0].at if alarm and runs else None
+        evidence = self._value(Gauge.TRAFFIC_DRIFT_EVIDENCE, labels)
+        limit = self._value(Gauge.TRAFFIC_DRIFT_THRESHOLD, labels) or body.get("threshold")
+        return {
+            "signal": signal,
+            "route": route,
+            "evidence": evidence,
+            "words": None if evidence is None or not limit else evidence_words(evidence, limit),
+            "threshold": body.get("threshold"),
+            "alarm": alarm,
+            "since": since,
+            "since_seconds": self._age(since),
+            "cut": body.get("cut"),
+            "direction": body.get("direction"),
+            "back": past[0]["back"] if past and not alarm else None,
+            "past": past,
+            "acknowledge": self._command("--quantity", signal, "--route", route) if alarm else None,
+        }
+
+    def judge(self, judge: str) -> JudgeDrift:
+        """Row of a judge on its anchor samples."""
+        alarm = bool(self._value(Gauge.JUDGE_DRIFT_ALARM, (judge,)))
+        runs = self._past.get((JUDGE_KIND, judge), [])
+        body = runs[0].body if runs else {}
+        return {
+            "judge": judge,
+            "flips": self._value(Gauge.JUDGE_DRIFT_FLIPS, (judge,)),
+            "read_at": runs[0].at if runs else None,
+            "read": body.get("read"),
+            "version": body.get("version"),
+            "since_version": body.get("since"),
+            "alarm": alarm,
+            "acknowledge": self._command("--judge", judge) if alarm else None,
+        }
+
+    def _band(self, labels: tuple[str, ...]) -> Band | None:
+        """Mean and confidence sequence of the day; None before the first score."""
+        mean, low, high = (self._value(gauge, labels) for gauge in (Gauge.BAND_MEAN, Gauge.BAND_LOW, Gauge.BAND_HIGH))
+        scores, since = (self._value(gauge, labels) for gauge in (Gauge.BAND_SCORES, Gauge.BAND_SINCE))
+        if mean is None or low is None or high is None or scores is None or since is None:
+            return None
+        return {"value": mean, "low": low, "high": high, "scores": scores, "since": since}
+
+    def _value(self, gauge: Gauge, labels: tuple[str, ...]) -> float | None:
+        return self._gauges.get((gauge, labels))
+
+    def _age(self, since: float | None) -> float | None:
+        return None if since is None else max(self._now - since, 0.0)
+
+    def _command(self, *options: str) -> str:
+        """Shell command to acknowledge an alarm; has `--url` unless the address is the default."""
+        url = () if self._address == _DEFAULT_ADDRESS else ("--url", self._address)
+        return " ".join(map(quote, ("ragwatch", "acknowledge", *options, *url)))
+
+
+def _samples(quantity: str, route: str, baseline: float | None, runs: list[StoredRun]) -> str:
+    """URL of the answers that are worse than the baseline, newest first."""
+    parameters = {"route": route, "quantity": quantity}
+    if runs and runs[0].body.get("judge"):
+        parameters["judge"] = str(runs[0].body["judge"])
+    if baseline is not None:
+        parameters["above" if quantity in _LOW_IS_GOOD else "below"] = f"{baseline:.4g}"
+    return f"samples?{urlencode(parameters)}"

@@ -1,0 +1,134 @@
+"""Serves what an LLM judge was asked about one answer, built again from what is stored, and the verdict on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypedDict
+
+from starlette.requests import Request
+from starlette.routing import Route
+
+from ragwatch.errors import StoreError
+from ragwatch.model.sample import SampleRecord
+from ragwatch.ports import Query, Store, StoredText
+from ragwatch.web.pages.pages import Site
+from ragwatch.web.pages.sample_page import LINE_BYTES, MAX_JUDGES, TEXT_BYTES, cut
+from ragwatch.web.replies.answer_replies import Prompt
+from ragwatch.web.request_limit import MIB
+from ragwatch.web.samples import KEY
+
+MAX_CHARS = 200_000  # of a prompt or a verdict on the page
+RESPONSE_SIZE = 16 * MIB  # approximate memory for one response
+_NO_REPLY = (
+    "No raw reply of a model is stored: the judge asks none, its texts are not kept, or the verdict is of an earlier "
+    "version of ragwatch."
+)
+_IDS = "The random ids of lines are others than in the request, because a sample must not know them."
+_FIRST = "Shown are the calls that depend on no reply; others may have followed (isolated reading, second reading)."
+_NO_PROMPT = "This judge asks no model, or is not configured any more: there is no prompt."
+_NO_TEXT = "The texts of the sample are deleted, damaged or too large: the prompt cannot be built."
+
+
+class RebuiltPrompts(TypedDict):
+    """The first prompts of a judge about a sample, or why there are none; and its version."""
+
+    version: str
+    prompts: Sequence[Mapping[str, str]]
+    error: str | None
+
+
+Prompts = Callable[[str, SampleRecord], RebuiltPrompts | None]
+"""Builds the prompts of a judge about a stored sample; None for a judge without any."""
+
+
+def prompt_routes(site: Site, prompts: Prompts | None) -> list[Route]:
+    """Routes `/samples/KEY/prompt?judge=NAME`, and the same data as JSON below `/api/v1`."""
+
+    def view_of(request: Request) -> Prompt | None:
+        key, judge = request.path_params["key"], request.query_params.get("judge", "")
+        return None if site.store is None or not KEY.fullmatch(key) else prompt_view(site.store, prompts, key, judge)
+
+    def context(_: Request, error: str | None, view: Prompt | None = None) -> dict[str, object]:
+        return {"root": "../../", "error": error, "view": view and _shown(view)}
+
+    def html(request: Request) -> tuple[dict[str, object], int]:
+        view = view_of(request)
+        if view is None:
+            return context(request, "No verdict of this judge on such an answer is stored."), 404
+        return context(request, None, view), 200
+
+    def data(request: Request) -> tuple[Mapping[str, object], int]:
+        view = view_of(request)
+        missing = {"error": "there is no verdict of this judge on a sample with this key"}
+        return (missing, 404) if view is None else (view, 200)
+
+    return [
+        site.page("/samples/{key}/prompt", "prompt.html", html, RESPONSE_SIZE, invalid=context),
+        site.reply("/api/v1/samples/{key}/prompt", data, RESPONSE_SIZE),
+    ]
+
+
+def prompt_view(store: Store, prompts: Prompts | None, key: str, judge: str) -> Prompt | None:
+    """Reads a verdict and builds its prompt again; None if there is no such verdict.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    entry, record = None, None
+    for one in store.entries(Query(key=key, limit=MAX_JUDGES)):  # one of them has the text
+        record = record or _whole(one.sample, TEXT_BYTES)
+        entry = one if one.verdict.judge == judge else entry
+    if entry is None:
+        return None
+    built = None if prompts is None or record is None else prompts(judge, record)
+    version = entry.verdict.judge_version
+    replies, line = store.replies(entry.seq), _whole(entry.line, LINE_BYTES)
+    notes = list(_notes(version, built, has_text=record is not None))
+    return {
+        "key": key,
+        "judge": judge,
+        "version": version,
+        "in_force": None if built is None else built["version"],
+        "prompts": []
+        if built is None
+        else [{"system": one["system"], "user": one["user"]} for one in built["prompts"]],
+        "verdict": None if line is None else {**entry.bare, **line, **entry.place},
+        "reply": "\n\n".join(replies) if replies else None,
+        "notes": [*notes, *(() if replies else (_NO_REPLY,))],
+    }
+
+
+def _notes(version: str, built: RebuiltPrompts | None, *, has_text: bool) -> list[str]:
+    """What differs from the request that was sent."""
+    if not has_text:
+        return [_NO_TEXT]
+    if built is None:
+        return [_NO_PROMPT]
+    notes = [] if built["error"] is None else [f"The judge in force does not read such a sample: {built['error']}."]
+    if built["version"] != version:
+        notes.append(
+            f"The verdict is by version {version}; the prompt is that of {built['version']}, which is in force."
+        )
+    return [*notes, _IDS, _FIRST] if built["prompts"] else notes
+
+
+def _whole(text: StoredText | None, most: int) -> SampleRecord | None:
+    """The fields of a stored text, if it is readable and not larger than so many bytes."""
+    try:
+        fields, whole = (None, False) if text is None else text.beginning(most)
+    except StoreError:
+        return None
+    return fields if whole else None
+
+
+def _shown(view: Prompt) -> dict[str, object]:
+    """The data with texts of bounded length."""
+    verdict = None if view["verdict"] is None else json.dumps(view["verdict"], indent=1, default=dict)
+    texts = {"reply": view["reply"], "verdict": verdict}
+    shown = {name: None if text is None else cut(text, MAX_CHARS) for name, text in texts.items()}
+    prompts = [
+        {"system": cut(prompt["system"], MAX_CHARS), "user": cut(prompt["user"], MAX_CHARS)}
+        for prompt in view["prompts"]
+    ]
+    return {**view, **shown, "prompts": prompts}

@@ -1,0 +1,1 @@
+"""The servers: connections, TLS, limits."""

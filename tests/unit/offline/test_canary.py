@@ -1,0 +1,132 @@
+"""`ragwatch canary`: runs every canary once and shows which failed and why; usage errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from support.canaries import a_canary, a_reply, a_report
+from support.command_line import command, configured, refused
+from support.ports import free_port
+from support.retrievers import FaultyRetriever, serving
+
+from ragwatch.pipeline.canaries import levels_name
+from ragwatch.statistics.canary.history import with_levels
+from ragwatch.statistics.canary.report import SuiteReport
+from ragwatch.stores.sqlite.store import SqliteStore
+
+PROBE = {"kind": "http", "body": {"query": "{{ query }}"}, "contexts": "hits", "score": "similarity"}
+FINE = [{"query": "cats", "expected": ["d1"], "name": "cats"}]
+
+canary = partial(command, "canary")
+
+
+def a_config(folder: Path, **suites: tuple[str, list[dict[str, Any]]]) -> str:
+    """A configuration with these suites, each by the address of its retriever and its canaries."""
+    canaries = [
+        {"suite": name, "k": [1, 5], "items": items, "probe": PROBE | {"url": f"{address}/search"}}
+        for name, (address, items) in suites.items()
+    ]
+    return str(configured(folder, canaries=canaries))
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """A retriever that returns d1 (.9) and d2 (.4), except for queries that name a fault."""
+    with serving(*FaultyRetriever().routes()) as found:
+        yield found
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize(
+    ("item", "message", "code"),
+    [
+        ({"expected": ["d1"]}, "every canary succeeded", 0),
+        ({"expected": ["d9"]}, "not in the first 5: d9; top results: d1, d2", 1),
+        ({"expected": ["d9"], "query": "none"}, "not in the first 5: d9; top results: none", 1),
+        (
+            {"category": "negative"},
+            "2 passages returned, none expected; give `max_relevance_score` if it always returns k",
+            1,
+        ),
+        ({"category": "negative", "max_relevance_score": 0.95}, "every canary succeeded", 0),
+        ({"expected": [], "max_relevance_score": 0.9}, "score 0.9 at rank 1, max_relevance_score 0.9", 1),
+        ({"expected": ["d2"], "min_relevance_score": 0.8}, "score 0.4 at rank 2, min_relevance_score 0.8", 1),
+        (
+            {"expected": ["d9", "d2", "d1"], "min_recall": 0.5, "min_relevance_score": 0.95},
+            "score 0.9 at rank 1, min_relevance_score 0.95",
+            1,
+        ),
+        ({"expected": ["d1"], "query": "status"}, "status: HTTP 500", 3),
+        ({"expected": [{"text": "Cats purr."}]}, "every canary succeeded", 0),
+    ],
+)
+def test_the_table_says_why(tmp_path: Path, address: str, item: dict[str, Any], message: str, code: int) -> None:
+    """Degraded is exit code 1; failed queries are 3, and say nothing about the retriever."""
+    result = canary("--config", a_config(tmp_path, docs=(address, [{"query": "cats", "name": "cats"} | item])))
+    assert (result.return_value, result.exception) == (code, None)
+    assert message in " ".join(result.stdout.replace("│", " ").split())
+
+
+def test_a_fall_of_all_scores_is_told_beside_the_daemon(tmp_path: Path, address: str) -> None:
+    """The daemon has seen scores of 1.9 and 1.8; now they are .9 and .4, and everything is still retrieved."""
+    path = a_config(tmp_path, docs=(address, FINE))
+    assert "every canary succeeded" in canary("--config", path).stdout
+    store = SqliteStore(tmp_path / "state")
+    usual = a_report(a_canary("d1", name="cats", query="cats"), a_reply("d1", "d2", scores=[1.9, 1.8]))
+    _, levels = with_levels(SuiteReport("docs", (5,), (usual,)), {})
+    store.remember(levels_name("docs"), {key: list(level) for key, level in levels.items()})
+    store.close()
+    shown = " ".join(canary("--config", path).stdout.split())
+    assert "all scores of the retriever fell by more than their own spread, so health is 0" in shown
+    assert "coverage 1.000 health 0.000" in shown
+
+
+def test_no_text_commands_the_terminal(tmp_path: Path, address: str) -> None:
+    """Escape sequences in names, replies and texts are shown as what they are not; brackets are no markup."""
+    item = {"query": "cats", "name": "a\x1b[2Jcat", "expected": ["[bold]d9\x1b]0;owned\x07"]}
+    result = canary("--config", a_config(tmp_path, docs=(address, [item])))
+    assert result.return_value == 1
+    assert "\x1b" not in result.stdout
+    assert "[bold]d9\ufffd]0;owned\ufffd" in "".join(result.stdout.split("\n"))
+
+
+def test_suites_can_be_picked(tmp_path: Path, address: str) -> None:
+    """One of two; figures that are unknown are said to be."""
+    path = a_config(tmp_path, docs=(address, FINE), down=(f"http://127.0.0.1:{free_port()}", FINE))
+    docs = canary("--config", path, "--suite", "docs", "--json")
+    assert [each["suite"] for each in json.loads(docs.stdout)["suites"]] == ["docs"]
+    down = canary("--config", path, "--suite", "down")
+    assert down.return_value == 3
+    assert "recall@5 unknown" in down.stdout
+    assert canary("--config", path).return_value == 3
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    """No configuration, an unknown suite, none at all."""
+    assert isinstance(canary().exception, click.UsageError)
+    for arguments, message in (
+        (("--suite", "nope"), "--suite nope: is not configured; use one of: none is"),
+        ((), "canaries: none is configured"),
+    ):
+        result = canary("--config", a_config(tmp_path), *arguments)
+        assert message in refused(result)
+
+
+def test_f1_stands_beside_precision_and_recall_and_figures_by_category(tmp_path: Path, address: str) -> None:
+    """One context at rank 1 of two: precision@5 .2, recall 1, F1 1/3; a table by category where there are two."""
+    items = [*FINE, {"query": "dogs", "name": "dogs", "expected": ["d1", "d9"], "category": "comparative"}]
+    path = a_config(tmp_path, docs=(address, items))
+    shown = canary("--config", path).stdout
+    for text in ("precision", "F1", "comparative", "simple_factual", "recall@5", "F1@5"):
+        assert text in shown
+    line = json.loads(canary("--config", path, "--json").stdout)["suites"][0]
+    simple, comparative = (line["categories"][name] for name in ("simple_factual", "comparative"))
+    assert simple["f1"]["5"] == pytest.approx(1 / 3)
+    assert comparative["f1"]["5"] == pytest.approx(2 * 0.2 * 0.5 / 0.7)
+    assert line["f1"]["5"] == pytest.approx((simple["f1"]["5"] + comparative["f1"]["5"]) / 2)

@@ -1,0 +1,209 @@
+"""What fell since a baseline, whether that is chance, and which questions lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.kit import a_draw, a_sample, a_verdict, an_evidence
+
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantity_row import GateSeverity
+from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.sample import Context, RelevantContext, Role, Turn
+from ragwatch.offline.gates.regression import Attribution, GateRun, Regression, attribute, describe, run_of
+from ragwatch.statistics.compare import Interval
+from ragwatch.statistics.gate import Figure, GateReport, GateRules, MetricLimit, gate
+from ragwatch.statistics.question_scores import QuestionScores, pairs_of, question_of
+from ragwatch.statistics.relevance import RankedCase, rank_sample
+from ragwatch.statistics.set_scores import Metric, metric_of
+
+STEADY, FALLEN, HINT = Interval(0.9, 0.86, 0.93), Interval(0.6, 0.53, 0.67), Interval(0.87, 0.84, 0.90)
+FAITHFUL, RECALL = Quantity.FAITHFULNESS, ReferenceQuantity.CONTEXT_RECALL
+RULES = GateRules((MetricLimit(FAITHFUL, 0.85),), tolerated_fall=0.1)
+GOOD, BAD = an_evidence((1, 0)), an_evidence((0, 0))
+
+
+def means(figures: dict[Metric, Interval | None]) -> GateRun:
+    """A run of which only means are known."""
+    return GateRun({metric: Figure(metric, one, 300) for metric, one in figures.items() if one is not None})
+
+
+def since(before: dict[Metric, Interval | None], after: dict[Metric, Interval | None]) -> Attribution:
+    """The second against the first."""
+    return attribute(means(before), means(after), RULES)
+
+
+@pytest.mark.parametrize(
+    ("recall", "faithful", "regression"),
+    [
+        (FALLEN, STEADY, "retrieval"),
+        (FALLEN, FALLEN, "retrieval"),
+        (STEADY, FALLEN, "generation"),
+        (HINT, FALLEN, "generation"),  # a fall within chance is steady
+        (STEADY, HINT, "none"),
+        (STEADY, STEADY, "none"),
+        (None, FALLEN, "unknown"),
+        (None, STEADY, "unknown"),
+        (STEADY, None, "unknown"),
+        (FALLEN, None, "retrieval"),
+    ],
+)
+def test_the_rule_of_attribution(recall: Interval | None, faithful: Interval | None, regression: str) -> None:
+    """Recall down: retrieval. Faithfulness down and recall steady: generation. Never a guess."""
+    attribution = since({RECALL: STEADY, FAITHFUL: STEADY}, {RECALL: recall, FAITHFUL: faithful})
+    assert attribution.regression == regression
+    assert regression in describe(attribution) or regression == "none"
+    assert ("is in the baseline and unknown now" in describe(attribution)) is (faithful is None)
+
+
+def test_what_stands_in_for_recall_is_named() -> None:
+    """Without references the next best known on both sides is taken; precision is not passed off as recall."""
+    before: dict[Metric, Interval | None] = dict.fromkeys(
+        (Quantity.CONTEXT_PRECISION, Quantity.NEED_RECALL, FAITHFUL), STEADY
+    )
+    assert since(before, before).by is Quantity.NEED_RECALL
+    del before[Quantity.NEED_RECALL]
+    attribution = since(before, before | {FAITHFUL: FALLEN})
+    assert (attribution.by, attribution.regression) == (Quantity.CONTEXT_PRECISION, Regression.GENERATION)
+    assert "used instead of recall" in describe(attribution)
+    both = since(before, dict.fromkeys(before, FALLEN))  # its anchor is the answer, so that an invention lowers it
+    assert both.regression is Regression.UNKNOWN
+
+
+def test_recall_by_relevance_judgements_goes_before_that_of_a_judge() -> None:
+    """Requirements item 42: recall@k is measured, at the largest k; the judge's recall only substitutes for it."""
+    before: dict[Metric, Interval | None] = {
+        metric_of(name): STEADY for name in ("recall@3", "recall@10", "context_recall", "faithfulness", "mrr")
+    }
+    attribution = since(before, before | {metric_of("recall@10"): FALLEN, FAITHFUL: FALLEN})
+    assert (str(attribution.regression), attribution.by) == ("retrieval", "recall@10")
+    assert str(since(before, before | {RECALL: FALLEN, FAITHFUL: FALLEN}).regression) == "generation"
+
+
+def test_only_what_blocks_and_recall_and_faithfulness_are_watched() -> None:
+    """A fall of another metric is reported, and fails no build."""
+    figures: dict[Metric, Interval | None] = {FAITHFUL: STEADY, Quantity.CONTEXT_USE: STEADY, metric_of("mrr"): STEADY}
+    rules = GateRules((MetricLimit(metric_of("mrr"), 0.5), MetricLimit(Quantity.CONTEXT_USE, 0.5, GateSeverity.WARN)))
+    changes = attribute(means(figures), means(figures), rules).changes
+    assert {str(name) for name, one in changes.items() if one.watched} == {"faithfulness", "mrr"}
+
+
+def judged(bad: int, total: int) -> GateReport:
+    """So many answers to questions of their own, of which the first few are invented."""
+    verdicts = [
+        a_verdict(a_draw(f"q{number}", question=f"Why {number}?"), BAD if number < bad else GOOD)
+        for number in range(total)
+    ]
+    return gate(verdicts, RULES)
+
+
+def ranked(hits: int, total: int) -> GateReport:
+    """So many questions, of which the first few find their passage at rank 4."""
+
+    def case(number: int) -> RankedCase:
+        ids = ("x", "y", "z", "good" if number < hits else "bad")
+        contexts = tuple(Context("", name) for name in ids)
+        relevant = (RelevantContext("good"),)
+        question = f"Why {number}?"
+        return rank_sample(a_sample(f"r{number}", question=question, contexts=contexts, relevant=relevant, answer=""))
+
+    return gate([], RULES, cases=[case(number) for number in range(total)], ks=(4,))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "metric", "held"),
+    [
+        (judged(0, 300), judged(30, 300), "faithfulness", False),  # 1.000 -> 0.900
+        (judged(0, 300), judged(2, 300), "faithfulness", True),  # within the tolerated fall
+        (judged(3, 40), judged(3, 40), "faithfulness", True),
+        (judged(0, 40), judged(2, 40), "faithfulness", None),
+        (ranked(280, 320), ranked(160, 320), "recall@4", False),  # .875 -> .500
+        (ranked(35, 40), ranked(20, 40), "recall@4", False),
+        (ranked(7, 8), ranked(4, 8), "recall@4", None),
+        (ranked(2, 2), ranked(0, 2), "recall@4", None),  # two questions prove nothing
+    ],
+)
+def test_a_fall_beyond_chance_fails(before: GateReport, after: GateReport, metric: str, held: Any) -> None:
+    """Paired by id; what too few rows leave open comes with the number that should tell."""
+    attribution = attribute(run_of(before), run_of(after), GateRules(RULES.limits))
+    change = attribution.changes[metric_of(metric)]
+    assert (change.held, change.difference.paired) == (held, True)
+    assert (change.needed is not None) is (held is None)
+    assert (change.needed or 10**6) > change.difference.n
+
+
+def test_the_number_needed_is_enough() -> None:
+    """With so many rows of the same kind the same change is told."""
+    needed = attribute(run_of(ranked(7, 8)), run_of(ranked(4, 8)), RULES).changes[metric_of("recall@4")].needed
+    assert needed is not None
+    more = attribute(run_of(ranked(needed * 7 // 8, needed)), run_of(ranked(needed // 2, needed)), RULES)
+    assert more.changes[metric_of("recall@4")].held is False
+    assert f"too few to tell, about {needed} rows should" in describe(
+        attribute(run_of(ranked(7, 8)), run_of(ranked(4, 8)), RULES)
+    )
+
+
+def test_questions_that_lost_most_come_first() -> None:
+    """By the largest loss, then by the sum."""
+
+    def run(**scores: dict[str, float]) -> GateRun:
+        figures = {metric_of(name): Figure(metric_of(name), STEADY, 3) for name in ("faithfulness", "recall@4")}
+        return GateRun(figures, [QuestionScores(name, name, None, name, one) for name, one in scores.items()])
+
+    whole = {"faithfulness": 1.0, "recall@4": 1.0}
+    lost = attribute(
+        run(a=whole, b=whole, c=whole, d=whole),
+        run(
+            a={"faithfulness": 0.5, "recall@4": 1.0},
+            b=whole,
+            c={"faithfulness": 0.5, "recall@4": 0.5},
+            d={"faithfulness": 0.0, "recall@4": 1.0},
+        ),
+        RULES,
+    ).lost
+    assert [one.question.id for one in lost] == ["d", "c", "a"]
+    assert lost[0].lost == {FAITHFUL: (1.0, 0.0)}
+
+
+def test_rows_of_other_questions_are_compared_unpaired() -> None:
+    """The fall is told from the means of both; a metric that only one side knows is unknown."""
+    before, after = run_of(judged(0, 60)), run_of(judged(30, 60))
+    others = tuple(row._replace(id=f"other-{row.id}", key=f"other {row.key}") for row in after.questions)
+    change = attribute(before, after._replace(questions=others), RULES).changes[FAITHFUL]
+    assert (change.difference.paired, change.held) == (False, False)
+    unknown = attribute(before, GateRun({}), RULES).changes
+    assert all(one.difference is None and one.held is None for one in unknown.values())
+
+
+def test_rows_are_paired_by_id_else_by_question() -> None:
+    """Line numbers as ids pair no other questions; without a common question there is no pair."""
+    first = [question_of(a_sample(f"log:{number}", question=f"Why {number}?")) for number in range(10)]
+    shifted = [row._replace(id=f"log:{number}") for number, row in enumerate(first[1:])]
+    assert [(a.question, b.question) for a, b in pairs_of(first, shifted)] == [(one.question,) * 2 for one in first[1:]]
+    assert pairs_of(first, [question_of(a_sample(one.id, question="Else?")) for one in first]) == []
+    again = question_of(a_sample("log:0", question=" WHY  0?", history=(Turn(Role.USER, "Hello."),)))
+    assert again.key != first[0].key
+
+
+def test_a_row_has_a_link_if_its_metadata_do() -> None:
+    """An address of the row or of its trace; other texts are none."""
+    assert question_of(a_sample(metadata={"url": "https://ci.example/q1"})).link == "https://ci.example/q1"
+    assert question_of(a_sample(metadata={"url": "javascript:alert(1)", "link": 3})).link is None
+
+
+def test_more_of_what_should_be_rare_is_a_fall() -> None:
+    """Of a quantity that is better when low, a rise beyond chance does not hold."""
+    rare, frequent, metric = Interval(0.1, 0.08, 0.12), Interval(0.4, 0.35, 0.45), Quantity.CONTRADICTION
+    assert since({metric: rare}, {metric: frequent}).changes[metric].held is False
+    assert since({metric: frequent}, {metric: rare}).changes[metric].held
+
+
+def test_a_row_that_is_unknown_now_has_lost_nothing() -> None:
+    """What nobody could read is no loss of the question."""
+    before, after = run_of(judged(0, 60)), run_of(judged(30, 60))
+    lost = len(attribute(before, after, RULES).lost)
+    bad = next(place for place, row in enumerate(after.questions) if row.scores[FAITHFUL] < 1.0)
+    rows = list(after.questions)
+    rows[bad] = rows[bad]._replace(scores={})
+    assert len(attribute(before, after._replace(questions=tuple(rows)), RULES).lost) == lost - 1

@@ -1,0 +1,292 @@
+"""Canaries out of judged traffic: what is proposed, and what never is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from support.kit import a_record
+
+from ragwatch.config.suites import canaries, read_suite
+from ragwatch.config.text import parse_text
+from ragwatch.model.evidence import ClaimVerdict
+from ragwatch.model.quantities import Quantity
+from ragwatch.offline.canaries.question_kinds import (
+    AskedQuestion,
+    QuestionKind,
+    VocabularyCoverage,
+    kinds_of,
+    newest_date,
+    vocabulary_coverage,
+)
+from ragwatch.offline.canaries.suggest import TAG, CanarySuggestion, Proposal, propose, suite_text, summary_lines
+from ragwatch.statistics.canary.definition import Canary, Category, Expected
+from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.verdict_line import ClaimRecord, VerdictRecord
+
+Row = tuple[VerdictRecord, dict[str, Any] | None]
+
+
+def a_row(question: Any = "Where is the mill?", used: tuple[str, ...] = ("d1",), **parts: Any) -> Row:
+    """A stored verdict on an answer from three contexts, of which these were used, with its sample."""
+    given = {"faithfulness": 1.0, "relevancy": 1.0, "probability": 1.0, "contexts": None} | parts
+    contexts = given["contexts"] or [{"id": name, "text": f"Text of {name}."} for name in ("d1", "d2", "d3")]
+    verdict = a_record(
+        scores={"faithfulness": given["faithfulness"], "answer_relevancy": given["relevancy"]},
+        contexts=[{"used": context["id"] in used or context["id"] is None} for context in contexts],
+        probability=given["probability"],
+    )
+    return verdict, {"question": question, "contexts": contexts, "history": given.get("history")}
+
+
+def suggest(rows: Any, **options: Any) -> list[CanarySuggestion]:
+    """The suggestions from these rows."""
+    return list(propose(rows, **options).suggestions)
+
+
+def a_proposal(*suggestions: CanarySuggestion) -> Proposal:
+    """A proposal of these."""
+    return Proposal(suggestions, VocabularyCoverage(None, 0, 0), len(suggestions), 0, 0)
+
+
+def test_frequent_questions_come_first() -> None:
+    """Frequency is estimated from the sampling probability, ties are in order of the question; others are cut off."""
+    rows = [a_row("b?"), a_row("a?"), a_row("c?"), a_row("C? "), a_row("rare?", probability=0.1)]
+    suggestions = suggest(rows)
+    assert [(suggestion.canary.query, suggestion.weight, suggestion.answers) for suggestion in suggestions] == [
+        ("rare?", 10.0, 1),
+        ("C?", 2.0, 2),
+        ("a?", 1.0, 1),
+        ("b?", 1.0, 1),
+    ]
+    assert [suggestion.canary.query for suggestion in suggest(rows, limit=1)] == ["rare?"]
+    assert suggest(reversed(rows)) == suggestions
+
+
+def test_what_most_good_answers_used_is_expected() -> None:
+    """A context that fewer than half of the answers used is left out; many make a complex question."""
+    (suggestion,) = suggest([a_row(used=("d1", "d2")), a_row(used=("d1",)), a_row(used=("d1", "d3"))])
+    assert suggestion.canary.expected == (Expected("d1"),)
+    assert (suggestion.canary.category, suggestion.canary.tags) == (Category.SIMPLE_FACTUAL, (TAG,))
+    (wide,) = suggest([a_row(used=("d3", "d2", "d1"))])
+    assert [context.id for context in wide.canary.expected] == ["d1", "d2", "d3"]
+    assert wide.canary.category is Category.COMPLEX_FACTUAL
+    assert suggest([a_row(used=(name,)) for name in ("d1", "d2", "d3")]) == []
+
+
+def test_only_good_answers_teach() -> None:
+    """Unfaithful, off the point, unread, without used contexts, without a sample or a question: nothing.
+
+    A canary has no conversation before it, so that only first questions are suggested; one that there is already is not
+    suggested again, however it is written.
+    """
+    lost = a_row()[0], None
+    rows = [
+        a_row(faithfulness=0.9),
+        a_row(faithfulness=None),
+        a_row(relevancy=0.5),
+        a_row(relevancy=None),
+        a_row(used=()),
+        a_row(None),
+        a_row("  "),
+        lost,
+        (a_record(scores=None), {"question": "Why?"}),
+        a_row("And for students?", history=[{"role": "user", "text": "How much is a ticket?"}]),
+    ]
+    assert suggest(rows) == []
+    assert suggest([a_row("Where is  the mill?")], known=["where is the Mill?"]) == []
+    assert len(suggest([a_row(history=[])])) == 1
+
+
+def test_redacted_texts_are_never_expected_or_asked() -> None:
+    """A token is not what a person asked, nor what a retriever returns; an id beside a redacted text will do."""
+    redacted = "[EMAIL:3f2a9c]"
+    assert suggest([a_row(f"Who is {redacted}?")]) == []
+    nameless = [
+        {"id": None, "text": f"Write to {redacted}."},
+        {"id": None, "text": " "},
+        {"id": None, "text": "Plain."},
+    ]
+    (suggestion,) = suggest([a_row(contexts=nameless)])
+    assert suggestion.canary.expected == (Expected(None, "Plain."),)
+    assert suggest([a_row(contexts=nameless[:2])]) == []
+    (named,) = suggest([a_row(contexts=[{"id": "d1", "text": redacted}])])
+    assert named.canary.expected == (Expected("d1"),)
+
+
+@example(['Is "C:\\mill" a path?', "line\nend \x07\U0001f600"])
+@given(
+    st.lists(
+        st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1).filter(str.strip),
+        min_size=1,
+        max_size=4,
+        unique=True,
+    )
+)
+def test_any_text_survives_the_file(texts: list[str]) -> None:
+    """Whatever a question or a context holds, the file says it and no more: quotes, line ends, YAML's own signs.
+
+    NUL is in no sample: the formats replace it.
+    """
+    made = [
+        CanarySuggestion(Canary(f"n{number}", text, (Expected(None, text),), tags=(TAG,)), 1.0, 1, 1.0)
+        for number, text in enumerate(texts)
+    ]
+    read = canaries(parse_text(suite_text(a_proposal(*made)), "suite")["items"], "items")
+    assert read == tuple(suggestion.canary for suggestion in made)
+
+
+def test_names_differ_where_questions_do(tmp_path: Path) -> None:
+    """Questions that differ in signs alone would share a name, and no suite can be read that has a name twice."""
+    suggestions = suggest([a_row("Is it on?"), a_row("Is it on!"), a_row("Is it off?")])
+    names = [suggestion.canary.name for suggestion in suggestions]
+    assert "is-it-on" in names
+    assert len(set(names)) == len(names) == 3
+    (tmp_path / "suite.yaml").write_text(suite_text(a_proposal(*suggestions)))
+    assert [canary.name for canary in read_suite(tmp_path / "suite.yaml")] == names
+
+
+def test_twenty_per_cent_of_the_questions_make_eighty_per_cent_of_the_traffic() -> None:
+    """The head of the source document: 2 of 10 questions with 40 of 50 requests each fifth; others are no head."""
+    rows = [a_row(f"head {name}?") for name in "ab" for _ in range(16)]
+    rows += [a_row(f"tail {name}?") for name in "abcdefgh"]
+    found = propose(rows, limit=100)
+    head = [one for one in found.suggestions if one.kind is QuestionKind.HEAD]
+    assert (found.questions, found.head, len(head)) == (10, 2, 2)
+    assert head[0].why[0] == "head: 40.0% of the traffic"
+    assert {one.kind for one in found.suggestions[2:]} == {QuestionKind.OTHER}
+
+
+def test_questions_without_a_good_answer_expect_nothing() -> None:
+    """An abstention, by the judge or by the words of the answer; a date after the index is temporal instead."""
+    said, sample = a_row("Who sings?", used=())
+    assert sample is not None
+    declined = said, sample | {"answer": "I don't know."}
+    (negative,) = suggest([declined])
+    assert (negative.canary.category, negative.canary.expected) == (Category.NEGATIVE, ())
+    assert negative.kind is QuestionKind.HEAD
+    assert "no_good_answer: 1 of 1 answers decline to answer" in negative.why
+    assert negative.faithfulness is None
+    later = said, sample | {"question": "Who sings in May 2031?"}
+    (temporal,) = suggest([later], indexed="2031-04-30")
+    assert temporal.canary.category is Category.TEMPORAL
+    assert "temporal: asks about May 2031; the index is of 2031-04-30" in temporal.why
+    assert suggest([later], indexed="2031-05-01") == []
+    dated = [{"id": "d1", "text": "Programme of 2030."}]
+    assert len(suggest([(said, sample | {"question": "What is on in 2031?", "contexts": dated})])) == 1
+    text = suite_text(propose([declined, later], indexed="2031-04-30"))
+    assert "none found right" in text
+    assert "expected:" not in text
+
+
+def test_answers_that_need_several_contexts_are_multi_hop() -> None:
+    """Claims that contexts support jointly, or that no single context supports all of."""
+    joint, first, second = (
+        ClaimRecord("c", None, None, ClaimVerdict.SUPPORTED, None, ranks, None, joint=len(ranks) > 1)
+        for ranks in ((0, 1), (0,), (1,))
+    )
+    for claims, expected in (((joint,), True), ((first,), False), ((first, second), True)):
+        verdict, sample = a_row(used=("d1", "d2"))
+        verdict = replace(verdict, claims=claims)
+        (found,) = suggest([(verdict, sample)])
+        assert any(why.startswith("multi_hop") for why in found.why) is expected
+        assert (found.canary.category is Category.COMPLEX_FACTUAL) is expected
+
+
+def test_people_count_and_not_the_judge() -> None:
+    """An answer that people labelled right is one, whatever the judge says; and the other way round."""
+    doubted, trusted = a_row(faithfulness=0.5), a_row()
+    key = trusted[0].key
+    right = Label(key, "ann", 0.0, {Quantity.FAITHFULNESS: 1.0})
+    (found,) = suggest([doubted], labels={key: [right]})
+    assert found.by_people == 1
+    assert "1 found right by people" in suite_text(a_proposal(found))
+    assert suggest([trusted], labels={key: [Label(key, "ann", 0.0, {Quantity.FAITHFULNESS: 0.0})]}) == []
+
+
+def test_odd_and_ambiguous_questions_without_a_right_answer_are_counted() -> None:
+    """They cannot expect anything yet; the summary asks for labels."""
+    rows = [a_row(f"Is room {word} open today?") for word in ("one", "two", "one", "two") * 5]
+    rows += [a_row(f"Is room number {number * 'i'} open?") for number in range(1, 9)]
+    rows.append(a_row("Pray whither hath gone yonder miller?", faithfulness=0.0))
+    found = propose(rows)
+    assert found.unanswered == 1
+    assert "1 odd, ambiguous or multi-hop questions" in summary_lines(found)[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("What changed in the release of today?", "temporal"),
+        ("What is in the latest version?", "temporal"),
+        ("Who was elected this week?", "temporal"),
+        ("Compare A with B and list what they share.", "comparative"),
+        ("What is the difference between a lease and a rental?", "comparative"),
+        ("Is the train cheaper than the bus?", "comparative"),
+        ("Which of the two is older, the mill or the church?", "comparative"),
+        ("Who built the mill?", None),
+        ("How do I update the release notes?", None),
+        ("What does a comparator do?", None),
+    ],
+)
+def test_kinds_that_the_words_tell(text: str, kind: str | None) -> None:
+    """Without any date of the index; a question that compares is a comparative canary."""
+    (kinds,) = kinds_of([AskedQuestion(text, 1.0, 3)], None)
+    assert [str(one) for one in kinds if one is not QuestionKind.HEAD] == ([] if kind is None else [kind])
+    if kind == "comparative":
+        assert [one.canary.category for one in suggest([a_row(text) for _ in range(12)])] == [Category.COMPARATIVE]
+
+
+def test_edge_questions_are_told_by_words_and_scores() -> None:
+    """The strangest words, and the flattest scores, of ten questions or more; fewer tell nothing."""
+    asked = [AskedQuestion(f"is the gate open at {hour}?", 10.0, 1, spread=0.5) for hour in range(11)]
+    asked += [
+        AskedQuestion("wherefore art thou", 1.0, 1, spread=0.9),
+        AskedQuestion("is the gate open", 1.0, 1, spread=0.01),
+    ]
+    found = kinds_of(asked, None)
+    assert QuestionKind.ODD_PHRASING in found[-2]
+    assert found[-1][QuestionKind.AMBIGUOUS] == "no context stands out: retrieval scores spread by 1.0%"
+    assert not any(
+        QuestionKind.ODD_PHRASING in kinds or QuestionKind.AMBIGUOUS in kinds for kinds in kinds_of(asked[-2:], None)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "newest"),
+    [
+        ("2031-02", "2031-02-28"),
+        ("on 2031-12-24", "2031-12-24"),
+        ("December 2031", "2031-12-31"),
+        ("12 March 2031", "2031-03-31"),
+        ("2031-13-01", None),
+        ("since 1850", None),
+    ],
+)
+def test_dates_of_texts(text: str, newest: str | None) -> None:
+    """A month or a year ends with its last day; what is no date is left out."""
+    assert newest_date([text]) == newest
+
+
+def test_fifty_suggestions_spread_over_kinds_and_topics() -> None:
+    """Half of the suggestions are head questions; questions with new words come before repetitions.
+
+    Nothing asked, nothing covered.
+    """
+    assert vocabulary_coverage([], ["a"]) == VocabularyCoverage(None, 0, 0)
+    assert propose([]).suggestions == ()
+    rows = [a_row(f"common question {number}?") for number in range(40) for _ in range(20)]
+    rows += [
+        a_row(f"rare {word} {number}?", used=("d1", "d2", "d3"))
+        for number in range(10)
+        for word in ("opening", "refund")
+    ]
+    found = propose(rows, limit=50)
+    assert len(found.suggestions) == 50
+    assert sum(one.kind is QuestionKind.HEAD for one in found.suggestions) >= 25
+    assert found.coverage.share is not None
+    assert found.coverage.share > 0.9
