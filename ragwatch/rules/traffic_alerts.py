@@ -94,9 +94,12 @@ def _follows(plan: RulePlan) -> str:
 
 
 def undecided(plan: RulePlan) -> str:
-    """Builds a condition on the signals that may page after some more answers, for a window: most of few have them."""
-    begin = "max by (job, route, signal) (ragwatch_traffic_drift_start_timestamp_seconds)"
-    return f"({_risen(plan, _MEAN)})\n    and on (job, route, signal) time() - {begin} < {plan.window:g}"
+    """Builds a condition on signals that may page after some more answers, for a window after their alarm began.
+
+    Most of the few answers since the change have them.
+    """
+    began = f"max by (job, route, signal) (min_over_time(ragwatch_traffic_drift_alarm[{span(plan.window)}])) == 0"
+    return f"({_risen(plan, _MEAN)})\n    and on (job, route, signal) {began}"
 
 
 def _risen(plan: RulePlan, share: str) -> str:
