@@ -107,12 +107,13 @@ def _environment(interpreter: Interpreter) -> Path:
     python, stamp, wanted = folder / "bin" / "python", folder / "lock", _digest(LOCK.read_bytes())
     if stamp.is_file() and stamp.read_text() == wanted:
         return python
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--disable-pip-version-check"]
-    for command in (
-        [str(interpreter.path), "-m", "venv", "--clear", "--without-pip", str(folder)],  # Debian's has no pip to copy
-        [*pip, "--no-compile", "--only-binary", ":all:", "--require-hashes", "-r", str(LOCK)],
-    ):
-        subprocess.run(command, capture_output=True, text=True, check=True)
+    venv = [str(interpreter.path), "-m", "venv", "--clear", str(folder)]
+    pip = [str(python), "-m", "pip"]
+    if subprocess.run(venv, capture_output=True, check=False).returncode:  # Debian's has no pip to copy: ours serves it
+        subprocess.run([*venv, "--without-pip"], capture_output=True, text=True, check=True)
+        pip = [sys.executable, "-m", "pip", "--python", str(python)]
+    install = ("install", "-q", "--disable-pip-version-check", "--no-compile", "--only-binary", ":all:")
+    subprocess.run([*pip, *install, "--require-hashes", "-r", str(LOCK)], capture_output=True, text=True, check=True)
     stamp.write_text(wanted)
     return python
 
