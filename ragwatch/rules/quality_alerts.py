@@ -157,12 +157,15 @@ def _drift(plan: RulePlan) -> Alert:
 def _explained(plan: RulePlan) -> str:
     """Breaks that began before the end of a page about signals, for some hours: the end of their alarm is due later.
 
-    And those of a route about which a signal may page after some more answers.
+    And those of a route about which a signal may page after some more answers; a page that fires already stays.
     """
     began = "max by (job, route) (ragwatch_drift_change_start_timestamp_seconds)"
     paged = f'ALERTS{{{OF_SIGNALS},alertstate="firing",severity="critical"}}'
     over = f"{began} < on (job, route) max by (job, route) (max_over_time(timestamp({paged})[{_MEND_HOURS}h:1m]))"
-    return f"{over}\n    or {undecided(plan)}" if plan.rises else over
+    if not plan.rises:
+        return over
+    stays = 'ALERTS{alertname="RagwatchQualityDrift",alertstate="firing"}'
+    return f"{over}\n    or ({undecided(plan)})\n    unless on (job, route) {stays}"
 
 
 def _baseline(plan: RulePlan) -> str:

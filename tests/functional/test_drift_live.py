@@ -47,7 +47,7 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
     config = configure(tmp_path, 0.5)
     with Demo(config.parent / "log" / "rag.jsonl", rate=RATE) as found:
         asked = islice(endless(questions(found.service.passages), seed=1), ANCHORS)
-        rows = [json.dumps({"question": each.text, **found.ask(each.text)}) for each in asked]
+        rows = [json.dumps({"question": each.text, **found.service.ask(each.text)}) for each in asked]
         (tmp_path / "anchors.jsonl").write_text("\n".join(rows))
         yield found
 
