@@ -41,6 +41,19 @@ def test_what_was_written_is_counted(records: str, files: str) -> None:
     run(RECORDS[records] | FILES[files], 15, 30)
 
 
+@pytest.mark.parametrize("records", RECORDS)
+def test_a_copy_that_is_packed_before_it_is_read_is_read_once(records: str) -> None:
+    """An editor saves a log that is half read, and the copy is rotated and compressed at once."""
+    state = type("ChosenMachine", (Machine,), RECORDS[records])()
+    state.begin(max_pending=4, read_bytes=200)
+    state.rewrite(name="a.jsonl", count=6, header=False)
+    state.poll(steps=1)
+    state.replace(name="a.jsonl", count=1)
+    state.rotate_under_eyes(name="a.jsonl", kind="create", after=0, pace=1, polls=1)
+    state.compress(name="a.jsonl")
+    state.teardown()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("records", "files", "inodes"), list(product(RECORDS, FILES, INODES)))
 def test_what_was_written_is_counted_in_many_ways(records: str, files: str, inodes: str) -> None:

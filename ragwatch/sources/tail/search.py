@@ -327,6 +327,9 @@ class LostFileSearch:
             return False
         copy = opened.position
         with suppress(OSError):  # the next read raises it again
+            if any(_will_read(other, opened) for other in table.active):
+                opened.content.close()
+                return False
             for position in table.positions():  # another copy may have been read further
                 further = position.offset > opened.position.offset and family(position.path) == family(copy.path)
                 if further and continues(opened.content, position):
@@ -344,6 +347,13 @@ def _is_same(one: Content, other: Content) -> bool:
     """Whether two contents have the same length and edges."""
     size = one.state()[0]
     return other.state()[0] == size and edges_at(one, size) == edges_at(other, size)
+
+
+def _will_read(followed: FollowedFile, packed: OpenedFile) -> bool:
+    """Whether a file that is open goes on from the same byte of the content that was packed."""
+    content, at = followed.content, packed.position
+    same = followed.position.offset == at.offset and family(followed.position.path) == family(at.path)
+    return same and content is not None and _is_same(packed.content, content)
 
 
 def _contains(content: Content, lost: FilePosition) -> bool:
