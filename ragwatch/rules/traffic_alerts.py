@@ -22,8 +22,9 @@ _SHARE = f"topk(1, 100 * ragwatch_traffic_drift_ratio{{{{{_PLACE},period='{{}}'}
 def alerts(plan: RulePlan) -> Iterator[Alert]:
     """Alerts on signals: those that users feel at once warn, and page where far more answers than before have them."""
     warned, others = (_alarm(operator, _WARNED) for operator in ("=~", "!~"))
-    silent = "\n  or ".join((_paged(plan), _follows(plan), *([undecided(plan)] if plan.rises else ())))
-    warned = f"{warned}\nunless on (job, route, signal) (\n  {silent}\n)"
+    held = "\n    or ".join((_follows(plan), *([undecided(plan)] if plan.rises else ())))
+    held = f"({held})\n    unless on (job, route, signal) {_FIRING.format('warning')}"  # a ticket that there is stays
+    warned = f"{warned}\nunless on (job, route, signal) (\n  {_paged(plan)}\n  or {held}\n)"
     gross = f"{_alarm('=~', '|'.join(plan.rises))}\nand on (job, route, signal) (\n  {_risen(plan, _LOW)}\n)"
     for severity, expr in (
         *([(Severity.CRITICAL, gross)] if plan.rises else ()),
@@ -84,13 +85,12 @@ def _follows(plan: RulePlan) -> str:
         if signal.row.follows:
             causes.setdefault(signal.row.follows, []).append(signal)
     explains = "|".join(signal for signal in Signal if signal.row.explains)
-    held = "\n    or ".join(
+    return "\n    or ".join(
         f'ragwatch_traffic_drift_alarm{{signal=~"{"|".join(signals)}"}} == 1 and on (job, route) '
         f'max_over_time(ragwatch_traffic_drift_alarm{{signal=~"{explains if cause == "explains" else cause}"}}'
         f"[{span(plan.window)}]) == 1"
         for cause, signals in causes.items()
     )
-    return f"({held})\n    unless on (job, route, signal) {_FIRING.format('warning')}"
 
 
 def undecided(plan: RulePlan) -> str:

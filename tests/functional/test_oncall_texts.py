@@ -113,6 +113,7 @@ def abstaining(share: float, alarm: int, low: float | None = None) -> dict[str, 
     """Of ten answers a step so many that abstain; `low` is the lower bound of their share since the change."""
     place = 'route="search",signal="abstentions"'
     shares = {"before": 0.03, "since": share / 10} if alarm else {}
+    least = share / 10 if low is None else low
     return {
         'ragwatch_traffic_contexts_count{route="search"}': Climb(10),
         'ragwatch_traffic_abstentions_total{route="search"}': Climb(share),
@@ -122,9 +123,7 @@ def abstaining(share: float, alarm: int, low: float | None = None) -> dict[str, 
             f'ragwatch_traffic_drift_ratio{{{place},above="",period="{period}"}}': Flat(value)
             for period, value in shares.items()
         },
-        f'ragwatch_traffic_drift_ratio_low{{{place},above=""}}': Flat(share / 10 if low is None else low)
-        if alarm
-        else None,
+        f'ragwatch_traffic_drift_ratio_low{{{place},above=""}}': Flat(least) if alarm else None,
     }
 
 
@@ -329,11 +328,14 @@ def test_one_cause_is_one_page(share: float, low: float | None, last: int, tmp_p
     holds(tmp_path, [TRAFFIC, DRIFT], [{**HEALTHY, **abstaining(0.3, 0)}, refusing], checks)
 
 
-def test_a_page_stays_while_a_signal_is_undecided(tmp_path: Path) -> None:
+def test_a_page_or_ticket_stays_while_a_signal_is_undecided(tmp_path: Path) -> None:
     """Only one that does not fire yet is held back."""
-    calm = abstaining(0.3, 0)
-    phases = [HEALTHY | calm, BROKEN | calm, BROKEN | abstaining(6.25, 1, 0.29)]
-    holds(tmp_path, [TRAFFIC, DRIFT], phases, [firing(DRIFT, 2 * PHASE + minute, 1) for minute in range(-5, 60, 5)])
+    calm, undecided = abstaining(0.3, 0), abstaining(6.25, 1, 0.29)
+    checks = [firing(DRIFT, 2 * PHASE + minute, 1) for minute in range(-5, 60, 5)]
+    holds(tmp_path, [TRAFFIC, DRIFT], [HEALTHY | calm, BROKEN | calm, BROKEN | undecided], checks)
+    place = 'ragwatch_traffic_drift_ratio{route="search",signal="abstentions",above="",period="since"}'
+    phases = [calm, abstaining(4.0, 1, 0.2) | {place: Climb(0.07)}]  # more than half of the answers after 40 minutes
+    holds(tmp_path, [TRAFFIC], phases, [firing(TRAFFIC, PHASE + minute, 1) for minute in range(30, 90, 5)])
 
 
 @pytest.mark.parametrize(("began", "pages"), [(BEGAN, 0), (BEGAN + 3 * 3600, 1)])
