@@ -35,8 +35,8 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
             name="RagwatchTrafficDrift",
             meaning="A signal of all requests differs from its reference. Refusals, empty answers, other language, "
             "repeated answers, empty retrievals, citations and old documents warn; the first five page where they have "
-            "surely risen by more than half of the answers (`alerts.rises`); others inform. It ends when a test says "
-            "that answers are back at the reference.",
+            "risen by more than half of the answers (`alerts.rises`) with 98 % confidence; others inform. It ends when "
+            "a test says that answers are back at the reference.",
             delay="see the table of delays in [statistics](statistics.md); no hold",
             promise="one in `drift.traffic.false_alarm_every` (30 d) over all signals, guaranteed",
             severity=severity,
@@ -105,7 +105,7 @@ def undecided(plan: RulePlan) -> str:
 def _risen(plan: RulePlan, share: str) -> str:
     """Condition that a share of answers with a signal since its change is so much above its reference that it pages.
 
-    The mean is that of eight answers at first: by its lower bound it has surely risen.
+    At first that is the mean of eight answers, so a page compares its lower bound.
     """
     signals: dict[float, list[str]] = {}
     for signal, rise in plan.rises.items():

@@ -15,8 +15,8 @@ from ragwatch.statistics.drift.recovery import EndTest, Mend, Recovery, Recovery
 from ragwatch.statistics.estimators.interval import clopper_pearson
 from ragwatch.statistics.tally import bound_label
 
-SURE = 0.98
-"""Confidence with which a share since a change is above its bound."""
+CONFIDENCE = 0.98
+"""Confidence of the lower bound of a share since a change."""
 
 
 class RiseRecord(TypedDict):
@@ -68,7 +68,7 @@ class SignalChange:
         above: The value above which requests are counted; None where those that have the signal are.
         before: Their share while the reference was learnt.
         since: Their share since the change.
-        since_low: Its lower bound (Clopper and Pearson, confidence `SURE`): the first answers after a change are few.
+        since_low: Its lower bound (Clopper and Pearson, at `CONFIDENCE`): the first answers after a change are few.
     """
 
     began: float
@@ -199,7 +199,7 @@ class SignalStream(DriftStream[Counts]):
             above=None if bounds is None else bound_label(bounds[rise.cut]),
             before=sum(reference[first:]) / sum(reference),
             since=since,
-            since_low=clopper_pearson(since, total, 2.0 * SURE - 1.0)[0],
+            since_low=clopper_pearson(since, total, 2.0 * CONFIDENCE - 1.0)[0],
         )
 
     def shift(self) -> dict[str, str]:
