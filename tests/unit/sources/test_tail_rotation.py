@@ -32,6 +32,7 @@ def made_again(path: Path) -> None:
         path.touch()
         if path.stat().st_ino == inode:
             return
+    pytest.skip("this file system does not use an inode again at once")
 
 
 @pytest.mark.parametrize("stopped", [True, False])
