@@ -89,7 +89,7 @@ class AnswerJudging:
 
 
 KIND = "canary"
-CLAIM_SECONDS = 300.0  # of the right to run a suite in a fleet: how long a process that died blocks the others
+CLAIM_SECONDS = 60.0  # of the right to run a suite in a fleet: how long a process that died in a run blocks the others
 
 
 @dataclass(frozen=True, slots=True)
