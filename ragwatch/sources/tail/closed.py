@@ -6,7 +6,7 @@ import os
 
 from ragwatch.sources.tail.content import OpenedFile, edges_at
 from ragwatch.sources.tail.directories import DirectoryListing, list_directory
-from ragwatch.sources.tail.disk import GZIP, MatchedFile
+from ragwatch.sources.tail.disk import GZIP, MatchedFile, family
 from ragwatch.sources.tail.file_table import FileTable
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition
 from ragwatch.sources.tail.reader import FollowedFile
@@ -29,6 +29,9 @@ class ClosedFiles:
             path = self._find(followed, listings)
             if path is None:
                 continue  # its directory cannot be listed at present, or is not mounted
+            if path and not followed.position.offset and not _is_rotation(path, followed):
+                self._table.forget_unread(followed)  # its inode may be reused: it is followed as what it is there
+                continue
             if path and path.endswith(GZIP) == followed.is_packed:
                 content.handle.path = path
                 if self._is_same(followed):
@@ -62,6 +65,11 @@ class ClosedFiles:
             return followed.content is None or position.fits(edges_at(followed.content, position.offset))
         except OSError:
             return True  # it cannot be read at present: the next step raises it again
+
+
+def _is_rotation(path: str, followed: FollowedFile) -> bool:
+    """Whether this path is the one a file was written under, or that of a rotation of it."""
+    return family(os.path.realpath(path)) == family(followed.position.path)
 
 
 class UnopenedFiles:

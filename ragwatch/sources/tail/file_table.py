@@ -189,6 +189,14 @@ class FileTable:
             self.stored[position.identity] = (followed.stream, position)
         elif position.size:
             self.count_deleted(position.identity, followed.path)
+        self._forget(followed)
+
+    def forget_unread(self, followed: FollowedFile) -> None:
+        """Close a file of which nothing was read, to be followed anew."""
+        self.active.remove(followed)
+        self._forget(followed)
+
+    def _forget(self, followed: FollowedFile) -> None:
         for stream in followed.superseded:
             self.delete_cursor(stream, followed.path)
         followed.close()

@@ -303,22 +303,22 @@ class FileScanner:
 
         Matched by identity, or by path and content: after a backup, a compression, or with other device numbers.
         """
-        table = self._table
-        if identity in table.stored:
-            stream, position = table.stored[identity]
-            same_path = position.path == path and content.packed is None  # compression makes a new file
-            same = same_path or (position.offset > 0 and position.fits(edges_at(content, position.offset)))
-            table.stored.pop(identity)  # not before the content could be read
-            if same:
-                return stream, position
-            table.store_without_file(stream, position)  # its inode was reused; another file may have its content
+        table, own, original = self._table, self._table.stored.get(identity), None
+        same_path = own is not None and own[1].path == path and content.packed is None  # compression makes a new file
+        if own is not None and (same_path or own[1].offset > 0) and own[1].fits(edges_at(content, own[1].offset)):
+            return table.stored.pop(identity)
         if content.packed is not None or table.replaced_at(path) is None:  # else it is compared with that file
             original = self._furthest_original(path, content)
-            if original is not None:
-                stream, position = table.stored.pop(original.identity)
-                moved = replace(position, dev=identity.dev, ino=identity.ino)
-                table.move_cursor(stream, path, moved)
-                return stream, moved
+        if own is not None:
+            table.stored.pop(identity)  # not before the content could be read
+            if same_path and original is None:
+                return own
+            table.store_without_file(*own)  # its inode was reused; another file may have its content
+        if original is not None:
+            stream, position = table.stored.pop(original.identity)
+            moved = replace(position, dev=identity.dev, ino=identity.ino)
+            table.move_cursor(stream, path, moved)
+            return stream, moved
         return None, FilePosition(identity.dev, identity.ino, path, mtime_ns=table.matched[identity].mtime_ns)
 
     def _furthest_original(self, path: str, content: Content) -> FilePosition | None:

@@ -173,6 +173,21 @@ def test_an_inode_that_was_used_again_while_its_file_was_closed(tmp_path: Path, 
     assert len(cramped.places) == len(set(cramped.places))
 
 
+def test_an_inode_of_an_unread_file_that_a_copy_got(tmp_path: Path) -> None:
+    """An editor saves a closed log that was read, and the copy gets the inode of another closed and empty one."""
+    (tmp_path / "a.jsonl").touch()
+    append(tmp_path / "b.jsonl", *lines_of("b", 9))
+    append(tmp_path / "c.jsonl", *lines_of("c", 9))
+    reader = Reader(tmp_path / "*.jsonl", open_files=1)
+    reader.settle()
+    assert open_inodes(tmp_path) == {(tmp_path / "c.jsonl").stat().st_ino}
+    (tmp_path / "a.jsonl").write_bytes((tmp_path / "b.jsonl").read_bytes())
+    (tmp_path / "a.jsonl").rename(tmp_path / "b.jsonl")
+    append(tmp_path / "b.jsonl", b"late")
+    assert reader.settle() == [*lines_of("b", 9), *lines_of("c", 9), b"late"]
+    assert reader.resets == {}
+
+
 def test_an_inode_that_a_packed_file_got(tmp_path: Path, cramped: Reader) -> None:
     """A compressed file with the inode of a closed plain one is never read as plain text."""
     packed = pack(tmp_path / "b.jsonl", keep=True).read_bytes()

@@ -285,3 +285,16 @@ def test_a_file_that_is_deleted_when_its_writer_is_done_is_nothing_to_report(pat
     append(moved, b"still of the next")
     assert reader.settle(1)[-1] == b"still of the next"
     assert said_of(reader) == {}
+
+
+def test_a_copy_with_the_inode_of_an_old_rotation(path: Path, reader: Reader) -> None:
+    """Between two starts the rotation was deleted and the log saved by an editor, which got the inode: read once."""
+    reader.reads(path, *lines_of("old", 9))
+    rotated = rotate(path)
+    reader.reads(path, *lines_of("new", 9))
+    with reader.away(stopped=True):
+        rotated.write_bytes(path.read_bytes())
+        rotated.rename(path)
+        append(path, b"late")
+    assert reader.drain() == [*lines_of("old", 9), *lines_of("new", 9), b"late"]
+    assert len(set(reader.places)) == 19
