@@ -30,7 +30,7 @@ class ClosedFiles:
             if path is None:
                 continue  # its directory cannot be listed at present, or is not mounted
             if path and not followed.position.offset and not _is_rotation(path, followed):
-                self._table.forget_unread(followed)  # its inode may be reused: it is followed as what it is there
+                self._table.forget_unread(followed)  # its inode may be reused
                 continue
             if path and path.endswith(GZIP) == followed.is_packed:
                 content.handle.path = path

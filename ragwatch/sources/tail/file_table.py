@@ -192,7 +192,7 @@ class FileTable:
         self._forget(followed)
 
     def forget_unread(self, followed: FollowedFile) -> None:
-        """Close a file of which nothing was read, to be followed anew."""
+        """Close a file of which nothing was read: a scan follows it again, by the path that it has."""
         self.active.remove(followed)
         self._forget(followed)
 

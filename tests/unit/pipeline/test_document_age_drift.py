@@ -44,14 +44,8 @@ def indexed_monthly(hour: int, rng: random.Random) -> float:
     return hour / 24.0 % 30.0
 
 
-@pytest.mark.parametrize(
-    "ages",
-    [
-        pytest.param(indexed_daily, marks=pytest.mark.slow),
-        never_indexed,
-        pytest.param(indexed_monthly, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("ages", [indexed_daily, never_indexed, indexed_monthly])
 def test_documents_may_grow_older_as_time_passes(
     store: SqliteStore, ages: Callable[[int, random.Random], float]
 ) -> None:
@@ -78,6 +72,7 @@ def test_an_old_snapshot_of_the_index_is_noticed(store: SqliteStore) -> None:
     assert (before, since) == (pytest.approx(0.3, abs=0.03), pytest.approx(0.65, abs=0.1))
 
 
+@pytest.mark.slow
 def test_an_index_that_is_updated_no_more_is_noticed_after_weeks(store: SqliteStore) -> None:
     """Not on the next days, which may be a weekend, but once documents are more than twice as old as they were."""
     clock, cell = Clock(), (Gauge.TRAFFIC_DRIFT_ALARM, ("document_age_days", "search"))
