@@ -15,6 +15,7 @@ from ragwatch.errors import JudgeError
 from ragwatch.judges.claims.atomic_facts import MAX_CARRIED_CHARS, facts_of
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.words import terms
+from ragwatch.judges.lexical.facts import UNSUPPORTED
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
@@ -210,13 +211,19 @@ def read_whole(judge: LexicalJudge, answer: str, *contexts: str) -> Evidence:
 def test_the_weakest_fact_has_the_support_of_the_sentence(
     judge: LexicalJudge, answer: str, contexts: list[str]
 ) -> None:
-    """So no score that takes the least support among the claims of an answer is changed by splitting."""
+    """So no score that takes the least support among the claims of an answer is changed by splitting.
+
+    But a fact may be denied by a context whose words support the sentence.
+    """
     evidence = read_by(judge, answer, *contexts)
-    assume(evidence.claims)  # there are none in a language that the judge does not read
+    assume(evidence.claims and evidence.language is None)  # other languages are not read, or by other rules
     for sentence in read_whole(judge, answer, *contexts).claims:
         facts = [
             claim for claim in evidence.claims if (sentence.start or 0) <= (claim.start or 0) < (sentence.end or 0)
         ]
-        assert min(fact.support or 0.0 for fact in facts) == sentence.support
+        least = min(fact.support or 0.0 for fact in facts)
+        assert least in {sentence.support, UNSUPPORTED}
+        if least != sentence.support:
+            continue
         supported = sentence.verdict is ClaimVerdict.SUPPORTED
         assert all(fact.verdict is ClaimVerdict.SUPPORTED for fact in facts) == supported
