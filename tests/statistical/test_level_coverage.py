@@ -98,7 +98,7 @@ def test_the_interval_holds_what_people_say(
     )
     assert fmean(shares.values()) >= coverage
     assert shares[least] >= worst
-    assert round(fmean(errors), 3) <= error
+    assert fmean(errors) <= error
     assert fmean(at_five) <= width
 
 
@@ -117,7 +117,7 @@ def test_no_wider_than_labels_alone() -> None:
                 ratios.append((found.high - found.low) / (high - low))
         print(f"\n{number} labels: width beside that of labels alone {fmean(ratios):.2f}, greatest {max(ratios):.2f}")
         assert fmean(ratios) <= 1.0
-        assert sorted(ratios)[int(0.95 * len(ratios))] <= 1.05
+        assert max(ratios) <= 1.05
 
 
 @pytest.mark.parametrize("rates", [(0.6, 0.6), (0.5, 0.9), (0.99, 0.02)])

@@ -170,7 +170,10 @@ def level(
     order = sorted(range(_SHARES), key=lambda i: bad[i] / (_EDGES[i + 1] - _EDGES[i]), reverse=True)
     held = list(itertools.accumulate(bad[index] for index in order))
     inside = order[: bisect_left(held, confidence) + 1]
-    low, high = 1.0 - _EDGES[max(inside) + 1], 1.0 - _EDGES[min(inside)]
+    first, last, least = min(inside), max(inside), inside[-1]
+    spare = (held[len(inside) - 1] - confidence) / bad[least] * (_EDGES[least + 1] - _EDGES[least])  # of the least cell
+    high = 1.0 - _EDGES[first] - (spare if least == first > 0 else 0.0)
+    low = 1.0 - _EDGES[last + 1] + (spare if least == last < _SHARES - 1 and last > first else 0.0)
     return Level(min(max(1.0 - _quantile(bad, 0.5), low), high), low, high, count)
 
 
