@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.changed_copy import changed_copy, run_python, run_ragwatch, scrape
 
-pytestmark = pytest.mark.costly
+pytestmark = pytest.mark.slow
 
 
 def test_the_text_of_an_alert_stands_in_one_place(tmp_path: Path) -> None:
@@ -27,7 +27,6 @@ def test_the_text_of_an_alert_stands_in_one_place(tmp_path: Path) -> None:
     assert f"| warning | {meaning} |" in page
 
 
-@pytest.mark.slow
 def test_an_option_of_a_command_is_a_field(tmp_path: Path) -> None:
     """Flag, type, help and docs/reference.md follow; the function has it with its type."""
     field = '    shout: bool = option(help="Write in capitals.")\n'
@@ -50,7 +49,6 @@ def test_an_option_of_a_command_is_a_field(tmp_path: Path) -> None:
     assert "| `--shout` | Write in capitals. |" in page
 
 
-@pytest.mark.slow
 def test_a_key_is_a_field(tmp_path: Path) -> None:
     """The configuration takes it; its schema and docs/reference.md have it with its meaning."""
     rest = '    rest: Seconds = Field(5.0, description="Time between two batches.")\n'

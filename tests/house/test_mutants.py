@@ -107,7 +107,7 @@ EXAMPLES = 80
     ("plant", "machine"),
     [
         pytest.param(checkpoint_before_commit, CRASHES, id="checkpoint before commit"),
-        pytest.param(inode_only, CONTENTS, id="inode only"),
+        pytest.param(inode_only, CONTENTS, id="inode only", marks=pytest.mark.slow),
         pytest.param(checkpoint_after_commit, CRASHES, id="checkpoint after commit", marks=pytest.mark.slow),
         pytest.param(first_line_fingerprint, CONTENTS, id="first line as fingerprint", marks=pytest.mark.slow),
         pytest.param(by_name, TURNS, id="opened by name", marks=pytest.mark.slow),
