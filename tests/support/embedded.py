@@ -43,6 +43,11 @@ def read_by(judge: LexicalJudge, answer: str, *contexts: str, **parts: Any) -> E
     return judge.evidence(an_answer(answer, *contexts, **parts))
 
 
+def has_negation(text: str) -> bool:
+    """Whether one of the words is a negation: such a text may deny a claim."""
+    return not {"not", "don't"}.isdisjoint(text.split())
+
+
 def faithfulness_of(answer: str, *contexts: str, **parts: Any) -> float | None:
     """What the lexical judge makes of an answer."""
     return score_all(read_by(LEXICAL, answer, *contexts, **parts))[Quantity.FAITHFULNESS]

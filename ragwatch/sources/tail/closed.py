@@ -29,7 +29,7 @@ class ClosedFiles:
             path = self._find(followed, listings)
             if path is None:
                 continue  # its directory cannot be listed at present, or is not mounted
-            if path and not followed.position.offset and not _is_rotation(path, followed):
+            if path and not followed.position.offset and self._is_of_another(path, followed):
                 self._table.forget_unread(followed)  # its inode may be reused
                 continue
             if path and path.endswith(GZIP) == followed.is_packed:
@@ -57,6 +57,14 @@ class ClosedFiles:
                 return listing.paths[identity.ino]
         return "" if searched else None
 
+    def _is_of_another(self, path: str, followed: FollowedFile) -> bool:
+        """Whether a path is that of another log, or of a rotation of one; a scan follows it by that path."""
+        log = family(os.path.realpath(path))
+        if log == family(followed.position.path):
+            return False
+        is_matched = followed.position.identity in self._table.matched
+        return is_matched or log in {family(position.path) for position in self._table.positions()}
+
     @staticmethod
     def _is_same(followed: FollowedFile) -> bool:
         """Whether the file with this inode has the content that was read. If not, the inode was reused."""
@@ -65,11 +73,6 @@ class ClosedFiles:
             return followed.content is None or position.fits(edges_at(followed.content, position.offset))
         except OSError:
             return True  # it cannot be read at present: the next step raises it again
-
-
-def _is_rotation(path: str, followed: FollowedFile) -> bool:
-    """Whether this path is the one a file was written under, or that of a rotation of it."""
-    return family(os.path.realpath(path)) == family(followed.position.path)
 
 
 class UnopenedFiles:

@@ -171,7 +171,8 @@ def level(
     held = list(itertools.accumulate(bad[index] for index in order))
     inside = order[: bisect_left(held, confidence) + 1]
     first, last, least = min(inside), max(inside), inside[-1]
-    spare = (held[len(inside) - 1] - confidence) / bad[least] * (_EDGES[least + 1] - _EDGES[least])  # of the least cell
+    # What the least cell holds too much; the cells at 0 and 1 count whole, so that the interval contains these.
+    spare = (held[len(inside) - 1] - confidence) / bad[least] * (_EDGES[least + 1] - _EDGES[least])
     high = 1.0 - _EDGES[first] - (spare if least == first > 0 else 0.0)
     low = 1.0 - _EDGES[last + 1] + (spare if least == last < _SHARES - 1 and last > first else 0.0)
     return Level(min(max(1.0 - _quantile(bad, 0.5), low), high), low, high, count)

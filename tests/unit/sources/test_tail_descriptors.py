@@ -156,6 +156,18 @@ def test_never_read_and_deleted_while_it_was_closed(tmp_path: Path) -> None:
     assert reader.resets == {"deleted_unread": 1}
 
 
+def test_never_read_and_renamed_by_hand_while_it_was_closed(tmp_path: Path) -> None:
+    """A name that is none of a log or of a rotation: the file is read all the same, once."""
+    for name in ("a", "b"):
+        append(tmp_path / f"{name}.jsonl", *lines_of(name, 9))
+    reader = Reader(tmp_path / "*.jsonl", open_files=1)
+    reader.source._scanner.scan()
+    reader.source.lag()
+    (tmp_path / "a.jsonl").rename(tmp_path / "kept-by-hand")
+    assert sorted(reader.settle()) == [*lines_of("a", 9), *lines_of("b", 9)]
+    assert reader.resets == {}
+
+
 def test_packed_files_are_closed_too(tmp_path: Path) -> None:
     """Six compressed rotations and one descriptor: every file is read whole, however often it was closed."""
     for number in range(1, 7):
