@@ -20,8 +20,7 @@ from ragwatch.errors import ConfigError, StoreError
 from ragwatch.stores import postgres
 from ragwatch.stores.copying import copy_state
 from ragwatch.stores.lock import StateLock
-from ragwatch.stores.sqlite.reader import ReadConnection
-from ragwatch.stores.sqlite.sqlite_engine import SqliteEngine
+from ragwatch.stores.sqlite.sqlite_engine import ReadConnection, SqliteEngine
 from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.options.administration import (
     AuditVerifyArguments,

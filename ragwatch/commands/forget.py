@@ -21,11 +21,10 @@ from ragwatch.errors import ConfigError, RagwatchError, StoreError
 from ragwatch.offline.state_reader import is_shared, writable_store
 from ragwatch.ports import Erased, Erasure
 from ragwatch.ports.capabilities import HasLogFiles
-from ragwatch.stores.codec.encryption import check_keys
-from ragwatch.stores.erasing import Selection
-from ragwatch.stores.forgetting import select
+from ragwatch.stores.encryption import check_keys
+from ragwatch.stores.forgetting import Selection, select
 from ragwatch.stores.rows import number
-from ragwatch.stores.sqlite.reader import ReadConnection
+from ragwatch.stores.sqlite.sqlite_engine import ReadConnection
 from ragwatch.stores.sqlite.store import Options
 from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.options.administration import ForgetArguments

@@ -20,9 +20,9 @@ from ragwatch.ports import Query, ScoreRow, Store, StoredVerdict
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.tally import Tally
 from ragwatch.stores import postgres
-from ragwatch.stores.codec.encryption import check_keys
-from ragwatch.stores.sqlite.reader import ReadConnection
-from ragwatch.stores.sqlite.schema import VERSION
+from ragwatch.stores.encryption import check_keys
+from ragwatch.stores.sqlite.opening import VERSION
+from ragwatch.stores.sqlite.sqlite_engine import ReadConnection
 from ragwatch.stores.sqlite.store import Options, SqliteReader
 from ragwatch.stores.store_base import StoreBase
 

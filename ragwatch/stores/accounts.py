@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from ragwatch.model.budget import Cost, SpendingCap, fits
 from ragwatch.model.sample import Draw
 from ragwatch.ports import OpenBatch
-from ragwatch.stores.engine import BUDGET, JUDGING, Component, Row, Writer
-from ragwatch.stores.limits import COMPACT_AFTER_SECONDS, MAX_SPENDING_AGE_SECONDS, MINUTE
+from ragwatch.stores.engine import BUDGET, DAY, JUDGING, Component, Row, Writer
 from ragwatch.stores.rows import draw_of
 
+MINUTE = 60.0
+MAX_SPENDING_AGE_SECONDS = 8 * DAY  # one day more than the longest useful cap
+COMPACT_AFTER_SECONDS = 600.0
 _SPENT = (
     "SELECT COALESCE(SUM(usd), 0.0), CAST(COALESCE(SUM(tokens), 0) AS bigint) FROM spending"
     " WHERE judge = :judge AND at > :since"

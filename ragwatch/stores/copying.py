@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.codec.encryption import KEY_STATE
+from ragwatch.stores.encryption import KEY_STATE
 from ragwatch.stores.engine import ADMITTING, Engine, Reader, Rows, Writer
 from ragwatch.stores.notes import REMEMBER
-from ragwatch.stores.rows import pack
 from ragwatch.stores.store_base import COPYING
+from ragwatch.stores.texts import pack
 
 MAX_ROWS_PER_STEP = 500
 

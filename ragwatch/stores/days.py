@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from ragwatch.errors import StoreError
 from ragwatch.ports import StoredVerdict
 from ragwatch.stores.decoding import verdict_of
-from ragwatch.stores.engine import Reader
-from ragwatch.stores.limits import DAY
-from ragwatch.stores.queries import COLUMNS
+from ragwatch.stores.engine import DAY, Reader
+from ragwatch.stores.searching import COLUMNS
 
 ROWS_AT_ONCE = 100
 

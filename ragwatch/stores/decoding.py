@@ -10,17 +10,8 @@ from ragwatch.ports import PackedVerdict, ScoreRow, StoredRun, StoredVerdict
 from ragwatch.statistics.causes.traits import Traits
 from ragwatch.statistics.labels.label import Label, from_record
 from ragwatch.statistics.verdict_line import parse_verdict_line
-from ragwatch.stores.codec.texts import PackedText, damaged_text, excerpt
-from ragwatch.stores.rows import (
-    ScoreCells,
-    criteria_in,
-    known_scores,
-    number,
-    raises_store_error,
-    score_row,
-    text,
-    unpack,
-)
+from ragwatch.stores.rows import ScoreCells, criteria_in, known_scores, number, raises_store_error, score_row, text
+from ragwatch.stores.texts import PackedText, damaged_text, excerpt, unpack
 
 VERDICT_COLUMNS = (
     "seq",

@@ -1,28 +1,4 @@
-"""What the components of a store need of an engine, SQLite or PostgreSQL: statements, transactions, and bulk insertion.
-
-Each statement is written once, with named parameters (`:key`) and with words in capitals where the dialects differ; an
-engine replaces these when a statement is first used:
-
-- `LIST(:keys)`, `INTS(:seqs)`, `BLOBS(:digests)`: after `=`, any element of a list of texts, integers or bytes
-- `DROPPED`: body of a sample whose texts were deleted
-- `ROW_ID`: the column that grows with each row of `parts` and `events`
-- `LOWEST`: minus infinity
-- `PRUNED_UNTIL`, `PRUNED_SEQ`: up to when, and up to which sequence number, retention has deleted verdicts, or NULL
-- `REJUDGED(v.)`: the condition that a verdict is of a reading again (see `stores.rejudging`)
-- `LOCKING(...)`: a clause that locks rows, where several processes write
-- `LAST_SEQ`: the last sequence number of a verdict
-- `SEALED`: the first byte of an encrypted text
-- `HAS_WORDS`: whether the words of an answer `a` are indexed, NULL if it is not indexed
-- `UNLEASED`: assignments that end the lease of a draw
-- `TALLIED`: the value of a counter, summed over the workers
-- `TRUNC(...)`: the integer part of a number
-- `SEGMENT(v.)`: the value of the segment `:segment` in a verdict, NULL without one
-- `SCORE(v.)`: the score of the quantity `:quantity` in a verdict, NULL without one
-- `SAMPLE_KEYS`: the table with the keys of all samples
-- `REPLIED(:keys)`: the condition that a reply is about one of these answers
-- `COLUMNS`: the names of the columns of the table `:name`
-- `PART`: the condition that a verdict is not in the partition of a day
-"""
+"""What the components of a store need of an engine, SQLite or PostgreSQL. `dialect` has the words of statements."""
 
 from __future__ import annotations
 
@@ -31,13 +7,15 @@ from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from ragwatch.stores.codec.encryption import TextCipher, opened
-from ragwatch.stores.limits import MAX_DAMAGED_ROWS
+from ragwatch.stores.encryption import TextCipher, opened
 
 Row = tuple[Any, ...]  # what is in the columns depends on the statement
 Rows = list[Row]
 Parameters = Mapping[str, object] | Sequence[object]
 """By name; a statement of one engine may also have them by place."""
+
+DAY = 86400.0
+MAX_DAMAGED_ROWS = 10_000  # rows that are remembered; beyond that an exact count is of no use
 
 SEQUENCES = 1
 """Lock that is held while sequence numbers of verdicts and feedback are assigned, until they are committed.

@@ -12,9 +12,10 @@ from ragwatch.ports import Admission, Feedback, ScoreRow
 from ragwatch.statistics.feedback import FeedbackOutcome, joining_outcome
 from ragwatch.statistics.tally import Tallies, Tally
 from ragwatch.stores.engine import LIVE, SEQUENCES, Component, Writer
-from ragwatch.stores.limits import EARLY_SECONDS, MAX_EARLY
 from ragwatch.stores.rows import SCORE_COLUMNS, number, raises_store_error, score_row
 
+EARLY_SECONDS = 3600.0  # feedback waits for its answer for so long
+MAX_EARLY = 10_000
 _AFTER = "SELECT seq, answered FROM feedback WHERE seq > :seq ORDER BY seq LIMIT :limit"
 _OF_SAMPLE = "SELECT score, at FROM feedback WHERE key = :key AND score IS NOT NULL"
 _RATED = (

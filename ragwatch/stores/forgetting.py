@@ -1,40 +1,32 @@
-"""Deletes texts: those of settled answers, as `store.texts` says, and everything about a person on request.
+"""Deletes everything about a person on request: the texts of their answers, and of other rows that contain these.
 
-The row of a sample remains, with a zero byte as its body: its key, a hash, is needed to recognise an answer that is
-delivered again. Scores, offsets and counts remain.
+Rows of samples remain as `dropping` leaves them; scores, offsets and counts remain.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ragwatch.errors import StoreError
+from ragwatch.model.sample import Draw, Sample, value_at
 from ragwatch.ports import Erased, Erasure
-from ragwatch.statistics.causes import traits
 from ragwatch.statistics.tally import Tallies
-from ragwatch.stores import feedback, replies
-from ragwatch.stores.codec.kept_texts import Texts, without_texts
+from ragwatch.statistics.verdict import Reading, Unjudged, UnjudgedReason
+from ragwatch.stores import feedback
 from ragwatch.stores.counting import add_tallies
+from ragwatch.stores.dropping import erase_texts
 from ragwatch.stores.engine import Component, Reader, Writer
-from ragwatch.stores.erasing import (
-    OtherRow,
-    Selection,
-    rows_of_table,
-    selected,
-    unjudged_of,
-    without_notes,
-)
-from ragwatch.stores.rows import pack, unpack
-from ragwatch.stores.search.answer_terms import Rules, stored_terms
-from ragwatch.stores.search.indexing import FAILS, SearchIndex
+from ragwatch.stores.kept_texts import Rules
+from ragwatch.stores.search_index import SearchIndex
 from ragwatch.stores.settling import settle
+from ragwatch.stores.texts import pack, unpack
 
-MAX_SAMPLES_PER_STEP = 500
-_PENDING_TEXT = "EXISTS (SELECT 1 FROM work w WHERE w.key = s.key)"
-_FAILING_TEXT = f"EXISTS (SELECT 1 FROM verdicts v WHERE v.key = s.key AND {FAILS})"  # noqa: S608 - constants
+MIN_CHARS = 12  # of a text that is searched for in other rows: "yes" stands in many
 _OTHERS = {"runs": ("id", "body"), "states": ("name", "body"), "events": ("ROW_ID", "detail")}
 _COUNTS = (
     "SELECT (SELECT COUNT(*) FROM work WHERE key = LIST(:keys)),"
@@ -50,36 +42,27 @@ _PENDING = (
 _LABELS = "SELECT key, annotator, body FROM labels WHERE key = LIST(:keys) ORDER BY key, annotator"
 
 
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The answers to erase: their keys, and their texts as far as they are stored."""
+
+    keys: tuple[str, ...]
+    texts: frozenset[str]
+
+
+class OtherRow(NamedTuple):
+    """A row of runs, states or events that contains a text, with what is to stand there instead."""
+
+    table: str
+    id: int | str
+    value: bytes | str
+
+
 class Forgetting(Component):
-    """Deletes texts."""
+    """Deletes everything about a person."""
 
     rules: Rules
     index: SearchIndex
-
-    def drop_settled(self, writer: Writer, keys: Iterable[str]) -> int:
-        """Delete the texts of those settled answers that no judge has to read any more. Returns their number.
-
-        An answer fails if any judge names a stage at fault. The caller holds the lock of sequences: of two workers that
-        settle the last two verdicts on an answer, the later one sees both.
-        """
-        given = sorted(set(keys))
-        if self.rules.texts is Texts.ALL or not given:
-            return 0
-        sql = f"SELECT s.key FROM samples s WHERE s.key = LIST(:keys) AND {self._droppable()} ORDER BY s.key"  # noqa: S608 - constants
-        dropped = [key for (key,) in writer.rows(sql, {"keys": given})]
-        erase_texts(writer, dropped, self.rules, self.index)
-        return len(dropped)
-
-    def drop_earlier(self, writer: Writer) -> int:
-        """Delete texts that were stored under another `store.texts`, of some answers. Returns the number."""
-        sql = f"SELECT s.key FROM samples s WHERE s.body <> DROPPED AND {self._droppable()} LIMIT :limit"  # noqa: S608 - constants
-        dropped = sorted(key for (key,) in writer.rows(sql, {"limit": MAX_SAMPLES_PER_STEP}))
-        erase_texts(writer, dropped, self.rules, self.index)
-        return len(dropped)
-
-    def _droppable(self) -> str:
-        failing = f" AND NOT {_FAILING_TEXT}" if self.rules.texts is Texts.FAILING else ""
-        return f"NOT {_PENDING_TEXT}{failing}"
 
     def forget(self, erasure: Erasure, *, dry_run: bool = False, seconds: float = 0.0) -> Erased:
         """See `Store.forget`."""
@@ -89,9 +72,8 @@ class Forgetting(Component):
         if dry_run or not selection.keys:
             return replace(_counted(pages, selection), others=len(others))
         tallies: Tallies = Counter()
-        self.erasure_begins()
         with self.engine.transaction() as writer:
-            self.note_erasure(writer)
+            self.erasure_begins(writer)
             erased = self._erase(writer, selection, erasure, tallies)
             _clear(writer, others)
             add_tallies(writer, tallies)
@@ -103,11 +85,8 @@ class Forgetting(Component):
         complete = self.erasure_ended(complete=complete, seconds=seconds)
         return replace(erased, others=len(others) + len(later), complete=complete)
 
-    def erasure_begins(self) -> None:
-        """Prepare an erasure."""
-
-    def note_erasure(self, writer: Writer) -> None:
-        """Note, within the transaction of an erasure, that it is under way."""
+    def erasure_begins(self, writer: Writer) -> None:
+        """Prepare an erasure within its transaction, and note that it is under way."""
 
     def rewritten(self) -> bool:
         """Write again what may contain deleted texts. Returns False if some of it is in use."""
@@ -121,7 +100,7 @@ class Forgetting(Component):
         """Erase the answers within a transaction, and count the pending ones as unjudged."""
         keys = {"keys": list(selection.keys)}
         erased = _counted(writer, selection)
-        settle(writer, list(map(unjudged_of, writer.rows(_PENDING, keys))), tallies)
+        settle(writer, [_unjudged_of(row) for row in writer.rows(_PENDING, keys)], tallies)
         erase_texts(writer, keys["keys"], self.rules, self.index, ids=False)
         feedback.erase(writer, keys["keys"])
         if erasure.with_scores:
@@ -129,7 +108,7 @@ class Forgetting(Component):
             writer.execute("DELETE FROM labels WHERE key = LIST(:keys)", keys)
             return erased
         for key, annotator, body in writer.rows(_LABELS, keys):
-            label, kept = {"key": key, "annotator": annotator}, without_notes(body)
+            label, kept = {"key": key, "annotator": annotator}, _without_notes(body)
             if kept is None:  # damaged
                 writer.execute("DELETE FROM labels WHERE key = :key AND annotator = :annotator", label)
             else:
@@ -139,15 +118,23 @@ class Forgetting(Component):
 
 
 def select(reader: Reader, erasure: Erasure) -> Selection:
-    """Find the answers that an erasure selects, one row at a time. Reads every stored sample."""
+    """Find the answers that an erasure selects, one row at a time. Reads every stored sample.
+
+    With ids also every verdict line, because some answers have no stored text.
+    """
     keys, texts = set[str](), set[str]()
-    with closing(reader.walk("SELECT key, body FROM samples")) as samples:
-        for key, own in selected(samples, erasure):
-            keys.add(key)
-            texts |= own
-    if erasure.ids:  # some have no stored text
-        with closing(reader.walk("SELECT key, line FROM verdicts")) as lines:
-            keys.update(key for key, _ in selected(lines, erasure))
+    for table, column in (("samples", "body"), ("verdicts", "line"))[: 2 if erasure.ids else 1]:
+        with closing(reader.walk(f"SELECT key, {column} FROM {table}")) as rows:  # noqa: S608 - constants
+            for stored_key, body in rows:
+                key = str(stored_key)
+                try:
+                    record = unpack(body)
+                except StoreError:  # not kept, or damaged: it is erased if its key is given
+                    record = {}
+                ids = {key, str(record.get("id"))}
+                if not ids.isdisjoint(erasure.ids) or _has_metadata(record, erasure.metadata):
+                    keys.add(key)
+                    texts |= texts_of(record) if table == "samples" else set()
     return Selection(tuple(sorted(keys)), frozenset(texts))
 
 
@@ -158,10 +145,18 @@ def _counted(reader: Reader | Writer, selection: Selection) -> Erased:
 
 def _rows_with(reader: Reader, texts: frozenset[str]) -> list[OtherRow]:
     """Find the runs, states and events that contain one of the texts."""
-    others: list[OtherRow] = []
+    wanted, others = SearchedTexts(texts), list[OtherRow]()
     for table, (name, column) in _OTHERS.items() if texts else ():
         with closing(reader.walk(f"SELECT {name}, {column} FROM {table}")) as rows:  # noqa: S608 - constants
-            others += rows_of_table(table, rows, texts)
+            for identity, value in rows:
+                if isinstance(value, str):  # a state that is stored as plain JSON contains figures only
+                    if table == "events" and wanted.in_(value):
+                        others.append(OtherRow(table, identity, ""))
+                    continue
+                with suppress(StoreError):
+                    record = unpack(value)
+                    if (kept := cleared(record, wanted)) != record:
+                        others.append(OtherRow(table, identity, pack(kept)))
     return others
 
 
@@ -174,53 +169,85 @@ def _clear(writer: Writer, rows: Iterable[OtherRow]) -> None:
         writer.execute(sql, {"value": value, "name": row.id})
 
 
-def erase_texts(writer: Writer, keys: Sequence[str], rules: Rules, index: SearchIndex, *, ids: bool = True) -> None:
-    """Delete the texts of answers and of their verdicts, within a transaction; scores, offsets and counts remain.
+def _unjudged_of(row: tuple[str, str, float, str, str, float]) -> Unjudged:
+    """The verdict of an erased draw that was pending."""
+    judge, key, probability, source, route, at = row
+    draw = Draw(key, Sample(key, None, (), ""), source, route, probability=probability, at=at)
+    return Unjudged(draw, Reading(judge, kind="", version=""), UnjudgedReason.ERASED)
 
-    Without `ids`, those of the answers, their contexts and their traces are deleted too.
+
+def _without_notes(body: bytes) -> bytes | None:
+    """Delete the notes of a stored label, earlier ones too; None for a damaged one."""
+    try:
+        record = unpack(body) | {"note": ""}
+    except StoreError:
+        return None
+    if earlier := record.get("earlier"):
+        record["earlier"] = [{**label, "note": ""} for label in earlier]
+    return pack(record)
+
+
+def _has_metadata(record: Mapping[str, object], wanted: Iterable[tuple[str, str]]) -> bool:
+    metadata = record.get("metadata")
+    return isinstance(metadata, Mapping) and any(value == _text(value_at(metadata, path)) for path, value in wanted)
+
+
+def _text(value: object) -> str | None:
+    """A metadata value as people write it on a command line.
+
+    >>> _text("anna"), _text(7), _text(True), _text(None)
+    ('anna', '7', 'true', None)
     """
-    if not keys:
-        return
-    given = {"keys": list(keys)}
-    if ids:
-        index.remove_words(writer, keys)
-    else:
-        index.remove(writer, keys)
-    writer.execute("UPDATE samples SET body = DROPPED WHERE key = LIST(:keys)", given)
-    if ids:
-        _reduce_traits(writer, keys, rules, index)
-    else:
-        writer.execute("DELETE FROM traits WHERE key = LIST(:keys)", given)
-    replies.remove(writer, keys)
-    lines = writer.rows("SELECT seq, key, line FROM verdicts WHERE key = LIST(:keys) ORDER BY seq", given)
-    kept = [{"line": writer.seal(_kept(line, None if ids else key)), "seq": seq} for seq, key, line in lines]
-    writer.executemany("UPDATE verdicts SET line = :line WHERE seq = :seq", kept)
-    if not ids:
-        writer.execute("UPDATE verdicts SET trace_id = NULL WHERE key = LIST(:keys)", given)
+    return value if isinstance(value, str) else None if value is None else json.dumps(value)
 
 
-def _kept(line: bytes, identity: str | None) -> bytes:
-    try:
-        return pack(without_texts(unpack(line), identity))
-    except StoreError:  # a damaged text is deleted as well; the figures are in the columns
-        return b""
+def texts_of(record: Mapping[str, object]) -> frozenset[str]:
+    """Texts of a person in a sample: id, question, answer and conversation, without short ones.
+
+    >>> sorted(texts_of({"id": "7", "question": "Where is my parcel?", "answer": "No."}))
+    ['Where is my parcel?']
+    """
+    history = record.get("history")
+    turns = [turn.get("text") for turn in history if isinstance(turn, Mapping)] if isinstance(history, list) else []
+    texts = (record.get("id"), record.get("question"), record.get("answer"), *turns)
+    return frozenset(text for text in texts if isinstance(text, str) and len(text.strip()) >= MIN_CHARS)
 
 
-def _reduce_traits(writer: Writer, keys: Sequence[str], rules: Rules, index: SearchIndex) -> None:
-    """Delete the texts in the traits of answers and in the index of searches."""
-    sql = "SELECT key, body FROM traits WHERE key = LIST(:keys) ORDER BY key"
-    before: dict[str, bytes] = dict(writer.rows(sql, {"keys": list(keys)}))
-    kept = {key: smaller for key, body in before.items() if (smaller := _reduced(body)) is not None}
-    rows = [{"body": writer.seal(body), "key": key} for key, body in kept.items()]
-    writer.executemany("UPDATE traits SET body = :body WHERE key = :key", rows)
-    index.set_terms(writer, {key: stored_terms(body, None, rules) for key, body in (before | kept).items()})
+class SearchedTexts:
+    """Texts to search for: the time depends on the length of what is searched, not on how many texts there are.
+
+    >>> texts = SearchedTexts({"Where is my parcel?", "Where is my other parcel?"})
+    >>> texts.in_("Q: Where is my parcel? A: lost"), texts.in_("Where is my dog, and where the parcel?")
+    (True, False)
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = frozenset(texts)
+        self._lengths: dict[str, set[int]] = {}  # by the first characters of a text
+        for text in self._texts:
+            self._lengths.setdefault(text[:MIN_CHARS], set()).add(len(text))
+
+    def in_(self, value: str) -> bool:
+        """Whether a string contains one of the texts."""
+        return any(
+            value[start : start + length] in self._texts
+            for start in range(len(value) - MIN_CHARS + 1)
+            for length in self._lengths.get(value[start : start + MIN_CHARS], ())
+        )
 
 
-def _reduced(body: bytes) -> bytes | None:
-    """Stored traits without texts; None if they contain none. Damaged traits become empty."""
-    try:
-        stored = unpack(body)
-        kept = traits.without_texts(stored)
-    except (StoreError, LookupError, TypeError, AttributeError):
-        return b""
-    return None if kept == stored else pack(kept)
+def cleared(record: Mapping[str, object], texts: SearchedTexts) -> dict[str, object]:
+    """Replace every string that contains one of the texts by an empty one.
+
+    >>> cleared({"query": "Where is my parcel?", "ranks": [1, "x"]}, SearchedTexts({"Where is my parcel?"}))
+    {'query': '', 'ranks': [1, 'x']}
+    """
+    return {name: _cleared(item, texts) for name, item in record.items() if not texts.in_(str(name))}
+
+
+def _cleared(value: object, texts: SearchedTexts) -> object:
+    if isinstance(value, str):
+        return "" if texts.in_(value) else value
+    if isinstance(value, Mapping):
+        return cleared(value, texts)
+    return [_cleared(item, texts) for item in value] if isinstance(value, list) else value

@@ -13,12 +13,10 @@ from ragwatch.ports import SavedState, StoredRun
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.tally import Tallies
 from ragwatch.statistics.trends import BucketKey
-from ragwatch.stores.codec.texts import PackedText
 from ragwatch.stores.counting import add_tallies
 from ragwatch.stores.decoding import label_of, run_of
 from ragwatch.stores.engine import Component, Row
-from ragwatch.stores.limits import MAX_RUNS_BYTES
-from ragwatch.stores.rows import pack, unpack
+from ragwatch.stores.texts import PackedText, pack, unpack
 from ragwatch.stores.trends import add_sums
 
 _RUNS = "SELECT kind, name, at, failing, body FROM runs WHERE kind = :kind AND name = :name"
@@ -34,6 +32,7 @@ _CLAIM = (
     " SET holder = excluded.holder, until = excluded.until"
     " WHERE claims.holder = excluded.holder OR claims.until <= :now RETURNING holder"
 )
+MAX_RUNS_BYTES = 8 << 20  # of runs read at a time: a suite may store whole answers
 RECALL = "SELECT body FROM states WHERE name = :name"
 REMEMBER = "INSERT INTO states (name, body) VALUES (:name, :body) ON CONFLICT (name) DO UPDATE SET body = excluded.body"
 

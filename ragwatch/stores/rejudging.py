@@ -11,13 +11,11 @@ from ragwatch.ports import RejudgeCandidate, RejudgeQuery
 from ragwatch.statistics.tally import Tallies, Tally
 from ragwatch.statistics.trends import score_sums
 from ragwatch.statistics.verdict import Verdict
-from ragwatch.stores import replies
 from ragwatch.stores.counting import add_tallies
 from ragwatch.stores.engine import JUDGING, SEQUENCES, UNBIASED, Component
-from ragwatch.stores.limits import REJUDGED_MARK
-from ragwatch.stores.rows import VerdictRow, draw_of, raises_store_error, single_number, text, verdict_row
-from ragwatch.stores.search.answer_terms import Rules
-from ragwatch.stores.settling import insert_verdicts
+from ragwatch.stores.kept_texts import Rules
+from ragwatch.stores.rows import draw_of, raises_store_error, single_number
+from ragwatch.stores.settling import add_replies, insert_verdicts
 from ragwatch.stores.trends import add_sums
 
 _CANDIDATES = (
@@ -49,11 +47,11 @@ class Rejudging(Component):
 
     def rejudge_candidates(self, query: RejudgeQuery) -> list[RejudgeCandidate]:
         """See `RejudgeReader.rejudge_candidates`."""
-        names = ("judge", "of", "since", "until") if query.route is None else ("judge", "of", "since", "until", "route")
+        names = ["judge", "of", "since", "until", *(["route"] if query.route is not None else [])]
         route = "" if query.route is None else " AND v.route = :route"
         values = {name: getattr(query, name) for name in names}
         stored = self.engine.pages.rows(f"{_CANDIDATES}{route} ORDER BY v.at, v.seq", values)
-        return [_candidate_of(row) for row in stored]
+        return list(map(_candidate_of, stored))
 
     def first_reading(self, judge: str) -> float:
         """See `RejudgeReader.first_reading`."""
@@ -74,28 +72,16 @@ class Rejudging(Component):
                 keys = [one.draw.key for one in verdicts if one.reading.judge == judge]
                 addable |= {(key, judge) for (key,) in writer.rows(_ADDABLE, {"keys": keys, "judge": judge})}
             new = [one for one in verdicts if (one.draw.key, one.reading.judge) in addable]
-            insert_verdicts(writer, new, row=_rejudged_row)
-            replies.add(writer, new, self.rules.texts)
+            insert_verdicts(writer, new, rejudged=True)
+            add_replies(writer, new, self.rules.texts)
             counts.update((Tally.REJUDGED, (one.reading.judge,)) for one in new)
             add_tallies(writer, counts)
             add_sums(writer, score_sums(one for one in new if one.draw.at < charted_before))
         return len(new)
 
 
-def _rejudged_row(verdict: Verdict) -> VerdictRow:
-    """Return the columns of table `verdicts` for a verdict with the mark."""
-    row = verdict_row(verdict)
-    return {**row, "scores": f"{REJUDGED_MARK},{text(row['scores']).removeprefix('{')}"}
-
-
 @raises_store_error
 def _candidate_of(row: tuple[str, float, object, str | None, object, object]) -> RejudgeCandidate:
     key, at, has_texts, version, rejudged, waiting = row
-    return RejudgeCandidate(
-        key=key,
-        at=float(at),
-        has_texts=bool(has_texts),
-        version=version,
-        rejudged=bool(rejudged),
-        waiting=bool(waiting),
-    )
+    flags = {"has_texts": bool(has_texts), "rejudged": bool(rejudged), "waiting": bool(waiting)}
+    return RejudgeCandidate(key=key, at=float(at), version=version, **flags)

@@ -11,15 +11,15 @@ from typing import TypeVar
 from ragwatch.ports import Retention
 from ragwatch.stores.accounts import compact_costs
 from ragwatch.stores.counting import add_tallies
-from ragwatch.stores.engine import SEQUENCES, Component, Row, Writer
+from ragwatch.stores.engine import DAY, SEQUENCES, Component, Row, Writer
 from ragwatch.stores.feedback import expire
-from ragwatch.stores.limits import DAY, MAX_RUNS_SHARE
-from ragwatch.stores.search.indexing import SearchIndex
+from ragwatch.stores.search_index import SearchIndex
 from ragwatch.stores.settling import delete_old_parts
 from ragwatch.stores.trends import delete_old
 
 MAX_ROWS_PER_STEP = 500
 MAX_RUNS_PER_STEP = 10
+MAX_RUNS_SHARE = 0.25  # of the allowed bytes, so that canary runs do not evict verdicts
 ROW_BYTES = 80  # of a row's header and its entries in indexes
 _ORPHAN = (  # a label does not keep a sample: without a verdict no page shows the text
     "NOT EXISTS (SELECT 1 FROM verdicts v WHERE v.key = samples.key)"

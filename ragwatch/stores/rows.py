@@ -8,7 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, wraps
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
@@ -21,15 +21,13 @@ from ragwatch.statistics.segments import NO_STEP
 from ragwatch.statistics.tally import Tallies, Tally, TallyKey
 from ragwatch.statistics.verdict import Judged, UnjudgedReason, Verdict
 from ragwatch.statistics.verdict_line import VerdictLine, verdict_line
-from ragwatch.stores.codec.texts import damaged_text
+from ragwatch.stores.texts import pack, unpack
 
 Stored = TypeVar("Stored")
 Value = TypeVar("Value")
 _QUANTITIES = frozenset(Quantity)
 _STAGES = frozenset(Stage)
-ZLIB_LEVEL = 1  # 90 us for a 6 KB sample, and nearly the ratio of level 9
 _MAX_STEPS, _MAX_STEP_CHARS = 16, 64  # of one answer; of one name
-_JSON = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 
 
 def raises_store_error(convert: Callable[[Stored], Value]) -> Callable[[Stored], Value]:
@@ -65,25 +63,6 @@ def text(value: object) -> str:
     raise TypeError(f"{value!r:.60} is not a text")
 
 
-def pack(value: Mapping[str, object]) -> bytes:
-    """Encode a value as compressed JSON.
-
-    Uses `json` because orjson refuses lone surrogates, which truncated escapes in a log produce.
-    """
-    return zlib.compress(_JSON.encode(value).encode("ascii"), ZLIB_LEVEL)
-
-
-def unpack(body: bytes) -> Any:  # noqa: ANN401 - a JSON object, of the type that was packed
-    """Decode what `pack` has encoded. Raises a `StoreError` where it is damaged."""
-    try:
-        value = json.loads(zlib.decompress(body))
-    except (zlib.error, ValueError, TypeError) as error:
-        raise damaged_text(error) from error
-    if not isinstance(value, dict):
-        raise damaged_text("it is not a JSON object")
-    return value
-
-
 def sample_of(record: SampleRecord) -> Sample:
     """Build a sample from its stored canonical record. Version 0.1.0 stored no history."""
     return Sample(
@@ -116,27 +95,8 @@ def _relevant(record: SampleRecord) -> tuple[RelevantContext, ...] | None:
 _SEGMENTS, _CRITERIA, _LANGUAGE, STEPS = "segments", "criteria", "language", "_steps"
 
 
-class VerdictRow(TypedDict):
-    """Columns of table `verdicts`."""
-
-    key: str
-    judge: str
-    version: str
-    at: float
-    route: str
-    probability: float
-    outcome: str
-    reason: str | None
-    stage: str | None
-    fault: str | None
-    failing: int
-    scores: str | None
-    trace_id: str | None
-    line: bytes
-
-
-def verdict_row(verdict: Verdict) -> VerdictRow:
-    """Return the columns of table `verdicts` for a verdict."""
+def verdict_row(verdict: Verdict, *, rejudged: bool = False) -> dict[str, Any]:
+    """Return the columns of table `verdicts` for a verdict, with the mark of a reading again if it is `rejudged`."""
     draw, line = verdict.draw, verdict_line(verdict)
     judged = isinstance(verdict, Judged)
     return {
@@ -151,18 +111,21 @@ def verdict_row(verdict: Verdict) -> VerdictRow:
         "stage": line["stage"],
         "fault": line["fault"],
         "failing": int(not judged or line["stage"] not in (None, Stage.NONE)),
-        "scores": _scores(line, draw) if judged else None,
+        "scores": _scores(line, draw, rejudged=rejudged) if judged else None,
         "trace_id": draw.sample.trace_id,
         "line": pack(line),
     }
 
 
-def _scores(line: VerdictLine, draw: Draw) -> str:
-    segments = {key: value for key, value in draw.segments if value is not None}
-    criteria = [reading["name"] for reading in line.get("criteria", ())]
-    more = {_LANGUAGE: line.get("language"), STEPS: _steps(line, draw)}
-    extra = {_SEGMENTS: segments, _CRITERIA: criteria, **more}
-    return orjson.dumps({**line["scores"], **{name: value for name, value in extra.items() if value}}).decode()
+def _scores(line: VerdictLine, draw: Draw, *, rejudged: bool) -> str:
+    extra = {
+        _SEGMENTS: {key: value for key, value in draw.segments if value is not None},
+        _CRITERIA: [reading["name"] for reading in line.get("criteria", ())],
+        _LANGUAGE: line.get("language"),
+        STEPS: _steps(line, draw),
+    }
+    mark = {"rejudged": True} if rejudged else {}  # at the begin: see `dialect.REJUDGED_MARK`
+    return orjson.dumps({**mark, **line["scores"], **{name: value for name, value in extra.items() if value}}).decode()
 
 
 def _steps(line: VerdictLine, draw: Draw) -> dict[str, list[int]]:

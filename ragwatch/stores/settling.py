@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 
 from ragwatch.errors import ReceivedMeanwhileError, StoreError
@@ -16,17 +16,19 @@ from ragwatch.ports import Admission, FollowUp, Part
 from ragwatch.statistics.causes.traits import traits_of
 from ragwatch.statistics.tally import Tallies, count_assignments, count_draw, count_duplicate, verdict_tallies
 from ragwatch.statistics.trends import score_sums
-from ragwatch.statistics.verdict import Verdict
-from ragwatch.stores import feedback, replies
-from ragwatch.stores.codec.kept_texts import Texts
+from ragwatch.statistics.verdict import Judged, Verdict
+from ragwatch.stores import feedback
 from ragwatch.stores.counting import add_tallies
-from ragwatch.stores.engine import ADMITTING, JUDGING, SEQUENCES, Component, Row, Writer
-from ragwatch.stores.limits import DAY, MAX_LEASED_CHARS
-from ragwatch.stores.rows import ZLIB_LEVEL, VerdictRow, digest, draw_of, pack, part_of, verdict_row
-from ragwatch.stores.search.answer_terms import Rules
+from ragwatch.stores.dropping import Dropping
+from ragwatch.stores.engine import ADMITTING, DAY, JUDGING, SEQUENCES, Row, Writer
+from ragwatch.stores.kept_texts import Texts
+from ragwatch.stores.rows import digest, draw_of, part_of, verdict_row
+from ragwatch.stores.texts import ZLIB_LEVEL, pack
 from ragwatch.stores.trends import add_sums, add_versions
 
 MAX_ROWS_PER_STEP = 5000
+MAX_LEASED_CHARS = 8 << 20  # of texts leased at a time; the last draw may exceed it
+MAX_REPLY_BYTES = 32 * 1024  # of the raw replies of an LLM judge to all calls about one answer
 _PARTS = "SELECT part_group, name, body, at FROM parts WHERE source = :source ORDER BY ROW_ID"
 _RECEIVED = "SELECT digest FROM received WHERE source = :source AND digest = BLOBS(:digests)"
 SETTLED = (
@@ -38,13 +40,15 @@ _FOLLOW_UP = (
     " SELECT :key, :judge, CAST(:probability AS double precision), CAST(:since AS double precision)"
     " WHERE NOT EXISTS (SELECT 1 FROM verdicts WHERE key = :key AND judge = :judge) ON CONFLICT DO NOTHING"
 )
+_ADD_REPLIES = (
+    "INSERT INTO replies (seq, key, body) SELECT v.seq, v.key, :body FROM verdicts v"
+    " JOIN SAMPLE_KEYS k ON k.key = v.key WHERE v.key = :key AND v.judge = :judge"
+)
 _KEPT_ROWS = {"received": "source, digest", "parts": "source, part_group, name"}
 
 
-class Settling(Component):
+class Settling(Dropping):
     """Takes draws in, and settles them."""
-
-    rules: Rules
 
     def cursors(self, source: str) -> dict[str, str]:
         """See `Store.cursors`."""
@@ -97,11 +101,8 @@ class Settling(Component):
             _write_parts(writer, admission)
             add_versions(writer, admission)
             add_tallies(writer, tallies)
-            self.parts_released(admission.release)
+            self.note_dropped(len(admission.release))
         return len(new)
-
-    def parts_released(self, groups: Collection[str]) -> None:
-        """Note that parts were deleted, within the transaction."""
 
     def settle(
         self, verdicts: Sequence[Verdict], follow_ups: Sequence[FollowUp] = (), tallies: Tallies | None = None
@@ -115,14 +116,11 @@ class Settling(Component):
                 counts.update(tallies or {})
             caused = [follow_up for follow_up in follow_ups if (follow_up.after, follow_up.key) in new]
             _insert_follow_ups(writer, caused, counts)
-            replies.add(writer, settled, self.rules.texts)
+            add_replies(writer, settled, self.rules.texts)
             self.texts_settled(writer, settled)
             add_tallies(writer, counts)
             add_sums(writer, score_sums(settled))
         return len(new)
-
-    def texts_settled(self, writer: Writer, settled: Sequence[Verdict]) -> None:
-        """Index the texts of settled answers, or delete them, within the transaction."""
 
     def leased(self, rows: Iterable[Row]) -> list[Draw]:
         """Decode pending draws, until their texts exceed `MAX_LEASED_CHARS`."""
@@ -211,12 +209,35 @@ def settle(writer: Writer, verdicts: Sequence[Verdict], counts: Tallies) -> list
     return new
 
 
-def insert_verdicts(
-    writer: Writer, verdicts: Sequence[Verdict], *, row: Callable[[Verdict], VerdictRow] = verdict_row
-) -> None:
-    """Insert verdicts with the columns that `row` returns, in this order."""
-    rows = [(row(verdict), verdict.draw.at) for verdict in verdicts]
-    writer.insert("verdicts", [{**one, "line": writer.seal(one["line"]), **writer.part(at)} for one, at in rows])
+def insert_verdicts(writer: Writer, verdicts: Sequence[Verdict], *, rejudged: bool = False) -> None:
+    """Insert verdicts in this order."""
+    rows = [verdict_row(verdict, rejudged=rejudged) for verdict in verdicts]
+    writer.insert("verdicts", [{**row, "line": writer.seal(row["line"]), **writer.part(row["at"])} for row in rows])
+
+
+def add_replies(writer: Writer, verdicts: Iterable[Verdict], texts: Texts) -> None:
+    """Add the replies behind verdicts, within the transaction that stores these; none if no texts are kept."""
+    judged = [one for one in verdicts if isinstance(one, Judged) and one.evidence.replies and texts is not Texts.NONE]
+    for one in sorted(judged, key=lambda one: one.draw.key):
+        body = writer.seal(pack({"replies": _cut(one.evidence.replies, MAX_REPLY_BYTES)}))
+        writer.execute(_ADD_REPLIES, {"body": body, "key": one.draw.key, "judge": one.reading.judge})
+
+
+def _cut(replies: Iterable[str], max_bytes: int) -> list[str]:
+    """Return the replies up to a number of bytes, and say at the end that and how much was left out.
+
+    >>> _cut(["first", "second"], 7)
+    ['first', 'se [4 bytes more]']
+    """
+    kept, left = list[str](), max_bytes
+    for text in replies:
+        data = text.encode("utf-8", "replace")
+        if len(data) > left:
+            kept.append(f"{data[:left].decode('utf-8', 'ignore')} [{len(data) - left} bytes more]")
+            break
+        kept.append(text)
+        left -= len(data)
+    return kept
 
 
 def _insert_follow_ups(writer: Writer, follow_ups: Sequence[FollowUp], counts: Tallies) -> None:

@@ -17,7 +17,7 @@ from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.segments import NO_STEP, STEP
 from ragwatch.statistics.tally import Tally
 from ragwatch.statistics.verdict import Unjudged, UnjudgedReason, Verdict
-from ragwatch.stores.replies import MAX_BYTES
+from ragwatch.stores.settling import MAX_REPLY_BYTES
 
 PLACE = ("release", "v1", "search", JUDGE)
 
@@ -252,9 +252,9 @@ def test_replies_of_a_reading_again_are_kept(store: Store) -> None:
 
 def test_long_replies_are_cut(store: Store) -> None:
     """All replies to one sample together take a bounded number of bytes, and say what is left out."""
-    replied(store, "a" * (MAX_BYTES - 3), "é" * 5, "third")
+    replied(store, "a" * (MAX_REPLY_BYTES - 3), "é" * 5, "third")
     first, second = stored(store)["claude"]
-    assert (len(first), second) == (MAX_BYTES - 3, "é [7 bytes more]")
+    assert (len(first), second) == (MAX_REPLY_BYTES - 3, "é [7 bytes more]")
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from functional.daemon import RagwatchProcess, record, write_config
 from support.brokers import wait_until
 
 from ragwatch.sources.tail.descriptors import RESERVED_DESCRIPTORS
-from ragwatch.stores.rows import unpack
 from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.stores.texts import unpack
 
 LIMIT, FILES = 100, 150
 SEEN = 'ragwatch_requests_seen_total{source="app"}'

@@ -20,7 +20,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "bcrypt": ("ragwatch.web.passwords",),
     "click": ("ragwatch.commands", "ragwatch.offline", "ragwatch.terminal"),
     "confluent_kafka": ("ragwatch.sources.brokers.kafka",),
-    "cryptography": ("ragwatch.stores.codec.encryption",),
+    "cryptography": ("ragwatch.stores.encryption",),
     "google": (
         "ragwatch.pipeline.export.messages",
         "ragwatch.sources.otlp.protobuf_request",

@@ -21,8 +21,8 @@ from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.source import TailSource
 from ragwatch.statistics.sampling import SamplingPlan
 from ragwatch.statistics.tally import Tally
-from ragwatch.stores.rows import unpack
 from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.stores.texts import unpack
 from ragwatch.telemetry import Telemetry
 from support.kit import AT, JUDGE, a_verdict, an_unjudged
 

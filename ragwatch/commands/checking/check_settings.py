@@ -22,8 +22,7 @@ from ragwatch.pipeline.export.evaluation import Signal
 from ragwatch.stores import postgres
 from ragwatch.stores.sqlite import Options
 from ragwatch.stores.sqlite.disk import FAILURES, advice, reason, refuse_network
-from ragwatch.stores.sqlite.opening import MARKER, check_content, refuse_missing
-from ragwatch.stores.sqlite.schema import version_of
+from ragwatch.stores.sqlite.opening import MARKER, check_content, refuse_missing, version_of
 from ragwatch.terminal.event_loop import run_async
 
 

@@ -18,9 +18,9 @@ from ragwatch.offline.exports.parquet_files import ParquetDataset, Written
 from ragwatch.offline.exports.parquet_rows import RowRules
 from ragwatch.offline.state_reader import state_reader
 from ragwatch.redaction.redactor import Redactor
-from ragwatch.stores.codec.kept_texts import Texts
 from ragwatch.stores.days import DayReader
-from ragwatch.stores.limits import DAY
+from ragwatch.stores.engine import DAY
+from ragwatch.stores.kept_texts import Texts
 from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.given import judge_name, require_route, seconds_of, write_new
 from ragwatch.terminal.options.offline import ExportArguments

@@ -37,7 +37,7 @@ from ragwatch.statistics.canary.definition import (
 from ragwatch.statistics.compare import key_of
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.verdict_line import VerdictRecord
-from ragwatch.stores.codec.kept_texts import Texts
+from ragwatch.stores.kept_texts import Texts
 from ragwatch.web.scope import PageScope
 
 UNSTORED = "without stored texts"  # not stored, damaged, or without a question

@@ -13,8 +13,8 @@ from ragwatch.model.references import ReferenceQuantity
 from ragwatch.model.sample import SampleRecord, value_at
 from ragwatch.model.stages import Stage
 from ragwatch.statistics.verdict_line import ClaimRecord, VerdictRecord
-from ragwatch.stores.codec.kept_texts import Texts
 from ragwatch.stores.days import DayVerdict
+from ragwatch.stores.kept_texts import Texts
 
 Redact = Callable[[str], str]
 

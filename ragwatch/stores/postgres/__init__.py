@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Store
-from ragwatch.stores.codec.encryption import EncryptionOptions, TextCipher
-from ragwatch.stores.codec.kept_texts import TEXT_SEARCH, Texts
+from ragwatch.stores.encryption import EncryptionOptions, TextCipher
+from ragwatch.stores.kept_texts import TEXT_SEARCH, Texts
 from ragwatch.stores.lock import StateLock, worker_name
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from psycopg.conninfo import make_conninfo
 from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from ragwatch.errors import NotLeadingError, StoreError
-from ragwatch.stores.codec.encryption import TextCipher, opened
+from ragwatch.stores.dialect import in_postgres
+from ragwatch.stores.encryption import TextCipher, opened
 from ragwatch.stores.engine import DamagedRows, Parameters, Row, Rows
 from ragwatch.stores.postgres.failures import (
     GRACE_SECONDS,
@@ -31,7 +32,7 @@ from ragwatch.stores.postgres.failures import (
     was_ended_while_idle,
 )
 from ragwatch.stores.postgres.partitions import DAYS, Parts
-from ragwatch.stores.postgres.postgres_writer import PostgresWriter, in_dialect
+from ragwatch.stores.postgres.postgres_writer import PostgresWriter
 
 CONNECT_SECONDS = 10
 LOCK_SECONDS = 10
@@ -211,7 +212,7 @@ class PostgresEngine:
         def run(connection: TimedConnection) -> Rows:
             with connection.cursor(binary=True) as cursor:
                 prepare = None if planned_once else False
-                rows = cursor.execute(in_dialect(sql), parameters, prepare=prepare).fetchall()
+                rows = cursor.execute(in_postgres(sql), parameters, prepare=prepare).fetchall()
                 return opened(rows, self._cipher)
 
         with store_errors("cannot read"):
@@ -225,7 +226,7 @@ class PostgresEngine:
             connection.transaction(),
             connection.cursor(name="walk", binary=True) as cursor,
         ):
-            cursor.execute(in_dialect(sql), parameters)
+            cursor.execute(in_postgres(sql), parameters)
             while page := cursor.fetchmany(WALK_ROWS):
                 yield from opened(page, self._cipher)
 

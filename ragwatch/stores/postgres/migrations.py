@@ -13,9 +13,9 @@ from importlib.resources.abc import Traversable
 import psycopg
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.codec.encryption import KEY_STATE, Rows, TextCipher, check_keys, new_key_ids
+from ragwatch.stores.encryption import KEY_STATE, Rows, TextCipher, check_keys, new_key_ids
 from ragwatch.stores.postgres.connections import Target, connect, store_errors
-from ragwatch.stores.postgres.locks import MIGRATION, locked
+from ragwatch.stores.postgres.postgres_writer import MIGRATION, locked
 from ragwatch.stores.postgres.views import create_views, drop_views
 
 VERSION = 12

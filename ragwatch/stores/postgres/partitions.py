@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable, Collection
 
 from ragwatch.ports import Retention
-from ragwatch.stores.engine import SEQUENCES, Writer
-from ragwatch.stores.limits import DAY
-from ragwatch.stores.postgres.locks import PARTITIONS
+from ragwatch.stores.engine import DAY, SEQUENCES, Writer
+from ragwatch.stores.postgres.postgres_writer import PARTITIONS
 from ragwatch.stores.retention import set_pruned
 
 REST = -1

@@ -46,7 +46,7 @@ CREATE INDEX work_key ON work (key);
 CREATE INDEX work_since ON work (since);
 CREATE INDEX work_batch ON work (batch) WHERE batch IS NOT NULL;
 
--- Sequence numbers are assigned while the lock of sequences is held, so that readers see them in order: see locks.py.
+-- Sequence numbers are assigned while the lock of sequences is held, so that readers see them in order: see engine.py.
 CREATE TABLE verdicts (
     seq         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     key         text COLLATE "C" NOT NULL,

@@ -1,6 +1,6 @@
 -- Schema 2: one worker leads, and each counts under a number of its own.
 
--- The worker that leads. Its transactions lock the row and compare the number of the term: see leading.py.
+-- The worker that leads. Its transactions lock the row and compare the number of the term: see postgres_store.py.
 CREATE TABLE leader (
     one    boolean PRIMARY KEY DEFAULT true CHECK (one),
     holder text NOT NULL,

@@ -1,8 +1,7 @@
-"""Statements in the dialect of PostgreSQL, and the transaction that runs them."""
+"""The transaction that runs statements in PostgreSQL, with bulk insertion, and the advisory locks that it takes."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
@@ -10,43 +9,13 @@ from typing import Any
 
 import psycopg
 
-from ragwatch.stores.codec.encryption import TextCipher
+from ragwatch.stores.dialect import in_postgres
+from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.engine import Parameters, Writer
-from ragwatch.stores.limits import REJUDGED_MARK
-from ragwatch.stores.postgres.locks import LOCK, RETENTION, TRY
 
-_WORDS: tuple[tuple[str, str], ...] = (
-    # lists are given in binary (b): as text, psycopg takes 20 us for each body of a sample
-    (r"\bLIST\(%\((\w+)\)s\)", r"ANY(%(\1)b::text[])"),
-    (r"\bINTS\(%\((\w+)\)s\)", r"ANY(%(\1)b::bigint[])"),
-    (r"\bBLOBS\(%\((\w+)\)s\)", r"ANY(%(\1)b::bytea[])"),
-    (r"\bREPLIED\(%\((\w+)\)s\)", r"key = ANY(%(\1)b::text[])"),
-    (r"\bSAMPLE_KEYS\b", "sample_keys"),
-    (r"\bDROPPED\b", r"'\\x00'::bytea"),
-    (r"\bROW_ID\b", "id"),
-    (r"\bLOWEST\b", "'-Infinity'::float8"),
-    (r"\bPRUNED_UNTIL\b", "(SELECT pruned.until FROM pruned)"),
-    (r"\bPRUNED_SEQ\b", "(SELECT pruned.seq FROM pruned)"),
-    (r"\bREJUDGED\(([\w.]*)\)", rf"COALESCE(\1scores @> '{REJUDGED_MARK}}}', FALSE)"),
-    (r"\bLOCKING\(([^)]*)\)", r"\1"),
-    (r"\bTRUNC\(([^()]*)\)", r"trunc(\1)::bigint"),
-    (r"\bSCORE\(([\w.]*)\)", r"(\1scores ->> %(quantity)s)::float8"),
-    (r"\bSEGMENT\(([\w.]*)\)", r"\1scores -> 'segments' ->> %(segment)s"),
-    (r"\bSEALED\b", r"'\\x02'::bytea"),
-    (r"\bHAS_WORDS\b", "CASE WHEN a.key IS NOT NULL THEN a.words IS NOT NULL END"),
-    (
-        r"\bLAST_SEQ\b",
-        "COALESCE(pg_sequence_last_value(pg_get_serial_sequence('verdicts', 'seq')::regclass), 0)",
-    ),
-    (r"\bPART\b", "part <= 0"),
-    (
-        r"\bCOLUMNS\b",
-        "SELECT attname::text FROM pg_attribute WHERE attrelid = to_regclass(%(name)s) AND attnum > 0 ORDER BY attnum",
-    ),
-    (r" UNLEASED\b", ", holder = NULL, leased_until = '-Infinity'"),
-    (r"\bTALLIED\b", "SUM(value ORDER BY slot)"),  # in this order, rounding never makes a counter fall
-)
-_PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
+RETENTION, MIGRATION, STATES, PARTITIONS = 3, 4, 5, 6
+"""Advisory locks beside those of `stores.engine`, held until the end of a transaction: by the worker that deletes, or
+migrates; while a saved state is changed that any worker may change; while partitions are made."""
 TYPES = {
     **dict.fromkeys(("at", "since", "probability", "value", "score", "received", "answered", "threshold"), "float8"),
     **dict.fromkeys(("w", "wx", "w2", "w2x", "w2x2", "w3", "w4", "usd"), "float8"),
@@ -72,17 +41,9 @@ _NEW_SAMPLES = (
 ).encode()
 
 
-@lru_cache(1024)  # a search has as many forms as there are combinations of filters
-def in_dialect(sql: str) -> bytes:
-    """Return a statement in the dialect of PostgreSQL, as psycopg takes it.
-
-    >>> in_dialect("DELETE FROM work WHERE judge = :judge AND key = LIST(:keys)")
-    b'DELETE FROM work WHERE judge = %(judge)s AND key = ANY(%(keys)b::text[])'
-    """
-    sql = _PARAMETER.sub(r"%(\1)s", sql)
-    for word, text in _WORDS:
-        sql = re.sub(word, text, sql)
-    return sql.encode()
+def locked(connection: psycopg.Connection, number: int, name: str) -> None:
+    """Wait for the lock of a database schema that may not exist yet."""
+    connection.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (number, name))
 
 
 @lru_cache(64)
@@ -113,12 +74,12 @@ class PostgresWriter(Writer):
 
     def execute(self, sql: str | bytes, parameters: Parameters = ()) -> psycopg.Cursor:
         """See `Writer.execute`."""
-        return self._cursor.execute(in_dialect(sql) if isinstance(sql, str) else sql, parameters)
+        return self._cursor.execute(in_postgres(sql) if isinstance(sql, str) else sql, parameters)
 
     def executemany(self, sql: str | bytes, parameters: Sequence[Parameters]) -> None:
         """See `Writer.executemany`."""
         if parameters:
-            self._cursor.executemany(in_dialect(sql) if isinstance(sql, str) else sql, parameters)
+            self._cursor.executemany(in_postgres(sql) if isinstance(sql, str) else sql, parameters)
 
     def insert(self, table: str, rows: Sequence[Mapping[str, object]], conflict: str = "") -> int:
         """See `Writer.insert`."""
@@ -140,7 +101,8 @@ class PostgresWriter(Writer):
 
     def may_prune(self) -> bool:
         """See `Writer.may_prune`."""
-        return bool(self._cursor.execute(TRY, (RETENTION,)).fetchall()[0][0])
+        sql = "SELECT pg_try_advisory_xact_lock(%s, hashtext(current_schema() || ''))"
+        return bool(self._cursor.execute(sql, (RETENTION,)).fetchall()[0][0])
 
     def continue_numbers(self, last: int) -> None:
         """See `Writer.continue_numbers`."""
@@ -162,7 +124,8 @@ class PostgresWriter(Writer):
 
     def lock(self, number: int, name: str = "") -> None:
         """See `Writer.lock`."""
-        self._cursor.execute(LOCK, (number, name))
+        sql = "SELECT pg_advisory_xact_lock(%s, hashtext(current_schema() || %s))"
+        self._cursor.execute(sql, (number, name))
 
 
 def _column(values: list[Any], kind: str | None) -> list[Any]:

@@ -15,7 +15,7 @@ from psycopg import sql
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
 from ragwatch.stores.postgres.connections import Target, connect, store_errors
-from ragwatch.stores.postgres.locks import MIGRATION, locked
+from ragwatch.stores.postgres.postgres_writer import MIGRATION, locked
 
 _VIEWS = (
     "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"

@@ -1,58 +1,15 @@
-"""Statements in the dialect of SQLite, and the transaction that runs them."""
+"""The transaction that runs statements in SQLite."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
 import sqlite3
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
-from ragwatch.stores.codec.encryption import TextCipher
+from ragwatch.stores.dialect import in_sqlite
+from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.engine import Parameters, Writer
-from ragwatch.stores.limits import REJUDGED_MARK
-
-_WORDS: tuple[tuple[str, str], ...] = (
-    (r"\bREPLIED\((:\w+)\)", r"seq IN (SELECT v.seq FROM verdicts v WHERE v.key = LIST(\1))"),
-    (r"= (?:LIST|INTS)\((:\w+)\)", r"IN (SELECT value FROM json_each(\1))"),
-    (r"= BLOBS\((:\w+)\)", r"IN (SELECT unhex(value) FROM json_each(\1))"),
-    (r"\bSAMPLE_KEYS\b", "samples"),
-    (r"\bDROPPED\b", "x'00'"),
-    (r"\bROW_ID\b", "rowid"),
-    (r"\bLOWEST\b", "-9e999"),
-    # This state is stored as plain JSON, so that SQL can read it.
-    (r"\bPRUNED_UNTIL\b", "(SELECT json_extract(body, '$.until') FROM states WHERE name = 'retention')"),
-    (r"\bPRUNED_SEQ\b", "(SELECT json_extract(body, '$.seq') FROM states WHERE name = 'retention')"),
-    (r"\bREJUDGED\(([\w.]*)\)", rf"COALESCE(\1scores GLOB '{REJUDGED_MARK}*', FALSE)"),
-    (r" LOCKING\([^)]*\)", ""),
-    (r"\bTRUNC\(([^()]*)\)", r"CAST(\1 AS INTEGER)"),
-    # a damaged row must not fail the search
-    (r"\bSCORE\(([\w.]*)\)", r"CASE WHEN json_valid(\1scores) THEN json_extract(\1scores, '$.' || :quantity) END"),
-    (
-        r"\bSEGMENT\(([\w.]*)\)",
-        r"""CASE WHEN json_valid(\1scores) THEN json_extract(\1scores, '$.segments."' || :segment || '"') END""",
-    ),
-    (r"\bSEALED\b", "x'02'"),
-    (r"\bHAS_WORDS\b", "a.words"),
-    (r"\bLAST_SEQ\b", "(SELECT seq FROM sqlite_sequence WHERE name = 'verdicts')"),
-    (r"\bPART\b", "TRUE"),
-    (r"\bCOLUMNS\b", "SELECT name FROM pragma_table_info(:name)"),
-    (r" UNLEASED\b", ""),
-    (r"\bTALLIED\b", "SUM(value)"),
-)
-
-
-@lru_cache(1024)  # a search has as many forms as there are combinations of filters
-def in_dialect(sql: str) -> str:
-    """Return a statement in the dialect of SQLite.
-
-    >>> in_dialect("DELETE FROM work WHERE key = LIST(:keys)")
-    'DELETE FROM work WHERE key IN (SELECT value FROM json_each(:keys))'
-    """
-    for word, text in _WORDS:
-        sql = re.sub(word, text, sql)
-    return sql
 
 
 def bound(parameters: Parameters) -> Parameters:
@@ -78,11 +35,11 @@ class SqliteWriter(Writer):
 
     def execute(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
         """See `Writer.execute`."""
-        return self._connection.execute(in_dialect(sql), bound(parameters))
+        return self._connection.execute(in_sqlite(sql), bound(parameters))
 
     def executemany(self, sql: str, parameters: Sequence[Parameters]) -> sqlite3.Cursor:
         """See `Writer.executemany`."""
-        return self._connection.executemany(in_dialect(sql), parameters)
+        return self._connection.executemany(in_sqlite(sql), parameters)
 
     def insert(self, table: str, rows: Sequence[Mapping[str, object]], conflict: str = "") -> int:
         """See `Writer.insert`."""

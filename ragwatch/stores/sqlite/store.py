@@ -17,22 +17,19 @@ from ragwatch.model.units import size_bytes
 from ragwatch.ports import FollowUp, Retention
 from ragwatch.statistics.tally import Tallies
 from ragwatch.statistics.verdict import Verdict
-from ragwatch.stores.codec.encryption import EncryptionOptions, TextCipher
-from ragwatch.stores.codec.kept_texts import TEXT_SEARCH, Texts
-from ragwatch.stores.engine import Writer
-from ragwatch.stores.limits import DAY
+from ragwatch.stores.dropping import NEWEST, Place
+from ragwatch.stores.encryption import EncryptionOptions, TextCipher
+from ragwatch.stores.engine import DAY, Writer
+from ragwatch.stores.kept_texts import TEXT_SEARCH, Rules, Texts, rules_of
 from ragwatch.stores.notes import REMEMBER
-from ragwatch.stores.rows import pack
-from ragwatch.stores.search.answer_terms import Rules, rules_of
-from ragwatch.stores.search.indexing import NEWEST, Place
-from ragwatch.stores.sqlite.reader import ReadConnection
-from ragwatch.stores.sqlite.sqlite_engine import SqliteEngine
-from ragwatch.stores.sqlite.sqlite_index import HAS_WORDS, STATE, SqliteIndex, indexable, second_of
-from ragwatch.stores.sqlite.sqlite_queries import SqliteQueries
+from ragwatch.stores.sqlite.sqlite_engine import ReadConnection, SqliteEngine
+from ragwatch.stores.sqlite.sqlite_search import HAS_WORDS, STATE, SqliteIndex, SqliteQueries, indexable
 from ragwatch.stores.store_base import StoreBase
+from ragwatch.stores.texts import pack
 
 MAX_REWRITTEN_BYTES = 256 << 20  # above this size, the database is rewritten once a day, and not at the end
 UNDER_WAY = "erasure under way"  # a saved state, from the erasure of a person until the database is written again
+DELETE_SECURELY = "PRAGMA secure_delete=ON"  # overwrites what is deleted from now on
 _LEASABLE = (
     "SELECT w.key, s.source, s.route, s.at, s.body, w.probability FROM work w JOIN samples s ON s.key = w.key"
     " WHERE w.judge = :judge AND w.batch IS NULL AND w.since < :since AND NOT w.key = LIST(:leased)"
@@ -81,9 +78,9 @@ class SqliteStore(StoreBase):
     ) -> None:
         self.engine = SqliteEngine(state, min_free=min_free, cipher=cipher)
         self.index, self.queries = SqliteIndex(), SqliteQueries
-        if texts is not Texts.ALL:
-            self.engine.delete_securely()
         with self.engine.transaction() as writer:
+            if texts is not Texts.ALL:
+                writer.execute(DELETE_SECURELY)
             self.rules = indexable(writer, rules_of(texts, cipher, text_search=text_search))
         erasing = self.engine.rows("SELECT 1 FROM states WHERE name = :name", {"name": UNDER_WAY})
         self._dropped = False  # since the database was last rewritten by this process
@@ -134,17 +131,9 @@ class SqliteStore(StoreBase):
         self._release([(judge, key) for key in draws])
         return batch
 
-    def second_of(self, identity: int) -> float:
-        """See `Searching.second_of`."""
-        return second_of(identity)
-
     def note_dropped(self, number: int) -> None:
-        """See `StoreBase.note_dropped`. The texts remain in free space until the database is rewritten."""
+        """See `Dropping.note_dropped`. The texts remain in free space until the database is rewritten."""
         self._dropped = self._dropped or (number > 0 and self.rules.texts is not Texts.ALL)
-
-    def parts_released(self, groups: Collection[str]) -> None:
-        """See `Settling.parts_released`."""
-        self.note_dropped(len(groups))
 
     def excess(self, limit: int, estimate: int | None = None) -> int:  # noqa: ARG002 - the pages in use are known
         """See `Retaining.excess`."""
@@ -162,7 +151,6 @@ class SqliteStore(StoreBase):
             with self.engine.transaction() as writer:
                 number = self.drop_earlier(writer)
             self._has_earlier_texts = number > 0
-            self.note_dropped(number)
         complete = {"texts": str(self.rules.texts), "words": self.rules.words_off is None}
         if self.recall(STATE) != complete:  # answers that were judged by earlier versions or under other settings
             place: Place | None = NEWEST
@@ -193,13 +181,10 @@ class SqliteStore(StoreBase):
                 writer.execute("INSERT INTO words (words) VALUES ('optimize')")
         return self.engine.rewrite()
 
-    def erasure_begins(self) -> None:
-        """See `Forgetting.erasure_begins`."""
-        self.engine.delete_securely()
+    def erasure_begins(self, writer: Writer) -> None:
+        """See `Forgetting.erasure_begins`. Until it has ended, retention writes the database again."""
         self._rewrite_is_due = True
-
-    def note_erasure(self, writer: Writer) -> None:
-        """See `Forgetting.note_erasure`. Until it has ended, retention writes the database again."""
+        writer.execute(DELETE_SECURELY)
         writer.execute(REMEMBER, {"name": UNDER_WAY, "body": writer.seal(pack({}))})
 
     def erasure_ended(self, *, complete: bool, seconds: float) -> bool:

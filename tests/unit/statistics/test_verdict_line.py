@@ -12,7 +12,7 @@ from ragwatch.model.evidence import Cell, ContextReading, ReferenceClaim
 from ragwatch.model.sample import Context
 from ragwatch.statistics.verdict import Usage
 from ragwatch.statistics.verdict_line import parse_verdict_line, verdict_line
-from ragwatch.stores.codec.kept_texts import without_texts
+from ragwatch.stores.kept_texts import without_texts
 
 
 def test_judged_line() -> None:

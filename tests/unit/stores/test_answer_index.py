@@ -18,18 +18,17 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Context
 from ragwatch.ports import AnswerQuery, Erasure, Query, Retention, TrendQuery
 from ragwatch.statistics.trends import TrendKind
-from ragwatch.stores import store_base
-from ragwatch.stores.codec.encryption import TextCipher
-from ragwatch.stores.codec.kept_texts import Texts
-from ragwatch.stores.queries import answers_statement
-from ragwatch.stores.rows import pack
-from ragwatch.stores.search import indexing
-from ragwatch.stores.search.answer_terms import TERM_BYTES, Rules, asked_terms, stored_terms, terms_of
+from ragwatch.stores import dropping, search_index
+from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.kept_texts import Rules, Texts
+from ragwatch.stores.search_index import TERM_BYTES, asked_terms, stored_terms, terms_of
+from ragwatch.stores.searching import answers_statement
 from ragwatch.stores.settling import SETTLED
-from ragwatch.stores.sqlite import sqlite_index, sqlite_queries
-from ragwatch.stores.sqlite.schema import prepare
-from ragwatch.stores.sqlite.sqlite_queries import SqliteQueries
+from ragwatch.stores.sqlite import sqlite_search
+from ragwatch.stores.sqlite.opening import prepare
+from ragwatch.stores.sqlite.sqlite_search import SqliteQueries
 from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.stores.texts import pack
 from ragwatch.stores.trends import HIGHEST, MERGED, parameters_of
 
 STATE = Path(__file__).parents[2] / "data" / "state" / "schema_6.sql"
@@ -144,11 +143,11 @@ def test_t34_answers_of_before_are_found_once_retention_ran(tmp_path: Path) -> N
 
 def test_an_upgrade_that_was_cut_short_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers are added a few at a time; the next start looks for the rest."""
-    monkeypatch.setattr(store_base, "MAX_ROWS_PER_STEP", 1)
+    monkeypatch.setattr(dropping, "MAX_ROWS_PER_STEP", 1)
     store = upgraded(tmp_path / "state")
     with store.engine.transaction() as writer:
         keys = [row.verdict.key for row in store.find(Query(limit=1))]
-        store.index.add(writer, indexing.stored_entries(writer, keys, store.rules))
+        store.index.add(writer, search_index.stored_entries(writer, keys, store.rules))
     store.close()
     store = SqliteStore(tmp_path / "state")
     store.prune(KEEP, now=AT)
@@ -160,7 +159,7 @@ def test_answers_whose_ids_would_be_the_same_are_both_found(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Answers of one second differ by a hash of their keys; where it is the same, ids are counted on."""
-    monkeypatch.setattr(sqlite_index, "_HASH_BITS", 0)
+    monkeypatch.setattr(sqlite_search, "_HASH_BITS", 0)
     contexts = [Context("Cats purr.", "doc-1"), Context("Dogs bark.", "doc-2")]
     draws = [a_draw(name, contexts=contexts) for name in ("r1", "r2", "r3")]
     store.admit(an_admission(*draws))
@@ -240,7 +239,7 @@ def test_words_that_are_not_indexed_are_refused_with_the_reason(
 
 def test_without_fts5_everything_else_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A build of SQLite without the module is named when words are searched for."""
-    monkeypatch.setattr(sqlite_index, "_HAS_FTS5", "SELECT 1 WHERE 0")
+    monkeypatch.setattr(sqlite_search, "_HAS_FTS5", "SELECT 1 WHERE 0")
     store = with_words(tmp_path)
     with pytest.raises(UnsearchableError, match="without FTS5"):
         store.find(BY_WORD)
@@ -266,7 +265,7 @@ def test_words_of_a_damaged_text_go_with_all_and_the_rest_come_back(tmp_path: Pa
 
 def test_pages_of_words_go_on_behind_the_matches_of_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page looks at its own matches only, and the next one at those that are older."""
-    monkeypatch.setattr(sqlite_queries, "PLAIN_MATCHES", 1)
+    monkeypatch.setattr(sqlite_search, "PLAIN_MATCHES", 1)
     store = SqliteStore(tmp_path)
     draws = [a_draw(f"r{number}", at=AT + number) for number in range(12)]
     store.admit(an_admission(*draws))

@@ -36,8 +36,7 @@ from ragwatch.stores import copying
 from ragwatch.stores.postgres.connections import PostgresEngine, Target
 from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.stores.postgres.postgres_writer import PostgresWriter
-from ragwatch.stores.sqlite.reader import ReadConnection
-from ragwatch.stores.sqlite.sqlite_engine import SqliteEngine
+from ragwatch.stores.sqlite.sqlite_engine import ReadConnection, SqliteEngine
 from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.servers

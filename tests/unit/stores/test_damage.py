@@ -20,10 +20,10 @@ from ragwatch.pipeline.labels.verdicts import answer_verdicts
 from ragwatch.ports import AnswerQuery, Part, Query, Retention, StoredRun
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.tally import Tally
-from ragwatch.stores.limits import MAX_RUNS_BYTES
-from ragwatch.stores.rows import pack, unpack
-from ragwatch.stores.sqlite.reader import ReadConnection
+from ragwatch.stores.notes import MAX_RUNS_BYTES
+from ragwatch.stores.sqlite.sqlite_engine import ReadConnection
 from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.stores.texts import pack, unpack
 
 KEYS = [a_draw(name).key for name in "abc"]
 

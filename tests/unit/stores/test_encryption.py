@@ -20,7 +20,7 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Erasure, Query, StoredRun
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.tally import Tallies
-from ragwatch.stores.codec.encryption import (
+from ragwatch.stores.encryption import (
     FIRST_SEGMENT_BYTES,
     HEADER_BYTES,
     SEGMENT_BYTES,

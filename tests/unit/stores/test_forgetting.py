@@ -20,7 +20,7 @@ from ragwatch.model.sample import Context, Draw, Role, Turn
 from ragwatch.ports import AnswerQuery, Assignment, Erasure, FollowUp, Query, RecordedEvent, Retention, StoredRun
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.tally import Tallies, Tally
-from ragwatch.stores.codec.kept_texts import Texts
+from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.sqlite.store import UNDER_WAY, SqliteStore
 
 ANNA = frozenset({("user.id", "7")})

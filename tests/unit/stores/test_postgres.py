@@ -25,7 +25,7 @@ from ragwatch.offline import state_reader
 from ragwatch.ports import Assignment, FollowUp, Part, Query, RecordedEvent, Retention, StoredRun
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.tally import Tally
-from ragwatch.stores.codec.encryption import TextCipher
+from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.postgres.connections import Target, connect
 from ragwatch.stores.postgres.postgres_store import PostgresStore, sizes
 from ragwatch.stores.settling import settle

@@ -19,13 +19,13 @@ from ragwatch.model.sample import Context, Draw
 from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Query, Retention, StoredRun
 from ragwatch.statistics.tally import Tallies, Tally
-from ragwatch.stores import store_base
-from ragwatch.stores.codec.kept_texts import Texts
+from ragwatch.stores import dropping
+from ragwatch.stores.dialect import in_postgres
+from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.postgres.connections import Target, connect
-from ragwatch.stores.postgres.postgres_queries import PostgresQueries
+from ragwatch.stores.postgres.postgres_search import PostgresQueries
 from ragwatch.stores.postgres.postgres_store import PostgresStore
-from ragwatch.stores.postgres.postgres_writer import in_dialect
-from ragwatch.stores.search.answer_terms import asked_terms
+from ragwatch.stores.search_index import asked_terms
 
 pytestmark = pytest.mark.costly
 _OVER = "UPDATE leader SET until = clock_timestamp()"
@@ -172,12 +172,12 @@ def test_a_search_goes_through_the_index(target: Target, worker: Callable[..., P
         by_words = Query(words=(("cats", "purr"),))
         for query, index in ((by_term, "answer_index_terms"), (by_words, "answer_index_words")):
             text, parameters = PostgresQueries.full(query, asked_terms(query, None))
-            plan = connection.execute(in_dialect(f"EXPLAIN (FORMAT JSON) {text}"), parameters).fetchall()[0][0]
+            plan = connection.execute(in_postgres(f"EXPLAIN (FORMAT JSON) {text}"), parameters).fetchall()[0][0]
             assert index in str(plan), plan
             assert not {"answer_index", "verdicts_0", "samples_0"} & set(read_whole(plan[0]["Plan"]))
         for query in (Query(disputed=True), Query(quantity=Quantity.FAITHFULNESS, worst=True)):
             text, parameters = PostgresQueries.full(query)
-            plan = connection.execute(in_dialect(f"EXPLAIN (FORMAT JSON) {text}"), parameters).fetchall()[0][0]
+            plan = connection.execute(in_postgres(f"EXPLAIN (FORMAT JSON) {text}"), parameters).fetchall()[0][0]
             assert "samples_0" not in set(read_whole(plan[0]["Plan"])), "texts are read of what is returned"
     for _ in range(8):  # a statement that is run more often is prepared, and its plan then serves all parameters
         assert keys_by(store, context="doc-1", metadata=(("release", "v2"),)) == [draw.key]
@@ -210,7 +210,7 @@ def test_answers_of_the_version_before_are_added_after_the_start(
     target: Target, worker: Callable[..., PostgresStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is not in the index is added by its traits, a few at a time; a second time there is nothing to do."""
-    monkeypatch.setattr(store_base, "MAX_ROWS_PER_STEP", 2)
+    monkeypatch.setattr(dropping, "MAX_ROWS_PER_STEP", 2)
     store, draws = worker(), [answer(f"r{number}", f"doc-{number}", AT + number) for number in range(5)]
     store.admit(an_admission(*draws))
     store.settle([a_verdict(draw) for draw in draws])

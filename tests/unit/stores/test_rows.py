@@ -18,8 +18,8 @@ from ragwatch.formats import build
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.sample import Context, RelevantContext, Role, Turn
 from ragwatch.statistics.tally import Tallies, Tally
-from ragwatch.stores.codec.texts import EXCERPT_CHARS, PIECE_BYTES, PackedText, excerpt
-from ragwatch.stores.rows import pack, sample_of, tallies_of, tally_rows, unpack, verdict_row
+from ragwatch.stores.rows import sample_of, tallies_of, tally_rows, verdict_row
+from ragwatch.stores.texts import EXCERPT_CHARS, PIECE_BYTES, PackedText, excerpt, pack, unpack
 
 texts = st.text(st.characters(exclude_categories=()))
 values = st.recursive(

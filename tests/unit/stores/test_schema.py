@@ -22,7 +22,7 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.ports import AnswerQuery, Part, Query, RecordedEvent, TrendQuery
 from ragwatch.statistics.tally import Tally, violations
 from ragwatch.statistics.trends import SPANS, TrendKind, start_of
-from ragwatch.stores.sqlite import schema
+from ragwatch.stores.sqlite import opening
 from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.servers
@@ -44,42 +44,42 @@ def pragma(connection: sqlite3.Connection, name: str) -> object:
 
 def test_settings_of_durability(connection: sqlite3.Connection) -> None:
     """WAL, a sync at every commit, space given back on demand, and the version noted."""
-    schema.prepare(connection)
+    opening.prepare(connection)
     settings = {name: pragma(connection, name) for name in ("journal_mode", "synchronous", "auto_vacuum", "page_size")}
-    assert settings == {"journal_mode": "wal", "synchronous": 2, "auto_vacuum": 2, "page_size": schema.PAGE_BYTES}
-    assert pragma(connection, "user_version") == schema.VERSION
+    assert settings == {"journal_mode": "wal", "synchronous": 2, "auto_vacuum": 2, "page_size": opening.PAGE_BYTES}
+    assert pragma(connection, "user_version") == opening.VERSION
 
 
 def test_preparing_twice_is_once(connection: sqlite3.Connection) -> None:
     """A database that is up to date is left alone."""
-    schema.prepare(connection)
+    opening.prepare(connection)
     connection.execute("INSERT INTO events VALUES (1.0, 'note', 'kept')")
-    schema.prepare(connection)
+    opening.prepare(connection)
     assert connection.execute("SELECT detail FROM events").fetchall() == [("kept",)]
 
 
 def test_newer_schema_is_refused_with_advice(connection: sqlite3.Connection) -> None:
     """An older program must not write into a newer database."""
-    schema.prepare(connection)
-    connection.execute(f"PRAGMA user_version={schema.VERSION + 1}")
-    known, newer = schema.VERSION, schema.VERSION + 1
+    opening.prepare(connection)
+    connection.execute(f"PRAGMA user_version={opening.VERSION + 1}")
+    known, newer = opening.VERSION, opening.VERSION + 1
     advice = rf"newer ragwatch \(schema {newer}, this one knows {known}\); run that version, or point"
     with pytest.raises(StoreError, match=advice):
-        schema.prepare(connection)
+        opening.prepare(connection)
 
 
 def test_a_migration_is_one_transaction(connection: sqlite3.Connection) -> None:
     """When a table is in the way, nothing of the script stays behind."""
     connection.execute("CREATE TABLE events (mine INTEGER)")
     with pytest.raises(sqlite3.OperationalError):
-        schema.prepare(connection)
+        opening.prepare(connection)
     assert connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall() == [("events",)]
     assert pragma(connection, "user_version") == 0
 
 
 def _everything(connection: sqlite3.Connection) -> list[str]:
     """The whole database as SQL text, and its version."""
-    return [*connection.iterdump(), str(schema.version_of(connection))]
+    return [*connection.iterdump(), str(opening.version_of(connection))]
 
 
 def as_left_by(version: int, state: Path) -> Path:
@@ -121,7 +121,7 @@ DAMAGED = (5, 6)
 def test_t34_every_released_schema_has_a_fixture() -> None:
     """A new schema brings a state of the one before along, so that its upgrade is tried."""
     assert {path.name for path in OLD.glob("*.sql")} == {f"schema_{version}.sql" for version, *_ in HELD}
-    assert len(HELD) == schema.VERSION - 1
+    assert len(HELD) == opening.VERSION - 1
 
 
 def tables_of(path: Path) -> dict[str, object]:
@@ -175,21 +175,21 @@ def test_t34_a_failing_upgrade_leaves_the_old_state(old: Path, tmp_path: Path) -
         before = _everything(connection)
         connection.execute(f"PRAGMA max_page_count={connection.execute('PRAGMA page_count').fetchone()[0]}")
         with pytest.raises(sqlite3.OperationalError, match="full"):
-            schema.prepare(connection)
+            opening.prepare(connection)
         assert _everything(connection) == before
         connection.execute("PRAGMA max_page_count=1000000")
         two.write_text("DELETE FROM cursors; CREATE TABLE more (x); SELECT no_such_thing;")
         with pytest.raises(sqlite3.OperationalError, match="no_such_thing"):
-            schema.prepare(connection, scripts=scripts, version=2)
+            opening.prepare(connection, scripts=scripts, version=2)
         assert _everything(connection) == before
         two.write_text("CREATE TABLE two (x);")
         three.write_text("CREATE TABLE three (x); SELECT no_such_thing;")
         with pytest.raises(sqlite3.OperationalError):
-            schema.prepare(connection, scripts=scripts, version=3)
-        assert schema.version_of(connection) == 2
+            opening.prepare(connection, scripts=scripts, version=3)
+        assert opening.version_of(connection) == 2
         three.write_text("CREATE TABLE three (x);")
-        schema.prepare(connection, scripts=scripts, version=3)
-        assert schema.version_of(connection) == 3
+        opening.prepare(connection, scripts=scripts, version=3)
+        assert opening.version_of(connection) == 3
         assert connection.execute("SELECT cursor FROM cursors WHERE source = 'app'").fetchone() == ('{"offset":4711}',)
 
 

@@ -21,9 +21,9 @@ from ragwatch.errors import StoreError
 from ragwatch.model.sample import Draw
 from ragwatch.ports import Query, RecordedEvent, Retention
 from ragwatch.statistics.tally import Tally
-from ragwatch.stores.limits import MAX_LEASED_CHARS
 from ragwatch.stores.lock import worker_name
-from ragwatch.stores.sqlite import schema
+from ragwatch.stores.settling import MAX_LEASED_CHARS
+from ragwatch.stores.sqlite import opening
 from ragwatch.stores.sqlite.disk import TEMPORARY
 from ragwatch.stores.sqlite.opening import MARKER
 from ragwatch.stores.sqlite.store import Options, SqliteStore, build
@@ -272,7 +272,7 @@ def test_retention_shrinks_the_file_and_failures_outlive(full: Path) -> None:
         allowed = before * 6 // 10
         deleted = store.prune(Retention(1e6, 1e6, allowed), now=AT)
         assert MANY // 2 <= deleted <= MANY * 3 // 4  # deleted words are freed when their index is merged, not at once
-        assert on_disk(full) <= allowed + schema.PAGE_BYTES
+        assert on_disk(full) <= allowed + opening.PAGE_BYTES
         assert store.engine._pragma("freelist_count") == 0
         assert len(store.find(Query(stage="generation", limit=MANY))) == MANY // 10
         left = [stored.verdict.at for stored in store.find(Query(stage="none", limit=MANY))]
@@ -345,8 +345,8 @@ def test_a_silent_service_costs_nothing(store: SqliteStore) -> None:
 def test_the_log_stays_short(store: SqliteStore, tmp_path: Path) -> None:
     """After 8 MB of admissions and settlements the log is no longer than what it is cut back to."""
     fill(store, 1000)
-    assert (tmp_path / "state" / "ragwatch.db-wal").stat().st_size <= schema.WAL_BYTES // 2
-    assert store.engine._writer.execute("PRAGMA journal_size_limit").fetchone() == (schema.WAL_BYTES,)
+    assert (tmp_path / "state" / "ragwatch.db-wal").stat().st_size <= opening.WAL_BYTES // 2
+    assert store.engine._writer.execute("PRAGMA journal_size_limit").fetchone() == (opening.WAL_BYTES,)
 
 
 def test_a_lease_ends_when_texts_are_large_together(store: SqliteStore) -> None:

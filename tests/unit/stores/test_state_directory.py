@@ -18,7 +18,7 @@ from ragwatch.errors import StoreError
 from ragwatch.ports import RecordedEvent, Retention
 from ragwatch.statistics.tally import Tally
 from ragwatch.stores.lock import StateLock
-from ragwatch.stores.sqlite import opening, schema
+from ragwatch.stores.sqlite import opening
 from ragwatch.stores.sqlite.disk import NETWORKED, advice, file_system, free_bytes, refuse_network
 from ragwatch.stores.sqlite.store import Options, SqliteStore, build
 
@@ -187,7 +187,7 @@ def state(tmp_path: Path) -> Path:
     return tmp_path
 
 
-LEFT = (0, 1, 15, 50, 99, 100, 600, schema.PAGE_BYTES, 3 * schema.PAGE_BYTES)
+LEFT = (0, 1, 15, 50, 99, 100, 600, opening.PAGE_BYTES, 3 * opening.PAGE_BYTES)
 HEADERS = (b"\x00" * 100, b"\xff" * 100, b"SQLite format 3\x00" + b"\xaa" * 84)
 
 
@@ -207,7 +207,7 @@ def _flip(path: Path, table: str) -> None:
     with closing(sqlite3.connect(path)) as connection:
         (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
     body = bytearray(path.read_bytes())
-    start = (page - 1) * schema.PAGE_BYTES
+    start = (page - 1) * opening.PAGE_BYTES
     body[start : start + 64] = bytes(255 - byte for byte in body[start : start + 64])
     path.write_bytes(body)
 

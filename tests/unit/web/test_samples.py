@@ -11,7 +11,7 @@ from support.snapshots import AT
 
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import PackedVerdict, Query
-from ragwatch.stores.codec.texts import PackedText
+from ragwatch.stores.texts import PackedText
 from ragwatch.web.samples import ParameterError, json_query_of, next_address, query_of
 
 

@@ -17,7 +17,7 @@ from support.oncall_links import filled
 
 from ragwatch.model.sample import Context
 from ragwatch.rules import alerts
-from ragwatch.stores.sqlite import sqlite_queries
+from ragwatch.stores.sqlite import sqlite_search
 from ragwatch.stores.sqlite.store import SqliteStore
 
 
@@ -144,7 +144,7 @@ async def test_words_narrow_the_search(store: SqliteStore, tmp_path: Path) -> No
 
 async def test_a_search_of_the_newest_matches_only_says_so(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """With another filter not all answers with the words are looked at: the page says since when, and leads on."""
-    monkeypatch.setattr(sqlite_queries, "MAX_EXAMINED", 2)
+    monkeypatch.setattr(sqlite_search, "MAX_EXAMINED", 2)
     names = ("a", "b", "c")
     settle(store, names, [0, 10, 20])
     new, middle, old = (a_draw(name).key for name in names)

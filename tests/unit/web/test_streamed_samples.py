@@ -11,8 +11,7 @@ from support.kit import AT, a_record
 
 from ragwatch.errors import StoreError
 from ragwatch.ports import PackedVerdict
-from ragwatch.stores.codec.texts import PackedText
-from ragwatch.stores.rows import pack
+from ragwatch.stores.texts import PackedText, pack
 from ragwatch.web.streamed_samples import MAX_BYTES, VERDICT_BYTES, sample_json, samples_json
 
 KEY = "0" * 32

@@ -1,16 +1,22 @@
-"""Translates a `Query` into one SQL statement with named parameters, of which the engines share all but the index."""
+"""Searches for verdicts and answers: one statement for each `Query`, which the engines share but for the index."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from ragwatch.errors import StoreError, UnsearchableError
 from ragwatch.model.quantities import LOW_IS_GOOD
-from ragwatch.ports import AnswerQuery, Query
-from ragwatch.stores.codec.encryption import FIRST_SEGMENT_BYTES
+from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVerdict
+from ragwatch.statistics.causes.traits import Traits
+from ragwatch.stores import decoding
 from ragwatch.stores.decoding import VERDICT_COLUMNS
-from ragwatch.stores.engine import UNBIASED
+from ragwatch.stores.encryption import FIRST_SEGMENT_BYTES
+from ragwatch.stores.engine import UNBIASED, Component, Row
+from ragwatch.stores.kept_texts import Rules
 from ragwatch.stores.rows import SCORE_COLUMNS
+from ragwatch.stores.search_index import asked_terms
+from ragwatch.stores.texts import unpack
 
 COLUMNS = ", ".join("CAST(v.scores AS text)" if name == "scores" else f"v.{name}" for name in VERDICT_COLUMNS)
 _BODY = "NULLIF(s.body, DROPPED)"  # NULL where the texts are not kept
@@ -95,7 +101,7 @@ class Queries:
         raise NotImplementedError
 
     def last_examined(self) -> Statement | None:
-        """Return the statement of the ids of the last answer that a limited search looks at, and of the next one.
+        """Return the statement of the seconds of the last answer that a limited search looks at, and of the next one.
 
         None if the search looks at all answers that have the words.
         """
@@ -167,3 +173,68 @@ def answers_statement(query: AnswerQuery) -> Statement:
         values["before_at"], values["before_seq"] = query.before
     source = "verdicts v LEFT JOIN traits t ON t.key = v.key"
     return Statement(ordered(f"{SCORE_COLUMNS}, t.body", source, where, NEWEST), values)
+
+
+class Searching(Component):
+    """Finds verdicts."""
+
+    rules: Rules
+    queries: type[Queries]
+
+    def find(self, query: Query) -> list[StoredVerdict]:
+        """See `Store.find`."""
+        return self._decoded_verdicts(decoding.verdict_of, self.queries.full(query, self._asked(query)))
+
+    def summaries(self, query: Query) -> list[StoredVerdict]:
+        """See `Store.summaries`."""
+        return self._decoded_verdicts(decoding.summary_of, self.queries.summary(query, self._asked(query)))
+
+    def examined_since(self, query: Query) -> float | None:
+        """See `Store.examined_since`."""
+        limit = self.queries(query, self._asked(query), "").last_examined()
+        seconds = [] if limit is None else self.engine.pages.rows(*limit)
+        return float(seconds[0][0]) if len(seconds) > 1 else None
+
+    def entries(self, query: Query) -> Iterator[PackedVerdict]:
+        """See `Store.entries`. Loads one verdict at a time, without holding a transaction."""
+        return map(decoding.packed_verdict_of, self._rows_of(self.queries.seqs(query, self._asked(query))))
+
+    def verdicts(self, query: Query) -> Iterator[StoredVerdict]:
+        """Yield matching verdicts, newest first, one at a time in memory; those deleted meanwhile are left out."""
+        for *columns, body in self._rows_of(self.queries.seqs(query, self._asked(query))):
+            yield decoding.verdict_of((*columns, body if query.texts else None))
+
+    def _rows_of(self, search: Statement) -> Iterator[Row]:
+        pages = self.engine.pages
+        for (seq,) in pages.rows(*search, planned_once=False):
+            yield from pages.rows(ENTRY_BY_SEQ, {"seq": seq})
+
+    def replies(self, seq: int) -> tuple[str, ...]:
+        """See `Store.replies`. There are none if they are damaged."""
+        try:
+            rows = self.engine.pages.rows("SELECT body FROM replies WHERE seq = :seq", {"seq": seq})
+            return tuple(str(text) for (body,) in rows for text in unpack(body)["replies"])
+        except (StoreError, LookupError, TypeError):
+            return ()
+
+    def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Traits | None]]:
+        """See `Store.answers`."""
+        return list(map(decoding.answer_of, self.engine.pages.rows(*answers_statement(query))))
+
+    def _decoded_verdicts(self, decode: Callable[[Row], StoredVerdict], search: Statement) -> list[StoredVerdict]:
+        verdicts: list[StoredVerdict] = []
+        damaged: list[str] = []
+        for row in self.engine.pages.rows(*search, planned_once=False):
+            try:
+                verdicts.append(decode(row))
+            except StoreError:  # without a readable key
+                damaged.append(f"seq {row[0]}")
+        damaged += [stored.verdict.key for stored in verdicts if stored.damage is not None]
+        for key in damaged:
+            self.engine.damage.note("verdicts", key)
+        return verdicts
+
+    def _asked(self, query: Query) -> list[list[int]]:
+        if query.words and self.rules.words_off is not None:
+            raise UnsearchableError(f"text: cannot be searched for: {self.rules.words_off}; leave it out")
+        return asked_terms(query, self.rules.cipher)

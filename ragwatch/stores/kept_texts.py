@@ -1,9 +1,12 @@
-"""Which texts are kept after judging, as `store.texts` says, and what remains of a verdict whose texts are deleted."""
+"""Which texts are kept and indexed, as the options of a store say, and what remains of a verdict without texts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import NamedTuple
+
+from ragwatch.stores.encryption import TextCipher
 
 TEXT_SEARCH = "Whether words of questions and answers are indexed for searches; never with `encryption`."
 
@@ -14,6 +17,40 @@ class Texts(StrEnum):
     ALL = "all"
     FAILING = "failing"
     NONE = "none"
+
+
+class Rules(NamedTuple):
+    """What is indexed.
+
+    Attributes:
+        texts: Texts of which answers are kept.
+        cipher: Encrypts texts; None for none.
+        words_off: Why the words of texts are not indexed; None if they are.
+    """
+
+    texts: Texts
+    cipher: TextCipher | None
+    words_off: str | None = None
+
+    def keeps_words(self, *, fails: bool) -> bool:
+        """Whether the words of an answer are indexed: its texts are kept for good, and in the clear."""
+        return self.words_off is None and (self.texts is Texts.ALL or fails)
+
+
+def rules_of(texts: Texts, cipher: TextCipher | None, *, text_search: bool) -> Rules:
+    """Return what is indexed under a configuration.
+
+    >>> rules_of(Texts.NONE, None, text_search=True).words_off
+    'no texts are kept (store.texts: none)'
+    """
+    off = None
+    if not text_search:
+        off = "words are not indexed (store.text_search: false)"
+    elif texts is Texts.NONE:
+        off = "no texts are kept (store.texts: none)"
+    elif cipher is not None:
+        off = "texts are encrypted (store.encryption), and an index would contain their words"
+    return Rules(texts, cipher, off)
 
 
 def without_texts(line: Mapping[str, object], identity: str | None = None) -> dict[str, object]:

@@ -1,1 +1,0 @@
-"""Between a value and its column: which texts are kept, compressed, encrypted."""

@@ -1,1 +1,0 @@
-"""Search of stored answers by words, and its index."""
