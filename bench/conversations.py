@@ -18,7 +18,7 @@ from typing import Any
 from accuracy.readings import LEXICAL, LOCAL, Bench
 from accuracy.rows import DATA
 
-from ragwatch.formats.history import turns
+from ragwatch.formats.messages import turns
 from ragwatch.judges.claims.words import terms
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantities import Quantity

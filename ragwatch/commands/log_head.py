@@ -13,13 +13,12 @@ import orjson
 
 from ragwatch.config.model import Settings
 from ragwatch.errors import FormatError
-from ragwatch.formats import CUSTOM, RecordReader
+from ragwatch.formats import CUSTOM
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.guessing.guess import guess
 from ragwatch.formats.guessing.suspicion import example
-from ragwatch.formats.record import Parse, parse
+from ragwatch.formats.record import Parse, Record, RecordReader, parse
 from ragwatch.formats.selection import line_parser, record_finder
-from ragwatch.formats.shape import Record
 from ragwatch.model.sample import OTHER, Sample, SkipReason
 from ragwatch.offline.record_files import Rejects, records
 from ragwatch.sources.tail.framing import Framing, detect, frame_of

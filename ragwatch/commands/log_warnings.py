@@ -13,15 +13,14 @@ from pathlib import Path
 
 from ragwatch.errors import FormatError
 from ragwatch.formats import AUTO, canonical
+from ragwatch.formats.canonical import LostField
 from ragwatch.formats.custom import KEYS, REQUIRED
 from ragwatch.formats.expressions import extractor
+from ragwatch.formats.guessing.candidates import log_fields
 from ragwatch.formats.guessing.suspicion import HOUR, MAX_ZONE_HOURS, TIMEZONE_ADVICE
-from ragwatch.formats.log_fields import log_fields
 from ragwatch.formats.log_reader import LogReader, RecordRules
-from ragwatch.formats.optional import LostField
-from ragwatch.formats.record import Line
+from ragwatch.formats.record import Line, Record
 from ragwatch.formats.selection import begins_document
-from ragwatch.formats.shape import Record
 from ragwatch.judges.lexical.other_languages import LANGUAGES, language_of_sample
 from ragwatch.model.sample import Sample, SkipReason
 from ragwatch.sources.join.merge import MIN_PIECES

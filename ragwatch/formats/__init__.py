@@ -1,6 +1,6 @@
 """Formats: convert logged records to samples. Pure functions.
 
-A format has the members of `shape.Format`; to add one, add a row to `providers` or `traces.export`.
+A format has the members of `record.Format`; to add one, add a row to `providers` or `traces.export`.
 `record.parse` decodes a line into the record that readers take.
 """
 
@@ -10,11 +10,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from ragwatch.errors import ConfigError, FormatError
-from ragwatch.formats import canonical
-from ragwatch.formats.custom import NAME as CUSTOM
-from ragwatch.formats.custom import MappingReader
+from ragwatch.formats import canonical, custom
 from ragwatch.formats.providers import LIBRARIES, PROVIDERS
-from ragwatch.formats.shape import Format, FormatReader, Record, RecordReader
+from ragwatch.formats.record import Format, FormatReader, Record
 from ragwatch.formats.traces.export import EXPORTS
 from ragwatch.model.sample import RejectReason, Sample
 
@@ -23,12 +21,10 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
     {canonical.NAME: canonical, **{shape.NAME: shape for shape in (*LIBRARIES, *EXPORTS, *PROVIDERS)}}
 )
 TRACES = frozenset(export.NAME for export in EXPORTS)
-AUTO = "auto"
+AUTO, CUSTOM = "auto", custom.NAME
 NAMES = (AUTO, *FORMATS, CUSTOM)
 _MAX_SHOWN_KEYS = 10
 _MIN_SHARED_KEYS = 0.5
-
-__all__ = ["AUTO", "CUSTOM", "FORMATS", "NAMES", "TRACES", "Format", "Record", "RecordReader", "Sample", "build"]
 
 
 class _AutoReader:
@@ -79,7 +75,7 @@ def build(name: str, mapping: Mapping[str, str] | None = None) -> FormatReader:
     if name == CUSTOM:
         if not mapping:
             raise ConfigError("mapping: format custom needs one; `ragwatch init --print FILE` proposes it")
-        return MappingReader(mapping)
+        return custom.MappingReader(mapping)
     if mapping:
         raise ConfigError(f"mapping: only format custom takes one, this is {name!r}")
     if name == AUTO:

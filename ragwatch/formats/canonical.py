@@ -2,42 +2,63 @@
 
 Only question (may be null), contexts (may be empty) and answer are required. A context is a text or
 `{"id","text","score","updated_at"}`; `history` holds the turns before the question, `{"role","text"}` or another
-spelling of `history.turns`, of which the last are kept. `relevant_ids` and `relevant_texts` are relevance judgements
+spelling of `messages.turns`, of which the last are kept. `relevant_ids` and `relevant_texts` are relevance judgements
 (see `relevance`). Rows of labelled data sets have this format too; a row with `context_refs` instead of contexts is
 read without contexts, which the caller has to resolve.
+
+A record whose optional field is wrong can be read without it: an answer without its time has that of its reading,
+without its id its position in the log, without a route the route `other`; all else is unknown.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
+from ragwatch.errors import FormatError
 from ragwatch.formats import fields
-from ragwatch.formats.history import turns
+from ragwatch.formats.messages import turns
+from ragwatch.formats.record import Record
 from ragwatch.formats.relevance import relevant_contexts
-from ragwatch.formats.shape import Record
-from ragwatch.formats.times import plausible_time
-from ragwatch.model.sample import Context, Sample, Turn
+from ragwatch.model.sample import Context, RejectReason, Sample, Turn
 
 _new = tuple.__new__  # bypasses `Sample.__new__`, in half the time
 _REFERENCES = frozenset(fields.REFERENCE_KEYS)
 NAME = "canonical"
 KNOWN_BIAS = ""
-MAPPING = MappingProxyType(
-    {
-        "id": "id || request_id || run_id",
-        "at": "at || timestamp || ts || created_at || created",
-        "question": "question",
-        "contexts": "contexts",
-        "answer": "answer",
-        "route": "route",
-        "trace_id": "trace_id",
-        "metadata": "metadata",
-        "reference": " || ".join(("reference", *fields.REFERENCE_KEYS)),
-        "history": "history",
-        "relevant_ids": "relevant_ids",
-        "relevant_texts": "relevant_texts",
-    }
+MAPPING: Mapping[str, str] = MappingProxyType(
+    {"id": " || ".join(fields.ID_KEYS), "at": " || ".join(fields.TIME_KEYS)}
+    | {name: name for name in ("question", "contexts", "answer", "route", "trace_id", "metadata")}
+    | {"reference": " || ".join(("reference", *fields.REFERENCE_KEYS))}
+    | {name: name for name in ("history", "relevant_ids", "relevant_texts")}
 )
+_OPTIONAL: Mapping[str, str] = MappingProxyType(
+    dict.fromkeys(fields.TIME_KEYS, "at")
+    | dict.fromkeys(fields.ID_KEYS, "id")
+    | {name: name for name in ("route", "metadata", "trace_id", "history", "reference")}
+)
+_OPTIONAL_OF_CONTEXT: Mapping[str, str] = MappingProxyType(
+    {"score": "score"}
+    | dict.fromkeys(fields.CONTEXT_ID_KEYS, "context_id")
+    | dict.fromkeys(fields.DATE_KEYS, "updated_at")
+)
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_MAX_LOST = 200  # fields of one record
+
+
+class LostField(NamedTuple):
+    """An optional field that could not be read; why, and the same as text for people."""
+
+    name: str
+    reason: RejectReason
+    detail: str
+
+
+MAX_AHEAD_SECONDS = 1800.0
+"""How far the clock of a service may be ahead of ours; later times count as lost, and answers as given now."""
+AHEAD = LostField("at", RejectReason.FUTURE_TIME, "lies in the future: local times without an offset need `timezone`")
 
 
 def matches(record: Record) -> bool:
@@ -89,7 +110,7 @@ def _with_envelope(
     time_key, time_value = "at", record.get("at")
     if time_value is None:
         time_key, time_value = fields.first(record, fields.TIME_KEYS)
-    at = None if time_value is None else plausible_time(time_value, time_key)
+    at = None if time_value is None else fields.plausible_time(time_value, time_key)
     route, reference = record.get("route"), record.get("reference")
     if reference is None and not _REFERENCES.isdisjoint(record):
         reference = next((one for key in fields.REFERENCE_KEYS if type(one := record.get(key)) is str and one), None)
@@ -104,3 +125,46 @@ def _with_envelope(
         None,
     )
     return _new(Sample, parts)
+
+
+def name_of(path: str) -> str | None:
+    """Return the name under which an optional field is counted; None for one that is required.
+
+    >>> name_of("created_at"), name_of("hits[2].score"), name_of("metadata.tenant"), name_of("contexts[0].text")
+    ('at', 'score', 'metadata', None)
+    """
+    steps = [name or number for name, number in _STEP.findall(path)]
+    if len(steps) > 1 and path.rpartition(".")[0].endswith("]"):
+        return _OPTIONAL_OF_CONTEXT.get(steps[-1])
+    return _OPTIONAL.get(steps[0]) if steps else None
+
+
+def read_without_wrong_fields(record: Record, fallback_id: str) -> tuple[Sample, tuple[LostField, ...]]:
+    """Return the sample in a record of the canonical format, and the optional fields that had to be left out.
+
+    Raises:
+        FormatError: A required field is wrong, or so many fields are that the record is no answer.
+    """
+    lost: list[LostField] = []
+    while True:
+        try:
+            return read(record, fallback_id), tuple(lost)
+        except FormatError as error:
+            name = name_of(error.field)
+            smaller = None if name is None or len(lost) == _MAX_LOST else _without(record, error.field)
+            if name is None or smaller is None:
+                raise
+            lost.append(LostField(name, RejectReason(error.reason), str(error)))
+            record = smaller
+
+
+def _without(record: Record, path: str) -> Record | None:
+    """Return a record without the field at a path, or without the list or object at the start of it; None if absent."""
+    name, *rest = [name or number for name, number in _STEP.findall(path)]
+    if name in _OPTIONAL:
+        return {key: value for key, value in record.items() if key != name} if name in record else None
+    items, rank = fields.embedded(record.get(name)), int(rest[0])
+    if not isinstance(items, list) or rank >= len(items) or not isinstance(items[rank], dict):
+        return None
+    smaller = {key: value for key, value in items[rank].items() if key != rest[-1]}
+    return {**record, name: [*items[:rank], smaller, *items[rank + 1 :]]}

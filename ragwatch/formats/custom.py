@@ -19,9 +19,9 @@ from collections.abc import Collection, Mapping
 
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import canonical, relevance
+from ragwatch.formats.canonical import LostField, name_of
 from ragwatch.formats.expressions import extractors
-from ragwatch.formats.optional import LostField, name_of
-from ragwatch.formats.shape import Record
+from ragwatch.formats.record import Record
 from ragwatch.model.sample import RejectReason, Sample
 
 NAME = "custom"

@@ -13,7 +13,7 @@ from jmespath.parser import ParsedResult
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import fields, messages, retrieved
 from ragwatch.formats.compiled import Node, compile_all, compile_one
-from ragwatch.formats.shape import Record
+from ragwatch.formats.record import Record
 from ragwatch.model.sample import RejectReason
 
 Predicate = Callable[[Record], bool]

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields
-from ragwatch.formats.shape import Record
-from ragwatch.formats.times import epoch_seconds
+from ragwatch.formats.fields import epoch_seconds
+from ragwatch.formats.record import Record
 from ragwatch.model.sample import RejectReason, Sample
 from ragwatch.statistics.feedback import (
     FIELDS,

@@ -1,18 +1,17 @@
-"""Fields that formats share. Errors name the path of the field."""
+"""Fields that formats share, and times. Errors name the path of the field."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from sys import float_info
 
 import orjson
 
 from ragwatch.errors import FormatError
 from ragwatch.formats import names
-from ragwatch.formats.record import decode
-from ragwatch.formats.shape import Record
-from ragwatch.formats.times import plausible_time
+from ragwatch.formats.record import Record, decode
 from ragwatch.model.sample import NO_METADATA, Context, RejectReason
 
 TEXT_KEYS = ("text", "content", "page_content", "chunk", "body")
@@ -24,14 +23,20 @@ DATE_KEYS = ("updated_at", "last_updated", "modified_at", "last_modified", "inde
 REFERENCE_KEYS = ("reference_answer", "ground_truth", "expected_answer", "gold_answer", "expected_output", "ideal")
 """Other names of `reference`. A value that is no text, such as a list of ids, is another thing under this name."""
 TIME_KEYS = ("at", "timestamp", "ts", "created_at", "created")
+EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0
+"""The years 2000 to 2099: other times are a zero, a duration, a counter or a number in another unit."""
+MAX_NUMBER = float_info.max
 MAX_METADATA_DEPTH = 32
-IDS_ADVICE = "hold ids instead of texts; log the texts that the retriever returned, or set `resolve` of the source"
+_IDS_ADVICE = "hold ids instead of texts; log the texts that the retriever returned, or set `resolve` of the source"
 _DATED = re.compile(r"20\d\d-?\d\d-?\d\d(?:[T ].{1,30})?")
 _ID = re.compile(r"(?=.*(?:\d|[A-Za-z][-_#/:.][A-Za-z]))[A-Za-z0-9_#/:.@+=|~-]{1,80}")
-MAX_NUMBER = float_info.max
-
 _TELLING = names.place("question", "prompt")  # rank below which a name says that a user asked the question
 _KINDS = {str: "text", list: "a list", dict: "an object", bool: "a boolean", type(None): "null"}
+_DATE, _SECOND = len("20260501"), len("20260501100000")
+_DATES = (_DATE, _SECOND)  # as numbers of seconds these would be a time in 1970 and one after 2286
+# A number above a limit is in that fraction of a second: seconds reach 1e11 in the year 5138.
+_MAX_SECONDS = 10**11
+_UNITS = ((10**17, 10**9), (10**14, 10**6), (_MAX_SECONDS, 10**3))
 
 
 def missing(path: str, message: str = "is missing") -> FormatError:
@@ -44,12 +49,12 @@ def wrong(path: str, expected: str, value: object) -> FormatError:
     return FormatError(RejectReason.WRONG_TYPE, path, f"must be {expected}, not {_KINDS.get(type(value), 'a number')}")
 
 
-def required(record: Record, key: str, path: str = "") -> object:
-    """Return the value under `key`, which may be null. `path` names it in errors if it is nested."""
+def required(record: Record, key: str) -> object:
+    """Return the value under `key`, which may be null."""
     try:
         return record[key]
     except KeyError:
-        raise missing(path or key) from None
+        raise missing(key) from None
 
 
 def text(value: object, path: str) -> str:
@@ -125,13 +130,14 @@ _SELDOM = frozenset({"step", *DATE_KEYS})
 def contexts(value: object, path: str) -> tuple[Context, ...]:
     """Return contexts from a list of texts or of objects with a text (see TEXT_KEYS), in the order of the list.
 
-    A single text or object is one context; JSON that was logged as text is decoded.
+    A single text or object is one context; JSON that was logged as text is decoded. Contexts that are all ids of
+    passages, each one short word with a digit or a mark inside, are an error.
     """
     if not isinstance(value, list):
         value = _list_of(value, path)
     parsed: list[Context] = []
     for item in value:
-        # Fast path for the most common context, an object with text, id and score, at half the cost.
+        # Fast path for the most common context, an object with text, id and score, at a third of the cost.
         if type(item) is dict:
             try:
                 passage, name, score = item["text"], item["id"], item["score"]
@@ -142,21 +148,20 @@ def contexts(value: object, path: str) -> tuple[Context, ...]:
                 if (
                     type(passage) is str
                     and passage
-                    and type(name) is str
-                    and type(score) is float
-                    and score - score == 0.0
+                    and (type(name) is str or (name is None and len(item) == 3))
+                    and (score is None or (type(score) is float and score - score == 0.0))
                     and (len(item) == 3 or _SELDOM.isdisjoint(item))
                 ):
                     parsed.append(_tuple(Context, (passage, name, score, None, None)))
                     continue
-        parsed.append(context(item, path, len(parsed)))
-    if parsed and " " not in parsed[0][0] and are_ids(parsed):
-        raise FormatError(RejectReason.CONTEXT_IDS, path, IDS_ADVICE)
+        parsed.append(_context(item, path, len(parsed)))
+    if parsed and " " not in parsed[0][0] and all(_ID.fullmatch(passage.text.strip()) for passage in parsed):
+        raise FormatError(RejectReason.CONTEXT_IDS, path, _IDS_ADVICE)
     return tuple(parsed)
 
 
 def _list_of(value: object, path: str) -> list[object]:
-    """Return contexts that were not logged as a list: as text, as JSON in a text, or as one object."""
+    """Contexts that were not logged as a list, but as text, as JSON in a text, or as one object."""
     decoded = embedded(value)
     if isinstance(decoded, dict):
         inner = first(decoded, LIST_KEYS)[1]
@@ -171,8 +176,7 @@ def _list_of(value: object, path: str) -> list[object]:
     raise wrong(path, "a list", value)
 
 
-def context(item: object, path: str, rank: int) -> Context:
-    """Return the context at `rank` of the list at `path`."""
+def _context(item: object, path: str, rank: int) -> Context:
     if isinstance(item, str):
         return Context(item)
     if not isinstance(item, dict):
@@ -190,15 +194,14 @@ def context(item: object, path: str, rank: int) -> Context:
         key, name = _named("context_id", item) if name is None else (key, name)
         name = None if name is None else identity(name, f"{path}[{rank}].{key}")
     score = item.get("score")
+    if score is not None:
+        if not isinstance(score, (int, float)) or isinstance(score, bool) or not abs(score) <= MAX_NUMBER:
+            raise wrong(f"{path}[{rank}].score", "a finite number", score)
+        score = float(score)
     step = item.get("step")
-    date_key, date = logged_date(item)
-    return Context(
-        passage,
-        name,
-        None if score is None else number(score, f"{path}[{rank}].score"),
-        step if isinstance(step, str) else None,
-        None if date is None else plausible_time(date, f"{path}[{rank}].{date_key}"),
-    )
+    key, date = logged_date(item)
+    date = None if date is None else plausible_time(date, f"{path}[{rank}].{key}")
+    return Context(passage, name, score, step if isinstance(step, str) else None, date)
 
 
 def logged_date(item: Record) -> tuple[str, object]:
@@ -220,22 +223,6 @@ def _named(part: str, item: Record) -> tuple[str, object]:
     return ("", None) if name is None else (name, item[name])
 
 
-def are_ids(passages: Sequence[Context]) -> bool:
-    """Return whether all contexts are ids of passages: one short word with a digit or a mark inside.
-
-    >>> are_ids([Context("doc-17#3"), Context("6f1c")]), are_ids([Context("doc-17#3"), Context("Yes.")])
-    (True, False)
-    """
-    return all(_ID.fullmatch(passage.text.strip()) for passage in passages)
-
-
-def number(value: object, path: str) -> float:
-    """Return a finite number."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER:
-        return float(value)
-    raise wrong(path, "a finite number", value)
-
-
 def metadata(record: Record) -> Mapping[str, object]:
     """Return the record's metadata, including its top-level `trace_id`."""
     values = record.get("metadata")
@@ -254,10 +241,8 @@ def metadata(record: Record) -> Mapping[str, object]:
 def _shallow(value: dict[str, object] | list[object], depth: int) -> bool:
     if not depth:
         return False
-    for part in value.values() if isinstance(value, dict) else value:
-        if isinstance(part, (dict, list)) and not _shallow(part, depth - 1):
-            return False
-    return True
+    parts = value.values() if isinstance(value, dict) else value
+    return all(_shallow(part, depth - 1) for part in parts if isinstance(part, (dict, list)))
 
 
 def asked(record: Record) -> str | None:
@@ -270,3 +255,80 @@ def asked(record: Record) -> str | None:
         if rank is not None and rank < _TELLING:
             return str(value)
     return None
+
+
+def epoch_seconds(value: object, path: str) -> float:
+    """Convert ISO 8601 text (UTC if it has no offset) or a number of s, ms, us or ns to seconds since the epoch.
+
+    >>> epoch_seconds("2026-05-01T10:00:00+02:00", "at") == epoch_seconds(1777622400000, "at") == 1777622400.0
+    True
+
+    Raises:
+        FormatError: wrong_type, if it is neither.
+    """
+    if isinstance(value, str):
+        return _from_text(value, path)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return _from_number(value, path)
+    raise _no_time(value, path)
+
+
+def plausible_time(value: object, path: str) -> float:
+    """Convert the time of an answer or a document.
+
+    Raises:
+        FormatError: It is no time, or lies outside of `EARLIEST` to `LATEST`.
+    """
+    seconds = epoch_seconds(value, path)
+    if EARLIEST <= seconds <= LATEST:
+        return seconds
+    message = f"{str(value)[:40]!r} is no plausible time of an answer or document, which lies in the years 2000 to 2099"
+    raise FormatError(RejectReason.IMPLAUSIBLE_TIME, path, message)
+
+
+def without_offset(value: object) -> datetime | None:
+    """Return the moment in an ISO 8601 text that has a time of day and no offset; None for anything else."""
+    if not isinstance(value, str) or len(value) <= len("2026-05-01") or value.replace(".", "", 1).isdecimal():
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is None else None
+
+
+def _from_text(text: str, path: str) -> float:
+    # Digits are read as a number before a date: ISO's basic format allows any separator instead of T, so that one in
+    # two hundred timestamps in milliseconds, such as "1794010112345", would also be valid as 23:45 of 1 January 1794.
+    compact = text.isdecimal() and len(text) in _DATES
+    if not compact and text.replace(".", "", 1).isdecimal():
+        return _from_digits(text, path)
+    try:
+        moment = datetime.fromisoformat(f"{text[:_DATE]}T{text[_DATE:]}" if compact and len(text) > _DATE else text)
+    except ValueError:
+        pass
+    else:
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return _from_number(moment.timestamp(), path)
+    return _from_digits(text, path)
+
+
+def _from_digits(text: str, path: str) -> float:
+    try:
+        # Integers stay integers: as floats, nanoseconds would be off by hundreds.
+        return _from_number(int(text) if len(text) < 20 and text.isdecimal() else float(text), path)
+    except ValueError:
+        raise _no_time(text, path) from None
+
+
+def _from_number(number: float, path: str) -> float:
+    if 0 <= number <= _MAX_SECONDS:
+        return float(number)
+    if not 0 <= number <= MAX_NUMBER:
+        raise _no_time(number, path)
+    return number / next(per_second for limit, per_second in _UNITS if number > limit)
+
+
+def _no_time(value: object, path: str) -> FormatError:
+    message = f"must be ISO 8601 or a number of seconds since 1970, not {str(value)[:40]!r}"
+    return FormatError(RejectReason.WRONG_TYPE, path, message)

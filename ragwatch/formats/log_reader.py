@@ -9,15 +9,14 @@ from zoneinfo import ZoneInfo
 from ragwatch import formats
 from ragwatch.errors import ConfigError
 from ragwatch.formats import canonical, fields
+from ragwatch.formats.canonical import LostField, read_without_wrong_fields
 from ragwatch.formats.corpus import Corpus
 from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.feedback import is_feedback
-from ragwatch.formats.optional import LostField, read_without_wrong_fields
-from ragwatch.formats.record import Line, Parse, Parsed
+from ragwatch.formats.fields import without_offset
+from ragwatch.formats.record import Line, Parse, Parsed, Record
 from ragwatch.formats.selection import line_parser, record_finder
-from ragwatch.formats.shape import Record
 from ragwatch.formats.split import KINDS, Splitter
-from ragwatch.formats.times import without_offset
 from ragwatch.model.sample import Context, Sample, SkipReason
 
 

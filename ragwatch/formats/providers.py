@@ -14,12 +14,12 @@ from ragwatch.errors import FormatError
 from ragwatch.formats import canonical, fields
 from ragwatch.formats.custom import REQUIRED, MappingReader
 from ragwatch.formats.expressions import Predicate, predicate
-from ragwatch.formats.shape import Record
+from ragwatch.formats.record import Record
 from ragwatch.model.sample import Sample
 
 
 class ProviderFormat:
-    """The records of one library or service; see `shape.Format`.
+    """The records of one library or service; see `record.Format`.
 
     Args:
         name: Name in the configuration.

@@ -16,11 +16,57 @@ import re
 from collections.abc import Callable, Mapping
 from math import isinf
 from types import MappingProxyType
+from typing import Protocol
 
 import orjson
 
 from ragwatch.errors import FormatError, TooManyValuesError
-from ragwatch.model.sample import RejectReason, SkipReason
+from ragwatch.model.sample import RejectReason, Sample, SkipReason
+
+Record = Mapping[str, object]
+"""One JSON object as it was logged."""
+
+
+class RecordReader(Protocol):
+    """Converts records to samples."""
+
+    def read(self, record: Record, fallback_id: str) -> Sample:
+        """Return the sample in a record; `fallback_id` is its id if the record has none.
+
+        Raises:
+            FormatError: The record contains no sample; `field` is the path of the missing or invalid field.
+        """
+
+
+class FormatReader(RecordReader, Protocol):
+    """Converts records to samples by way of the canonical format."""
+
+    def extract(self, record: Record) -> Record:
+        """Return what `canonical` reads in place of a record.
+
+        Raises:
+            FormatError: Required parts are not in it.
+        """
+
+
+class Format(FormatReader, Protocol):
+    """A known format: `canonical`, a row of `providers` or one of `traces.export`."""
+
+    @property
+    def NAME(self) -> str:  # noqa: N802  these three are constants, read-only here
+        """Name in the configuration."""
+
+    @property
+    def KNOWN_BIAS(self) -> str:  # noqa: N802
+        """What its records do not hold, and which figures that changes; empty if nothing is known."""
+
+    @property
+    def MAPPING(self) -> Mapping[str, str]:  # noqa: N802
+        """The same format as JMESPath expressions, as a starting point for a custom mapping."""
+
+    def matches(self, record: Record) -> bool:
+        """Return whether a record looks like this format, by its keys alone. Never raises."""
+
 
 Parsed = tuple[dict[str, object], bool] | SkipReason
 """A record and whether characters in it were replaced, or why the line is skipped (see `selection`)."""
@@ -79,18 +125,14 @@ def parse(line: Line) -> tuple[dict[str, object], bool]:
 
 
 def decode(text: str) -> object:
-    """Decode JSON that a record holds as text, with the same characters replaced as in the record itself.
-
-    Raises:
-        JSONDecodeError: It is no JSON.
-    """
+    """Decode JSON that a record holds as text, with the same characters replaced; JSONDecodeError where it is none."""
     try:
         if "\\u0000" not in text:
             return orjson.loads(text)
     except orjson.JSONDecodeError:
         if "\\u" not in text:
             raise
-    return orjson.loads(_ESCAPE.sub(_repaired, text))
+    return orjson.loads(_ESCAPE.sub(_character, text))
 
 
 def decode_body(body: bytes) -> object:
@@ -110,8 +152,7 @@ def decode_body(body: bytes) -> object:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        decoded = body.decode("utf-8", "replace").removeprefix(_BOM)
-        text = _ESCAPE.sub(_repaired, decoded)
+        decoded, text = _repaired(body)
         if text == decoded and text.encode() == body:
             raise
         try:
@@ -122,12 +163,11 @@ def decode_body(body: bytes) -> object:
 
 def _parse_carefully(line: bytes) -> tuple[dict[str, object], bool]:
     if b"\x00" in line:
-        likely = (
-            "looks like UTF-16: set encoding: utf-16" if is_utf16(line) else "a binary file, or a gap left by a crash"
-        )
+        halves = (line[::2], line[1::2])
+        is_utf16 = any(len(half) > 1 and half.count(0) >= _MIN_ZEROS * len(half) for half in halves)
+        likely = "looks like UTF-16: set encoding: utf-16" if is_utf16 else "a binary file, or a gap left by a crash"
         raise FormatError(RejectReason.BINARY, "", f"contains NUL bytes: {likely}")
-    decoded = line.decode("utf-8", "replace").removeprefix(_BOM)
-    text = _ESCAPE.sub(_repaired, decoded)
+    decoded, text = _repaired(line)
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -138,13 +178,18 @@ def _parse_carefully(line: bytes) -> tuple[dict[str, object], bool]:
     return value, broken_bytes or text != decoded
 
 
-def _repaired(escape: re.Match[str]) -> str:
+def _repaired(line: bytes) -> tuple[str, str]:
+    """A text as it is, and with escapes of no character replaced."""
+    decoded = line.decode("utf-8", "replace").removeprefix(_BOM)
+    return decoded, _ESCAPE.sub(_character, decoded)
+
+
+def _character(escape: re.Match[str]) -> str:
     return "\\ufffd" if escape["invalid"] else escape[0]
 
 
 def _not_an_object(value: object) -> FormatError:
-    names = {list: "an array", str: "a string", type(None): "null", bool: "a boolean"}
-    kind = names.get(type(value), "a number")
+    kind = {list: "an array", str: "a string", type(None): "null", bool: "a boolean"}.get(type(value), "a number")
     return FormatError(RejectReason.NOT_AN_OBJECT, "", f"a record is a JSON object, this is {kind}")
 
 
@@ -166,7 +211,7 @@ def _integer(digits: str) -> float:
 
 
 def _error_of(text: str) -> FormatError:
-    """Return the error for which orjson refused a text, found with the slower but more detailed json module."""
+    """The error for which orjson refused a text, found with the slower but more detailed json module."""
     try:
         json.loads(text, parse_constant=_constant, parse_float=_decimal, parse_int=_integer)
     except FormatError as refused:
@@ -234,11 +279,6 @@ def byte_order(block: bytes, encoding: str) -> str:
     return "utf-16-le" if block[1::2].count(0) >= block[::2].count(0) else "utf-16-be"
 
 
-def is_utf16(line: bytes) -> bool:
-    """Return whether a line with NUL bytes is most likely one of UTF-16."""
-    return any(len(half) > 1 and half.count(0) >= _MIN_ZEROS * len(half) for half in (line[::2], line[1::2]))
-
-
 def as_utf8(text: bytes, encoding: str) -> bytes:
     """Return a text in UTF-8; what is no character becomes U+FFFD."""
-    return text.decode(encoding, "replace").removeprefix("\ufeff").encode("utf-8", "replace")
+    return text.decode(encoding, "replace").removeprefix(_BOM).encode("utf-8", "replace")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ragwatch.errors import ConfigError
 from ragwatch.formats import fields
-from ragwatch.formats.shape import Record
+from ragwatch.formats.record import Record
 from ragwatch.model.sample import RelevantContext
 
 KEYS = ("relevant_ids", "relevant_texts")

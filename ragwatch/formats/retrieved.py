@@ -13,14 +13,22 @@ from itertools import chain
 import orjson
 
 from ragwatch.formats import fields
-from ragwatch.formats.history import before_question, turns
-from ragwatch.formats.messages import content_text, inner, last_asked, only_instructs, said, with_role
-from ragwatch.formats.traces.attributes import inside
-from ragwatch.formats.traces.document import Document, document, documents_in
+from ragwatch.formats.messages import (
+    content_text,
+    inner,
+    last_asked,
+    only_instructs,
+    role_name,
+    said,
+    turns,
+    turns_before_question,
+)
+from ragwatch.formats.traces.documents import Document, document, documents_in
 from ragwatch.formats.traces.prompt_contexts import of_messages, question_in, question_without_label
+from ragwatch.formats.traces.span import inside
 from ragwatch.model.sample import Role, Turn
 
-_TOOLS = ("tool", "function")
+_PROMPTERS = ("system", "developer")
 _QUESTIONS = ("input", "query", "question")
 _CONTENTS = ("content", "response", "output", "result", "json", "text")
 
@@ -193,7 +201,7 @@ def turns_before(messages: object) -> object:
     >>> turns_before([{"role": "user", "content": "Hello"}, {"role": "user", "content": "Why?"}])
     [{'role': 'user', 'text': 'Hello'}]
     """
-    return _as_rows(before_question(messages))
+    return _as_rows(turns_before_question(messages))
 
 
 def chat_contexts(messages: object) -> object:
@@ -207,9 +215,8 @@ def chat_contexts(messages: object) -> object:
 
 def _system_prompts(messages: object) -> list[list[str]]:
     """The prompts of the system, then those of the developer."""
-    texts = (
-        [content_text(one.get("content")) for one in with_role(messages, role)] for role in ("system", "developer")
-    )
+    listed = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    texts = ([content_text(one.get("content")) for one in listed if role_name(one) == role] for role in _PROMPTERS)
     return [[text for text in some if text] for some in texts]
 
 
@@ -265,7 +272,7 @@ def _may_hold_passages(text: str) -> bool:
 
 def _of_message(message: dict[str, object]) -> Iterator[Sequence[Document] | None]:
     content = inner(message).get("content")
-    if with_role([message], _TOOLS[0]) or with_role([message], _TOOLS[1]):
+    if role_name(message) in ("tool", "function"):
         yield _returned(content)
     elif isinstance(content, list):
         yield from (_block(part) for part in content if isinstance(part, dict) and _is_retrieved(part))

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import fields, relevance
+from ragwatch.formats.record import Record
 from ragwatch.formats.relevance import Qrels, parse_qrels
-from ragwatch.formats.shape import Record
 from ragwatch.model.sample import Context, Sample
 from ragwatch.probes.similarity import similarity
 from ragwatch.statistics.question_scores import question_of

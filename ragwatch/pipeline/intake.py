@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 
 from ragwatch.errors import FormatError, ReceivedMeanwhileError
+from ragwatch.formats.canonical import AHEAD, MAX_AHEAD_SECONDS, LostField, name_of
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.guessing.suspicion import MISREAD, Doubts
-from ragwatch.formats.optional import AHEAD, MAX_AHEAD_SECONDS, LostField, name_of
 from ragwatch.formats.record import Line, Parse, parse
 from ragwatch.formats.selection import Expand
 from ragwatch.model.sample import Draw, RejectReason, Sample, SkipReason

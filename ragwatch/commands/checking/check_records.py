@@ -19,11 +19,11 @@ from ragwatch.commands.log_warnings import (
 )
 from ragwatch.config.model import Settings
 from ragwatch.errors import FormatError
+from ragwatch.formats.canonical import LostField
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.guessing.suspicion import suspicions
-from ragwatch.formats.optional import LostField
+from ragwatch.formats.record import Record
 from ragwatch.formats.selection import expanded, parse_one
-from ragwatch.formats.shape import Record
 from ragwatch.model.sample import Sample, SkipReason
 from ragwatch.ports import Batch, Source
 from ragwatch.ports.capabilities import Finishes, HasLogFiles, log_reader, record_rules

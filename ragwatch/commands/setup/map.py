@@ -16,8 +16,7 @@ from ragwatch.formats.custom import REQUIRED, MappingReader
 from ragwatch.formats.expressions import predicate
 from ragwatch.formats.guessing.candidates import Candidate
 from ragwatch.formats.guessing.guess import PARTS, FormatGuess, guess, holds_answer, known_formats, propose
-from ragwatch.formats.guessing.guess_split import guess_prompt, prompts_of, propose_split
-from ragwatch.formats.guessing.guess_where import EVERY_OBJECT, propose_where
+from ragwatch.formats.guessing.guess_options import EVERY_OBJECT, guess_prompt, prompts_of, propose_split, propose_where
 from ragwatch.formats.guessing.suspicion import MIN_DISTINCT, has_prompt, suspicions
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.split import Splitter

@@ -14,9 +14,9 @@ from ragwatch.commands.log_head import LogHead
 from ragwatch.errors import FormatError
 from ragwatch.formats import CUSTOM, FORMATS, TRACES, build, fields, names
 from ragwatch.formats.expressions import extractor
+from ragwatch.formats.fields import epoch_seconds
+from ragwatch.formats.guessing.candidates import log_fields
 from ragwatch.formats.guessing.guess import FormatGuess, guess
-from ragwatch.formats.log_fields import log_fields
-from ragwatch.formats.times import epoch_seconds
 from ragwatch.sources.join.merge import (
     KIND_NAMES,
     MIN_PIECES,

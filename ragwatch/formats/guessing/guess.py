@@ -12,23 +12,22 @@ from dataclasses import dataclass, field, replace
 import orjson
 
 from ragwatch.errors import FormatError
-from ragwatch.formats import FORMATS, names
-from ragwatch.formats.custom import NAME as CUSTOM
+from ragwatch.formats import CUSTOM, FORMATS, names
 from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.guessing.candidates import (
     OPTIONAL,
     UNNAMED,
     Candidate,
     context_candidates,
+    log_fields,
     optional_candidates,
     single_texts,
     text_candidates,
     vary,
 )
 from ragwatch.formats.guessing.suspicion import suspicions
-from ragwatch.formats.log_fields import log_fields
 from ragwatch.formats.log_reader import split_contexts
-from ragwatch.formats.shape import Record, RecordReader
+from ragwatch.formats.record import Record, RecordReader
 from ragwatch.formats.split import Splitter
 from ragwatch.model.sample import Sample
 

@@ -15,8 +15,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from ragwatch.formats.fields import EARLIEST, LATEST
 from ragwatch.formats.split import before_question
-from ragwatch.formats.times import EARLIEST, LATEST
 from ragwatch.model.sample import Sample, SuspectReason
 
 MISREAD = "a sample was probably read wrongly"

@@ -6,14 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from ragwatch.formats.traces.answer import answer_in
-from ragwatch.formats.traces.attributes import cut_length, first, is_torn
-from ragwatch.formats.traces.kinds import Kind
 from ragwatch.formats.traces.messages import OUTPUT_KEYS, VALUE_OUTPUTS, messages_in, messages_out
-from ragwatch.formats.traces.record import Naming, record_of
+from ragwatch.formats.traces.record import Naming, answer_in, record_of
 from ragwatch.formats.traces.retrieval import Contexts, Resolve, contexts_of
-from ragwatch.formats.traces.span import Span, with_events
-from ragwatch.formats.traces.tree import Request, Step, requests
+from ragwatch.formats.traces.span import Span, cut_length, first, is_torn, with_events
+from ragwatch.formats.traces.steps import Kind, Request, Step, requests
 from ragwatch.model.sample import RejectReason
 
 ANSWERS = (*OUTPUT_KEYS, *VALUE_OUTPUTS)

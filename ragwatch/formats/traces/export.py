@@ -14,8 +14,8 @@ from typing import ClassVar
 
 from ragwatch.errors import FormatError
 from ragwatch.formats import canonical, fields
-from ragwatch.formats.shape import Record
-from ragwatch.formats.times import epoch_seconds
+from ragwatch.formats.fields import epoch_seconds
+from ragwatch.formats.record import Record
 from ragwatch.formats.traces.assemble import Assembled, assemble
 from ragwatch.formats.traces.span import Span
 from ragwatch.model.sample import RejectReason, Sample
@@ -35,7 +35,7 @@ _JOIN = "is missing: a trace is one record; join the rows of an export by its id
 
 @dataclass(frozen=True, slots=True)
 class TraceExport:
-    """The traces of one service; see `shape.Format`."""
+    """The traces of one service; see `record.Format`."""
 
     NAME: str  # name in the configuration
     KNOWN_BIAS: str  # what its records do not hold

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from ragwatch.formats.messages import NO_SPEAKERS, content_text
 from ragwatch.formats.messages import ROLES as SPEAKERS
-from ragwatch.formats.traces.attributes import by_index, decoded, first, inside, is_torn, plain_text, stripped
-from ragwatch.formats.traces.span import Span
+from ragwatch.formats.traces.span import Span, by_index, decoded, first, inside, is_torn, plain_text, stripped
 
 SYSTEM, USER, ASSISTANT, TOOL = "system", "user", "assistant", "tool"
 _ROLES: Mapping[str, str] = {name: str(role) for name, role in SPEAKERS.items()} | {

@@ -10,10 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from ragwatch.formats.split import BLANK_LINE, ORDER, asked_in, numbered, unquoted, without_order
-from ragwatch.formats.traces.attributes import decoded, plain_text
-from ragwatch.formats.traces.document import Document, documents_in
-from ragwatch.formats.xml_blocks import xml_blocks
+from ragwatch.formats.split import BLANK_LINE, ORDER, asked_in, numbered, unquoted, without_order, xml_blocks
+from ragwatch.formats.traces.documents import Document, documents_in
+from ragwatch.formats.traces.span import decoded, plain_text
 
 _CONTEXT_KEYS = (
     "context", "context_str", "contexts", "context_list", "documents", "docs", "passages", "retrieved_documents",

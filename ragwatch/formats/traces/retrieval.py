@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ragwatch.formats.traces.attributes import decoded, first, inside, plain_text
-from ragwatch.formats.traces.document import Document, documents_in
-from ragwatch.formats.traces.documents import DocumentList, considered, returned
-from ragwatch.formats.traces.kinds import Kind
+from ragwatch.formats.traces.documents import Document, DocumentList, considered, documents_in, returned
 from ragwatch.formats.traces.messages import USER, messages_in, tool_responses, value_in, value_out
 from ragwatch.formats.traces.prompt_contexts import blocks, of_messages, of_variables, variables
-from ragwatch.formats.traces.tree import Request, Step
+from ragwatch.formats.traces.span import decoded, first, inside, plain_text
+from ragwatch.formats.traces.steps import Kind, Request, Step
 
 Resolve = Callable[[Sequence[str]], Mapping[str, str]]
 """Returns texts by id, of the ids that it knows."""

@@ -5,10 +5,131 @@ Keys of attributes come from outside: they are only ever keys of dictionaries, n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
+
+from ragwatch.formats.record import decode
+
+_MAX_INDEX_DIGITS = 6
+_MIN_CUT = 64
+_REPR = re.compile(
+    r"<[A-Z]\w*\(.*\)>|<[\w.]+ object at 0x[0-9a-fA-F]+>|<(?:async_)?(?:generator|coroutine) object.*>"
+    r"|[A-Z]\w*\(\w+=.*\)",
+    re.DOTALL,
+)
+_JSON_START = frozenset('{["')
+REDACTED = "__REDACTED__"
+
+
+def first(attributes: Mapping[str, object], keys: Iterable[str]) -> object:
+    """Return the value of the first of `keys` that is present and not null; None if there is none.
+
+    >>> first({"gen_ai.system": "openai"}, ("gen_ai.provider.name", "gen_ai.system"))
+    'openai'
+    """
+    for key in keys:
+        value = attributes.get(key)
+        if value is not None and value != REDACTED:
+            return value
+    return None
+
+
+def decoded(value: object) -> object:
+    r"""Return the JSON value in a text, or the value itself if it is none. Texts in JSON are decoded as well.
+
+    >>> decoded('["{\\"a\\": 1}"]'), decoded('"hi"'), decoded("{torn"), decoded("12")
+    (['{"a": 1}'], 'hi', '{torn', '12')
+    """
+    if not isinstance(value, str) or value.lstrip()[:1] not in _JSON_START:
+        return value
+    try:
+        return decode(value)
+    except orjson.JSONDecodeError:
+        return value
+
+
+def is_torn(value: object) -> bool:
+    """Return whether a value starts as JSON and does not end so: the SDK has cut it at its limit of characters."""
+    return isinstance(value, str) and value.lstrip()[:2] in ('{"', '["', "[{") and isinstance(decoded(value), str)
+
+
+def cut_length(sets: Iterable[Mapping[str, object]]) -> int:
+    """Return the limit of characters at which an SDK has cut values; 0 if nothing shows that it has.
+
+    A limit shows where no text is longer than JSON that ends too early, or than three different texts of one length.
+
+    >>> cut_length([{"a": '[{"text": "' + "x" * 90, "b": "y" * 101}]), cut_length([{"a": "y" * 101}])
+    (101, 0)
+    """
+    length, longest = _MIN_CUT, set[str]()
+    for attributes in sets:
+        for value in attributes.values():
+            for text in value if isinstance(value, list) else (value,):
+                if isinstance(text, str) and len(text) >= length:
+                    if len(text) > length:
+                        length, longest = len(text), set()
+                    longest.add(text)
+    return length if len(longest) > 2 or any(map(is_torn, longest)) else 0
+
+
+def is_repr(text: str) -> bool:
+    """Return whether a text is how Python prints an object, rather than a text for people.
+
+    >>> is_repr("<NodeWithScore(node=TextNode(id_=n1), score=1.0)>"), is_repr("Document(id=d1)"), is_repr("Why?")
+    (True, True, False)
+    """
+    stripped = text.strip()
+    return stripped[-1:] in (">", ")") and _REPR.fullmatch(stripped) is not None
+
+
+def plain_text(value: object) -> str | None:
+    """Return a text for people; None for anything else, and for what Python prints of an object."""
+    if not isinstance(value, str):
+        return None
+    stripped = value.strip()
+    if not stripped or value == REDACTED or (stripped[-1] in ">)" and is_repr(stripped)):
+        return None
+    return value
+
+
+def by_index(attributes: Mapping[str, object], prefix: str) -> dict[int, dict[str, object]]:
+    """Return the items of a list that is flattened to keys such as `prefix.0.key`, by their index, in its order.
+
+    >>> by_index({"docs.7.id": "h"}, "docs")
+    {7: {'id': 'h'}}
+    """
+    items: dict[int, dict[str, object]] = {}
+    begin = f"{prefix}."
+    for key, value in attributes.items():
+        if key.startswith(begin):
+            digits, _, rest = key[len(begin) :].partition(".")
+            if digits.isdecimal() and len(digits) <= _MAX_INDEX_DIGITS and digits.isascii():
+                items.setdefault(int(digits), {})[rest] = value
+    return dict(sorted(items.items()))
+
+
+def stripped(item: Mapping[str, object], prefix: str) -> dict[str, object]:
+    """Return an item with a prefix removed from its keys.
+
+    >>> stripped({"document.id": "a", "score": 1}, "document.")
+    {'id': 'a', 'score': 1}
+    """
+    return {key.removeprefix(prefix): value for key, value in item.items()}
+
+
+def inside(value: object, keys: Sequence[str]) -> object:
+    """Return the first of `keys` in an object that has a value; None if there is none, or if it is no object."""
+    if not isinstance(value, dict):
+        return None
+    for key in keys:
+        part = value.get(key)
+        if part is not None and part != "":
+            return part
+    return None
+
 
 EARLIEST = 946_684_800 * 10**9
 """The year 2000: what is before it is no time."""

@@ -21,7 +21,7 @@ from ragwatch.config.options import CRITERIA
 from ragwatch.config.text import explain_all
 from ragwatch.daemon.runtime import sampling_plan
 from ragwatch.errors import ConfigError, FormatError
-from ragwatch.formats.times import epoch_seconds
+from ragwatch.formats.fields import epoch_seconds
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import OTHER
 from ragwatch.offline.replays.chart import chart

@@ -12,7 +12,7 @@ from reprlib import repr as excerpt
 import orjson
 
 from ragwatch.errors import ConfigError, FormatError
-from ragwatch.formats.times import epoch_seconds
+from ragwatch.formats.fields import epoch_seconds
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.sample import OTHER
 from ragwatch.pipeline.drift.rules import Cell, DriftRules

@@ -12,7 +12,7 @@ import orjson
 
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields
-from ragwatch.formats.shape import Record
+from ragwatch.formats.record import Record
 from ragwatch.model.sample import Sample
 from ragwatch.ports import Part
 from ragwatch.sources.join.merge import MIN_PIECES, WHOLE, Pieces, RecordPart, is_piece, json_of, merged, shape_of

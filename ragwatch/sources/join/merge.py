@@ -9,7 +9,7 @@ import orjson
 
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields
-from ragwatch.formats.times import epoch_seconds
+from ragwatch.formats.fields import epoch_seconds
 from ragwatch.model.sample import RejectReason
 
 PARTS = "parts"

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, f
 
 from ragwatch.errors import SourceError
 from ragwatch.formats.record import decode_body
-from ragwatch.formats.traces.document import document, documents_in
+from ragwatch.formats.traces.documents import document, documents_in
 from ragwatch.model.units import size_bytes
 from ragwatch.outgoing.addresses import checked_url
 from ragwatch.outgoing.client import blocking_client

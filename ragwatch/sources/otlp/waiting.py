@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ragwatch.formats.traces.kinds import Kind, kind_of
 from ragwatch.formats.traces.span import EVENT_OF, Span, packed, unpacked
+from ragwatch.formats.traces.steps import Kind, kind_of
 from ragwatch.ports import Part
 
 NO_TIMES: Mapping[str, int] = {}

@@ -17,7 +17,7 @@ from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import FORMATS, build
 from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.expressions import compile_expression, extractor, is_true, predicate, search
-from ragwatch.formats.shape import Record
+from ragwatch.formats.record import Record
 from ragwatch.model.sample import Context, RejectReason
 
 MAPPING = {

@@ -12,8 +12,7 @@ from support.logged import ANSWER, FULL, QUESTION, TEXTS
 from ragwatch.formats import build
 from ragwatch.formats.expressions import predicate
 from ragwatch.formats.guessing.guess import guess, propose
-from ragwatch.formats.guessing.guess_split import Prompt, guess_prompt, propose_split
-from ragwatch.formats.guessing.guess_where import propose_where
+from ragwatch.formats.guessing.guess_options import Prompt, guess_prompt, propose_split, propose_where
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.split import Splitter
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.formats import build
-from ragwatch.formats.history import MAX_CHARS, MAX_TURN_CHARS, MAX_TURNS, turns
+from ragwatch.formats.messages import MAX_CHARS, MAX_TURN_CHARS, MAX_TURNS, turns
 from ragwatch.formats.record import parse
 from ragwatch.model.sample import Role, Turn
 

@@ -9,13 +9,13 @@ import pytest
 from support.spans import a_span, documents, flat, said
 from support.traces import ANSWER, OI, QUESTION, TEXTS
 
-from ragwatch.formats.traces.answer import answer_of, question_of
 from ragwatch.formats.traces.assemble import assemble
-from ragwatch.formats.traces.document import Document, documents_in
-from ragwatch.formats.traces.kinds import Kind, kind_of
+from ragwatch.formats.traces.documents import Document, documents_in
 from ragwatch.formats.traces.messages import messages_of, unwrapped
 from ragwatch.formats.traces.prompt_contexts import blocks, of_variables
+from ragwatch.formats.traces.record import answer_of, question_of
 from ragwatch.formats.traces.span import Span
+from ragwatch.formats.traces.steps import Kind, kind_of
 from ragwatch.sources.otlp.options import Options
 
 AB = (Document("a", "1", 0.5), Document("b", "2", 0.25))
