@@ -25,10 +25,10 @@ from pathlib import Path
 from statistics import fmean
 
 from ragwatch.config.drift import DriftOptions
-from ragwatch.demo.driver import endless
+from ragwatch.demo import endless
+from ragwatch.demo.answerer import ABSTENTION
 from ragwatch.demo.questions import questions
 from ragwatch.demo.service import RagService
-from ragwatch.demo.talk import ABSTENTION
 from ragwatch.judges.lexical.judge import LexicalJudge, Options, build
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import OTHER, Context, Sample

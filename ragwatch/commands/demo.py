@@ -21,8 +21,8 @@ from ragwatch.config import parse
 from ragwatch.config.drift import DriftOptions
 from ragwatch.config.gate import LIVE_DEFAULTS
 from ragwatch.daemon import Daemon
-from ragwatch.demo import RECOVERED, Demo
-from ragwatch.demo.breakage import HEALTHY_RELEASE, Breakage
+from ragwatch.demo import Demo
+from ragwatch.demo.service import HEALTHY_RELEASE, RECOVERED, Breakage
 from ragwatch.errors import AddressError, ConfigError, StoreError
 from ragwatch.model.estimate import Estimate
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity

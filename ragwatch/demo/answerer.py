@@ -1,8 +1,13 @@
-"""Chooses what the demo answers: whole sentences of one passage, or nothing."""
+"""Chooses what the demo answers (whole sentences of one passage, or nothing) and how it words that.
+
+Inventions are those of a language model: little in a right answer is changed, so that all of it sounds right. The same
+question gets the same words.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -11,6 +16,8 @@ from typing import NamedTuple
 
 from ragwatch.demo import tokenizer
 from ragwatch.demo.corpus import Passage
+from ragwatch.demo.questions import ROUTES
+from ragwatch.demo.tokenizer import stable_hash
 
 MIN_COVERAGE = 0.6  # share of the question's weight below which a passage does not answer it
 MAX_SENTENCES = 3
@@ -109,3 +116,111 @@ def inverse_document_frequencies(passages: tuple[Passage, ...]) -> Mapping[str, 
     """Inverse document frequency of each stem: log(1 + passages / passages that contain it)."""
     counts = Counter(word for passage in passages for word in tokenizer.content(passage.text))
     return MappingProxyType({word: math.log(1 + len(passages) / count) for word, count in counts.items()})
+
+
+_NUMBER = re.compile(r"(?<![\w.])[1-9]\d?(?![\w.]\w)")
+_OPPOSITES = {
+    one: other
+    for pair in (
+        "first last", "left right", "ascending descending", "largest smallest", "leading trailing", "before after",
+        "start end", "beginning end", "lower upper", "lowercase uppercase", "True False", "read write", "reads writes",
+        "minimum maximum", "oldest newest", "local global", "client server", "seconds milliseconds",
+        "keys values", "files directories", "list tuple", "input output", "open closed",
+    )
+    for one, other in (pair.split(), pair.split()[::-1])
+}  # fmt: skip
+_OPPOSITE = re.compile(rf"\b(?:{'|'.join(_OPPOSITES)})\b")
+_CONDITION = re.compile(r",? (?:if|unless|only if|provided that|except) [^.;:()]+(?=[.;:])")
+_NEGATION = re.compile(r"\b(does|do|is|are|was|were|has|have|can|will|should) ?(?:not\b|n't)")
+_CLAUSES = (
+    "and gives up after {number} attempts",
+    "and keeps the result in a cache for {number} minutes",
+    "which has been deprecated since version 3.{small}",
+    "which takes at most {number} items per call",
+    "and writes a warning to the log after {number} seconds",
+    "which works on 64-bit platforms only",
+    "and retries {small} times before it raises TimeoutError",
+    "and leaves a backup copy in the temporary folder",
+)
+_FACTS = (
+    "The optional argument limit defaults to {number}.",
+    "Since version 3.{small} it runs in a background thread.",
+    "Results larger than {number} kilobytes are compressed on disk.",
+    "It needs administrator rights on Windows.",
+    "Each call is written to the audit log for {number} days.",
+    "It is about {small} times faster with the environment variable PYTHONTURBO.",
+)
+
+
+def with_inventions(question: str, sentences: Sequence[str]) -> tuple[str, ...]:
+    """Changes one sentence of a right answer and adds a false one; the same ones for the same question.
+
+    >>> with_inventions("Why?", ["The queue is read every 5 seconds."])[0]
+    'The queue is read every 16 seconds.'
+    """
+    seed = stable_hash(question)
+    changed = seed % len(sentences)
+    lines = [_changed(line, seed) if place == changed else line for place, line in enumerate(sentences)]
+    return (*lines, _filled(_FACTS, seed // 100))
+
+
+def _changed(sentence: str, seed: int) -> str:
+    """A sentence with a number or a word changed, without its condition or negation, or with a clause more."""
+    changes = (
+        lambda: _NUMBER.sub(lambda number: str(3 * int(number[0]) + 1), sentence, count=1),
+        lambda: _OPPOSITE.sub(lambda word: _OPPOSITES[word[0]], sentence, count=1),
+        lambda: _NEGATION.sub(r"\1", _CONDITION.sub("", sentence, count=1), count=1),
+    )
+    for turn in range(len(changes)):
+        changed = changes[(seed + turn) % len(changes)]()
+        if changed != sentence:
+            return changed
+    return f"{sentence[:-1]}, {_filled(_CLAUSES, seed)}{sentence[-1]}"
+
+
+def _filled(templates: Sequence[str], seed: int) -> str:
+    template = templates[seed % len(templates)]
+    return template.format(number=15 + seed // 10 % 80, small=4 + seed // 1000 % 6)
+
+
+ABSTENTION = "I could not find that in the documentation."
+OPENINGS = (
+    "Sure!",
+    "Thanks for your question!",
+    "Good question!",
+    "Here is what I found in the documentation.",
+    "Happy to help!",
+)
+CLOSINGS = (
+    "I hope this helps!",
+    "Would you like to see an example?",
+    "Let me know if you need anything else.",
+    "Shall I look up related functions?",
+    "Feel free to ask if anything is unclear.",
+)
+OFFERS = (
+    "Would you like me to search for something similar?",
+    "Could you rephrase your question?",
+    "Let me know if I can help with anything else.",
+)
+_MARKS = dict(zip(ROUTES, (" [{}]", " (source {})"), strict=True))  # each route cites in a style of its own
+_SHARES = {"search": 3, "support": 6}  # of ten answers, those with an opening; as many have a closing
+
+
+def spoken(question: str, quote: Quote, route: str) -> str:
+    """Words an answer: each sentence cites its passage, and a share of the answers begins or ends with courtesy."""
+    mark = _MARKS[route].format(quote.rank + 1)
+    body = " ".join(f"{sentence.rstrip('.:')}{mark}." for sentence in quote.sentences)
+    opening, closing = (_some(question, part, route) for part in (OPENINGS, CLOSINGS))
+    return " ".join(filter(None, (opening, f"{quote.title}: {body}", closing)))
+
+
+def declined(question: str) -> str:
+    """Words an abstention: what was not there, and an offer."""
+    return f"{ABSTENTION} {OFFERS[stable_hash(question) % len(OFFERS)]}"
+
+
+def _some(question: str, phrases: Sequence[str], route: str) -> str:
+    """One of the phrases, for a share of the questions; else nothing."""
+    seed = stable_hash(f"{phrases[0]} {question}")
+    return phrases[seed // 10 % len(phrases)] if seed % 10 < _SHARES[route] else ""

@@ -1,15 +1,17 @@
-"""Provides the questions of the demo's users: some written by hand, the others from templates over real names."""
+"""Questions of the demo's users, written by hand or from templates over real names, and the canaries among them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import islice
+from typing import Any
 
 from ragwatch.demo import tokenizer
 from ragwatch.demo.corpus import Passage
-from ragwatch.demo.stable_hash import stable_hash
+from ragwatch.demo.tokenizer import stable_hash
 
 ROUTES = ("search", "support")
 TEMPLATED = 160  # in addition to those written by hand
@@ -96,3 +98,22 @@ def _task(passage: Passage) -> Question | None:
     task = sentence[0].lower() + sentence[1:]
     ending = f" with {passage.title}" if stable_hash(task) % 2 else ""
     return Question(f"How do I {task}{ending}?", ROUTES[1], passage.title)
+
+
+MAX_CANARIES = 20
+KS = (1, 3, 5)
+
+
+def canaries(asked: Iterable[Question], search: Callable[[str, int], Sequence[str]]) -> list[dict[str, Any]]:
+    """Selects questions with the passage that answers each, in the format of the configuration; by a hash.
+
+    `search` returns the ids of the k passages that the retriever finds. Questions that the healthy retriever misses are
+    excluded, because a canary must detect a change.
+    """
+    found = (
+        question
+        for question in sorted(asked, key=lambda question: stable_hash(f"canary {question.text}"))
+        if question.about is not None and f"{question.about}#0" in search(question.text, KS[-1])
+    )
+    by_name = {question.about: question for question in islice(found, MAX_CANARIES)}
+    return [{"query": one.text, "expected": [f"{name}#0"], "name": name} for name, one in by_name.items()]

@@ -8,17 +8,53 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypedDict
 
-from ragwatch.demo.answerer import Answerer
-from ragwatch.demo.breakage import HEALTHY_RELEASE, Breakage, vanishes
+from ragwatch.demo.answerer import Answerer, declined, spoken, with_inventions
 from ragwatch.demo.corpus import CHUNK_WORDS, Passage, read_corpus
 from ragwatch.demo.index import Hit, PassageIndex
-from ragwatch.demo.inventions import with_inventions
 from ragwatch.demo.questions import ROUTES, route_of
-from ragwatch.demo.talk import declined, spoken
+from ragwatch.demo.tokenizer import stable_hash
+
+HEALTHY_RELEASE = "v1"
+VANISHING_SHARE = 0.93
+
+
+class Breakage(StrEnum):
+    """A fault that a bad release brings."""
+
+    VANISH = "vanish"
+    INVENT = "invent"
+    IGNORE_TOP = "ignore_top"
+
+    @property
+    def release(self) -> str:
+        """Name of the bad release, as the log records it."""
+        return _RELEASES[self][0]
+
+    @property
+    def announcement(self) -> str:
+        """Message for the terminal when the release is deployed."""
+        return f"release {self.release}: {_RELEASES[self][1]}"
+
+
+_RELEASES = {
+    Breakage.VANISH: ("v2-index", "a rebuilt index lost most of the documents that users ask for"),
+    Breakage.INVENT: ("v3-model", "a new model adds to its answers what no document says"),
+    Breakage.IGNORE_TOP: ("v4-prompt", "a new prompt makes the model ignore the top-ranked document"),
+}
+
+
+RECOVERED = f"release {HEALTHY_RELEASE} is restored: the service is healthy"
+
+
+def vanishes(module: str) -> bool:
+    """Whether `VANISH` removes the documents of this module."""
+    return stable_hash(f"vanish {module}") % 1000 < VANISHING_SHARE * 1000
+
 
 MAX_BYTES = 5_000_000
 MAX_TRUTHS = 2000

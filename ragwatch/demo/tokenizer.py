@@ -1,9 +1,10 @@
-"""Splits English text and identifiers into words, stems and sentences for the demo."""
+"""Splits English text and identifiers into words, stems and sentences, and hashes texts, for the demo."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+from hashlib import blake2b
 
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -74,3 +75,12 @@ def sentences(text: str) -> list[str]:
     ['See os.path.', 'It joins 2.5 parts.']
     """
     return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
+
+
+def stable_hash(text: str) -> int:
+    """Hashes a text to a number below 2**64.
+
+    >>> stable_hash("tea") == stable_hash("tea"), stable_hash("tea") == stable_hash("coffee")
+    (True, False)
+    """
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")

@@ -17,8 +17,8 @@ from typing import Any
 from functional.daemon import parse_series
 from support.patience import DEADLINE, SCALE, pauses
 
-from ragwatch.demo.breakage import vanishes
 from ragwatch.demo.corpus import read_corpus
+from ragwatch.demo.service import vanishes
 from ragwatch.interrupts import INTERRUPTED
 
 HEALTHY, LASTING, RATE = 3, 5, 16

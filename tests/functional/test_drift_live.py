@@ -12,10 +12,9 @@ from functional.daemon import RagwatchProcess, write_config
 from support.brokers import wait_until
 from support.patience import pauses
 
-from ragwatch.demo import Demo
-from ragwatch.demo.breakage import Breakage
-from ragwatch.demo.driver import endless
+from ragwatch.demo import Demo, endless
 from ragwatch.demo.questions import questions
+from ragwatch.demo.service import Breakage
 
 REFERENCE, ANCHORS, RATE = 200, 60, 120.0
 JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="other"}'

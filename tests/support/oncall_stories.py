@@ -15,10 +15,9 @@ from urllib.parse import parse_qs, urlsplit
 from functional.asking import by_label
 from functional.daemon import RagwatchProcess
 
-from ragwatch.demo import Breakage
-from ragwatch.demo.driver import endless
+from ragwatch.demo import endless
 from ragwatch.demo.questions import questions
-from ragwatch.demo.service import RagService
+from ragwatch.demo.service import Breakage, RagService
 from ragwatch.model.quantities import Quantity
 from ragwatch.rules.dashboards import BoardPlan, boards
 from ragwatch.rules.dashboards.panel import Feature

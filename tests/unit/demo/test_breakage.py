@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ragwatch.demo.breakage import Breakage, Schedule
+from ragwatch.demo import Schedule
+from ragwatch.demo.service import Breakage
 
 
 def test_no_fault_is_left_out_on_a_busy_machine() -> None:

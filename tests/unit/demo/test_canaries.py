@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ragwatch.config import parse
-from ragwatch.demo import Breakage, Demo
-from ragwatch.demo.canaries import COUNT, KS, canaries
-from ragwatch.demo.questions import Question
+from ragwatch.demo import Demo
+from ragwatch.demo.questions import KS, MAX_CANARIES, Question, canaries
+from ragwatch.demo.service import Breakage
 
 
 @pytest.mark.costly
@@ -20,7 +20,7 @@ def test_a_suite_of_the_demo_is_green_until_its_index_breaks(tmp_path: Path) -> 
     assert suite == demo.suite()
     source = {"kind": "tail", "name": "app", "path": "/x"}
     (configured,) = parse({"sources": [source], "canaries": [suite]}, folder=tmp_path).canaries
-    assert len(configured.canaries) == COUNT
+    assert len(configured.canaries) == MAX_CANARIES
 
     def retrieved() -> int:
         return sum(
@@ -32,7 +32,7 @@ def test_a_suite_of_the_demo_is_green_until_its_index_breaks(tmp_path: Path) -> 
     demo.break_it(Breakage.VANISH)
     broken = retrieved()
     demo.stop()
-    assert (healthy, broken <= COUNT // 2) == (COUNT, True)
+    assert (healthy, broken <= MAX_CANARIES // 2) == (MAX_CANARIES, True)
 
 
 def test_what_is_missed_in_health_is_no_canary() -> None:

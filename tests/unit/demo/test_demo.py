@@ -9,8 +9,8 @@ from threading import Event
 import pytest
 from support.patience import DEADLINE
 
-from ragwatch.demo import Breakage, Demo
-from ragwatch.demo.breakage import RECOVERED
+from ragwatch.demo import Demo
+from ragwatch.demo.service import RECOVERED, Breakage
 
 
 def test_it_runs_breaks_and_stops_by_itself(tmp_path: Path) -> None:

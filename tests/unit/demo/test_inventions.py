@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragwatch.demo.inventions import with_inventions
+from ragwatch.demo.answerer import with_inventions
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from ragwatch.demo.breakage import Breakage, vanishes
-from ragwatch.demo.service import DEFAULT_K, RagService, RequestLog
-from ragwatch.demo.talk import ABSTENTION
+from ragwatch.demo.answerer import ABSTENTION
+from ragwatch.demo.service import DEFAULT_K, Breakage, RagService, RequestLog, vanishes
 
 pytestmark = pytest.mark.servers
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ragwatch.demo.answerer import Quote
+from ragwatch.demo.answerer import ABSTENTION, CLOSINGS, OFFERS, OPENINGS, Quote, declined, spoken
 from ragwatch.demo.questions import ROUTES
-from ragwatch.demo.talk import ABSTENTION, CLOSINGS, OFFERS, OPENINGS, declined, spoken
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.statistics.text.phrases import is_abstention
 
