@@ -11,10 +11,9 @@ from pydantic.fields import FieldInfo
 
 from ragwatch import judges, probes, sources, stores
 from ragwatch.commands import cli
-from ragwatch.config.canaries import SuitePlace
+from ragwatch.config.canaries import CanaryItemOptions, SuitePlace
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.model import Settings
-from ragwatch.config.suites import CanaryItemOptions
 from ragwatch.exporter.catalogue import markdown
 
 HEAD = """# Reference

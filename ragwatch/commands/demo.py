@@ -19,7 +19,7 @@ from rich.text import Text
 
 from ragwatch.config import parse
 from ragwatch.config.drift import DriftOptions
-from ragwatch.config.gate import LIVE_DEFAULTS
+from ragwatch.config.releases import LIVE_DEFAULTS
 from ragwatch.daemon import Daemon
 from ragwatch.demo import Demo
 from ragwatch.demo.service import HEALTHY_RELEASE, RECOVERED, Breakage

@@ -14,9 +14,8 @@ from pydantic import BaseModel
 
 from ragwatch import judges, sources, stores
 from ragwatch.config.canaries import SuiteConfig, suites
-from ragwatch.config.criteria import names_in
 from ragwatch.config.drift import check_routes, read_anchors
-from ragwatch.config.judge_options import JudgeOptions
+from ragwatch.config.judge_options import JudgeOptions, names_in
 from ragwatch.config.model import Settings
 from ragwatch.config.segments import describe
 from ragwatch.config.text import load_text, naming, resolve_secrets

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from ragwatch.config.alerts import Alerts
-from ragwatch.config.criteria import Criteria
 from ragwatch.config.drift import AnchorsOptions, DriftOptions
 from ragwatch.config.export import ExportOptions
-from ragwatch.config.gate import LIVE_DEFAULTS, GateOptions, MetricKey
-from ragwatch.config.labels import LabelsOptions
+from ragwatch.config.judge_options import Criteria, LabelsOptions
 from ragwatch.config.options import (
     AnyQuantity,
     Bytes,
@@ -25,7 +23,7 @@ from ragwatch.config.options import (
     Seconds,
     split_routes,
 )
-from ragwatch.config.rollout import RolloutOptions
+from ragwatch.config.releases import LIVE_DEFAULTS, GateOptions, MetricKey, RolloutOptions
 from ragwatch.config.segments import SegmentMap
 from ragwatch.config.web import WebOptions
 from ragwatch.formats.feedback import FeedbackReader

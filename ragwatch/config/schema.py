@@ -15,11 +15,10 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from ragwatch import judges, probes, sources, stores
-from ragwatch.config.canaries import SuitePlace
+from ragwatch.config.canaries import CanaryItemOptions, SuitePlace
 from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.model import Settings
 from ragwatch.config.options import FrozenOptions, reject_boolean, reject_empty_path
-from ragwatch.config.suites import CanaryItemOptions
 from ragwatch.model.units import duration_seconds, size_bytes
 from ragwatch.ports import Kind
 

@@ -1,22 +1,18 @@
-"""Loads YAML safely, resolves secrets, parses durations, and formats validation errors."""
+"""Loads YAML safely, and resolves secrets."""
 
 from __future__ import annotations
 
 import os
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
 from json import JSONDecodeError
 from pathlib import Path
 from typing import TypeVar
 
 import yaml
-from pydantic_core import ErrorDetails
 
-from ragwatch.config.options import InnerError
-from ragwatch.config.wording import message_of
 from ragwatch.errors import ConfigError, FormatError
 
 Line = TypeVar("Line")
@@ -82,7 +78,6 @@ MAX_BYTES = 1 << 20
 _MAX_ALIASES = 50
 _MAX_DEPTH = 30
 _MAX_VALUES = 100_000
-_MIN_SIMILARITY = 0.75  # of an unknown key and the suggested one, which excludes `follows` for `rows`
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,100})(?::-([^}]{0,1000}))?\}")
 
@@ -256,44 +251,6 @@ def _resolve_text(value: str, where: str, folder: Path) -> str:
     return _VARIABLE.sub(variable, value)
 
 
-_MEMBER = re.compile(r"(str|int|float|bool|(list|dict|tuple|set)\[.*|(constrained|lax|function|nullable)-.*)")
-"""Parts that pydantic adds to the path of an error for members of a union; no key of the configuration matches."""
-
-
-def _explain(error: ErrorDetails, where: str, valid_keys: list[str]) -> str:
-    """Format a pydantic error as `path.to.key: what is wrong, what to write instead`; see `explain_all`."""
-    place = where
-    for part in error["loc"]:
-        if part == "[key]" or (isinstance(part, str) and _MEMBER.fullmatch(part)):
-            continue
-        place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)
-    if error["type"] == "extra_forbidden":
-        return f"{place}: is not a known key; {_suggestion(place, str(error['loc'][-1]), valid_keys)}"
-    cause = error.get("ctx", {}).get("error")
-    if isinstance(cause, InnerError) or (isinstance(cause, ValueError) and isinstance(cause.__cause__, ConfigError)):
-        return f"{place}.{cause}"  # it names a key of the mapping
-    message = message_of(error)
-    return f"{place}: {message[0].lower() + message[1:] if message[1:2].islower() else message}"
-
-
-def _suggestion(place: str, key: str, valid_keys: Sequence[str]) -> str:
-    """The valid key that is most similar to an unknown one, or all of them.
-
-    >>> _suggestion("alerts.route_slo", "route_slo", ["job", "slos", "slos.routes"])
-    'did you mean `alerts.slos.routes`?'
-    """
-    paths = {_words(valid): valid for valid in valid_keys if "." in valid}  # of keys that stand inside another one
-    if similar := get_close_matches(_words(key), paths, n=1, cutoff=_MIN_SIMILARITY):
-        return f"did you mean `{place.removesuffix(key)}{paths[similar[0]]}`?"
-    similar = get_close_matches(key, valid_keys, n=1, cutoff=_MIN_SIMILARITY)
-    return f"did you mean `{similar[0]}`?" if similar else f"use one of: {', '.join(valid_keys)}"
-
-
-def _words(key: str) -> str:
-    """The words of a key in alphabetical order."""
-    return " ".join(sorted(re.split(r"[._]", key)))
-
-
 @contextmanager
 def naming(where: str) -> Iterator[None]:
     """Begin errors about the content of a file with the key that names the file."""
@@ -301,35 +258,3 @@ def naming(where: str) -> Iterator[None]:
         yield
     except ConfigError as error:
         raise ConfigError("\n".join(f"{where}: {line}" for line in str(error).splitlines())) from error
-
-
-def explain_all(
-    errors: Sequence[ErrorDetails], where: str, valid_keys: Callable[[tuple[int | str, ...]], list[str]]
-) -> list[str]:
-    """Format all errors of a model, one line per key.
-
-    For a union, pydantic reports one error per member type: the errors inside a value replace those about the value as
-    a whole, and the remaining errors of a key are joined.
-
-    Args:
-        errors: `ValidationError.errors()`.
-        where: Path of the validated mapping.
-        valid_keys: Returns the valid keys of the mapping that contains the last key of a path.
-    """
-    lines: dict[str, list[str]] = {}
-    for error in errors:
-        if error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]:
-            continue  # pydantic counts the valid items only, and says of each other one what is wrong with it
-        line = _explain(error, where, valid_keys(error["loc"]))
-        place, _, message = line[len(where) :].partition(": ")  # `where` may hold the name of a file and a colon
-        place = where + place
-        if any(isinstance(part, str) and _MEMBER.fullmatch(part) for part in error["loc"]):
-            lines = {other: messages for other, messages in lines.items() if not place.startswith(f"{other}[")}
-        lines.setdefault(place, []).append(message)
-    return [f"{place}: {' or '.join(_shorten(messages))}" for place, messages in lines.items()]
-
-
-def _shorten(messages: Sequence[str]) -> list[str]:
-    """Remove duplicates, and the common prefix of pydantic from all messages but the first."""
-    first, *others = dict.fromkeys(messages)
-    return [first, *(message.removeprefix("input should be ") for message in others)]

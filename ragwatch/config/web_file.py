@@ -8,14 +8,14 @@ spoken; several `curve_preferences` stand for the default of OpenSSL, whose curv
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from ragwatch.config.options import FrozenOptions, reject_boolean
-from ragwatch.config.text import explain_all, load_text
+from ragwatch.config.text import load_text, naming
+from ragwatch.config.validation import read_model
 from ragwatch.errors import ConfigError
 from ragwatch.model.units import duration_seconds
 
@@ -164,11 +164,9 @@ def load_web_file(path: Path) -> WebFile:
     Raises:
         ConfigError: What is wrong, with the name of the file and the path of each key.
     """
-    try:
-        file = WebFile() if _is_blank(path) else WebFile.model_validate(load_text(path))
-    except ValidationError as error:
-        lines = explain_all(error.errors(include_url=False), "", _valid_keys)
-        raise ConfigError("\n".join(f"{path.name}: {line}" for line in lines)) from error
+    data = {} if _is_blank(path) else load_text(path)
+    with naming(path.name):
+        file = read_model(WebFile, data, "")
     if (fault := _fault(file)) is not None:
         raise ConfigError(f"{path.name}: {fault}")
     return _with_absolute_paths(file, path.absolute().parent)
@@ -181,12 +179,6 @@ def _is_blank(path: Path) -> bool:
             return all(not line.strip() or line.lstrip().startswith(b"#") for line in lines)
     except OSError:  # `load_text` says what is wrong
         return False
-
-
-def _valid_keys(path: Sequence[object]) -> list[str]:
-    section = WebFile.model_fields.get(str(path[0])) if len(path) > 1 else None
-    model = WebFile if section is None else section.annotation
-    return sorted(getattr(model, "model_fields", {}))
 
 
 def _fault(file: WebFile) -> str | None:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ragwatch.config import Config, load
-from ragwatch.config.gate import GateOptions, rules_of
+from ragwatch.config.releases import GateOptions, rules_of
 from ragwatch.errors import ConfigError
 from ragwatch.offline.estimate import known_error, read_labels, warn_of_unmatched_labels
 from ragwatch.offline.gates.gate_line import GateFigure, GateLine, GateMetric, baseline_of, gate_line

@@ -10,15 +10,13 @@ from itertools import takewhile
 from math import inf
 
 import click
-from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.drift import DriftOptions, check_routes, lowest_probability
-from ragwatch.config.options import CRITERIA
-from ragwatch.config.text import explain_all
+from ragwatch.config.validation import read_model
 from ragwatch.daemon.runtime import sampling_plan
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.fields import epoch_seconds
@@ -74,12 +72,7 @@ def _options(config: Config | None, settings: Sequence[str]) -> DriftOptions:
     options = DriftOptions() if config is None else config.settings.drift
     criteria = frozenset[str]() if config is None else config.settings.criterion_names
     data = options.model_dump(exclude_unset=True) | settings_of(settings, "reference=500")
-    try:
-        return DriftOptions.model_validate(data, context={CRITERIA: criteria})
-    except ValidationError as error:
-        keys = sorted(DriftOptions.model_fields)
-        lines = explain_all(error.errors(include_url=False), "drift", lambda _: keys)
-        raise ConfigError("\n".join(lines)) from error
+    return read_model(DriftOptions, data, "drift", criteria=criteria)
 
 
 def _rules(

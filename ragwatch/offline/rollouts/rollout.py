@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ragwatch.config import Config, load
-from ragwatch.config.rollout import FeedbackOptions, JudgedOptions, LiveOptions, OfflineOptions, RolloutOptions
+from ragwatch.config.releases import FeedbackOptions, JudgedOptions, LiveOptions, OfflineOptions, RolloutOptions
 from ragwatch.errors import ConfigError
 from ragwatch.formats import fields
 from ragwatch.model.quantities import quantity_of

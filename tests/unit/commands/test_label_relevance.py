@@ -13,7 +13,7 @@ from support.ports import free_port
 from support.retrievers import FaultyRetriever, serving
 
 from ragwatch.commands.label_relevance import RelevanceFile, qrels, suite_lines
-from ragwatch.config.suites import read_suite
+from ragwatch.config.canaries import read_suite
 from ragwatch.errors import ConfigError
 from ragwatch.formats.relevance import parse_qrels
 from ragwatch.offline.relevance_estimate import Grade

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ragwatch.config.gate import GateOptions, rules_of
+from ragwatch.config.releases import GateOptions, rules_of
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.references import ReferenceQuantity
 from ragwatch.statistics.set_scores import Metric

@@ -10,8 +10,7 @@ import pytest
 
 from ragwatch.commands.checking.check_settings import setting_notes
 from ragwatch.config import Config, parse
-from ragwatch.config.judge_options import JudgeOptions
-from ragwatch.config.labels import LabelsOptions, second_of
+from ragwatch.config.judge_options import JudgeOptions, LabelsOptions, second_of
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.export.evaluation import Signal

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ragwatch.config import parse
-from ragwatch.config.suites import canaries, read_suite
+from ragwatch.config.canaries import canaries, read_suite
 from ragwatch.config.text import load_text
 from ragwatch.errors import ConfigError
 from ragwatch.statistics.canary.definition import Category, Expected, Grade
@@ -147,7 +147,7 @@ def test_a_byte_order_mark_is_no_content(tmp_path: Path) -> None:
 def test_sizes_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a huge file nor a huge list is read to its end."""
     lines = [{"query": f"q{number}", "expected": ["x"]} for number in range(4)]
-    suites = sys.modules["ragwatch.config.suites"]  # `ragwatch.config.suites` may be a function of that name
+    suites = sys.modules["ragwatch.config.canaries"]  # `ragwatch.config.canaries` may be a function of that name
     monkeypatch.setattr(suites, "MAX_CANARIES", 3)
     with pytest.raises(ConfigError, match="4 canaries, more than 3"):
         read_suite(write(tmp_path, *lines))

@@ -17,7 +17,7 @@ from support.draws import draws
 from support.kit import AT, a_claim, a_draw, a_record, a_verdict, an_admission, an_evidence
 
 from ragwatch import formats
-from ragwatch.config.suites import read_suite
+from ragwatch.config.canaries import read_suite
 from ragwatch.formats.record import parse
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import NO_METADATA, Context, RelevantContext, Role, Sample, Turn

@@ -12,7 +12,7 @@ from support.command_line import command, configured, refused
 from support.kit import a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 from ragwatch.config import load
-from ragwatch.config.suites import read_suite
+from ragwatch.config.canaries import read_suite
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Context

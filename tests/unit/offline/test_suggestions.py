@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.kit import a_record
 
-from ragwatch.config.suites import canaries, read_suite
+from ragwatch.config.canaries import canaries, read_suite
 from ragwatch.config.text import parse_text
 from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.model.quantities import Quantity

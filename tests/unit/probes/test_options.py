@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from ragwatch.config.text import _explain
+from ragwatch.config.validation import _explain
 from ragwatch.probes import http, rag
 
 GOOD: dict[str, Any] = {"url": "http://127.0.0.1:8000/search", "body": {"q": "{{ query }}"}, "contexts": "hits"}
