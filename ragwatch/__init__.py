@@ -26,7 +26,7 @@ Layers of the package, from top to bottom; imports go downward only (checked by 
     model        values (samples, evidence) and tables (quantities, signals, reasons, stages)
     emit         writes answers to a log or sends them to ragwatch, from inside the service; standard library only
     errors       exceptions, by who has to act
-    interrupts   handling of SIGINT and SIGTERM
+    process      handling of SIGINT and SIGTERM, and garbage collection
 """
 
 __version__ = "0.2.0"

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import sys
 
-from ragwatch import imports, interrupts
+from ragwatch import process
 
 
 def main() -> None:
     """Run the command line. `ragwatch --help` documents the exit codes."""
-    interrupts.exit_on_interrupt()
+    process.exit_on_interrupt()
     if sys.argv[1:2] in (["run"], ["demo"]) and "--once" not in sys.argv:
-        interrupts.TERMINATION.await_start()
+        process.TERMINATION.await_start()
     # Imported afterwards, so that signals during the import find their handlers.
-    with imports.without_garbage_collection():
+    with process.without_garbage_collection():
         from ragwatch.commands import runner  # noqa: PLC0415 - see above
-        from ragwatch.terminal import streams  # noqa: PLC0415 - see above
+        from ragwatch.terminal import output  # noqa: PLC0415 - see above
 
-    streams.prepare()
+    output.prepare()
     code = runner.run()
-    interrupts.ignore()
-    imports.skip_garbage_at_exit()
+    process.ignore()
+    process.skip_garbage_at_exit()
     sys.exit(code)
 
 

@@ -1,22 +1,34 @@
-"""Asks a running ragwatch over HTTP: its address, the token that commands send, and the client."""
+"""Clients of a running ragwatch over HTTP, and of the state directory where none runs.
+
+They have the address of a ragwatch, the token that commands send, and who has locked a state directory.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import ssl
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from random import SystemRandom
 from typing import Any
 
+from ragwatch import stores
 from ragwatch.config import Config
 from ragwatch.config.web_file import load_web_file
-from ragwatch.errors import ConfigError, ExternalError, RagwatchError
+from ragwatch.daemon.state_secret import state_secret
+from ragwatch.errors import ConfigError, ExternalError, RagwatchError, StoreError
+from ragwatch.pipeline.labels.tasks import LabelTasks
+from ragwatch.ports import Query, Store
 from ragwatch.statistics.labels.label import LabelTask
+from ragwatch.statistics.sampling import SamplingHash
 from ragwatch.statistics.verdict_line import VerdictRecord, parse_verdict_line
 
 DEFAULT_URL = "http://127.0.0.1:10477"
@@ -266,3 +278,76 @@ class ApiClient:
             f"{self._address}{path}: no response: {error}; give the address of the running ragwatch with --url"
             f"{certificate_advice(error)}"
         )
+
+
+def lock_owner(directory: Path) -> str | None:
+    """Process id in the lock file of a state directory, as text; None when the directory is not locked."""
+    try:
+        lock = os.open(directory / "ragwatch.lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return os.pread(lock, 32, 0).decode("ascii", "replace").strip() or "unknown"
+    finally:
+        os.close(lock)
+    return None
+
+
+class StateClient(LabelTasks):
+    """What `ApiClient` says of labels, from an open store whose lock is held."""
+
+    def verdicts(self, key: str) -> list[VerdictRecord]:
+        """Return the verdicts on an answer."""
+        return [stored.verdict for stored in self._store.find(Query(key=key))]
+
+    def answer_chars(self, key: str) -> int | None:
+        """Length of an answer in characters; None if its whole text is not available."""
+        return next((answer_chars_of(stored.sample) for stored in self._store.find(Query(key=key, limit=1))), None)
+
+
+LabelClient = ApiClient | StateClient
+
+
+@contextmanager
+def label_client(config: Config, url: str | None, token_file: Path | None = None) -> Iterator[LabelClient]:
+    """Open a client: for `url` if given, else for the state directory, else for the daemon that has locked it.
+
+    Raises:
+        RagwatchError: The state directory does not exist, or the default judge has no verdicts.
+    """
+    if url is not None:
+        yield ApiClient(url, read_token(token_file))
+        return
+    if not config.settings.state.is_dir():
+        raise StoreError(f"state: {config.settings.state} does not exist; nothing has been judged yet")
+    try:
+        store = stores.KINDS[config.store.kind].build(config.store.options, config.settings.state)
+    except StoreError as error:
+        if "is locked" not in str(error):
+            raise
+        yield ApiClient(address_of(config), read_token(token_file))
+        return
+    try:
+        settings, judges = config.settings, [judge.place for judge in config.judges]
+        versions = _judge_versions(config, store)
+        yield StateClient(
+            settings.labels.rules(judges, versions, settings.estimates.confidence, settings.criterion_rules),
+            store=store,
+            clock=time.time,
+            uniform=SystemRandom().random,
+            refuse=partial(config.require_texts, "labelling"),
+            sampling=SamplingHash(state_secret(settings.state, store)),
+        )
+    finally:
+        store.close()
+
+
+def _judge_versions(config: Config, store: Store) -> dict[str, str]:
+    """Version of each judge in its newest verdict. No judge is built, because that may need API keys."""
+    names = [judge.place.name for judge in config.judges]
+    newest = {name: store.find(Query(judge=name, outcome="judged", limit=1)) for name in names}
+    if not newest[names[0]]:
+        raise StoreError(f"state: judge {names[0]} has read nothing yet; run ragwatch until it has judged some samples")
+    return {name: rows[0].verdict.judge_version for name, rows in newest.items() if rows}

@@ -11,8 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from ragwatch.commands.api_client import address_of
-from ragwatch.commands.label_client import LabelClient, label_client
+from ragwatch.commands.api_client import LabelClient, address_of, label_client
 from ragwatch.config import load
 from ragwatch.model.quantities import Quantity
 from ragwatch.offline.state_reader import retention_warning

@@ -34,8 +34,8 @@ from ragwatch.statistics.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.statistics.tally import Tally
 from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.event_loop import run_async
-from ragwatch.terminal.options.running import DemoArguments
-from ragwatch.terminal.streams import OUTPUT
+from ragwatch.terminal.options.administration import DemoArguments
+from ragwatch.terminal.output import OUTPUT
 
 REFRESH_SECONDS = 1.0
 REFERENCE = 80  # scores: few, so that the demo is short; its faults are large

@@ -11,8 +11,7 @@ import click
 
 from ragwatch import stores
 from ragwatch.audit import AuditLog, local_actor
-from ragwatch.commands.api_client import ApiClient, address_of, read_token
-from ragwatch.commands.log_warnings import lock_owner
+from ragwatch.commands.api_client import ApiClient, address_of, lock_owner, read_token
 from ragwatch.config import Config, load
 from ragwatch.config.model import Settings
 from ragwatch.config.text import load_text

@@ -13,8 +13,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ragwatch.commands.api_client import require_utf8
-from ragwatch.commands.label_client import LabelClient, label_client
+from ragwatch.commands.api_client import LabelClient, label_client, require_utf8
 from ragwatch.commands.label_relevance import SessionEnded, ask, label_relevance, read_line
 from ragwatch.config import load
 from ragwatch.errors import ConfigError, RagwatchError

@@ -23,8 +23,8 @@ from ragwatch.model.stages import FAULTS
 from ragwatch.stores.rows import number
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import require_route, write_text
-from ragwatch.terminal.options.lazy import usual_config
-from ragwatch.terminal.options.looking import (
+from ragwatch.terminal.options import usual_config
+from ragwatch.terminal.options.people import (
     AcknowledgeArguments,
     IncidentArguments,
     McpArguments,

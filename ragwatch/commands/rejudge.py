@@ -17,8 +17,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from ragwatch.commands.api_client import ApiClient, address_of, read_token
-from ragwatch.commands.log_warnings import lock_owner
+from ragwatch.commands.api_client import ApiClient, address_of, lock_owner, read_token
 from ragwatch.commands.rejudge_plan import EXAMPLES, RejudgePlan, cost_of, describe, plan_of, require_other
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.errors import ConfigError, RagwatchError

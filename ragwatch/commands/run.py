@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ragwatch.commands.log_warnings import pieces_fault
+from ragwatch.commands.check_records import pieces_fault
 from ragwatch.config import Config, load
 from ragwatch.config.validation import KindConfig
 from ragwatch.daemon import Daemon
@@ -25,7 +25,7 @@ from ragwatch.sources.record_options import reads_existing
 from ragwatch.stores import postgres, sqlite
 from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.event_loop import run_async
-from ragwatch.terminal.options.running import RunArguments
+from ragwatch.terminal.options.administration import RunArguments
 
 OK, FAILURE, NOT_ENOUGH_DATA = 0, 1, 3
 FEW_DRAWS = 30

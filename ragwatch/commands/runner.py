@@ -15,8 +15,8 @@ import click
 from ragwatch import __version__
 from ragwatch.commands import cli
 from ragwatch.errors import ConfigError, RagwatchError
-from ragwatch.interrupts import INTERRUPTED
-from ragwatch.terminal import streams
+from ragwatch.process import INTERRUPTED
+from ragwatch.terminal import output
 from ragwatch.terminal.output import printable
 
 OK, FAILURE, USAGE = 0, 1, 2
@@ -30,7 +30,7 @@ _PYTHON = sys.version.split()[0]
 def run() -> int:
     """Run the command line and flush its output. Returns the exit code."""
     code = _run()
-    failure = streams.finish()
+    failure = output.finish()
     if failure is None:
         return code
     if message := _message(failure):
@@ -42,7 +42,7 @@ def _run() -> int:
     try:
         return _exit_code(cli.main(standalone_mode=False))
     except SystemExit as error:  # click and rich exit this way when the reader of our output has gone away
-        streams.discard_output()
+        output.discard_output()
         return _exit_code(error.code)
     except click.ClickException as error:
         error.show()
@@ -62,8 +62,8 @@ def _handle(error: BaseException) -> int:
     errors = list(_flatten(error))
     if any(isinstance(leaf, KeyboardInterrupt) for leaf in errors):
         return INTERRUPTED
-    if any(streams.is_output_error(leaf) for leaf in errors):
-        streams.discard_output()  # flushing the rest of the buffers would fail again
+    if any(output.is_output_error(leaf) for leaf in errors):
+        output.discard_output()  # flushing the rest of the buffers would fail again
     messages = dict.fromkeys(_message(leaf) for leaf in errors)
     if None in messages:
         _report_bug(error)
@@ -86,7 +86,7 @@ def _message(error: BaseException) -> str | None:  # noqa: PLR0911 - one for eac
     """The message for an error of the user or the host; empty when the reader has gone away, None for a bug."""
     if isinstance(error, RagwatchError):
         return str(error)
-    if streams.is_reader_gone(error):
+    if output.is_reader_gone(error):
         return ""
     if isinstance(error, OSError):
         reason = error.strerror or str(error) or type(error).__name__

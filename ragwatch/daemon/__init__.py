@@ -26,10 +26,10 @@ from ragwatch.daemon.state_secret import state_secret
 from ragwatch.daemon.stored_places import check_places
 from ragwatch.daemon.web_access import GrpcListeners, WebAccess
 from ragwatch.errors import ConfigError, RagwatchError
-from ragwatch.interrupts import EXIT_CODE_OF_SECOND_SIGNAL, TERMINATION, in_loop
 from ragwatch.pipeline.leadership import Leadership
 from ragwatch.ports import Clock, Erased, Erasure, RecordedEvent
 from ragwatch.ports.receiving import Handler
+from ragwatch.process import EXIT_CODE_OF_SECOND_SIGNAL, TERMINATION, in_loop
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import RequestPolicy, Server, allowed_hosts, build_app
 

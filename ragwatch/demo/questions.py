@@ -110,10 +110,10 @@ def canaries(asked: Iterable[Question], search: Callable[[str, int], Sequence[st
     `search` returns the ids of the k passages that the retriever finds. Questions that the healthy retriever misses are
     excluded, because a canary must detect a change.
     """
-    found = (
+    selected = (
         question
         for question in sorted(asked, key=lambda question: stable_hash(f"canary {question.text}"))
         if question.about is not None and f"{question.about}#0" in search(question.text, KS[-1])
     )
-    by_name = {question.about: question for question in islice(found, MAX_CANARIES)}
+    by_name = {question.about: question for question in islice(selected, MAX_CANARIES)}
     return [{"query": one.text, "expected": [f"{name}#0"], "name": name} for name, one in by_name.items()]

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from pydantic import Field, model_validator
 
 from ragwatch.errors import ConfigError
-from ragwatch.imports import without_garbage_collection
 from ragwatch.judges.llm.batch_judge import BatchLLMJudge
 from ragwatch.judges.llm.calls.failures import (
     CallError,
@@ -32,6 +31,7 @@ from ragwatch.judges.llm.calls.scheduler import Clock
 from ragwatch.judges.llm.prompt.prompt import Prompt
 from ragwatch.outgoing.client import judge_client
 from ragwatch.ports import JudgeContext
+from ragwatch.process import without_garbage_collection
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncAPIResponse, Omit

@@ -15,7 +15,7 @@ from ragwatch.errors import ConfigError
 from ragwatch.offline.state_reader import state_reader
 from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.given import judge_name, require_route
-from ragwatch.terminal.options.looking import CausesArguments
+from ragwatch.terminal.options.people import CausesArguments
 from ragwatch.terminal.output import escape_line
 from ragwatch.web.pages.causes import DEFAULT_WINDOW, PARAMETERS, CauseQuestion, causes_view, question_of
 from ragwatch.web.samples import ParameterError

@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import Generic, TypeVar
 
-from ragwatch.interrupts import TERMINATION
+from ragwatch.process import TERMINATION
 
 Result = TypeVar("Result")
 Handler = Callable[[int, FrameType | None], object]

@@ -1,10 +1,100 @@
-"""Makes text from logs, replies and files safe to print on a terminal, and adds file names to I/O errors."""
+"""Standard input, output and error, whatever state the caller has left them in, and text that is safe to print.
+
+Text from logs, replies and files is made printable, and I/O errors are given file names.
+"""
 
 from __future__ import annotations
 
+import io
+import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, TextIO
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+OUTPUT = "standard output"
+
+
+class _Output(io.FileIO):
+    """Standard output. Its write errors name it as their file."""
+
+    def write(self, data: bytes) -> int | None:  # type: ignore[override]  # whatever a buffer passes
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = OUTPUT
+            raise
+
+
+class _ErrorOutput(io.FileIO):
+    """Standard error. Drops what cannot be written: a full disk under the log must not end the process."""
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]  # the same
+        try:
+            written = super().write(data)
+        except OSError:
+            written = None
+        return len(data) if written is None else written  # None: the write would block; do not wait for the reader
+
+
+def prepare() -> None:
+    """Open closed streams and wrap standard output and error. Streams replaced by a test are left unchanged."""
+    _open_closed()
+    if sys.stdin is None:
+        sys.stdin = open(STDIN, encoding="utf-8", closefd=False)  # noqa: SIM115 - open until the process ends
+    if sys.stdout is sys.__stdout__:
+        sys.stdout = _text(_Output(STDOUT, "w", closefd=False), sys.stdout)
+    if sys.stderr is sys.__stderr__:
+        sys.stderr = _text(_ErrorOutput(STDERR, "w", closefd=False), sys.stderr, by_line=True)
+
+
+def _open_closed() -> None:
+    """Open /dev/null for each closed stream; otherwise the next opened file would receive what is printed."""
+    for descriptor in (STDIN, STDOUT, STDERR):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # returns the lowest free descriptor
+
+
+def _text(raw: io.FileIO, replaced: TextIO | None, *, by_line: bool = False) -> TextIO:
+    encoding = "utf-8" if replaced is None else replaced.encoding
+    # Logs and file names may contain characters that no encoding has, such as unpaired surrogates.
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=by_line or raw.isatty(), write_through=True
+    )
+
+
+def finish() -> OSError | None:
+    """Flush both outputs. Returns the error of standard output, and keeps Python from printing it again at exit."""
+    failure = None
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        failure = error
+        discard_output()
+    with suppress(OSError):
+        sys.stderr.flush()
+    return failure
+
+
+def discard_output() -> None:
+    """Redirect standard output to /dev/null: Python flushes its buffers at exit and would print an error."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, STDOUT)
+    os.close(null)
+
+
+def is_output_error(error: BaseException) -> bool:
+    """Whether the error comes from writing to standard output."""
+    return isinstance(error, OSError) and error.filename == OUTPUT
+
+
+def is_reader_gone(error: BaseException) -> bool:
+    """Whether the reader of standard output has closed its end of the pipe, as `head` does."""
+    return is_output_error(error) and isinstance(error, BrokenPipeError)
+
 
 if TYPE_CHECKING:
     from rich.table import Column, Table

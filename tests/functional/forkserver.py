@@ -24,8 +24,8 @@ _STREAMS = 3
 
 def _import_everything() -> None:
     """Import what any command needs."""
-    from ragwatch.terminal import streams  # noqa: F401, PLC0415 - what main imports
-    from ragwatch.terminal.options.lazy import Arguments  # noqa: PLC0415 - the same
+    from ragwatch.terminal import output  # noqa: F401, PLC0415 - what main imports
+    from ragwatch.terminal.options import Arguments  # noqa: PLC0415 - the same
 
     for arguments in Arguments.__subclasses__():
         import_module(arguments.work.partition(":")[0])
@@ -78,10 +78,10 @@ def _become(message: dict[str, Any], streams: Sequence[int]) -> None:
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     sys.argv = ["ragwatch", *message["argv"]]
-    from ragwatch import interrupts  # noqa: PLC0415 - imported above
+    from ragwatch import process  # noqa: PLC0415 - imported above
 
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # coverage has a handler of its own, which may wait for itself
-    interrupts.exit_on_interrupt()  # as `main` does first of all; until then nothing is sent
+    process.exit_on_interrupt()  # as `main` does first of all; until then nothing is sent
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
 
 

@@ -16,7 +16,7 @@ from support.patience import SCALE, pauses
 from support.ports import free_port
 from support.retrievers import FaultyRetriever, serving
 
-from ragwatch.commands.checking.check import check_all
+from ragwatch.commands.check import check_all
 from ragwatch.config import load
 
 TEXTS = {

@@ -19,7 +19,7 @@ from support.patience import DEADLINE, SCALE, pauses
 
 from ragwatch.demo.corpus import read_corpus
 from ragwatch.demo.service import vanishes
-from ragwatch.interrupts import INTERRUPTED
+from ragwatch.process import INTERRUPTED
 
 HEALTHY, LASTING, RATE = 3, 5, 16
 LAST = "v4-prompt"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from functional.endings import CODES, COMMANDS, SECONDS, Ended, Stage, fault_of
 
-from ragwatch.interrupts import INTERRUPTED
+from ragwatch.process import INTERRUPTED
 
 # The same as `python -m ragwatch`, but it says when Python itself has started: until then there is no ragwatch.
 STARTED = (

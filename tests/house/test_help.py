@@ -10,14 +10,13 @@ import sys
 import pytest
 from support.patience import DEADLINE
 
-from ragwatch.commands import cli
+from ragwatch.commands import GROUPS, cli
 from ragwatch.commands.demo import KEYS
 from ragwatch.formats import NAMES
 from ragwatch.judges import KINDS
-from ragwatch.terminal.options import GROUPS
-from ragwatch.terminal.options.lazy import Arguments, import_function
+from ragwatch.terminal.options import Arguments, import_function
+from ragwatch.terminal.options.administration import LLM_JUDGES
 from ragwatch.terminal.options.offline import FORMATS, JUDGES
-from ragwatch.terminal.options.running import LLM_JUDGES
 
 HEAVY = {
     *("pydantic", "rich", "starlette", "uvicorn", "prometheus_client", "apscheduler", "jinja2", "httpx"),

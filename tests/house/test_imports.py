@@ -65,7 +65,6 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
         "ragwatch.commands",
         "ragwatch.config",
         "ragwatch.judges",
-        "ragwatch.offline",
         "ragwatch.ports",
         "ragwatch.probes",
         "ragwatch.sources",

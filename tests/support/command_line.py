@@ -9,8 +9,8 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from ragwatch.commands import cli
-from ragwatch.commands.checking.check import check_all
-from ragwatch.commands.checking.finding import Finding
+from ragwatch.commands.check import check_all
+from ragwatch.commands.check_settings import Finding
 from ragwatch.config import parse
 from ragwatch.errors import ConfigError
 

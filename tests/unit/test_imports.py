@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ragwatch.imports import without_garbage_collection
+from ragwatch.process import without_garbage_collection
 
 pytestmark = pytest.mark.servers
 

@@ -10,12 +10,10 @@ import pytest
 from support.patience import DEADLINE
 
 START = (
-    "import os, signal; from ragwatch import interrupts; kill = lambda: os.kill(os.getpid(), signal.SIGINT); "
-    "end = interrupts.TERMINATION; terminate = lambda: os.kill(os.getpid(), signal.SIGTERM); "
+    "import os, signal; from ragwatch import process; kill = lambda: os.kill(os.getpid(), signal.SIGINT); "
+    "end = process.TERMINATION; terminate = lambda: os.kill(os.getpid(), signal.SIGTERM); "
 )
-FINAL = (
-    "interrupts.exit_on_interrupt()\nclass Final:\n    def __del__(self):\n        raise KeyboardInterrupt\nFinal()\n"
-)
+FINAL = "process.exit_on_interrupt()\nclass Final:\n    def __del__(self):\n        raise KeyboardInterrupt\nFinal()\n"
 
 
 def _code(code: str, *, ignored: bool = False) -> tuple[int, str]:
@@ -34,11 +32,11 @@ def _code(code: str, *, ignored: bool = False) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("interrupts.exit_on_interrupt(); kill()", (130, "")),
+        ("process.exit_on_interrupt(); kill()", (130, "")),
         (FINAL, (130, "")),
-        ("interrupts.exit_on_interrupt()\nwith interrupts.interruptible():\n    pass\nkill()", (130, "")),
-        ("interrupts.exit_on_interrupt(); interrupts.ignore(); kill(); print('on')", (0, "on\n")),
-        ("interrupts.ignore(); signal.signal(signal.SIGINT, lambda *_: print('own')); kill()", (0, "own\n")),
+        ("process.exit_on_interrupt()\nwith process.interruptible():\n    pass\nkill()", (130, "")),
+        ("process.exit_on_interrupt(); process.ignore(); kill(); print('on')", (0, "on\n")),
+        ("process.ignore(); signal.signal(signal.SIGINT, lambda *_: print('own')); kill()", (0, "own\n")),
     ],
     ids=["at once", "in a finalizer", "after work", "at the end", "not set up"],
 )
@@ -54,7 +52,7 @@ def test_phases(code: str, expected: tuple[int, str]) -> None:
         ("end.await_start(); terminate(); end.tell(lambda: print('told'))", (0, "told\n")),
         ("end.await_start(); end.tell(lambda: print('told')); terminate(); terminate()", (0, "told\ntold\n")),
         ("end.await_start(); terminate(); terminate(); print('on')", (1, "")),
-        ("end.await_start(); interrupts.ignore(); terminate(); print('on')", (0, "on\n")),
+        ("end.await_start(); process.ignore(); terminate(); print('on')", (0, "on\n")),
     ],
     ids=["not set up", "during the start", "after the start", "twice during the start", "at the end"],
 )
@@ -65,7 +63,7 @@ def test_phases_of_a_command_that_runs_until_it_is_told_to_end(code: str, expect
 
 def test_while_a_command_works() -> None:
     """It is raised, so that files are closed and directories deleted."""
-    code = "interrupts.exit_on_interrupt()\ntry:\n    with interrupts.interruptible():\n        kill()\n"
+    code = "process.exit_on_interrupt()\ntry:\n    with process.interruptible():\n        kill()\n"
     assert _code(code + "except KeyboardInterrupt:\n    print('raised')\n") == (0, "raised\n")
 
 
@@ -77,5 +75,5 @@ def test_other_errors_in_finalizers_are_shown_as_ever() -> None:
 
 def test_ignored_stays_ignored() -> None:
     """In the background (`nohup`, `&`) interrupts are not for us."""
-    code = "interrupts.exit_on_interrupt()\nwith interrupts.interruptible():\n    kill()\nkill(); print('on')"
+    code = "process.exit_on_interrupt()\nwith process.interruptible():\n    kill()\nkill(); print('on')"
     assert _code(code, ignored=True) == (0, "on\n")

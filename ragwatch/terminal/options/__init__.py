@@ -1,126 +1,150 @@
-"""Name, options and help of every command, in the groups of `ragwatch --help`. Imports no module that does the work."""
+"""The options of commands: fields of a class, from which click commands are made.
+
+The implementation of a command is imported when it runs: `--help` imports none, so that it is fast.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
+from typing import Any, dataclass_transform
 
 import click
 
-from ragwatch.terminal.options import administration, looking, offline, people, running
-from ragwatch.terminal.options.lazy import Arguments, LazyCommand, config_file, import_and_call
+from ragwatch.process import TERMINATION, interruptible, without_garbage_collection
+
+CONFIG = click.Path(path_type=Path)
+OUT = click.Path(path_type=Path, dir_okay=False)
+INPUT = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-@click.pass_context
-def _run_canaries(context: click.Context, /, **values: object) -> object:
-    if context.invoked_subcommand is not None:
-        return 0
-    path = values.pop("path")
-    assert path is None or isinstance(path, Path)  # noqa: S101 - for the type checker
-    return import_and_call(offline.CanaryArguments, {**values, "path": config_file(context, None, path)})
+class FiniteRange(click.FloatRange):
+    """A range of numbers that holds neither nan nor inf: `click.FloatRange` lets nan through every bound."""
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """See `click.ParamType.convert`."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number; write one such as 0.5", param, ctx)
+        return number
 
 
-def _group(name: str, text: str, commands: Mapping[str, type[Arguments]]) -> click.Group:
-    return click.Group(name, help=text, commands=_commands(commands))
+def option(*flags: str, **settings: Any) -> Any:  # noqa: ANN401 - a field of any type, and settings of `click.Option`
+    """Declare a field as an option; without flags, its name is the flag.
+
+    Its type says whether the option is required, takes no value (bool), or may be given several times (Sequence).
+    """
+
+    def declare(name: str, kind: str) -> click.Option:
+        takes_none, repeats, has_default = kind == "bool", kind.startswith("Sequence["), "default" in settings
+        required = not (takes_none or repeats or has_default or kind.endswith("| None"))
+        says = {"is_flag": takes_none, "multiple": repeats, "required": required, "show_default": has_default}
+        implied = {name: True for name, holds in says.items() if holds}  # `is_flag=False` would make values optional
+        return click.Option([*(flags or [f"--{name.replace('_', '-')}"]), name], **implied | settings)
+
+    return declare
 
 
-def _commands(table: Mapping[str, type[Arguments]]) -> list[click.Command]:
-    return [LazyCommand(name, arguments) for name, arguments in table.items()]
+def argument(**settings: Any) -> Any:  # noqa: ANN401 - a field of any type, and settings of `click.Argument`
+    """Declare a field as a positional argument; its type says whether it is required, or repeats (Sequence)."""
+
+    def declare(name: str, kind: str) -> click.Argument:
+        repeats = kind.startswith("Sequence[")
+        implied = {"nargs": -1 if repeats else 1, "required": not (repeats or kind.endswith("| None"))}
+        return click.Argument([name], **implied | settings)
+
+    return declare
 
 
-SUMMARIES = {
-    "init": "Write a configuration for the log of a service, and test it.",
-    "check": "Test a configuration and what it refers to.",
-    "run": "Watch the sources and serve /metrics and pages.",
-    "demo": "Watch a small RAG service that breaks on demand.",
-    "detector": "Download a model for a judge.",
-    "status": "Show on one screen how answers are now.",
-    "causes": "Find what failing answers have in common.",
-    "mcp": "Answer an assistant from a running ragwatch.",
-    "incident": "Write an incident as a file, for a ticket.",
-    "open": "Print the address of the worst answer.",
-    "acknowledge": "Acknowledge drift alarms.",
-    "label": "Label answers, or the relevance of contexts.",
-    "calibrate": "Compare a judge with the labels.",
-    "rejudge": "Have stored answers read by another judge.",
-    "judge": "Judge the samples in files, a verdict per line.",
-    "estimate": "Compute means and levels from verdicts.",
-    "gate": "Compare judged samples with thresholds, for CI.",
-    "compare": "Compare two variants on the same questions.",
-    "rollout": "Decide in three stages whether a variant may go live.",
-    "diagnose": "Make the checklist for debugging retrieval.",
-    "plan": "Show cost and detection delay by sampling rate.",
-    "backtest": "Replay past scores through the drift detectors.",
-    "export": "Write verdicts to Parquet, or failing answers as tests.",
-    "canary": "Run the canaries once, or propose new ones.",
-    "store": "Copy a store, or make views of it.",
-    "forget": "Erase a person from the state.",
-    "redact": "Show what redaction takes from a text.",
-    "rules": "Write Prometheus rules and dashboards.",
-    "completion": "Print the completion script of a shell.",
-    "audit": "Verify audit logs.",
-    "config": "Print the JSON schema of the configuration.",
-}
-"""A line on each command for `ragwatch --help`, short enough for 80 characters."""
+CONFIG_FILES = (Path("ragwatch.yaml"), Path("/etc/ragwatch/ragwatch.yaml"))
 
-_RUNNING = {
-    "init": running.InitArguments,
-    "check": running.CheckArguments,
-    "run": running.RunArguments,
-    "demo": running.DemoArguments,
-    "map": running.MapArguments,
-}
-_LOOKING = {
-    "status": looking.StatusArguments,
-    "causes": looking.CausesArguments,
-    "mcp": looking.McpArguments,
-    "incident": looking.IncidentArguments,
-    "open": looking.OpenArguments,
-    "acknowledge": looking.AcknowledgeArguments,
-}
-_PEOPLE = {
-    "label": people.LabelArguments,
-    "calibrate": people.CalibrateArguments,
-    "rejudge": people.RejudgeArguments,
-}
-_OFFLINE = {
-    "judge": offline.JudgeArguments,
-    "estimate": offline.EstimateArguments,
-    "gate": offline.GateArguments,
-    "compare": offline.CompareArguments,
-    "rollout": offline.RolloutArguments,
-    "diagnose": offline.DiagnoseArguments,
-    "plan": offline.PlanArguments,
-    "backtest": offline.BacktestArguments,
-    "export": offline.ExportArguments,
-}
-_STORE = {"copy": administration.StoreCopyArguments, "views": administration.StoreViewsArguments}
-_ADMINISTRATION = {
-    "forget": administration.ForgetArguments,
-    "redact": administration.RedactArguments,
-    "rules": administration.RulesArguments,
-    "completion": administration.CompletionArguments,
-}
-_CANARY = click.Group(
-    "canary",
-    callback=_run_canaries,
-    params=offline.CanaryArguments.parameters(),
-    help=offline.CanaryArguments.__doc__,
-    invoke_without_command=True,
-    commands=[LazyCommand("suggest", offline.SuggestArguments)],
+
+def usual_config() -> Path | None:
+    """Return the first of the usual configuration files that exists; None if none does."""
+    return next((path for path in CONFIG_FILES if path.is_file()), None)
+
+
+def config_file(ctx: click.Context, _: click.Parameter | None, value: Path | None) -> Path:
+    """Return the configuration file that is given, or else the usual one; a usage error if there is none."""
+    path = value or usual_config()
+    if path is None:
+        here, system = CONFIG_FILES
+        raise click.UsageError(
+            f"Missing option '--config': there is no {here} here and no {system}; give the file, or write one with "
+            "`ragwatch init`.",
+            ctx,
+        )
+    return path
+
+
+CONFIG_FILE = option(
+    "--config",
+    type=CONFIG,
+    required=False,
+    callback=config_file,
+    help="Configuration file (YAML); default: ragwatch.yaml in this directory, else /etc/ragwatch/ragwatch.yaml.",
 )
-GROUPS: Mapping[str, list[click.Command]] = {
-    "Set up and run": [
-        *_commands(_RUNNING),
-        _group("detector", "Get models for judges of kind `detector`.", {"fetch": running.DetectorFetchArguments}),
-    ],
-    "Look": _commands(_LOOKING),
-    "People": _commands(_PEOPLE),
-    "Offline": [*_commands(_OFFLINE), _CANARY],
-    "Administration": [
-        _group("store", "Work with the store (key `store`).", _STORE),
-        *_commands(_ADMINISTRATION),
-        _group("audit", "Work with audit logs (key `audit.file`).", {"verify": administration.AuditVerifyArguments}),
-        _group("config", "Work with the configuration file.", {"schema": administration.ConfigSchemaArguments}),
-    ],
-}
+URL = option(metavar="URL", help="Address of the running ragwatch; default: that of the configuration.")
+TOKEN_FILE = option(
+    type=OUT, help="File of the bearer token; default: $RAGWATCH_TOKEN_FILE, or the token in $RAGWATCH_TOKEN."
+)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, argument))
+class Arguments:
+    """Base of the arguments of a command: each field is an option or an argument, the docstring is the help.
+
+    A command that does something names the function that does it:
+
+    Attributes:
+        work: `module:name` of the function, which takes the arguments and returns the exit code.
+        first_line: Shown on standard error before the import of the module, which takes a second or more.
+    """
+
+    work = ""
+    first_line = ""
+
+    def __init_subclass__(cls, work: str = "", first_line: str = "") -> None:
+        """Take what the class statement names."""
+        cls.work, cls.first_line = work, first_line
+
+    def __init__(self, **values: object) -> None:
+        """Take the value of each field."""
+        vars(self).update(values)
+
+    @classmethod
+    def parameters(cls) -> list[click.Parameter]:
+        """Return the options and arguments that the fields declare."""
+        return [getattr(cls, name)(name, kind) for name, kind in cls.__annotations__.items()]
+
+
+def import_function(path: str) -> Callable[..., object]:
+    """Import and return the function named by `module:name`."""
+    module, _, name = path.partition(":")
+    function: Callable[..., object] = getattr(import_module(module), name)
+    return function
+
+
+def import_and_call(arguments: type[Arguments], values: Mapping[str, object]) -> object:
+    """Import a command's function and call it; Ctrl-C raises KeyboardInterrupt meanwhile. Returns the exit code."""
+    if arguments.first_line:
+        click.echo(arguments.first_line, err=True)
+    with without_garbage_collection():
+        function = import_function(arguments.work)
+    if TERMINATION.requested:  # while modules were imported: nothing has begun
+        return 0
+    with interruptible():
+        return function(arguments(**values))
+
+
+class LazyCommand(click.Command):
+    """A click command whose implementation is imported when it runs."""
+
+    def __init__(self, name: str, arguments: type[Arguments]) -> None:
+        super().__init__(name, callback=self._run, params=arguments.parameters(), help=arguments.__doc__)
+        self.arguments = arguments
+
+    def _run(self, **values: object) -> object:
+        return import_and_call(self.arguments, values)

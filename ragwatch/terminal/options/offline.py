@@ -10,7 +10,7 @@ from typing import BinaryIO
 import click
 
 from ragwatch.model.quantities import Quantity
-from ragwatch.terminal.options.lazy import CONFIG, CONFIG_FILE, INPUT, OUT, Arguments, FiniteRange, argument, option
+from ragwatch.terminal.options import CONFIG, CONFIG_FILE, INPUT, OUT, Arguments, FiniteRange, argument, option
 
 # The same names as in the registries `judges.KINDS` and `formats.NAMES`, whose import is slow.
 JUDGES = ("claude", "detector", "lexical", "local", "openai")

@@ -16,7 +16,7 @@ from click.testing import Result
 from support.command_line import command, configured, log_of
 from support.retrievers import FaultyRetriever, serving
 
-from ragwatch.commands.checking.check_settings import setting_notes
+from ragwatch.commands.check_settings import setting_notes
 from ragwatch.config import parse
 from ragwatch.ports import Admission
 from ragwatch.stores.lock import StateLock

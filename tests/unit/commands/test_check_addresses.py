@@ -15,8 +15,7 @@ from support.command_line import findings
 from support.kit import a_line, an_admission
 from support.otlp_backend import Fault, OtlpBackend
 
-from ragwatch.commands.checking.check_web import EXAMPLE, check_web
-from ragwatch.commands.checking.finding import FAILED, OK, WARNING, Finding
+from ragwatch.commands.check_settings import EXAMPLE, FAILED, OK, WARNING, Finding, check_web
 from ragwatch.config.web import WebOptions
 from ragwatch.errors import ConfigError
 from ragwatch.formats import build

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from support.command_line import command, configured, findings, log_of
 
-from ragwatch.commands.checking.check_records import check_records
-from ragwatch.commands.checking.finding import FAILED, OK, SUSPECT, WARNING, Finding
+from ragwatch.commands.check_records import check_records
+from ragwatch.commands.check_settings import FAILED, OK, SUSPECT, WARNING, Finding
 from ragwatch.config.model import Settings
 from ragwatch.ports import Batch
 

@@ -12,8 +12,8 @@ from support.command_line import command, refused
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.audit import verify
-from ragwatch.commands.checking.check import check_all
-from ragwatch.commands.checking.finding import Finding
+from ragwatch.commands.check import check_all
+from ragwatch.commands.check_settings import Finding
 from ragwatch.commands.forget import MAX_SEARCHED_BYTES, copies_elsewhere
 from ragwatch.config import load
 from ragwatch.errors import ConfigError

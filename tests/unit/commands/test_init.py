@@ -14,7 +14,7 @@ from click.testing import Result
 from support.command_line import command, log_of, refused
 
 from ragwatch.commands import cli
-from ragwatch.commands.setup.init_judges import NAMES
+from ragwatch.commands.init_judges import NAMES
 from ragwatch.config import load
 from ragwatch.judges.llm.calls.prices import known_model
 from ragwatch.judges.llm.judge import price_of_reading

@@ -12,7 +12,7 @@ import yaml
 from click.testing import Result
 from support.command_line import command, jsonl
 
-from ragwatch.commands.setup.map import print_source
+from ragwatch.commands.map import print_source
 from ragwatch.formats import FORMATS, build
 from ragwatch.formats.guessing.guess import propose
 

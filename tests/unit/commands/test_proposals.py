@@ -13,8 +13,7 @@ from support.kit import AT, JUDGE, Clock
 from support.watched import faithful, settle
 
 from ragwatch import stores
-from ragwatch.commands.proposals import Proposal, pages, show_proposals
-from ragwatch.commands.rules import plan_of
+from ragwatch.commands.rules import Proposal, pages, plan_of, show_proposals
 from ragwatch.config import load
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop

@@ -8,7 +8,7 @@ import pytest
 from support.command_line import configured, log_of
 
 from ragwatch.commands.run import run
-from ragwatch.terminal.options.running import RunArguments
+from ragwatch.terminal.options.administration import RunArguments
 
 
 def test_few_sampled_answers_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

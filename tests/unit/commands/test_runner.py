@@ -71,7 +71,7 @@ def test_errors_of_the_user_are_one_line(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     """Groups are shown as their distinct errors; errors of the system name their file."""
-    monkeypatch.setattr(runner.streams, "discard_output", lambda: None)  # standard output of pytest itself
+    monkeypatch.setattr(runner.output, "discard_output", lambda: None)  # standard output of pytest itself
     assert _ended(raised, monkeypatch) == code
     message = capfd.readouterr().err
     assert message.startswith("ragwatch: x\nragwatch: y\n" if shown is None else shown)

@@ -12,7 +12,7 @@ from support.command_line import command, refused
 from ragwatch.commands import cli
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.statistics.snapshot import Snapshot
-from ragwatch.terminal.options import lazy
+from ragwatch.terminal import options
 from ragwatch.web.pages.overview import overview
 from ragwatch.web.scope import PageScope
 
@@ -59,7 +59,7 @@ def test_the_configuration_is_looked_for_here_and_in_etc(tmp_path: Path, monkeyp
     """Without --config the file in the folder counts, then the one of the system; else the error says what to do."""
     monkeypatch.chdir(tmp_path)
     system = tmp_path / "etc.yaml"
-    monkeypatch.setattr(lazy, "CONFIG_FILES", (Path("ragwatch.yaml"), system))
+    monkeypatch.setattr(options, "CONFIG_FILES", (Path("ragwatch.yaml"), system))
     missing = CliRunner().invoke(cli, ["causes"])
     assert (missing.exit_code, "write one with `ragwatch init`" in missing.output) == (2, True)
     for file in (system, tmp_path / "ragwatch.yaml"):

@@ -9,7 +9,7 @@ import sys
 import pytest
 from support.patience import DEADLINE
 
-from ragwatch.terminal.streams import _ErrorOutput, _Output, is_output_error, is_reader_gone
+from ragwatch.terminal.output import _ErrorOutput, _Output, is_output_error, is_reader_gone
 
 SAID = "print(chr(0xd800)); print(chr(0xd800), file=sys.stderr)"
 
@@ -34,7 +34,7 @@ def test_what_a_log_cannot_take_is_lost() -> None:
 
 def test_text_that_no_encoding_knows_is_shown() -> None:
     """Half a surrogate pair of a torn log is no reason to end."""
-    code = f"import sys; from ragwatch.terminal import streams; streams.prepare(); {SAID}; streams.finish()"
+    code = f"import sys; from ragwatch.terminal import output; output.prepare(); {SAID}; output.finish()"
     words = [sys.executable, "-c", code]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=DEADLINE)
     assert (done.stdout, done.stderr, done.returncode) == ("\\ud800\n", "\\ud800\n", 0)

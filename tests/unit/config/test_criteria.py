@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragwatch.commands.checking.check_settings import setting_notes
+from ragwatch.commands.check_settings import setting_notes
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import Config, parse
 from ragwatch.errors import ConfigError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ragwatch.commands.checking.check_settings import setting_notes
+from ragwatch.commands.check_settings import setting_notes
 from ragwatch.config import Config, parse
 from ragwatch.config.judge_options import JudgeOptions, LabelsOptions, second_of
 from ragwatch.errors import ConfigError

@@ -17,7 +17,7 @@ from ragwatch.commands.run import run
 from ragwatch.ports import Feedback
 from ragwatch.statistics.sampling import key_of
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.terminal.options.running import RunArguments
+from ragwatch.terminal.options.administration import RunArguments
 
 ANSWERS = 300
 NOW = time.time()

@@ -1,29 +1,70 @@
-"""What `ragwatch check` says of the state, its texts and keys, the audit log, exports, and other settings."""
+"""What `ragwatch check` says of the state, its keys, the audit log, exports, addresses, rights, and other settings."""
 
 from __future__ import annotations
 
+import errno
 import os
+import shlex
+import socket
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from ragwatch.audit import verify
-from ragwatch.commands.checking.finding import FAILED, OK, WARNING, Finding, noted
 from ragwatch.config import Config
 from ragwatch.config.export import OtlpExportOptions
+from ragwatch.config.web import WebOptions
 from ragwatch.daemon.state_secret import stored_secret
+from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import StoreError
+from ragwatch.formats.traces.assemble import SWITCHES
 from ragwatch.judges.llm.calls.options import is_llm
-from ragwatch.offline.state_reader import refuse_newer, state_reader
+from ragwatch.offline.state_reader import refuse_newer, state_reader, stored_tallies
 from ragwatch.pipeline.export.evaluation import Signal
+from ragwatch.ports.receiving import GrpcListener, host_of, is_loopback
+from ragwatch.sources.otlp import Options as OtlpOptions
+from ragwatch.sources.push import Options as PushOptions
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores import postgres
-from ragwatch.stores.sqlite import Options
+from ragwatch.stores.sqlite import Options as SqliteOptions
 from ragwatch.stores.sqlite.disk import FAILURES, advice, reason, refuse_network
 from ragwatch.stores.sqlite.opening import MARKER, check_content, refuse_missing, version_of
 from ragwatch.terminal.event_loop import run_async
+from ragwatch.web import Access, Right
+
+OK, WARNING, SUSPECT, FAILED = "ok", "warning", "suspect", "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Result of one test.
+
+    Attributes:
+        subject: Key of the configuration that was tested.
+        state: `ok`, `warning`, `suspect` (records are read, but probably wrongly) or `failed`.
+        detail: What the test found, as text for people.
+        shown: The first samples as they were read, below their records.
+        dated: Whether any context of them has the date of its document.
+    """
+
+    subject: str
+    state: str
+    detail: str
+    shown: tuple[str, ...] = ()
+    dated: bool = False
+
+    def warned(self, text: str) -> Finding:
+        """Return this result with a warning."""
+        return replace(self, state=WARNING if self.state == OK else self.state, detail=f"{self.detail}; {text}")
+
+
+def noted(subject: str, detail: str, *, well: bool) -> Finding:
+    """Return a result that is a warning where not all is well."""
+    return Finding(subject, OK if well else WARNING, detail)
 
 
 def check_state(subject: str, config: Config, owner: str | None) -> Finding:
@@ -33,7 +74,7 @@ def check_state(subject: str, config: Config, owner: str | None) -> Finding:
         return Finding(subject, WARNING, f"{directory} is in use by a running ragwatch (process {owner})")
     existing = directory if directory.exists() else next(parent for parent in directory.parents if parent.exists())
     with tempfile.TemporaryFile(dir=existing):
-        if isinstance(config.store.options, Options):
+        if isinstance(config.store.options, SqliteOptions):
             refuse_network(directory)
             _check_database(directory / "ragwatch.db")
         stored_secret(directory)
@@ -75,7 +116,7 @@ def check_privacy(config: Config) -> Iterator[tuple[str, Callable[[str, Config],
     options = config.store.options
     if isinstance(options, postgres.Options):
         yield "store.url", lambda key, _: Finding(key, OK, postgres.describe(options))
-    if isinstance(options, Options):
+    if isinstance(options, SqliteOptions):
         yield "store.encryption", _encryption
     if config.settings.audit.file is not None:
         yield "audit.file", _audit_log
@@ -84,7 +125,7 @@ def check_privacy(config: Config) -> Iterator[tuple[str, Callable[[str, Config],
 def _encryption(subject: str, config: Config) -> Finding:
     """Test the keys on the state, if there is one."""
     options = config.store.options
-    assert isinstance(options, Options)  # noqa: S101 - for the type checker
+    assert isinstance(options, SqliteOptions)  # noqa: S101 - for the type checker
     cipher = options.cipher()
     if (config.settings.state / "ragwatch.db").is_file():
         with state_reader(config):  # checks that the keys of all encrypted texts are configured
@@ -180,3 +221,91 @@ def _criteria(config: Config) -> tuple[bool, str]:
             "`alerts.judge` and `drift.judge`"
         )
     return True, f"read by {readers}"
+
+
+def check_traces(subject: str, options: OtlpOptions, config: Config) -> Finding:
+    """What is known about the traces of a source so far."""
+    if not _may_send(read_rules(config.settings.web).access):
+        return Finding(subject, WARNING, NOBODY_SENDS)
+    name = options.name
+    outcomes = {labels[1]: count for labels, count in stored_tallies(config, Tally.TRACES).items() if labels[0] == name}
+    if not outcomes:
+        grpc = "" if options.grpc is None else f" and calls over gRPC at {options.grpc.listen}"
+        return Finding(subject, OK, f"receives POST /v1/traces{grpc}; no request in a trace is complete yet")
+    counts = ", ".join(f"{count:,.0f} {outcome}" for outcome, count in sorted(outcomes.items()))
+    text = f"requests in traces: {counts}"
+    silent = {labels[1]: count for labels, count in stored_tallies(config, Tally.SILENT).items() if labels[0] == name}
+    advice = [
+        f"{count:,.0f} hold no texts, because content capture is off: {SWITCHES[kind]}"
+        for kind, count in sorted(silent.items())
+        if kind in SWITCHES
+    ]
+    return noted(subject, "; ".join((text, *advice)), well=not advice and bool(outcomes.get("assembled")))
+
+
+EXAMPLE = '{"id": "1", "question": "Who wrote Faust?", "contexts": ["Faust is by Goethe."], "answer": "Goethe."}'
+_WILDCARDS = ("0.0.0.0", "::", "")  # noqa: S104 - nothing is bound
+
+
+def check_push(subject: str, options: PushOptions, config: Config) -> Finding:
+    """How to send a record to a source, and whether anybody may."""
+    web = config.settings.web
+    access = read_rules(web).access
+    if not _may_send(access):
+        return Finding(subject, WARNING, NOBODY_SENDS)
+    port = web.listen.rpartition(":")[2]
+    host = "localhost" if web.host in _WILDCARDS else f"[{web.host}]" if ":" in web.host else web.host
+    address = (web.external_url or f"http://{host}:{port}").rstrip("/") + "/v1/samples"
+    if sum(isinstance(source.options, PushOptions) for source in config.sources) > 1:
+        address += f"?source={options.name}"
+    headers = "" if Right.INGEST in access.anonymous else '-H "Authorization: Bearer $TOKEN" '
+    headers += "-H 'Content-Type: application/json'"
+    request = f"curl {headers} -d {shlex.quote(EXAMPLE)} {shlex.quote(address)}"
+    return Finding(subject, OK, f"receives answers; send one with: {request}")
+
+
+NOBODY_SENDS = "nobody has the right ingest: give it to a token, as `web.tokens: [{name, token, rights: [ingest]}]`"
+
+
+def check_address(subject: str, listen: str, owner: str | None) -> Finding:
+    """Whether an address is free; `owner` is the process that has the state. `OSError` says why it is not."""
+    host = host_of(listen)
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            server.bind((host, int(listen.rpartition(":")[2])))
+        except OSError as error:
+            if owner is None or error.errno != errno.EADDRINUSE:
+                raise
+            return Finding(subject, WARNING, f"{listen} is in use, as it is while ragwatch runs (process {owner})")
+    return Finding(subject, OK, f"{listen} is free")
+
+
+def check_web(subject: str, web: WebOptions, listeners: Sequence[GrpcListener]) -> Finding:
+    """Whether credentials are safe on their way, and who may do what."""
+    rules = read_rules(web, listeners)
+    access = rules.access
+    transport = "HTTP" if rules.tls is None else "TLS"
+    if not access.has_credentials:
+        return Finding(subject, OK, f"{transport}; nobody is asked for a password: {_rights(access.anonymous)}")
+    who = [
+        f"{len(access.users)} users" if access.users else "",
+        f"{len(access.tokens)} tokens" if access.tokens else "",
+    ]
+    who += ["client certificates"] if access.certificates and not access.users else []
+    text = f"{transport}; {', '.join(filter(None, who))}; without them: {_rights(access.anonymous) or 'nothing'}"
+    addresses = (web.listen, *(listener.address for listener in listeners))
+    if rules.tls is None and not all(map(is_loopback, addresses)):
+        text += "; passwords and tokens travel unencrypted: use TLS, here or in a proxy"
+        return Finding(subject, WARNING, text)
+    return Finding(subject, OK, text)
+
+
+def _may_send(access: Access) -> bool:
+    """Return whether anybody may send records."""
+    granted = [*(token.rights for token in access.tokens), *access.grants.values()]
+    return Right.INGEST in access.anonymous.union(*granted, access.unlisted if access.users else ())
+
+
+def _rights(rights: Iterable[Right]) -> str:
+    return ", ".join(sorted(rights))

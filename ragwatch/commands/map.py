@@ -10,7 +10,7 @@ from typing import BinaryIO
 import click
 
 from ragwatch.commands.log_head import MAX_SHOWN, FormatTrial, LogHead, as_read, log_routes, read_head, refused_lines
-from ragwatch.commands.setup.map_join import JoinGuess, guess_join, join_yaml
+from ragwatch.commands.map_join import JoinGuess, guess_join, join_yaml
 from ragwatch.formats import CUSTOM, FORMATS
 from ragwatch.formats.custom import REQUIRED, MappingReader
 from ragwatch.formats.expressions import predicate
@@ -22,7 +22,7 @@ from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.split import Splitter
 from ragwatch.model.sample import Sample
 from ragwatch.offline.record_files import Rejects
-from ragwatch.terminal.options.running import MapArguments
+from ragwatch.terminal.options.administration import MapArguments
 from ragwatch.terminal.output import file_name_in_errors, printable
 
 _SEPARATE = "# no answer is proposed: log an answer and its contexts in one record, then map again"

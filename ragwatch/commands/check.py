@@ -13,11 +13,29 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from ragwatch import sources
-from ragwatch.commands.checking.check_records import check_records, first_records
-from ragwatch.commands.checking.check_settings import check_export, check_privacy, check_state, setting_notes
-from ragwatch.commands.checking.check_web import check_address, check_push, check_traces, check_web
-from ragwatch.commands.checking.finding import FAILED, OK, SUSPECT, WARNING, Finding
-from ragwatch.commands.log_warnings import document_advice, incomplete_file, lock_owner, pieces_fault
+from ragwatch.commands.api_client import lock_owner
+from ragwatch.commands.check_records import (
+    check_records,
+    document_advice,
+    first_records,
+    incomplete_file,
+    pieces_fault,
+)
+from ragwatch.commands.check_settings import (
+    FAILED,
+    OK,
+    SUSPECT,
+    WARNING,
+    Finding,
+    check_address,
+    check_export,
+    check_privacy,
+    check_push,
+    check_state,
+    check_traces,
+    check_web,
+    setting_notes,
+)
 from ragwatch.commands.rules import link_warning
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.canaries import SuiteConfig
@@ -42,7 +60,7 @@ from ragwatch.statistics.scores import faithfulness
 from ragwatch.statistics.snapshot import Lag
 from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.event_loop import run_async
-from ragwatch.terminal.options.running import CheckArguments
+from ragwatch.terminal.options.administration import CheckArguments
 from ragwatch.terminal.output import escape_line
 from ragwatch.web import grpc_library
 

@@ -13,15 +13,15 @@ from typing import BinaryIO, cast
 
 import click
 
-from ragwatch.commands.checking.check import check
+from ragwatch.commands.check import check
+from ragwatch.commands.init_judges import JudgeRow, Prospect, ask_for_judge, default_judge, judge_named
 from ragwatch.commands.log_head import LogRoutes, log_routes, names_of, refused_lines
-from ragwatch.commands.setup.init_judges import JudgeRow, Prospect, ask_for_judge, default_judge, judge_named
-from ragwatch.commands.setup.map import Choose, SourceProposal, print_source, propose_source
+from ragwatch.commands.map import Choose, SourceProposal, print_source, propose_source
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.formats.guessing.candidates import Candidate
 from ragwatch.model.sample import OTHER, Sample
 from ragwatch.terminal.given import write_new
-from ragwatch.terminal.options.running import CheckArguments, InitArguments
+from ragwatch.terminal.options.administration import CheckArguments, InitArguments
 from ragwatch.terminal.output import printable
 
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)

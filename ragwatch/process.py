@@ -11,6 +11,7 @@ until the start is at a place where the command can end by itself, so that nothi
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -109,3 +110,23 @@ def ignore() -> None:
     for number, handler in ((signal.SIGINT, _exit), (signal.SIGTERM, TERMINATION)):
         if signal.getsignal(number) is handler:
             signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Pause automatic garbage collection within the context; it goes on afterwards if it was on before."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def skip_garbage_at_exit() -> None:
+    """Exclude all objects from the collections at interpreter shutdown, which take as long as those during imports.
+
+    For the end of `main`: the operating system frees the memory.
+    """
+    gc.freeze()

@@ -1,1 +1,0 @@
-"""`ragwatch check`: a test of the configuration and what it refers to."""

@@ -1,1 +1,0 @@
-"""`ragwatch init`: a configuration for the log of a service."""
