@@ -47,7 +47,7 @@ from ragwatch.daemon.suites import suite_of
 from ragwatch.errors import RagwatchError
 from ragwatch.model.criteria import Criterion
 from ragwatch.model.sample import OTHER, Context, Sample
-from ragwatch.offline.samples import build_judge
+from ragwatch.offline.judge import build_judge
 from ragwatch.offline.state_reader import has_started
 from ragwatch.ports import Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, ReadsCriteria, SupportsPeek, SupportsProbe

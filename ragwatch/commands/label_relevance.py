@@ -24,7 +24,7 @@ from rich.text import Text
 
 from ragwatch.config import Config
 from ragwatch.errors import ConfigError
-from ragwatch.offline.canaries.canary import built_suites
+from ragwatch.offline.canary import built_suites
 from ragwatch.offline.relevance_estimate import (
     Candidate,
     Grade,

@@ -20,7 +20,7 @@ from ragwatch.formats.guessing.suspicion import example
 from ragwatch.formats.record import Parse, Record, RecordReader, parse
 from ragwatch.formats.selection import line_parser, record_finder
 from ragwatch.model.sample import OTHER, Sample, SkipReason
-from ragwatch.offline.record_files import Rejects, records
+from ragwatch.offline.input_files import Rejects, records
 from ragwatch.sources.tail.framing import Framing, detect, frame_of
 from ragwatch.terminal.output import printable
 

@@ -21,7 +21,7 @@ from ragwatch.formats.guessing.suspicion import MIN_DISTINCT, has_prompt, suspic
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.split import Splitter
 from ragwatch.model.sample import Sample
-from ragwatch.offline.record_files import Rejects
+from ragwatch.offline.input_files import Rejects
 from ragwatch.terminal.options.administration import MapArguments
 from ragwatch.terminal.output import file_name_in_errors, printable
 

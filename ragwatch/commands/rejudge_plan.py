@@ -13,7 +13,7 @@ from ragwatch.config import Config, JudgeConfig
 from ragwatch.errors import ConfigError
 from ragwatch.model.budget import SpendingCap
 from ragwatch.model.sample import Draw
-from ragwatch.offline.samples import build_judge
+from ragwatch.offline.judge import build_judge
 from ragwatch.offline.state_reader import verdicts
 from ragwatch.ports import Query, RejudgeQuery, RejudgeReader
 from ragwatch.ports.capabilities import EstimatesCost, HasDeadline

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragwatch.exporter.allowed_labels import AllowedLabels
+from ragwatch.exporter.families import AllowedLabels
 from ragwatch.exporter.render import Exporter
 
 __all__ = ["AllowedLabels", "Exporter"]

@@ -8,32 +8,109 @@ increase.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, product
 from math import isfinite
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TypeVar
 
 from prometheus_client import Metric
 from prometheus_client.samples import Exemplar, Sample
 
-from ragwatch.exporter.allowed_labels import AllowedLabels
 from ragwatch.exporter.catalogue import CATALOGUE, with_criteria
-from ragwatch.exporter.figures import (
+from ragwatch.exporter.series import (
     FromSnapshot,
     FromTelemetry,
     Labels,
+    MetricType,
     OfQuantity,
+    Origin,
     Reading,
+    Series,
     estimates_by_quantity,
 )
-from ragwatch.exporter.series import MetricType, Origin, SeriesDefinition
 from ragwatch.model.criteria import Criterion
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.sample import OTHER
+from ragwatch.statistics.segments import Segments
 from ragwatch.statistics.snapshot import Exemplar as SampleExemplar
 from ragwatch.statistics.snapshot import Gauge, Snapshot
 from ragwatch.statistics.tally import BUCKETS, INF, SUM, Tally, bound_label
 from ragwatch.telemetry import CALL_SECONDS, EventCount, GaugeLevel, Telemetry
+
+Picked = Callable[[tuple[str, ...]], object]  # one label value, or several
+
+
+class AllowedLabels:
+    """Allowed values of the labels `source`, `route`, `judge`, `suite`, and of `segment` with `value`.
+
+    A value that is removed from the configuration is removed from the series as well, even if the store has counts.
+
+    Args:
+        sources: Names of the configured sources.
+        routes: Configured routes; `other` is added.
+        judges: Names of the configured judges. The first is the `default`, which series without a judge are about.
+        suites: Names of the configured suites of canaries.
+        segments: The configured segments.
+        criteria: The configured criteria, which are quantities too.
+    """
+
+    def __init__(
+        self,
+        *,
+        sources: Iterable[str] = (),
+        routes: Iterable[str] = (),
+        judges: Iterable[str] = (),
+        suites: Iterable[str] = (),
+        segments: Segments | None = None,
+        criteria: tuple[Criterion, ...] = (),
+    ) -> None:
+        ordered = tuple(judges)
+        self.default, self.criteria = next(iter(ordered), ""), criteria
+        self._pairs = frozenset[tuple[str, str]]() if segments is None else segments.pairs
+        self._values = {
+            "source": frozenset(sources),
+            "route": frozenset(routes) | {OTHER},
+            "judge": frozenset(ordered),
+            "suite": frozenset(suites),
+            "segment": frozenset(key for key, _ in self._pairs),
+        }
+
+    def checks(self, labels: tuple[str, ...]) -> tuple[tuple[Picked, AbstractSet[object]], ...]:
+        """What to pick from a tuple of label values, each with its allowed values."""
+        single: list[tuple[Picked, AbstractSet[object]]] = [
+            (itemgetter(index), self._values[label]) for index, label in enumerate(labels) if label in self._values
+        ]
+        if _has_values(labels):
+            single.append((itemgetter(labels.index("segment"), labels.index("value")), self._pairs))
+        return tuple(single)
+
+    def combinations(self, series: Series) -> Iterator[tuple[str, ...]]:
+        """Yields every combination of label values of a series that is exported from zero."""
+        every = product(*(sorted(self._all(series, label)) for label in series.labels))
+        if not _has_values(series.labels):
+            return every
+        pair = itemgetter(series.labels.index("segment"), series.labels.index("value"))
+        return (values for values in every if pair(values) in self._pairs)
+
+    def _all(self, series: Series, label: str) -> Iterable[str]:
+        if label in self._values:
+            return self._values[label]
+        if label == "quantity":
+            return (*map(str, Quantity), *(criterion.name for criterion in self.criteria))
+        if label == "value":
+            return {value for _, value in self._pairs}
+        if series.values is None:
+            raise LookupError(f"{series.name}: its row names no values of the label {label}")
+        return map(str, series.values)
+
+
+def _has_values(labels: tuple[str, ...]) -> bool:
+    return "segment" in labels and "value" in labels
+
 
 Source = TypeVar("Source", bound=Origin)
 Kind = TypeVar("Kind")
@@ -59,12 +136,12 @@ _BY_QUANTITY = frozenset(row.origin for row in CATALOGUE if isinstance(row.origi
 
 
 @lru_cache(32)
-def _rows(kind: type[Source], criteria: tuple[Criterion, ...] = ()) -> tuple[tuple[SeriesDefinition, Source], ...]:
+def _rows(kind: type[Source], criteria: tuple[Criterion, ...] = ()) -> tuple[tuple[Series, Source], ...]:
     """Rows whose values come from there, each with its origin."""
     return tuple((row, row.origin) for row in with_criteria(criteria) if isinstance(row.origin, kind))
 
 
-def family(series: SeriesDefinition) -> Metric:
+def family(series: Series) -> Metric:
     """Builds an empty family. Names of counters and infos omit their suffix here; the encoders append it."""
     return Metric(series.name.removesuffix(_SUFFIX.get(series.kind, "")), series.help, str(series.kind))
 
@@ -114,7 +191,7 @@ def _by_kind(values: Mapping[tuple[Kind, Labels], float]) -> dict[Kind, dict[Lab
     return by_kind
 
 
-def _family_of_counts(series: SeriesDefinition, cells: Cells, allowed: AllowedLabels, exemplars: Exemplars) -> Metric:
+def _family_of_counts(series: Series, cells: Cells, allowed: AllowedLabels, exemplars: Exemplars) -> Metric:
     if series.kind is MetricType.HISTOGRAM:
         return _histogram(series, cells, allowed, exemplars)
     if series.from_zero:
@@ -122,7 +199,7 @@ def _family_of_counts(series: SeriesDefinition, cells: Cells, allowed: AllowedLa
     return _family_of_readings(series, cells.items(), allowed)
 
 
-def _family_of_readings(series: SeriesDefinition, readings: Iterable[Reading], allowed: AllowedLabels) -> Metric:
+def _family_of_readings(series: Series, readings: Iterable[Reading], allowed: AllowedLabels) -> Metric:
     metric = family(series)
     name, labels, checks = series.name, series.labels, allowed.checks(series.labels)
     metric.samples = [
@@ -133,7 +210,7 @@ def _family_of_readings(series: SeriesDefinition, readings: Iterable[Reading], a
     return metric
 
 
-def _histogram(series: SeriesDefinition, cells: Cells, allowed: AllowedLabels, exemplars: Exemplars) -> Metric:
+def _histogram(series: Series, cells: Cells, allowed: AllowedLabels, exemplars: Exemplars) -> Metric:
     metric = family(series)
     checks = allowed.checks(series.labels)
     rows: dict[Labels, dict[str, float]] = {}
@@ -145,9 +222,7 @@ def _histogram(series: SeriesDefinition, cells: Cells, allowed: AllowedLabels, e
     return metric
 
 
-def _buckets(
-    series: SeriesDefinition, values: Labels, row: Mapping[str, float], exemplars: Exemplars
-) -> Iterator[Sample]:
+def _buckets(series: Series, values: Labels, row: Mapping[str, float], exemplars: Exemplars) -> Iterator[Sample]:
     """Builds the samples of one histogram: cells are accumulated, the last bucket is the count.
 
     OpenMetrics allows `_count` and `_sum` only together, and a `_sum` that never goes down.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from ragwatch.exporter.figures import FromSnapshot, by_name, per_judge
-from ragwatch.exporter.series import SeriesDefinition
+from ragwatch.exporter.series import FromSnapshot, Series, by_name, per_judge
 from ragwatch.statistics.canary.definition import Failure
 from ragwatch.statistics.canary.metric import CanaryMetric
 from ragwatch.statistics.snapshot import Gauge
@@ -21,20 +20,16 @@ class InjectionPlace(StrEnum):
     ANSWER = "answer"
 
 
-JUDGES: tuple[SeriesDefinition, ...] = (
-    SeriesDefinition(EventCount.JUDGE_CALLS, "Total number of calls to a judge since the process started."),
-    SeriesDefinition(
-        EventCount.JUDGE_FAILURES, "Total number of failed calls to a judge since the process started, by reason."
-    ),
-    SeriesDefinition(EventCount.JUDGE_SECONDS, "Duration of calls to a judge in seconds, since the process started."),
-    SeriesDefinition(
+JUDGES: tuple[Series, ...] = (
+    Series(EventCount.JUDGE_CALLS, "Total number of calls to a judge since the process started."),
+    Series(EventCount.JUDGE_FAILURES, "Total number of failed calls to a judge since the process started, by reason."),
+    Series(EventCount.JUDGE_SECONDS, "Duration of calls to a judge in seconds, since the process started."),
+    Series(
         EventCount.JUDGE_TOKENS,
         "Total number of tokens sent to and received from a judge since the process started, by direction.",
     ),
-    SeriesDefinition(
-        EventCount.JUDGE_COST, "Total cost of the calls to a judge in US dollars since the process started."
-    ),
-    SeriesDefinition(
+    Series(EventCount.JUDGE_COST, "Total cost of the calls to a judge in US dollars since the process started."),
+    Series(
         FromSnapshot(
             ("judge", "kind", "version"),
             lambda snapshot: [((name, *about), 1) for name, about in snapshot.judges.items()],
@@ -42,98 +37,98 @@ JUDGES: tuple[SeriesDefinition, ...] = (
         "Kind and version of a judge; the value is always 1.",
         "ragwatch_judge_info",
     ),
-    SeriesDefinition(
+    Series(
         EventCount.JUDGE_RETRIES,
         "Total number of failed calls to a judge that were retried immediately, since the process started.",
     ),
-    SeriesDefinition(
+    Series(
         EventCount.JUDGE_CHECKED,
         "Total number of readings whose quotes were checked (LLM judges, no self-tests), since the process started.",
         from_zero=True,
     ),
-    SeriesDefinition(
+    Series(
         EventCount.JUDGE_UNQUOTED,
         "Total number of claims called supported without a verbatim quote from the context, since the process started.",
         from_zero=True,
     ),
-    SeriesDefinition(
+    Series(
         GaugeLevel.JUDGE_FALLBACK,
         "Whether a judge runs without its model and falls back to the lexical judge (1) or not (0).",
     ),
-    SeriesDefinition(
+    Series(
         EventCount.JUDGE_LEFT_TO_WORDS,
         "Total number of claims that the lexical judge read instead of the model since the process started, by reason.",
     ),
-    SeriesDefinition(
+    Series(
         EventCount.INSTRUCTIONS,
         "Total number of texts with suspected prompt injection sent to a judge, since the process started, by place.",
         from_zero=True,
         values=InjectionPlace,
     ),
-    SeriesDefinition(
+    Series(
         EventCount.READ_AGAIN,
         "Total number of readings repeated without a suspected prompt injection since the process started, by outcome.",
     ),
-    SeriesDefinition(
+    Series(
         GaugeLevel.BREAKER_OPEN,
         "Whether the circuit breaker of a judge is open, so that it gets no calls (1), or not (0).",
     ),
-    SeriesDefinition(
+    Series(
         GaugeLevel.RATE_LIMIT_LEFT,
         "Remaining share of the rate limit of the provider after the last call, between 0 and 1.",
     ),
-    SeriesDefinition(
+    Series(
         by_name("judge", "shares"),
         "Probability with which a judge reads a draw, between 0 and 1, before uncertainty raises it.",
         "ragwatch_judge_sampling_probability",
     ),
-    SeriesDefinition(
+    Series(
         by_name("judge", "budgets"),
         "Remaining share of the budget of a judge in its scarcest period, between 0 and 1, as of the last digest.",
         "ragwatch_judge_budget_remaining_ratio",
     ),
-    SeriesDefinition(
+    Series(
         per_judge(Tally.REPEATED_ALIKE, Tally.REPEATED),
         "Share of answers with the same score in two readings by a judge, between 0 and 1, as of the last digest.",
         "ragwatch_judge_repeat_agreement_ratio",
     ),
-    SeriesDefinition(
+    Series(
         per_judge(Tally.FOOLED, Tally.KNOWN_BAD),
         "Share of known-bad answers with a prompt injection that a judge accepted, 0 to 1, as of the last digest.",
         "ragwatch_judge_probe_fooled_ratio",
     ),
-    SeriesDefinition(
+    Series(
         per_judge(Tally.PADDING_PREFERRED, Tally.PADDED),
         "Share of known-bad answers that a judge scored higher when padded to three times the length, 0 to 1.",
         "ragwatch_judge_padding_preferred_ratio",
     ),
-    SeriesDefinition(
+    Series(
         Tally.REJUDGED,
         "Total number of stored answers that a judge read again for `ragwatch rejudge`; they are in no estimate.",
         "ragwatch_judge_rejudged_total",
     ),
-    SeriesDefinition(
+    Series(
         Tally.REPEATED,
         "Total number of answers that a judge read twice, by quantity scored in either reading.",
         "ragwatch_judge_repeats_total",
     ),
-    SeriesDefinition(
+    Series(
         Tally.REPEATED_ALIKE,
         "Total number of answers that a judge read twice and scored the same.",
         "ragwatch_judge_repeats_alike_total",
     ),
-    SeriesDefinition(
+    Series(
         Tally.KNOWN_BAD, "Total number of known-bad answers given to a judge as a test.", "ragwatch_judge_probes_total"
     ),
-    SeriesDefinition(
+    Series(
         Tally.FOOLED, "Total number of known-bad answers that a judge accepted.", "ragwatch_judge_probes_fooled_total"
     ),
-    SeriesDefinition(
+    Series(
         Tally.PADDED,
         "Total number of known-bad answers given to a judge as they are and padded, and scored in both readings.",
         "ragwatch_judge_padding_tests_total",
     ),
-    SeriesDefinition(
+    Series(
         Tally.PADDING_PREFERRED,
         "Total number of known-bad answers that a judge scored higher when padded.",
         "ragwatch_judge_padding_preferred_total",
@@ -143,7 +138,7 @@ JUDGES: tuple[SeriesDefinition, ...] = (
 
 _BY_SUITE, _BY_CATEGORY = (
     tuple(
-        SeriesDefinition(
+        Series(
             series.by_category if part else series.gauge,
             f"{series.measures}, mean over the {whole} at {run}, between 0 and 1.",
         )
@@ -153,33 +148,27 @@ _BY_SUITE, _BY_CATEGORY = (
     for part, whole, run in (("", "suite", "its last run"), ("category_", "canaries of a category", "the last run"))
 )
 
-CANARIES: tuple[SeriesDefinition, ...] = (
-    SeriesDefinition(
-        Gauge.CANARY_SUCCESS, "Whether the canary retrieved its expected contexts at the last run (1) or not (0)."
-    ),
+CANARIES: tuple[Series, ...] = (
+    Series(Gauge.CANARY_SUCCESS, "Whether the canary retrieved its expected contexts at the last run (1) or not (0)."),
     *_BY_SUITE,
-    SeriesDefinition(Gauge.CANARY_DEGRADED, "Number of canaries degraded at the last run."),
+    Series(Gauge.CANARY_DEGRADED, "Number of canaries degraded at the last run."),
     *_BY_CATEGORY,
-    SeriesDefinition(Gauge.CANARY_CATEGORY_DEGRADED, "Number of canaries of a category degraded at the last run."),
-    SeriesDefinition(
-        Tally.CANARY_RUNS, "Total number of runs of a canary suite.", "ragwatch_canary_runs_total", from_zero=True
-    ),
-    SeriesDefinition(
+    Series(Gauge.CANARY_CATEGORY_DEGRADED, "Number of canaries of a category degraded at the last run."),
+    Series(Tally.CANARY_RUNS, "Total number of runs of a canary suite.", "ragwatch_canary_runs_total", from_zero=True),
+    Series(
         Tally.CANARY_FAILURES,
         "Total number of canary queries without a usable reply, by reason; they yield no score.",
         "ragwatch_canary_failures_total",
         from_zero=True,
         values=Failure,
     ),
-    SeriesDefinition(Gauge.CANARY_LAST_RUN, "Unix timestamp of the last run of a canary suite."),
-    SeriesDefinition(
+    Series(Gauge.CANARY_LAST_RUN, "Unix timestamp of the last run of a canary suite."),
+    Series(
         Gauge.CANARY_LAST_SUCCESS,
         "Unix timestamp of the last run in which every canary query of the suite got a usable reply.",
     ),
-    SeriesDefinition(
-        Tally.CANARY_SECONDS, "Duration of a canary query in seconds.", "ragwatch_canary_duration_seconds"
-    ),
-    SeriesDefinition(
+    Series(Tally.CANARY_SECONDS, "Duration of a canary query in seconds.", "ragwatch_canary_duration_seconds"),
+    Series(
         Gauge.CANARY_ANSWER,
         "Mean score of the answers to a canary suite at its last run, for retrieved or for expected contexts, 0 to 1.",
     ),

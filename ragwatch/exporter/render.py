@@ -9,8 +9,8 @@ from prometheus_client.exposition import choose_encoder
 
 from ragwatch.board import Board
 from ragwatch.exporter import families
-from ragwatch.exporter.allowed_labels import AllowedLabels
 from ragwatch.exporter.catalogue import with_criteria
+from ragwatch.exporter.families import AllowedLabels
 from ragwatch.statistics.snapshot import Snapshot
 from ragwatch.telemetry import Telemetry
 

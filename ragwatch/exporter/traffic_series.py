@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from ragwatch.exporter.figures import FromSnapshot, FromTelemetry, by_name, correlations, lag, ranked, user_scores
-from ragwatch.exporter.series import SeriesDefinition
+from ragwatch.exporter.series import FromSnapshot, FromTelemetry, Series, by_name, lag, of_rows, ranked
 from ragwatch.model.sample import RejectReason, SkipReason
 from ragwatch.model.signals import Signal
 from ragwatch.model.stages import Fault, Stage
@@ -14,31 +13,31 @@ from ragwatch.statistics.tally import Tally
 from ragwatch.statistics.verdict import UnjudgedReason
 
 _SIGNALS = tuple(
-    SeriesDefinition(Tally(row.counter), row.help, row.series, from_zero=row.bounds is None, signed=row.signed)
+    Series(Tally(row.counter), row.help, row.series, from_zero=row.bounds is None, signed=row.signed)
     for row in (signal.row for signal in Signal)
 )
 
-_RETRIEVAL: tuple[SeriesDefinition, ...] = (
-    SeriesDefinition(
+_RETRIEVAL: tuple[Series, ...] = (
+    Series(
         Tally.RANKED,
         "Total number of answers with relevance judgements whose contexts were ranked, over all traffic.",
         "ragwatch_retrieval_ranked_total",
         from_zero=True,
     ),
-    SeriesDefinition(
+    Series(
         Tally.UNRANKED,
         "Total number of answers with relevance judgements that have no ranking, by reason, over all traffic.",
         "ragwatch_retrieval_unranked_total",
         from_zero=True,
         values=NoRanking,
     ),
-    SeriesDefinition(
+    Series(
         Tally.RANKING_SCORE,
         "Sum of a ranking metric over ranked answers; divide by their number to get the mean of a time range.",
         "ragwatch_retrieval_score_total",
     ),
     *(
-        SeriesDefinition(
+        Series(
             ranked(measure, "route", *labels),
             f"Mean {mean} over answers with relevance judgements since the state was created, 0 to 1.",
             f"ragwatch_retrieval_{name}_ratio",
@@ -53,21 +52,21 @@ _RETRIEVAL: tuple[SeriesDefinition, ...] = (
     ),
 )
 
-TRAFFIC: tuple[SeriesDefinition, ...] = (
-    SeriesDefinition(
+TRAFFIC: tuple[Series, ...] = (
+    Series(
         Tally.SEEN,
         "Total number of records read from a source, with rejected ones and those of canaries, without skipped ones.",
         "ragwatch_requests_seen_total",
         from_zero=True,
     ),
-    SeriesDefinition(
+    Series(
         Tally.REJECTED,
         "Total number of records rejected because they could not be parsed as a sample, by reason.",
         "ragwatch_requests_rejected_total",
         from_zero=True,
         values=RejectReason,
     ),
-    SeriesDefinition(
+    Series(
         FromTelemetry(
             ("source", "reason", "field", "first"),
             lambda telemetry: [(labels, 1) for labels in telemetry.rejections.first(monotonic())],
@@ -75,154 +74,150 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         "First record rejected for a reason after an hour without any: its invalid field, and its file and line.",
         "ragwatch_rejections_info",
     ),
-    SeriesDefinition(
+    Series(
         Tally.SKIPPED,
         "Total number of lines of a source that are no records of answers (options where and prefix), by reason.",
         "ragwatch_source_lines_skipped_total",
         from_zero=True,
         values=SkipReason,
     ),
-    SeriesDefinition(
+    Series(
         Tally.PARTS,
         "Total number of parts of requests that a source of kind join has received and no longer holds, by outcome.",
         "ragwatch_source_parts_total",
     ),
-    SeriesDefinition(
+    Series(
         Tally.OF_CANARIES,
         "Total number of records of canary queries (metadata key canary), which count as seen, but not as traffic.",
         "ragwatch_requests_of_canaries_total",
         from_zero=True,
     ),
-    SeriesDefinition(
+    Series(
         Tally.INVALID_MARKS,
         "Total number of records whose metadata key canary is no mark of our probes: they count as ordinary answers.",
         "ragwatch_canary_marks_invalid_total",
         from_zero=True,
     ),
-    SeriesDefinition(
+    Series(
         Tally.REPAIRED,
         "Total number of records in which invalid UTF-8 was replaced.",
         "ragwatch_records_repaired_total",
         from_zero=True,
     ),
-    SeriesDefinition(
+    Series(
         Tally.SUSPECT,
         "Total number of drawn samples that were probably read wrongly, by reason: `ragwatch check` shows an example.",
         "ragwatch_source_suspect_samples_total",
     ),
-    SeriesDefinition(
+    Series(
         Tally.FIELDS_LOST,
         "Total number of optional fields (time, id, score ...) that could not be read; their records are read without.",
         "ragwatch_record_fields_lost_total",
     ),
-    SeriesDefinition(
+    Series(
         Tally.RESENT,
         "Total number of records that arrived again (their id was received before); they are not counted as seen.",
         "ragwatch_records_resent_total",
     ),
-    SeriesDefinition(
+    Series(
         Tally.SPANS,
         "Total number of spans received by a source of kind otlp, including those that were sent again.",
         "ragwatch_otlp_spans_total",
     ),
-    SeriesDefinition(
+    Series(
         Tally.SPANS_LEFT_OUT,
         "Total number of spans that became part of no record, by reason: late, no_root or damaged.",
         "ragwatch_otlp_spans_dropped_total",
     ),
-    SeriesDefinition(
+    Series(
         Tally.SPAN_TIMES,
         "Total number of spans whose times were in another unit (unit: corrected) or no times (unknown), by problem.",
         "ragwatch_otlp_span_times_wrong_total",
     ),
-    SeriesDefinition(
+    Series(
         Tally.TRACES,
         "Total number of requests in the traces of a source, by outcome; only assembled ones become samples.",
         "ragwatch_otlp_requests_total",
     ),
-    SeriesDefinition(
+    Series(
         Tally.SILENT,
         "Total number of requests refused because their spans hold no texts (content capture), by instrumentation.",
         "ragwatch_otlp_requests_without_texts_total",
     ),
-    SeriesDefinition(
+    Series(
         Tally.LOST,
         "Total number of records that a message broker removed before they were stored, by reason.",
         "ragwatch_records_lost_total",
     ),
-    SeriesDefinition(
+    Series(
         Tally.RESETS,
         "Total number of files truncated, replaced, deleted unread or skipped, or consumer groups lost, by reason.",
         "ragwatch_source_resets_total",
     ),
-    SeriesDefinition(
-        lag("size"), "Number of unread bytes of a source, as of the last digest.", "ragwatch_source_lag_bytes"
-    ),
-    SeriesDefinition(
+    Series(lag("size"), "Number of unread bytes of a source, as of the last digest.", "ragwatch_source_lag_bytes"),
+    Series(
         lag("records"),
         "Number of records of a source that are not stored yet, if it reads from a broker, as of the last digest.",
         "ragwatch_source_lag_records",
     ),
-    SeriesDefinition(
+    Series(
         lag("seconds"),
         "Age of the oldest unread record of a source in seconds, 0 if none is unread, as of the last digest.",
         "ragwatch_source_lag_seconds",
     ),
-    SeriesDefinition(
+    Series(
         FromSnapshot(
             ("source",), lambda snapshot: [((name,), len(one.unreadable)) for name, one in snapshot.lags.items()]
         ),
         "Number of files of a source that are unreadable, missing, or deleted while written to, as of the last digest.",
         "ragwatch_source_unreadable_files",
     ),
-    SeriesDefinition(
+    Series(
         lag("closed"),
         "Number of files of a source closed between reads because the limit on open files is reached; none is skipped.",
         "ragwatch_source_closed_files",
     ),
-    SeriesDefinition(
+    Series(
         by_name("route", "probabilities"),
         "Inclusion probability of an answer on the route, between 0 and 1, as of the last digest.",
         "ragwatch_sampling_probability",
     ),
-    SeriesDefinition(
+    Series(
         Tally.DRAWN,
         "Total number of answers sampled for judging (draws).",
         "ragwatch_samples_drawn_total",
         from_zero=True,
     ),
-    SeriesDefinition(
+    Series(
         Tally.ASSIGNED,
         "Total number of draws assigned to a judge: judged, unjudged or pending.",
         "ragwatch_samples_assigned_total",
         from_zero=True,
     ),
-    SeriesDefinition(
-        Tally.JUDGED, "Total number of draws that were judged.", "ragwatch_samples_judged_total", from_zero=True
-    ),
-    SeriesDefinition(
+    Series(Tally.JUDGED, "Total number of draws that were judged.", "ragwatch_samples_judged_total", from_zero=True),
+    Series(
         Tally.UNJUDGED,
         "Total number of draws that could not be judged, by reason.",
         "ragwatch_samples_unjudged_total",
         from_zero=True,
         values=UnjudgedReason,
     ),
-    SeriesDefinition(
+    Series(
         FromSnapshot((), lambda snapshot: [((), sum(snapshot.pending.values()))] if snapshot.leads else []),
         "Number of draws waiting for a judge, summed over judges, as of the last digest.",
         "ragwatch_samples_pending",
     ),
-    SeriesDefinition(
+    Series(
         FromSnapshot(("route", "judge", "window"), lambda snapshot: snapshot.coverage.items()),
         "Judged share of the weighted draws in the window, between 0 and 1, as of the last digest.",
         "ragwatch_coverage_ratio",
     ),
-    SeriesDefinition(
+    Series(
         Tally.UNKNOWN,
         "Total number of judged answers without a score for a quantity, by reason.",
         "ragwatch_scores_unknown_total",
     ),
-    SeriesDefinition(
+    Series(
         Tally.STAGE,
         "Total number of judged answers by stage at fault; stage none counts the good answers.",
         "ragwatch_stage_samples_total",
@@ -230,7 +225,7 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
         values=Stage,
         default_judge=True,
     ),
-    SeriesDefinition(
+    Series(
         Tally.FAULT,
         "Total number of judged answers that did not use the top-ranked context, by fault.",
         "ragwatch_top_ranked_fault_samples_total",
@@ -240,7 +235,7 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
     ),
     *_SIGNALS,
     *_RETRIEVAL,
-    SeriesDefinition(
+    Series(
         Tally.REDACTED,
         "Total number of secrets and PII values redacted before storing or judging, by type.",
         "ragwatch_secrets_redacted_total",
@@ -248,75 +243,83 @@ TRAFFIC: tuple[SeriesDefinition, ...] = (
 )
 
 
-FEEDBACK: tuple[SeriesDefinition, ...] = (
-    SeriesDefinition(
-        user_scores("value"),
+def _of_users(figure: str) -> FromSnapshot:
+    return of_rows("user_scores.rows", ("route", "window"), f"estimate.{figure}")
+
+
+def _correlation(figure: str) -> FromSnapshot:
+    return of_rows("user_scores.correlations", ("judge", "quantity"), f"correlation.{figure}")
+
+
+FEEDBACK: tuple[Series, ...] = (
+    Series(
+        _of_users("value"),
         "Mean score by users of the answers that they chose to rate, between 0 and 1, as of the last digest.",
         "ragwatch_user_score_ratio",
     ),
-    SeriesDefinition(
-        user_scores("low"),
+    Series(
+        _of_users("low"),
         "Lower limit of the confidence interval for the mean score by users, between 0 and 1, as of the last digest.",
         "ragwatch_user_score_ratio_low",
     ),
-    SeriesDefinition(
-        user_scores("high"),
+    Series(
+        _of_users("high"),
         "Upper limit of the confidence interval for the mean score by users, between 0 and 1, as of the last digest.",
         "ragwatch_user_score_ratio_high",
     ),
-    SeriesDefinition(
-        user_scores("bound_low"),
+    Series(
+        _of_users("bound_low"),
         "Worst-case (Manski) lower bound: every answer without feedback counts as 0, as of the last digest.",
         "ragwatch_user_score_ratio_bound_low",
     ),
-    SeriesDefinition(
-        user_scores("bound_high"),
+    Series(
+        _of_users("bound_high"),
         "Worst-case (Manski) upper bound: every answer without feedback counts as 1, as of the last digest.",
         "ragwatch_user_score_ratio_bound_high",
     ),
-    SeriesDefinition(
-        user_scores("coverage"),
+    Series(
+        _of_users("coverage"),
         "Share of the sampled answers that have feedback, which users choose, 0 to 1, as of the last digest.",
         "ragwatch_user_score_response_ratio",
     ),
-    SeriesDefinition(
-        user_scores("n"),
+    Series(
+        _of_users("n"),
         "Number of sampled answers with feedback over the window, as of the last digest.",
         "ragwatch_user_score_samples",
     ),
-    SeriesDefinition(
-        user_scores("n_eff"),
+    Series(
+        _of_users("n_eff"),
         "Effective sample size (Kish) of the mean score by users, as of the last digest.",
         "ragwatch_user_score_effective_samples",
     ),
-    SeriesDefinition(
+    Series(
         FromSnapshot(
             ("route",), lambda snapshot: [((route,), at) for route, at in snapshot.user_scores.last_sample.items()]
         ),
         "Unix timestamp of the newest sampled answer that has feedback, as of the last digest.",
         "ragwatch_user_score_last_sample_timestamp_seconds",
     ),
-    SeriesDefinition(
-        correlations("value"),
+    Series(
+        _correlation("value"),
         "Correlation (Pearson) of scores by users and by a judge over rated answers of the longest window, -1 to 1.",
         "ragwatch_user_score_correlation_ratio",
     ),
-    SeriesDefinition(
-        correlations("low"),
+    Series(
+        _correlation("low"),
         "Lower limit of the confidence interval for the correlation of scores by users and by a judge, -1 to 1.",
         "ragwatch_user_score_correlation_ratio_low",
     ),
-    SeriesDefinition(
-        correlations("high"),
+    Series(
+        _correlation("high"),
         "Upper limit of the confidence interval for the correlation of scores by users and by a judge, -1 to 1.",
         "ragwatch_user_score_correlation_ratio_high",
     ),
-    SeriesDefinition(
-        correlations("n"),
+    Series(
+        _correlation("n"),
         "Number of answers with both a score by a user and one by a judge, in the correlation of the two.",
         "ragwatch_user_score_correlation_samples",
     ),
-    SeriesDefinition(
+    Series(
         Tally.FEEDBACK,
         "Total number of ratings received from users, by outcome: joined to its sample, or why not.",
         "ragwatch_feedback_total",

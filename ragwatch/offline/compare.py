@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import click
 from rich.console import Console
@@ -19,19 +21,23 @@ from ragwatch.config import Config, load
 from ragwatch.errors import ConfigError
 from ragwatch.formats.relevance import Qrels
 from ragwatch.model.quantities import Quantity
-from ragwatch.offline.canaries.canary import built_suites, run_suites
+from ragwatch.model.sample import NO_METADATA
+from ragwatch.offline.canary import built_suites, run_suites
 from ragwatch.offline.estimate import known_error
-from ragwatch.offline.gates.reports import lost_lines
+from ragwatch.offline.gates.gate import lost_lines
 from ragwatch.offline.input_files import FileOptions, InputFiles
+from ragwatch.offline.judge import SampleFiles, judge_named, read_all
 from ragwatch.offline.relevance import RelevanceCases, read_qrels
-from ragwatch.offline.samples import SampleFiles, judge_named, read_all
-from ragwatch.offline.variants import live_variants, split_variants
+from ragwatch.offline.state_reader import MAX_VERDICTS, retention_warning, state_reader
 from ragwatch.pipeline.canaries import CanarySuite
+from ragwatch.ports import Query, StoredVerdict
 from ragwatch.statistics.canary.report import CanaryReport
 from ragwatch.statistics.compare import Difference
 from ragwatch.statistics.compare_line import (
+    ComparedAnswer,
     Comparison,
     ComparisonRow,
+    answer_of,
     compare_answers,
     compare_cases,
     compare_line,
@@ -45,7 +51,7 @@ from ragwatch.statistics.relevance import KS, RankedCase
 from ragwatch.statistics.verdict import Judged, Verdict
 from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.event_loop import run_async
-from ragwatch.terminal.given import seconds_of
+from ragwatch.terminal.given import judge_name, seconds_of
 from ragwatch.terminal.options.offline import CompareArguments
 from ragwatch.terminal.output import compact_table, escape_line
 
@@ -281,4 +287,99 @@ def _add_row(table: Table, name: str, difference: Difference) -> None:
         str(difference.n),
         f"{difference.wins}/{difference.ties}/{difference.losses}" if is_paired else "",
         f"[{_COLOURS[conclusion]}]{conclusion}[/]",
+    )
+
+
+Item = TypeVar("Item")
+
+
+class LiveVariants(NamedTuple):
+    """Judged answers of two variants.
+
+    Attributes:
+        a: Answers of one variant.
+        b: Answers of the other.
+        warnings: Which answers are left out, and why.
+    """
+
+    a: list[ComparedAnswer]
+    b: list[ComparedAnswer]
+    warnings: list[str]
+
+
+class _VariantVerdict(NamedTuple):
+    """One verdict without its texts, to save memory. The answer is None where it was not judged."""
+
+    metadata: Mapping[str, object]
+    version: str
+    answer: ComparedAnswer | None
+
+
+def split_variants(
+    a: str, b: str, items: Iterable[tuple[Item, Mapping[str, object]]], label: str
+) -> tuple[list[Item], list[Item]]:
+    """Select the items of the variants `a` and `b`, in order; `ConfigError` if one has none.
+
+    Each item comes with its metadata, whose value under the key `label` names the variant: a string or an integer.
+    """
+    by_variant: dict[str, list[Item]] = {}
+    for item, metadata in items:
+        value = metadata.get(label)
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            by_variant.setdefault(str(value), []).append(item)
+    for variant in (a, b):
+        if variant not in by_variant:
+            names = ", ".join(sorted(by_variant)) or "none"
+            raise ConfigError(f"{variant}: no sample has this value of {label!r} in its metadata; values: {names}")
+    return by_variant[a], by_variant[b]
+
+
+def live_variants(
+    a: str, b: str, config: Config, *, label: str, judge: str | None, since: float, limit: int = MAX_VERDICTS
+) -> LiveVariants:
+    """Read the verdicts of the newest version of a judge on two variants.
+
+    Verdicts of earlier versions are left out, because scores of different versions are not comparable. Verdicts whose
+    sample retention has deleted are left out, and those of times for which it has deleted good answers first.
+
+    Args:
+        a: Name of one variant.
+        b: Name of the other.
+        config: Names the state directory and the judges.
+        label: Metadata key that names the variant of a sample.
+        judge: Its name; None for the first one.
+        since: Seconds since the epoch.
+        limit: Maximum number of verdicts to read, newest first.
+    """
+    config.require_texts("the comparison of live answers")
+    name = judge_name(config, judge)
+    with state_reader(config) as reader:
+        until = reader.pruned_until()
+        start = max(since, math.nextafter(until, math.inf))
+        rows = [_variant_verdict(row) for row in reader.find(Query(judge=name, since=start, limit=limit))]
+    version = next((row.version for row in rows if row.answer is not None), "")
+    sides = split_variants(a, b, ((row, row.metadata) for row in rows), label)
+    left_out: Counter[str] = Counter()
+    compared: tuple[list[ComparedAnswer], list[ComparedAnswer]] = ([], [])
+    for side, answers in zip(sides, compared, strict=True):
+        for row in side:
+            if row.answer is None:
+                left_out["could not be judged"] += 1
+            elif row.version != version:
+                left_out["are of an earlier version of the judge"] += 1
+            else:
+                answers.append(row.answer)
+    warnings = [retention_warning(until)] if until >= since else []
+    warnings += [f"{count} answers {reason} and are left out" for reason, count in sorted(left_out.items())]
+    if len(rows) == limit:
+        warnings.append(f"only the newest {limit} verdicts were read; give a shorter --since")
+    return LiveVariants(*compared, warnings)
+
+
+def _variant_verdict(row: StoredVerdict) -> _VariantVerdict:
+    verdict, sample = row.verdict, row.sample
+    return _VariantVerdict(
+        (sample or {}).get("metadata") or NO_METADATA,
+        verdict.judge_version,
+        answer_of(verdict, sample) if verdict.judged and sample is not None else None,
     )

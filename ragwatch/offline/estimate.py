@@ -18,7 +18,7 @@ from ragwatch.errors import ConfigError, FormatError
 from ragwatch.judges.error_rates import rates
 from ragwatch.model.estimate import Addends, Estimate
 from ragwatch.model.quantities import Quantity
-from ragwatch.offline.record_files import records
+from ragwatch.offline.input_files import records
 from ragwatch.statistics.estimators import hajek
 from ragwatch.statistics.estimators.level import CALIBRATED_LABELS, Level
 from ragwatch.statistics.quantity_level import KnownError, PersonsLabel, ScoredAnswer

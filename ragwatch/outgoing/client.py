@@ -7,13 +7,17 @@ and as they are unpacked.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from ssl import SSLContext
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ragwatch.outgoing.guard import Guard
-from ragwatch.outgoing.proxies import proxies
+from ragwatch.outgoing.addresses import forbidden, is_address, resolve
+from ragwatch.outgoing.proxies import NO_PROXIES, Proxies, proxies
 
 if TYPE_CHECKING:
     import httpx
@@ -23,6 +27,152 @@ Verify = SSLContext | bool
 # ruff: noqa: ANN401
 MAX_REPLY_BYTES = 4 << 20
 """Most bytes of the reply of a judge, as sent and unpacked."""
+_PORTS = {"http": 80, "https": 443}
+_PIECE = 64 << 10  # bytes that are unpacked at once
+_WINDOWS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+
+
+class ForbiddenAddressError(Exception):
+    """The cause of a connection error: the address may not be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Checks the requests of one client.
+
+    Attributes:
+        max_bytes: Most bytes of a reply, as sent and unpacked; None where whoever reads it bounds it.
+        unbounded_suffix: End of the paths whose replies are streams, which whoever reads them bounds.
+    """
+
+    library: ModuleType
+    environment: Proxies = NO_PROXIES
+    max_bytes: int | None = None
+    unbounded_suffix: str | None = None
+
+    def proxy_of(self, request: httpx.Request) -> str | None:
+        """The proxy of a request, whose host is checked: a proxy resolves names itself."""
+        host, port = _place(request)
+        proxy = self.environment.proxy_of(request.url.scheme, host, port)
+        if proxy is not None and forbidden(host):
+            raise self._forbidden(host, request) from ForbiddenAddressError()
+        return proxy
+
+    async def resolved(self, request: httpx.Request) -> list[str]:
+        """The addresses of the host of a request, once they are checked."""
+        host, port = _place(request)
+        if is_address(host):
+            return self._checked([host], host, request)
+        seconds = request.extensions.get("timeout", {}).get("connect")
+        try:
+            async with asyncio.timeout(seconds):
+                return self._checked(await asyncio.to_thread(resolve, host, port), host, request)
+        except TimeoutError:
+            raise self.library.ConnectTimeout(f"{host} was not resolved in time", request=request) from None
+        except OSError as error:
+            raise self.library.ConnectError(f"{host} cannot be resolved: {error}", request=request) from error
+
+    def resolved_blocking(self, request: httpx.Request) -> list[str]:
+        """The same, in a thread that may wait."""
+        host, port = _place(request)
+        try:
+            return self._checked(resolve(host, port), host, request)
+        except OSError as error:
+            raise self.library.ConnectError(f"{host} cannot be resolved: {error}", request=request) from error
+
+    def at(self, request: httpx.Request, address: str) -> httpx.Request:
+        """A request for the host at one of its addresses: the header Host and the name in TLS stay the host's."""
+        host = request.url.raw_host.decode("ascii")
+        if host == address:
+            return request
+        checked: httpx.Request = self.library.Request(
+            request.method,
+            request.url.copy_with(host=address),
+            headers=request.headers,
+            stream=request.stream,
+            extensions={"sni_hostname": host, **request.extensions},
+        )
+        return checked
+
+    def bounded(self, request: httpx.Request, response: httpx.Response) -> httpx.Response:
+        """A response whose body is bounded while it is read."""
+        suffix = self.unbounded_suffix
+        if self.max_bytes is None or (suffix is not None and request.url.path.endswith(suffix)):
+            return response
+        unpack = _unpacker(response.headers, self.library)
+        left_out = {b"content-encoding"} if unpack is None else {b"content-encoding", b"content-length"}
+        bounded: httpx.Response = self.library.Response(
+            response.status_code,
+            headers=[(name, value) for name, value in response.headers.raw if name.lower() not in left_out],
+            stream=_stream(self.library)(response.stream, unpack, self.max_bytes, request),
+            extensions=response.extensions,
+        )
+        return bounded
+
+    def _checked(self, addresses: list[str], host: str, request: httpx.Request) -> list[str]:
+        if forbidden(host) or any(map(forbidden, addresses)):
+            raise self._forbidden(host, request) from ForbiddenAddressError()
+        return addresses
+
+    def _forbidden(self, host: str, request: httpx.Request) -> Exception:
+        message = f"{host} is at the address of a metadata service, or link-local"
+        error: Exception = self.library.ConnectError(message, request=request)
+        return error
+
+
+Unpack = Callable[[bytes], Iterator[bytes]]
+
+
+@cache
+def _stream(library: ModuleType) -> Callable[..., httpx.AsyncByteStream]:
+    """The class of bounded bodies."""
+
+    class Bounded(library.AsyncByteStream):  # type: ignore[misc, name-defined]  # of a library that is chosen late
+        """The body of a response, which ends with an error at the limit."""
+
+        def __init__(
+            self, stream: httpx.AsyncByteStream, unpack: Unpack | None, limit: int, request: httpx.Request
+        ) -> None:
+            self._stream, self._unpack, self._limit, self._request = stream, unpack, limit, request
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            left = self._limit
+            async for chunk in self._stream:
+                for piece in (chunk,) if self._unpack is None else self._unpack(chunk):
+                    left -= len(piece)
+                    if left < 0:
+                        raise library.ReadError(f"a reply of more than {self._limit} bytes", request=self._request)
+                    yield piece
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    return Bounded
+
+
+def _unpacker(headers: Mapping[str, str], library: ModuleType) -> Unpack | None:
+    """A function that unpacks chunks in small pieces; None for a body that is not compressed."""
+    name = headers.get("content-encoding", "identity").strip().lower()
+    if name in ("", "identity"):
+        return None
+    unpacker = zlib.decompressobj(_WINDOWS[name]) if name in _WINDOWS else None
+
+    def unpack(chunk: bytes) -> Iterator[bytes]:
+        if unpacker is None:
+            raise library.DecodingError(f"a reply is compressed with {name[:20]!r}, which was not asked for")
+        try:
+            while chunk:
+                yield unpacker.decompress(chunk, _PIECE)
+                chunk = unpacker.unconsumed_tail
+        except zlib.error as error:
+            raise library.DecodingError(f"a reply is not valid {name}: {error}") from None
+
+    return unpack
+
+
+def _place(request: httpx.Request) -> tuple[str, int]:
+    host = request.url.raw_host.decode("ascii").strip("[]")
+    return host, request.url.port or _PORTS[request.url.scheme]
 
 
 def async_client(

@@ -13,11 +13,9 @@ import orjson
 from ragwatch import __version__
 from ragwatch.errors import ConfigError
 from ragwatch.formats.record import decode_body
-from ragwatch.outgoing.client import async_client
-from ragwatch.outgoing.guard import ForbiddenAddressError
-from ragwatch.probes.endpoint import EndpointOptions
+from ragwatch.outgoing.client import ForbiddenAddressError, async_client
+from ragwatch.probes.endpoint import EndpointOptions, fill
 from ragwatch.probes.expression import ExchangeError
-from ragwatch.probes.template import fill
 from ragwatch.statistics.canary.definition import Failure
 
 

@@ -13,10 +13,9 @@ from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from ragwatch.probes.endpoint import EndpointOptions, Expression, RetrieverOptions
+from ragwatch.probes.endpoint import EndpointOptions, Expression, RetrieverOptions, placeholders
 from ragwatch.probes.expression import hits_of, vector_of
 from ragwatch.probes.query_runner import QueryRunner
-from ragwatch.probes.template import placeholders
 from ragwatch.statistics.canary.definition import Retrieved
 
 PRESETS: Mapping[str, Mapping[str, object]] = MappingProxyType(

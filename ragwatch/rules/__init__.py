@@ -6,7 +6,7 @@ All rules of a plan are Prometheus rule files, or a PrometheusRule of the Promet
 from __future__ import annotations
 
 from ragwatch.model.quantities import Quantity
-from ragwatch.rules import burn_alerts, cause_alerts, own_alerts, quality_alerts, recording, traffic_alerts
+from ragwatch.rules import cause_alerts, own_alerts, quality_alerts, recording, traffic_alerts
 from ragwatch.rules.alert import Alert
 from ragwatch.rules.plan import BurnRate, Limits, Links, RulePlan, impossible
 from ragwatch.rules.yaml_writer import JsonValue, yaml_text
@@ -30,7 +30,6 @@ def alerts(plan: RulePlan) -> tuple[Alert, ...]:
     return (
         *traffic_alerts.alerts(plan),  # before those of quality: of a change that both see, one page is enough
         *quality_alerts.alerts(plan),
-        *burn_alerts.alerts(plan),
         *cause_alerts.alerts(plan),
         *own_alerts.alerts(plan),
     )

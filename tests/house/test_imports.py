@@ -91,8 +91,8 @@ PURE = re.compile(
 )
 """Modules of the standard library that arithmetic may import: no clock, no chance, no I/O."""
 OFFLINE = (
-    "canaries.question_kinds",
-    "canaries.suggest",
+    "question_kinds",
+    "suggest",
     "diagnosis.chunks",
     "diagnosis.definition",
     "diagnosis.ranks",
@@ -101,8 +101,8 @@ OFFLINE = (
     "gates.gate_line",
     "gates.regression",
     "relevance_estimate",
-    "replays.power",
-    "rollouts.stages",
+    "power",
+    "rollout_stages",
 )
 """Arithmetic of the tools without a daemon."""
 

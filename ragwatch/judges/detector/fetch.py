@@ -25,8 +25,7 @@ import httpx
 
 from ragwatch.judges.detector.artefact import CONFIG, GRAPHS, MANIFEST, PIECES, WEIGHTS, DetectorError, digest_of
 from ragwatch.outgoing.addresses import checked_url
-from ragwatch.outgoing.client import async_client
-from ragwatch.outgoing.guard import Guard
+from ragwatch.outgoing.client import Guard, async_client
 from ragwatch.outgoing.proxies import proxies
 
 HUB = "https://huggingface.co"

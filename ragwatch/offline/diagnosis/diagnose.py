@@ -19,7 +19,7 @@ from ragwatch.judges.claims.words import terms
 from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.model.sample import SampleRecord
 from ragwatch.model.stages import Stage
-from ragwatch.offline.canaries.canary import built_suites, failure_of, run_suites, stored_runs
+from ragwatch.offline.canary import built_suites, failure_of, run_suites, stored_runs
 from ragwatch.offline.diagnosis.definition import Chunk, Question, RelevanceSource, Status
 from ragwatch.offline.diagnosis.ranks import KS
 from ragwatch.offline.diagnosis.report import diagnose as make_checks

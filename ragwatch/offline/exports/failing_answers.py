@@ -19,9 +19,9 @@ from ragwatch.formats import canonical
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.sample import Role, Sample
 from ragwatch.model.stages import FAULTS, Stage
-from ragwatch.offline.canaries.suggest import MIN_FAITHFULNESS, MIN_RELEVANCY
 from ragwatch.offline.causes import page_scope
 from ragwatch.offline.state_reader import MAX_VERDICTS, labels_by_key, verdicts
+from ragwatch.offline.suggest import MIN_FAITHFULNESS, MIN_RELEVANCY
 from ragwatch.ports import Query, StoredVerdict
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.statistics.canary.definition import (

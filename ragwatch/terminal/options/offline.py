@@ -141,7 +141,7 @@ class CompareArguments(Arguments, work="ragwatch.offline.compare:compare"):
     as_json: bool = option("--json", help="Print JSON instead of a table.")
 
 
-class RolloutArguments(Arguments, work="ragwatch.offline.rollouts.rollout:rollout"):
+class RolloutArguments(Arguments, work="ragwatch.offline.rollout:rollout"):
     """Decide whether a variant may replace the current one, in three stages.
 
     1 offline: MRR, NDCG and recall of two suites or two recorded runs. 2 judged: faithfulness and answer relevancy on
@@ -156,7 +156,7 @@ class RolloutArguments(Arguments, work="ragwatch.offline.rollouts.rollout:rollou
     as_json: bool = option("--json", help="Print JSON instead of text.")
 
 
-class PlanArguments(Arguments, work="ragwatch.offline.replays.plan:plan"):
+class PlanArguments(Arguments, work="ragwatch.offline.plan:plan"):
     """Show, per sampling rate: judged samples and cost per day, detection delay for a drop, interval width.
 
     Simulates the drift detector on these scores, with a baseline learned as in the daemon. Exit code 1 when no rate
@@ -187,7 +187,7 @@ class PlanArguments(Arguments, work="ragwatch.offline.replays.plan:plan"):
     as_json: bool = option("--json", help="Print JSON instead of a table.")
 
 
-class BacktestArguments(Arguments, work="ragwatch.offline.replays.backtest:backtest"):
+class BacktestArguments(Arguments, work="ragwatch.offline.backtest:backtest"):
     """Replay the scores in FILE (CSV or JSONL: `at`, a column per quantity), or in a store, through the detectors.
 
     Optional columns: `route`, and `probability`, the inclusion probability of the answer. Exit code 3 when no detector
@@ -234,7 +234,7 @@ class DiagnoseArguments(Arguments, work="ragwatch.offline.diagnosis.diagnose:dia
     as_json: bool = option("--json", help="Print JSON instead of text.")
 
 
-class CanaryArguments(Arguments, work="ragwatch.offline.canaries.canary:canary"):
+class CanaryArguments(Arguments, work="ragwatch.offline.canary:canary"):
     """Run every canary once, now. Nothing is stored. `ragwatch canary suggest` proposes new ones.
 
     Exit code 1 when a canary is degraded or its answer is wrong (suites with a `judge`), else 3 when some queries
@@ -248,7 +248,7 @@ class CanaryArguments(Arguments, work="ragwatch.offline.canaries.canary:canary")
     as_json: bool = option("--json", help="Print JSON instead of tables.")
 
 
-class SuggestArguments(Arguments, work="ragwatch.offline.canaries.canary:suggest"):
+class SuggestArguments(Arguments, work="ragwatch.offline.canary:suggest"):
     """Propose canaries from judged traffic, with the contexts that people or the judge found right.
 
     Half of them are head questions, which make 80 % of the traffic. The others are odd or ambiguous, have no good

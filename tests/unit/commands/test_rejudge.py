@@ -21,7 +21,7 @@ from ragwatch.commands.rejudge_plan import RejudgeCost, cost_of, plan_of
 from ragwatch.config import load
 from ragwatch.daemon import Daemon
 from ragwatch.errors import RagwatchError
-from ragwatch.offline.samples import build_judge, judge_named
+from ragwatch.offline.judge import build_judge, judge_named
 from ragwatch.pipeline.rejudging import RejudgeOutcome, RejudgeRequest
 from ragwatch.ports import Erasure, Query, RejudgeQuery
 from ragwatch.statistics.tally import Tally

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ragwatch.exporter.catalogue import CATALOGUE, MetricType, SeriesDefinition, markdown
+from ragwatch.exporter.catalogue import CATALOGUE, MetricType, Series, markdown
 from ragwatch.model.quantities import Quantity
 from ragwatch.statistics.snapshot import Gauge
 from ragwatch.statistics.tally import Tally
@@ -24,7 +24,7 @@ BAD_WORDS = frozenset({"percent", "percentage", "milliseconds", "ms", "minutes",
 TARGET_LABELS = frozenset({"type", "service", "env", "environment", "cluster", "region", "zone", "owner", "instance"})
 
 
-def faults(series: SeriesDefinition) -> list[str]:
+def faults(series: Series) -> list[str]:
     """What is wrong with a row, in words."""
     words = series.name.split("_")
     faults = []

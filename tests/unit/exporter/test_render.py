@@ -13,9 +13,8 @@ from support.snapshots import AT, JUDGE, KEY, ROUTES, counted, estimate, small
 
 from ragwatch.board import Board
 from ragwatch.exporter import AllowedLabels, Exporter
-from ragwatch.exporter.catalogue import CATALOGUE, with_criteria
+from ragwatch.exporter.catalogue import CATALOGUE, TEMPLATES, series_names, with_criteria
 from ragwatch.exporter.families import of_snapshot
-from ragwatch.exporter.quality import TEMPLATES, series_names
 from ragwatch.exporter.render import negotiated
 from ragwatch.model.criteria import Criterion
 from ragwatch.model.quantities import Quantity, quantity_of

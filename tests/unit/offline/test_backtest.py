@@ -20,8 +20,8 @@ from support.watched import faithful, settle
 
 from ragwatch.config.drift import DriftOptions
 from ragwatch.model.quantities import Quantity
-from ragwatch.offline.replays.chart import chart
-from ragwatch.offline.replays.replay import ScoredAnswer, lowest_probabilities, replay
+from ragwatch.offline.chart import chart
+from ragwatch.offline.replay import ScoredAnswer, lowest_probabilities, replay
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.stores.sqlite.store import SqliteStore

@@ -13,7 +13,7 @@ from support.command_line import command, configured, refused
 from support.kit import JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
 from ragwatch.config import load
-from ragwatch.offline.variants import live_variants
+from ragwatch.offline.compare import live_variants
 from ragwatch.ports import Retention
 from ragwatch.statistics.verdict import Verdict
 from ragwatch.stores.sqlite.store import SqliteStore

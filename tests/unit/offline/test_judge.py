@@ -20,7 +20,7 @@ from support.command_line import command, jsonl, refused
 from support.kit import ScriptedJudge
 from support.patience import DEADLINE
 
-from ragwatch.offline.samples import SampleFiles, read_all
+from ragwatch.offline.judge import SampleFiles, read_all
 
 ROW = {
     "id": "r1",

@@ -13,7 +13,7 @@ import pytest
 from support.command_line import command, refused
 
 from ragwatch.errors import ConfigError
-from ragwatch.offline.replays.plan import simulated_scores
+from ragwatch.offline.plan import simulated_scores
 
 FEW = ("--probability", 0.05, "--probability", 0.2, "--probability", 0.8)
 """Rates on both sides of what is asked for; a simulation takes a second for each."""

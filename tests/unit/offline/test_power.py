@@ -8,7 +8,7 @@ from statistics import fmean
 
 import pytest
 
-from ragwatch.offline.replays.power import PowerQuestion, delay, half_width, plan
+from ragwatch.offline.power import PowerQuestion, delay, half_width, plan
 from ragwatch.statistics.drift.detect import Score
 from ragwatch.statistics.drift.detectors.betting import Betting
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from ragwatch.offline.gates.reports import junit, markdown
+from ragwatch.offline.gates.gate import junit, markdown
 
 HOSTILE = "a]]></failure><b onclick='x'> | `code` \x00\x1b[31m # *bold* &"
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from support.canaries import a_canary, a_failure, a_reply, a_report
 
-from ragwatch.offline.rollouts.stages import (
+from ragwatch.offline.rollout_stages import (
     JUDGED_METRICS,
     USER_METRIC,
     Decision,

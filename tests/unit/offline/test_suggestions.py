@@ -15,7 +15,7 @@ from ragwatch.config.canaries import canaries, read_suite
 from ragwatch.config.text import parse_text
 from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.model.quantities import Quantity
-from ragwatch.offline.canaries.question_kinds import (
+from ragwatch.offline.question_kinds import (
     AskedQuestion,
     QuestionKind,
     VocabularyCoverage,
@@ -23,7 +23,7 @@ from ragwatch.offline.canaries.question_kinds import (
     newest_date,
     vocabulary_coverage,
 )
-from ragwatch.offline.canaries.suggest import TAG, CanarySuggestion, Proposal, propose, suite_text, summary_lines
+from ragwatch.offline.suggest import TAG, CanarySuggestion, Proposal, propose, suite_text, summary_lines
 from ragwatch.statistics.canary.definition import Canary, Category, Expected
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.verdict_line import ClaimRecord, VerdictRecord

@@ -21,8 +21,14 @@ from support.kit import a_judge_context, a_sample
 import ragwatch
 from ragwatch.errors import JudgeError
 from ragwatch.judges import claude, openai
-from ragwatch.outgoing.client import MAX_REPLY_BYTES, async_client, blocking_client, judge_client
-from ragwatch.outgoing.guard import ForbiddenAddressError, Guard
+from ragwatch.outgoing.client import (
+    MAX_REPLY_BYTES,
+    ForbiddenAddressError,
+    Guard,
+    async_client,
+    blocking_client,
+    judge_client,
+)
 from ragwatch.outgoing.proxies import parse_proxies
 
 MIB = 1 << 20

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.probes.template import fill, placeholders
+from ragwatch.probes.endpoint import fill, placeholders
 
 VALUES = {"query": "why?", "k": 5, "vector": [0.5, 1], "contexts": ["One.", "Two."]}
 

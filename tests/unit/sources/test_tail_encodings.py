@@ -13,7 +13,7 @@ from support.tail_reader import Reader, append
 from ragwatch.config import parse
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.record import parse as parse_line
-from ragwatch.offline.record_files import records
+from ragwatch.offline.input_files import records
 
 ROWS: list[dict[str, Any]] = [{"answer": "Die Mühle"}, {"answer": "café 上 ĊĊ"}, {"answer": "the end"}]
 LINES = [json.dumps(row, ensure_ascii=False) for row in ROWS]

@@ -8,8 +8,7 @@ from support.asked import XSS, Reading, get, judged
 from support.kit import a_draw, a_verdict, an_admission, an_evidence
 from support.snapshots import AT, JUDGE, estimate, small
 
-from ragwatch.exporter.allowed_labels import AllowedLabels
-from ragwatch.exporter.families import of_snapshot
+from ragwatch.exporter.families import AllowedLabels, of_snapshot
 from ragwatch.model.evidence import CriterionAnswer, CriterionReading
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.ports import Feedback

@@ -9,7 +9,7 @@ from html import escape
 
 from ragwatch.model.estimate import Addends, Estimate
 from ragwatch.model.quantities import quantity_of
-from ragwatch.offline.replays.replay import DAY, DetectorTrace
+from ragwatch.offline.replay import DAY, DetectorTrace
 from ragwatch.statistics.estimators import hajek
 
 WIDTH, LEFT, RIGHT = 960, 64, 16

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from ragwatch.model.evidence import Address
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import ContextFields, SampleRecord
-from ragwatch.offline.canaries.question_kinds import (
+from ragwatch.offline.question_kinds import (
     AskedQuestion,
     QuestionKind,
     VocabularyCoverage,

@@ -17,9 +17,9 @@ from ragwatch.config.canaries import SuiteConfig
 from ragwatch.daemon.state_secret import readable_secret
 from ragwatch.daemon.suites import answers_of, suite_of
 from ragwatch.errors import ConfigError, StoreError
-from ragwatch.offline.canaries.suggest import propose, suite_text, summary_lines
-from ragwatch.offline.samples import build_judge
+from ragwatch.offline.judge import build_judge
 from ragwatch.offline.state_reader import MAX_VERDICTS, labels_by_key, last_index_event, state_reader, verdicts
+from ragwatch.offline.suggest import propose, suite_text, summary_lines
 from ragwatch.pipeline.canaries import KIND, CanarySuite, levels_name
 from ragwatch.ports import Judge, Query
 from ragwatch.statistics.canary.answer import GOLD, RETRIEVED, answers_line

@@ -22,8 +22,8 @@ from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.fields import epoch_seconds
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import OTHER
-from ragwatch.offline.replays.chart import chart
-from ragwatch.offline.replays.replay import DetectorTrace, ScoredAnswer, lowest_probabilities, read_answers, replay
+from ragwatch.offline.chart import chart
+from ragwatch.offline.replay import DetectorTrace, ScoredAnswer, lowest_probabilities, read_answers, replay
 from ragwatch.offline.state_reader import score_rows, state_reader
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.telemetry import configure_logging

@@ -19,9 +19,9 @@ from ragwatch.config.drift import DriftOptions
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.sample import OTHER
-from ragwatch.offline.replays.power import PowerAnswer, PowerQuestion
-from ragwatch.offline.replays.power import plan as planned
-from ragwatch.offline.replays.replay import read_answers
+from ragwatch.offline.power import PowerAnswer, PowerQuestion
+from ragwatch.offline.power import plan as planned
+from ragwatch.offline.replay import read_answers
 from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.given import seconds_of
 from ragwatch.terminal.options.offline import PlanArguments

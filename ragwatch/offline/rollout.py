@@ -21,9 +21,11 @@ from ragwatch.errors import ConfigError
 from ragwatch.formats import fields
 from ragwatch.model.quantities import quantity_of
 from ragwatch.model.sample import Sample, SampleRecord
-from ragwatch.offline.canaries.canary import built_suites, run_suites
+from ragwatch.offline.canary import built_suites, run_suites
+from ragwatch.offline.compare import live_variants
 from ragwatch.offline.input_files import InputFiles
-from ragwatch.offline.rollouts.stages import (
+from ragwatch.offline.judge import SampleFiles, judge_named, read_all
+from ragwatch.offline.rollout_stages import (
     JUDGED_METRICS,
     USER_METRIC,
     LiveAnswer,
@@ -38,9 +40,7 @@ from ragwatch.offline.rollouts.stages import (
     pick_questions,
     rankings_of,
 )
-from ragwatch.offline.samples import SampleFiles, judge_named, read_all
 from ragwatch.offline.state_reader import retention_warning, state_reader, user_scores, verdicts
-from ragwatch.offline.variants import live_variants
 from ragwatch.ports import Query, StoredVerdict
 from ragwatch.statistics.canary.report import suite_line
 from ragwatch.statistics.compare import key_of
@@ -92,7 +92,7 @@ def _metric_line(metric: Measured) -> dict[str, object]:
 def exit_code(reports: Sequence[StageReport]) -> int:
     """Returns 0 if all stages passed; else 10 + the number of the stage that stopped B, 20 + that of an undecided one.
 
-    >>> from ragwatch.offline.rollouts.stages import RolloutStep
+    >>> from ragwatch.offline.rollout_stages import RolloutStep
     >>> passed = StageReport(RolloutStep.OFFLINE, Outcome.PASSED, "")
     >>> exit_code([passed]), exit_code([passed, StageReport(RolloutStep.JUDGED, Outcome.STOPPED, "")])
     (0, 12)

@@ -1,1 +1,0 @@
-"""Canaries that run once, and those that answers propose."""

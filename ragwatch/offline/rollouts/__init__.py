@@ -1,1 +1,0 @@
-"""The three stages that a variant passes before it goes live."""
