@@ -25,12 +25,12 @@ from ragwatch.model.sample import NO_METADATA
 from ragwatch.offline.canary import built_suites, run_suites
 from ragwatch.offline.estimate import known_error
 from ragwatch.offline.gates.gate import lost_lines
-from ragwatch.offline.input_files import FileOptions, InputFiles
+from ragwatch.offline.input_files import InputFiles
 from ragwatch.offline.judge import SampleFiles, judge_named, read_all
 from ragwatch.offline.relevance import RelevanceCases, read_qrels
 from ragwatch.offline.state_reader import MAX_VERDICTS, retention_warning, state_reader
 from ragwatch.pipeline.canaries import CanarySuite
-from ragwatch.ports import Query, StoredVerdict
+from ragwatch.ports import Query
 from ragwatch.statistics.canary.report import CanaryReport
 from ragwatch.statistics.compare import Difference
 from ragwatch.statistics.compare_line import (
@@ -102,7 +102,7 @@ def compare(given: CompareArguments) -> int:
     """Compare B with A over the same questions."""
     configure_logging("error")
     config = None if given.path is None else load(given.path)
-    inputs = InputFiles(config, FileOptions(given.format_name, given.source))
+    inputs = InputFiles(config, given.format_name, given.source)
     both = _compare(_Setting(given, config, inputs, None if given.qrels is None else read_qrels(given.qrels)))
     if given.as_json:
         retrieval = None if both.retrieval is None else compare_line(both.retrieval, given.a, given.b)
@@ -134,10 +134,6 @@ def _compare(options: _Setting) -> Compared:
         if not Path(side).is_file():
             names = f" or two of the suites {', '.join(suites)}" if suites else ""
             raise ConfigError(f"{side}: is not a file; give two logs (JSONL), two configurations (YAML){names}")
-    return _logs(a, b, options)
-
-
-def _logs(a: str, b: str, options: _Setting) -> Compared:
     first, second = (_read([Path(side)], options) for side in (a, b))
     return _compare_rows(first, second, [*first.warnings, *second.warnings], options)
 
@@ -356,7 +352,14 @@ def live_variants(
     with state_reader(config) as reader:
         until = reader.pruned_until()
         start = max(since, math.nextafter(until, math.inf))
-        rows = [_variant_verdict(row) for row in reader.find(Query(judge=name, since=start, limit=limit))]
+        rows = [
+            _VariantVerdict(
+                (row.sample or {}).get("metadata") or NO_METADATA,
+                row.verdict.judge_version,
+                answer_of(row.verdict, row.sample) if row.verdict.judged and row.sample is not None else None,
+            )
+            for row in reader.find(Query(judge=name, since=start, limit=limit))
+        ]
     version = next((row.version for row in rows if row.answer is not None), "")
     sides = split_variants(a, b, ((row, row.metadata) for row in rows), label)
     left_out: Counter[str] = Counter()
@@ -374,12 +377,3 @@ def live_variants(
     if len(rows) == limit:
         warnings.append(f"only the newest {limit} verdicts were read; give a shorter --since")
     return LiveVariants(*compared, warnings)
-
-
-def _variant_verdict(row: StoredVerdict) -> _VariantVerdict:
-    verdict, sample = row.verdict, row.sample
-    return _VariantVerdict(
-        (sample or {}).get("metadata") or NO_METADATA,
-        verdict.judge_version,
-        answer_of(verdict, sample) if verdict.judged and sample is not None else None,
-    )

@@ -148,17 +148,12 @@ def read_labels(path: Path) -> dict[str, PersonsLabel]:
     try:
         with path.open("rb") as stream:
             for place, line in _objects([stream]):
-                scores = _scores(_label_scores(line), place)
+                given = line.get("scores")  # as `ragwatch label --export` writes them, else in the line
+                scores = _scores(given if isinstance(given, dict) else line, place)
                 labels[_text(line, "id", place)] = PersonsLabel(scores, _probability(line, place))
     except OSError as error:
         raise ConfigError(f"--labels {path}: cannot be read: {error.strerror}") from error
     return labels
-
-
-def _label_scores(line: Mapping[str, object]) -> Mapping[str, object]:
-    """Where the scores of a label stand: in the line, or in its object `scores` as `ragwatch label --export` writes."""
-    scores = line.get("scores")
-    return scores if isinstance(scores, dict) else line
 
 
 def _objects(files: Iterable[BinaryIO]) -> Iterator[tuple[str, Mapping[str, object]]]:

@@ -98,23 +98,17 @@ def matches(log: HasLogFiles, name: str) -> bool:
     return any(fnmatch(path, str(Path(pattern).absolute())) for pattern in log.patterns)
 
 
-class FileOptions(NamedTuple):
-    """Options of the command line that select how files are read.
+class InputFiles:
+    """Readers for files from the command line; `ConfigError` if there is no such source, or a mapping is missing.
 
-    Attributes:
+    Args:
+        config: Has the sources, whose options decide; None for none.
         format_name: Format of the records; None for that of the source, or `auto` without a configuration.
         source: Name of the source whose files they are; None to choose the source by path.
     """
 
-    format_name: str | None = None
-    source: str | None = None
-
-
-class InputFiles:
-    """Readers for files from the command line; `ConfigError` if there is no such source, or a mapping is missing."""
-
-    def __init__(self, config: Config | None = None, options: FileOptions | None = None) -> None:
-        self._format, self._source = options or FileOptions()
+    def __init__(self, config: Config | None = None, format_name: str | None = None, source: str | None = None) -> None:
+        self._format, self._source = format_name, source
         sources = () if config is None else config.sources
         self._parts: dict[str, PartFiles] = {}
         self._logs = [source.options for source in sources if isinstance(source.options, HasLogFiles)]

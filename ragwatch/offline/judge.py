@@ -29,7 +29,7 @@ from ragwatch.model.estimate import Addends
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.references import ReferenceQuantity
 from ragwatch.model.sample import Draw, Sample, SkipReason
-from ragwatch.offline.input_files import FileOptions, InputFiles, LineParser, Rejects, records
+from ragwatch.offline.input_files import InputFiles, LineParser, Rejects, records
 from ragwatch.offline.relevance import RelevanceCases
 from ragwatch.pipeline.reading import Deferred, DrawReader
 from ragwatch.pipeline.sampling_control import InMemoryBudget
@@ -52,7 +52,7 @@ def judge(given: JudgeArguments) -> int:
     configure_logging("error")
     config = None if given.path is None else load(given.path)
     relevance = RelevanceCases()
-    sample_files = SampleFiles(InputFiles(config, FileOptions(given.format_name, given.source)), relevance)
+    sample_files = SampleFiles(InputFiles(config, given.format_name, given.source), relevance)
     reader = judge_named(config, given.name, given.settings)
     samples = sample_files.of_streams(given.files or (sys.stdin.buffer,))
 

@@ -62,7 +62,8 @@ def plan(given: PlanArguments) -> int:
             tolerance=tolerance,
         )
         answers[rate] = planned(question, past, random.Random(_SEED).random, runs=_RUNS)  # noqa: S311 - a simulation
-    best = None if limit is None else next((rate for rate, answer in answers.items() if _in_time(answer, limit)), None)
+    delays = ((rate, answer.delay_hours) for rate, answer in answers.items())
+    best = next((rate for rate, hours in delays if limit is not None and hours is not None and hours <= limit), None)
     usd = REFERENCE_READINGS * given.price
     # Of the 95 % interval of the mean of as many scores, which a cheaper judge can make narrower only.
     half_width = NormalDist().inv_cdf(0.975) * pstdev(past) / math.sqrt(REFERENCE_READINGS)
@@ -117,10 +118,6 @@ def _tolerance(scores: Sequence[float], options: DriftOptions) -> float:
     if baseline is None:
         raise ConfigError(f"drift.reference: {options.reference} such scores give no baseline; raise it")
     return mean - baseline
-
-
-def _in_time(answer: PowerAnswer, hours: float) -> bool:
-    return answer.delay_hours is not None and answer.delay_hours <= hours
 
 
 def _show(answers: dict[float, PowerAnswer], best: float | None, drop: float) -> None:

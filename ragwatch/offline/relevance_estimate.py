@@ -183,16 +183,12 @@ def consensus(grades: Iterable[Grade]) -> Grade | None:
 def report(pools: Sequence[QueryPool], grades: Grades, confidence: float = 0.95) -> RelevanceReport:
     """Estimates recall of the retriever from the judgements so far, one pool a query."""
     agreed = {pair: grade for pair, by_person in grades.items() if (grade := consensus(by_person.values()))}
-    complete = [pool for pool in pools if _is_judged(pool, agreed)]
+    complete = [pool for pool in pools if all((pool.query, one.id) in agreed for one in pool.candidates)]
     strata = _strata(complete, agreed, confidence)
     recall = _recall(strata)
     outside = recall and ShareEstimate(1.0 - recall.value, 1.0 - recall.high, 1.0 - recall.low, recall.n)
     units = [list(by_person.values()) for by_person in grades.values()]
     return RelevanceReport(len(complete), strata, recall, outside, alpha(units, confidence))
-
-
-def _is_judged(pool: QueryPool, agreed: Mapping[tuple[str, str], Grade]) -> bool:
-    return all((pool.query, one.id) in agreed for one in pool.candidates)
 
 
 def _strata(

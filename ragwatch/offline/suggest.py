@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from ragwatch.model.evidence import Address
 from ragwatch.model.quantities import Quantity
-from ragwatch.model.sample import ContextFields, SampleRecord
+from ragwatch.model.sample import SampleRecord
 from ragwatch.offline.question_kinds import (
     AskedQuestion,
     QuestionKind,
@@ -31,6 +31,7 @@ from ragwatch.statistics.canary.definition import (
     Canary,
     Category,
     Expected,
+    Grade,
     canary_lines,
     comment_line,
     name_of,
@@ -41,7 +42,8 @@ from ragwatch.statistics.text.phrases import is_abstention
 from ragwatch.statistics.text.vocabulary import words_of
 from ragwatch.statistics.verdict_line import VerdictRecord
 
-MIN_FAITHFULNESS, MIN_RELEVANCY = 0.95, 1.0
+RIGHT_FROM: Mapping[Quantity, float] = MappingProxyType({Quantity.FAITHFULNESS: 0.95, Quantity.ANSWER_RELEVANCY: 1.0})
+"""Scores from which an answer is right."""
 MAX_SIMPLE_CONTEXTS = 2  # expected contexts of a simple question
 MAX_CANDIDATES = 500  # of a kind other than head, the most frequent ones, from which suggestions are chosen
 TAG = "suggested"
@@ -197,7 +199,7 @@ def _answer(verdict: VerdictRecord, sample: SampleRecord, labels: Sequence[Label
     used = dict.fromkeys(
         expected
         for context, read in zip(contexts, verdict.contexts, strict=False)
-        if read.used and (expected := _expected(context)) is not None
+        if read.used and (expected := expected_context(context.get("id"), context.get("text"))) is not None
     )
     scores = [score for context in contexts if isinstance(score := context.get("score"), int | float)]
     right_by = _right_by(verdict, labels) if used else None
@@ -218,12 +220,11 @@ def _answer(verdict: VerdictRecord, sample: SampleRecord, labels: Sequence[Label
 
 def _right_by(verdict: VerdictRecord, labels: Sequence[Label]) -> str | None:
     """Who found an answer right: people, if they have scored it, else the judge; None if it was not found right."""
-    wanted = {Quantity.FAITHFULNESS: MIN_FAITHFULNESS, Quantity.ANSWER_RELEVANCY: MIN_RELEVANCY}
     by_people = False
-    for quantity, least in wanted.items():
-        scores = [label.scores[quantity] for label in labels if quantity in label.scores]
-        by_people |= bool(scores)
-        score = fsum(scores) / len(scores) if scores else verdict.scores[quantity]
+    for quantity, least in RIGHT_FROM.items():
+        by_label = mean_label(labels, quantity)
+        by_people |= by_label is not None
+        score = verdict.scores[quantity] if by_label is None else by_label
         if score is None or score < least:
             return None
     return _PEOPLE if by_people else _JUDGE
@@ -242,12 +243,18 @@ def _asked(answers: Sequence[_Answer]) -> AskedQuestion:
     )
 
 
-def _expected(context: ContextFields) -> Expected | None:
-    """Returns a used context by its id, or by its text if there is no id and the text is not redacted."""
-    name, text = context.get("id"), context.get("text")
+def expected_context(name: str | None, text: str | None, grade: int = 1) -> Expected | None:
+    """Returns a context by its id, or by its text if there is no id and the text is not redacted."""
+    level = Grade.HIGHLY_RELEVANT if grade >= Grade.HIGHLY_RELEVANT else Grade.RELEVANT
     if name:
-        return Expected(str(name))
-    return Expected(None, text) if text and text.strip() and not REDACTED.search(text) else None
+        return Expected(str(name), None, level)
+    return Expected(None, text, level) if text and text.strip() and not REDACTED.search(text) else None
+
+
+def mean_label(labels: Iterable[Label], quantity: Quantity) -> float | None:
+    """Returns the mean score by people; None if they gave none."""
+    scores = [label.scores[quantity] for label in labels if quantity in label.scores]
+    return fsum(scores) / len(scores) if scores else None
 
 
 def _suggestion(

@@ -37,11 +37,16 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
 def _canaries(plan: RulePlan) -> Iterator[Alert]:
     yield from _degraded(plan)
     yield _wrong_answers(plan)
+    last_run = "ragwatch_canary_last_run_timestamp_seconds"
+    stale = (
+        f"time() - max by (job, suite) ({_of_suites(last_run, matchers)}) > {pause + plan.limits.canaries:g}"
+        for matchers, pause in _schedules(plan)
+    )
     yield _retrieval(
         name="RagwatchCanariesStale",
         meaning="A canary suite has not run.",
         delay=f"{in_words(plan.limits.canaries)} after its schedule",
-        expr="\nor ".join(_stale(matchers, pause + plan.limits.canaries) for matchers, pause in _schedules(plan)),
+        expr="\nor ".join(stale),
         summary=f"{SUITE} canaries last ran {AGE} ago.",
         description=f"Suite {SUITE} has not run for longer than its schedule allows; its figures are old.",
     )
@@ -112,11 +117,6 @@ def _schedules(plan: RulePlan) -> Iterator[tuple[str, float]]:
     yield ",".join(f"suite!={suite}" for suite in quoted), 0.0
     for suite, pause in quoted.items():
         yield f"suite={suite}", pause
-
-
-def _stale(matchers: str, limit: float) -> str:
-    last = _of_suites("ragwatch_canary_last_run_timestamp_seconds", matchers)
-    return f"time() - max by (job, suite) ({last}) > {limit:g}"
 
 
 def _failing(matchers: str, seconds: float) -> str:

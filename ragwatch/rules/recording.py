@@ -44,8 +44,7 @@ def groups(plan: RulePlan) -> Iterator[dict[str, JsonValue]]:
         group: dict[str, JsonValue] = {"name": f"ragwatch-estimates-{window}"}
         if seconds >= _LONG:  # costly and slow to change; an interval above 5m would exceed Prometheus' lookback
             group["interval"] = "2m"
-        split = tuple(_segment_sums(window)) if plan.segments else ()
-        every = (*_sums(plan, window), *split, *_estimates(plan, window), *_rates(window))
+        every = (*_sums(plan, window), *_estimates(plan, window), *_rates(window))
         records = [replace(record, name=of_window(record.name, window)) for record in every]
         if seconds == plan.window:
             records += comparisons(plan)
@@ -71,11 +70,7 @@ def _sums(plan: RulePlan, window: str) -> Iterator[RecordingRule]:
             f"all:ragwatch_quality_{addend}:increase",
             f"sum without (route) ({pick(f'route:ragwatch_quality_{addend}:increase', window=window)})",
         )
-
-
-def _segment_sums(window: str) -> Iterator[RecordingRule]:
-    """Sums of each segment over replicas and routes."""
-    for addend in SUMS:
+    for addend in SUMS if plan.segments else ():  # of each segment, over replicas and routes
         grown = gain(f"ragwatch_segment_{addend}_total", window)
         yield RecordingRule(
             f"segment:ragwatch_quality_{addend}:increase",

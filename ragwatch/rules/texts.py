@@ -54,9 +54,9 @@ def of_worst(series: str, arguments: str, then: str, otherwise: str = "") -> str
     return asked(f"topk(1, {series})", arguments, inner, otherwise)
 
 
-def figure(query: str, before: str, shape: str = TWO_DIGITS) -> str:
+def figure(query: str, before: str) -> str:
     """Template text with the value of a query about `$worst`, after the text `before`; empty if there is none."""
-    return asked(query, f"{ARGUMENTS} $worst", f"{before}{shape}")
+    return asked(query, f"{ARGUMENTS} $worst", f"{before}{TWO_DIGITS}")
 
 
 def change(lead: str, otherwise: str, of: tuple[str, str, str] = OF_ROUTE) -> str:

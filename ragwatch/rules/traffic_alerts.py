@@ -24,7 +24,9 @@ def alerts(plan: RulePlan) -> Iterator[Alert]:
     warned, others = (_alarm(operator, _WARNED) for operator in ("=~", "!~"))
     held = "\n    or ".join((_follows(plan), *([undecided(plan)] if plan.rises else ())))
     held = f"({held})\n    unless on (job, route, signal) {_FIRING.format('warning')}"  # a ticket that there is stays
-    warned = f"{warned}\nunless on (job, route, signal) (\n  {_paged(plan)}\n  or {held}\n)"
+    # a ticket beside a page, or within the first window after it, would be new after the mend
+    paged = f"max_over_time({_FIRING.format('critical')}[{span(plan.windows[0])}])"
+    warned = f"{warned}\nunless on (job, route, signal) (\n  {paged}\n  or {held}\n)"
     gross = f"{_alarm('=~', '|'.join(plan.rises))}\nand on (job, route, signal) (\n  {_risen(plan, _LOW)}\n)"
     for severity, expr in (
         *([(Severity.CRITICAL, gross)] if plan.rises else ()),
@@ -71,11 +73,6 @@ def _change() -> str:
     above = "{{ if .Labels.above }} above {{ .Labels.above }}{{ end }}"
     since = f"{{{{ with . | first }}}}{{{{ $since := .Value }}}}{above}{before}{{{{ end }}}}"
     return texts.asked(_SHARE.format("since"), _ARGUMENTS, since, " differ from their reference")
-
-
-def _paged(plan: RulePlan) -> str:
-    """Signals that page, or did within the first window: a ticket would be new after the mend."""
-    return f"max_over_time({_FIRING.format('critical')}[{span(plan.windows[0])}])"
 
 
 def _follows(plan: RulePlan) -> str:

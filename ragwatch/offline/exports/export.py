@@ -57,7 +57,7 @@ def _check_kinds(parquet: Path | None, kind: str | None, *, failing: bool, out: 
 
 
 def _export_parquet(config: Config, parquet: Path, rules: RowRules, routes: Sequence[str], since: str | None) -> int:
-    start = -math.inf if since is None else _day_before(since)
+    start = -math.inf if since is None else math.floor(_start(since) / DAY) * DAY  # files are of whole days
     dataset = ParquetDataset(parquet, rules)
     total = Written()
     with state_reader(config) as store, dataset.locked():
@@ -76,11 +76,6 @@ def _export_parquet(config: Config, parquet: Path, rules: RowRules, routes: Sequ
         return NOTHING_STORED
     click.echo(f"{total.rows} verdicts added, {total.files} files written, {total.unchanged} unchanged")
     return 0
-
-
-def _day_before(since: str) -> float:
-    """Return the beginning of the day of an instant: files are of whole days."""
-    return math.floor(_start(since) / DAY) * DAY
 
 
 def _rules(config: Config, texts: str, metadata: Sequence[str]) -> RowRules:

@@ -9,7 +9,6 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from heapq import merge
-from math import fsum
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from ragwatch.model.sample import Role, Sample
 from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.offline.causes import page_scope
 from ragwatch.offline.state_reader import MAX_VERDICTS, labels_by_key, verdicts
-from ragwatch.offline.suggest import MIN_FAITHFULNESS, MIN_RELEVANCY
+from ragwatch.offline.suggest import MAX_SIMPLE_CONTEXTS, RIGHT_FROM, expected_context, mean_label
 from ragwatch.ports import Query, StoredVerdict
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.statistics.canary.definition import (
@@ -29,7 +28,6 @@ from ragwatch.statistics.canary.definition import (
     Canary,
     Category,
     Expected,
-    Grade,
     canary_lines,
     comment_line,
     name_of,
@@ -148,16 +146,10 @@ def _is_beyond(score: float, quantity: Quantity, limit: float | None) -> bool:
 def _labelled_right(labels: Sequence[Label], route: str, quantity: Quantity | None, scope: PageScope) -> bool:
     """Whether people have labelled an answer as right, by the mean of their scores."""
     if quantity is not None:
-        mean, limit = _mean(labels, quantity), scope.threshold(quantity, route)
+        mean, limit = mean_label(labels, quantity), scope.threshold(quantity, route)
         return mean is not None and not _is_beyond(mean, quantity, limit)
-    means = (_mean(labels, Quantity.FAITHFULNESS), _mean(labels, Quantity.ANSWER_RELEVANCY))
-    least = (MIN_FAITHFULNESS, MIN_RELEVANCY)
-    return all(mean is not None and mean >= enough for mean, enough in zip(means, least, strict=True))
-
-
-def _mean(labels: Sequence[Label], quantity: Quantity) -> float | None:
-    scores = [label.scores[quantity] for label in labels if quantity in label.scores]
-    return fsum(scores) / len(scores) if scores else None
+    means = ((mean_label(labels, quantity), least) for quantity, least in RIGHT_FROM.items())
+    return all(mean is not None and mean >= least for mean, least in means)
 
 
 def _sample(stored: StoredVerdict, kept: str, redactor: Redactor) -> Sample | None:
@@ -181,7 +173,6 @@ def _counted_labels(config: Config) -> Mapping[str, list[Label]]:
 
 
 TAG = "regression"
-MAX_SIMPLE_CONTEXTS = 2  # expected contexts of a simple question
 _RAGAS_ROLES = MappingProxyType({Role.USER: "human", Role.ASSISTANT: "ai"})
 _HEAD = (
     "# Questions with failing answers. Review each canary: keep it, correct what it expects, or delete it.",
@@ -299,20 +290,12 @@ def _expected(answer: FailingAnswer) -> tuple[tuple[Expected, ...], bool]:
     """The contexts that are relevant to a question, and whether people said so, or else the judge."""
     relevant = answer.sample.relevant
     if relevant is not None:
-        known = [_context(one.id, one.text, one.grade) for one in relevant]
+        known = [expected_context(one.id, one.text, one.grade) for one in relevant]
         usable = tuple(one for one in known if one is not None)
         return usable, bool(usable) or not relevant
     pairs = zip(answer.sample.contexts, answer.verdict.contexts, strict=False)
-    by_judge = dict.fromkeys(_context(context.id, context.text, 1) for context, read in pairs if read.relevant)
+    by_judge = dict.fromkeys(expected_context(context.id, context.text) for context, read in pairs if read.relevant)
     return tuple(one for one in by_judge if one is not None), False
-
-
-def _context(name: str | None, text: str | None, grade: int) -> Expected | None:
-    """A context by its id, or by its text if there is no id and the text is not redacted."""
-    level = Grade.HIGHLY_RELEVANT if grade >= Grade.HIGHLY_RELEVANT else Grade.RELEVANT
-    if name:
-        return Expected(name, None, level)
-    return Expected(None, text, level) if text and text.strip() and not REDACTED.search(text) else None
 
 
 def _comments(answer: FailingAnswer, *, by_people: bool) -> Iterator[str]:

@@ -27,7 +27,7 @@ from ragwatch.offline.gates.gate_line import (
     gate_line,
 )
 from ragwatch.offline.gates.regression import GateRun, attribute, run_of
-from ragwatch.offline.input_files import FileOptions, InputFiles
+from ragwatch.offline.input_files import InputFiles
 from ragwatch.offline.judge import SampleFiles, judge_named, read_all
 from ragwatch.offline.relevance import RelevanceCases, read_qrels
 from ragwatch.statistics.gate import GateDecision, GateRules, gate
@@ -48,7 +48,7 @@ def gate_command(given: GateArguments) -> int:
     configure_logging("error")
     config = None if given.path is None else load(given.path)
     relevance = RelevanceCases(None if given.qrels is None else read_qrels(given.qrels))
-    sample_files = SampleFiles(InputFiles(config, FileOptions(given.format_name, given.source)), relevance)
+    sample_files = SampleFiles(InputFiles(config, given.format_name, given.source), relevance)
     judge, rules = judge_named(config, given.name), _rules(config)
     if given.uncorrected and given.labels is not None:
         raise ConfigError("--labels and --uncorrected: give only one of them")

@@ -34,7 +34,7 @@ def title(quantity: Quantity) -> str:
     return quantity.replace("_", " ").capitalize()
 
 
-def over_time(quantity: Quantity, *, width: int = 12) -> Panel:
+def over_time(quantity: Quantity) -> Panel:
     """Mean by route, mean of all routes with its interval, and thresholds."""
     chosen, meaning = (JUDGE, f'quantity="{quantity}"'), quantity.row.meaning
     of_route, of_all = _thresholds(quantity)
@@ -50,7 +50,7 @@ def over_time(quantity: Quantity, *, width: int = 12) -> Panel:
             replace(lines, expr=f"{lines.expr} or max by ({keep()}) ({of_all}) unless on (job) {of_route}"),
         ),
         scored(quantity),
-        width=width,
+        width=12,
         needs=quantity,
     )
 
@@ -87,7 +87,7 @@ def over_all_traffic(signal: Signal, width: int) -> Panel:
     return Panel(row.title, row.panel, row.unit, queries, ANSWERS, width=width)
 
 
-def now(quantity: Quantity, *, width: int = 6) -> Panel:
+def now(quantity: Quantity) -> Panel:
     """Mean by route. A route is in one of the queries, whose colour says how it compares with its threshold."""
     chosen = (JUDGE, f'quantity="{quantity}"', ROUTE)
     low_is_good = quantity in LOW_IS_GOOD
@@ -114,7 +114,7 @@ def now(quantity: Quantity, *, width: int = 6) -> Panel:
         tuple(Query(expr, ("route",), style=style) for style, expr in queries.items()),
         scored(quantity, WINDOW),
         kind="stat",
-        width=width,
+        width=6,
         height=6,
         options=TILES,
         needs=quantity,

@@ -120,9 +120,9 @@ def mean_with_ends(level: str, chosen: Sequence[str], labels: tuple[str, ...], n
     )
 
 
-def rate(counter: str, *labels: str, chosen: tuple[str, ...] = (), name: str = "") -> Query:
+def rate(counter: str, *labels: str, chosen: tuple[str, ...] = ()) -> Query:
     """Builds the per-second rate of a counter, summed by labels."""
-    return grouped("sum", f"rate({scraped(counter, *chosen)}[{RATE}])", *labels, name=name)
+    return grouped("sum", f"rate({scraped(counter, *chosen)}[{RATE}])", *labels)
 
 
 def spread(histogram: str, share: float, name: str, *chosen: str) -> Query:

@@ -79,3 +79,16 @@ def test_the_table_names_every_series_once() -> None:
     spelled = {name.replace("_Q_", f"_{quantity}_") for name in names for quantity in Quantity}
     assert len(names) == len(set(names))
     assert spelled == {series.name for series in CATALOGUE}
+
+
+def test_help_is_one_sentence() -> None:
+    """HELP says what the number means, and never quotes a template."""
+    for series in CATALOGUE:
+        assert re.fullmatch(r"[A-Z][^\n{}]{10,}\.", series.help), series.name
+
+
+def test_what_the_digest_caches_says_so() -> None:
+    """An estimate is as old as the last digest, and its HELP admits it."""
+    cached = [series for series in CATALOGUE if "window" in series.labels]
+    assert len(cached) == len(Quantity) * 7 + 8 + 3 + 5
+    assert all("as of the last digest" in series.help for series in cached)
