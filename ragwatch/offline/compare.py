@@ -134,15 +134,14 @@ def _compare(options: _Setting) -> Compared:
         if not Path(side).is_file():
             names = f" or two of the suites {', '.join(suites)}" if suites else ""
             raise ConfigError(f"{side}: is not a file; give two logs (JSONL), two configurations (YAML){names}")
-    first, second = (_read([Path(side)], options) for side in (a, b))
-    return _compare_rows(first, second, [*first.warnings, *second.warnings], options)
+    return _compare_rows(_read([Path(a)], options), _read([Path(b)], options), options)
 
 
-def _compare_rows(a: _LogRows, b: _LogRows, warnings: list[str], options: _Setting) -> Compared:
+def _compare_rows(a: _LogRows, b: _LogRows, options: _Setting) -> Compared:
     confidence = options.confidence
     return Compared(
         compare_verdicts(a.verdicts, b.verdicts, confidence),
-        warnings,
+        [*a.warnings, *b.warnings],
         compare_cases(a.cases, b.cases, tuple(options.given.ks) or KS, confidence),
         _levels(a.verdicts, b.verdicts, confidence),
     )
@@ -162,7 +161,7 @@ def _variants(options: _Setting) -> Compared:
         )
         for side in split_variants(options.given.a, options.given.b, items, options.given.label)
     )
-    return _compare_rows(first, second, rows.warnings, options)
+    return _compare_rows(first._replace(warnings=rows.warnings), second, options)
 
 
 def _levels(a: Sequence[Verdict], b: Sequence[Verdict], confidence: float) -> dict[Quantity, tuple[Level, Level]]:

@@ -20,9 +20,8 @@ from ragwatch.config import Config, JudgeConfig, judge_of, load
 from ragwatch.config.text import resolve_secrets
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.feedback import is_feedback
-from ragwatch.formats.record import Parsed, parse
+from ragwatch.formats.record import Parsed, Record, parse
 from ragwatch.formats.selection import expanded
-from ragwatch.formats.record import Record
 from ragwatch.judges import KINDS
 from ragwatch.model.criteria import Criterion
 from ragwatch.model.estimate import Addends

@@ -1,4 +1,4 @@
-"""`ragwatch canary`: runs every canary once and shows which failed and why; which stage is at fault for wrong answers."""
+"""`ragwatch canary`: runs every canary once; which failed and why, and the stage at fault for wrong answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ragwatch plan`: more readings notice sooner and cost more; what is asked for is found, or is out of reach; its arithmetic."""
+"""`ragwatch plan`: more readings notice sooner and cost more; what is asked for is found, or out of reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ragwatch rollout`: three stages over suites, logs and a state directory, with one exit code for each outcome; what users say."""
+"""`ragwatch rollout`: three stages over suites, logs and a state directory, one exit code for each; what users say."""
 
 from __future__ import annotations
 
