@@ -8,8 +8,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, model_validator
 
 from ragwatch.config.options import DAY, HOUR, AnyQuantity, FrozenOptions, Name, Probability, Ratio, Seconds
-from ragwatch.exporter.catalogue import CATALOGUE
-from ragwatch.exporter.catalogue import series_names
+from ragwatch.exporter.catalogue import CATALOGUE, series_names
 from ragwatch.model.budget import SpendingCap
 from ragwatch.model.criteria import MAX_CRITERIA, MAX_EXAMPLES, Criterion, Example
 from ragwatch.model.evidence import CriterionAnswer

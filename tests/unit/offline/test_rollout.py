@@ -25,7 +25,7 @@ from ragwatch.ports import Feedback, Retention
 from ragwatch.statistics.sampling import key_of
 from ragwatch.statistics.verdict import Verdict
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.terminal.options.running import RunArguments
+from ragwatch.terminal.options.administration import RunArguments
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "docs" / "examples" / "rollout"
