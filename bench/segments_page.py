@@ -28,8 +28,7 @@ from ragwatch.statistics.trends import estimate_of
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
 from ragwatch.web.pages.pages import page
-from ragwatch.web.pages.segment_values import SIDE
-from ragwatch.web.pages.segments_page import MAX_ANSWERS, SegmentRequest, page_of, segment
+from ragwatch.web.pages.segments_page import MAX_ANSWERS, SIDE, SegmentRequest, page_of, segment
 
 NOW = 1_700_000_000.0
 JUDGE, VERSION, ROUTE, KEY, HOUR = "embedded", "lexical-1", "search", "tenant", 3600.0

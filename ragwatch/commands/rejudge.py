@@ -33,7 +33,8 @@ from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import require_route
 from ragwatch.terminal.options.people import RejudgeArguments
 from ragwatch.terminal.output import printable
-from ragwatch.web.samples import ParameterError, moment
+from ragwatch.web.json_values import ParameterError
+from ragwatch.web.samples import moment
 
 ANSWERS_AT_ONCE = 16
 MAX_RETRIES = 5  # in a row, without a verdict

@@ -17,8 +17,8 @@ from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.given import judge_name, require_route
 from ragwatch.terminal.options.people import CausesArguments
 from ragwatch.terminal.output import escape_line
+from ragwatch.web.json_values import ParameterError
 from ragwatch.web.pages.causes import DEFAULT_WINDOW, PARAMETERS, CauseQuestion, causes_view, question_of
-from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope
 
 NOT_ENOUGH_DATA = 3

@@ -7,35 +7,36 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from time import time
 from types import MappingProxyType
+from typing import Any
+from urllib.parse import urlencode
 
+import orjson
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragwatch.board import Board
-from ragwatch.errors import RagwatchError, StoreError, UnsearchableError
-from ragwatch.ports import Query, Store
+from ragwatch.errors import ExternalError, RagwatchError, StoreError, UnsearchableError
+from ragwatch.ports import Store
 from ragwatch.ports.receiving import Handler, IncomingRequest
 from ragwatch.web import samples
-from ragwatch.web.access import INGEST_PATHS, RequestPolicy
-from ragwatch.web.audit_trail import AuditRecord, AuditTrail
+from ragwatch.web.access import INGEST_PATHS, MCP_PATH, RequestPolicy
+from ragwatch.web.audit_trail import AuditRecord, AuditTrail, shown
 from ragwatch.web.authentication import USER, Authentication
-from ragwatch.web.downloads import download_routes
 from ragwatch.web.entity_tags import EntityTags
-from ragwatch.web.json_body import json_reply
+from ragwatch.web.json_values import ParameterError, json_object, json_reply, read_body
 from ragwatch.web.labels import LabelService
-from ragwatch.web.mcp.endpoint import mcp_routes
-from ragwatch.web.openapi import openapi_routes
+from ragwatch.web.mcp.calls import Read
+from ragwatch.web.openapi import PREFIX, openapi_routes
 from ragwatch.web.operations import Forget, Rejudge, operation_routes
 from ragwatch.web.pages.canaries import canaries, suites_of
 from ragwatch.web.pages.causes import cause_routes
-from ragwatch.web.pages.changes_page import acknowledge_routes, change_routes
-from ragwatch.web.pages.drift_page import drift_routes
-from ragwatch.web.pages.forms import FormGuard
+from ragwatch.web.pages.changes_page import change_routes
+from ragwatch.web.pages.drift_page import acknowledge_routes, drift_routes
 from ragwatch.web.pages.incident import incident_routes
 from ragwatch.web.pages.label_page import label_page_routes
 from ragwatch.web.pages.overview import changes_since_last_week, overview
@@ -49,8 +50,8 @@ from ragwatch.web.replies.drift_replies import Canaries
 from ragwatch.web.replies.figure_replies import FailingAnswer, Snapshot
 from ragwatch.web.request_limit import MIB, BusyError, RequestBodyLimit, RequestLimit
 from ragwatch.web.scope import PageScope
-from ragwatch.web.server.guard import HEADERS, NO_STORE, RequestGuard
-from ragwatch.web.streamed_samples import sample_json, samples_json
+from ragwatch.web.server.guard import HEADERS, NO_STORE, FormGuard, RequestGuard, replay
+from ragwatch.web.streamed_samples import download_routes, search_routes
 
 Receivers = Mapping[str, Mapping[str, Handler]]
 KIND_OF_PATH = {"/v1/traces": "otlp", "/v1/logs": "otlp"}
@@ -89,11 +90,12 @@ NO_ACTIONS: Mapping[str, Action] = MappingProxyType({})
 Render = Callable[[str, Sequence[str]], tuple[bytes, str]]
 GZIP_ABOVE = 1024
 GZIP_LEVEL = 5
-MAX_JUDGES = 50  # per sample
 PAGE_THREADS, SCRAPE_THREADS = 2, 4
 PAGE_BYTES, SCRAPE_BYTES = 32 * MIB, 16 * MIB  # of all responses in progress
 PAGE_SIZE, SCRAPE_SIZE = 8 * MIB, MIB  # approximate memory for one response
 PATIENCE_SECONDS = 10.0
+_SAMPLE_PATH = "/samples/"
+_KEPT_HEADERS = frozenset({b"host"})
 _STATIC = Path(__file__).parent / "static"
 _NOT_GET = ("GET", "HEAD", "PUT", "PATCH", "DELETE")
 
@@ -146,7 +148,7 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             *(route for routes in _SITE_ROUTES for route in routes(site)),
         ],
         middleware=_middleware(policy, audit),
-        exception_handlers={StoreError: _refused, samples.ParameterError: _refused, Exception: _internal_error},
+        exception_handlers={StoreError: _refused, ParameterError: _refused, Exception: _internal_error},
     )
 
 
@@ -211,41 +213,8 @@ def _overview_routes(site: Site, problems: Callable[[], tuple[str, ...]]) -> lis
     ]
 
 
-def _search_routes(site: Site) -> list[Route]:
-    """Routes of searches for verdicts, and of one answer in full, as JSON."""
-    store, limit = site.store, site.limit
-
-    async def search(request: Request) -> ASGIApp:
-        pairs = request.query_params.multi_items()
-        query, with_texts = samples.json_query_of(pairs, now=site.clock(), criteria=site.scope().criteria)
-        if store is None:
-            return json_reply({"samples": []})
-
-        def answer() -> ASGIApp:
-            examined = samples.examined(store, query)
-            if with_texts:
-                return limit.stream(samples_json(store.entries(query), samples.next_address(pairs, query), examined))
-            return json_reply({"samples": [samples.line(stored) for stored in store.summaries(query)], **examined})
-
-        return await limit.answer(answer, PAGE_SIZE)
-
-    async def show(request: Request) -> ASGIApp:
-        key = request.path_params["key"]
-
-        def answer() -> ASGIApp:
-            if store is not None and samples.KEY.fullmatch(key):
-                entries = store.entries(Query(key=key, limit=MAX_JUDGES))
-                if chunks := sample_json(key, entries, store.feedback_of(key)):
-                    return limit.stream(chunks)
-            return json_reply({"error": "there is no sample with this key"}, 404)
-
-        return await limit.answer(answer, PAGE_SIZE)
-
-    return [Route("/api/v1/samples", search), Route("/api/v1/samples/{key}", show)]
-
-
 _SITE_ROUTES = (
-    *(_search_routes, sample_routes, download_routes, drift_routes, acknowledge_routes, route_routes),
+    *(search_routes, sample_routes, download_routes, drift_routes, acknowledge_routes, route_routes),
     *(segment_routes, incident_routes, trend_routes, change_routes, cause_routes, openapi_routes),
 )
 
@@ -267,11 +236,66 @@ def _post_routes(
 ) -> list[Route]:
     """Routes of actions, of records that are sent to sources, and of assistants."""
     return [
-        *mcp_routes(policy),
+        *_mcp_routes(policy),
         *(Route(path, _receiver(path, receivers), methods=["POST"]) for path in sorted(INGEST_PATHS)),
         *(Route(path, _post_handler(action), methods=["POST"]) for path, action in actions.items()),
         *(Route(path, _post_only, methods=_NOT_GET) for path in actions),
     ]
+
+
+def _mcp_routes(policy: RequestPolicy) -> list[Route]:
+    """The endpoint `/mcp`: tools over HTTP on the port of the pages. The policy says whether it answers."""
+
+    async def serve(request: Request) -> ASGIApp:
+        if not policy.mcp():
+            return json_reply({"error": "web.mcp: is false; set it to true"}, 404)
+        body = await read_body(request)
+        json_object(body, "arguments")
+        from ragwatch.web.mcp.server import build_server, serve_request  # noqa: PLC0415 - the SDK is large
+
+        server = build_server(_reader(request), policy.external() or str(request.base_url))
+
+        async def exchange(scope: Scope, receive: Receive, send: Send) -> None:
+            await serve_request(server, scope, replay(body, receive), send)
+
+        return exchange
+
+    return [Route(MCP_PATH, serve, methods=["POST"])]
+
+
+def _reader(request: Request) -> Read:
+    """Build what reads the API within this process, with the rights and the audit of a request that was let in."""
+
+    async def read(path: str, query: Mapping[str, str | None]) -> Mapping[str, Any]:
+        if path.startswith(_SAMPLE_PATH):
+            shown([path.removeprefix(_SAMPLE_PATH)])
+        given = {name: value for name, value in query.items() if value is not None}
+        scope = {
+            **request.scope,
+            "method": "GET",
+            "path": f"{PREFIX}{path}",
+            "raw_path": f"{PREFIX}{path}".encode(),
+            "query_string": urlencode(given).encode(),
+            "headers": [pair for pair in request.scope["headers"] if pair[0] in _KEPT_HEADERS],
+            "path_params": {},
+        }
+        status, body = 0, bytearray()
+
+        async def send(message: Message) -> None:
+            nonlocal status, body
+            status = message.get("status", status)
+            body += message.get("body", b"")
+
+        await request.app.router(scope, replay(b"", request.receive), send)
+        try:
+            view: Mapping[str, Any] = orjson.loads(body)
+        except ValueError:
+            view = {"error": body.decode("utf-8", "replace").strip()}
+        if status not in (200, 404):  # the request is refused, or the store cannot be read
+            raise ExternalError(str(view.get("error") or status))
+        return view if status == 200 else {}
+
+    return read
 
 
 def _post_handler(action: Action) -> Callable[[Request], Awaitable[Response]]:

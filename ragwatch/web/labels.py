@@ -20,9 +20,9 @@ from ragwatch.errors import ConfigError
 from ragwatch.statistics.labels.label import LabelQueue, LabelTask
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.authentication import USER
-from ragwatch.web.json_body import dumps, json_object, json_reply, read_body
+from ragwatch.web.json_values import ParameterError, dumps, json_object, json_reply, read_body
 from ragwatch.web.request_limit import RequestLimit
-from ragwatch.web.samples import KEY, ParameterError
+from ragwatch.web.samples import KEY
 
 HOUR = 3600.0
 MAX_LABELS = 500

@@ -1,26 +1,32 @@
-"""Describes `/api/v1` as an OpenAPI document, from the names and limits that the endpoints themselves check."""
+"""Describes `/api/v1` as an OpenAPI document, from the names and limits that the endpoints themselves check.
+
+Here are the types of the replies about answers and labels, which no page builds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated, NotRequired, TypedDict
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from ragwatch import __version__
+from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.statistics.trends import RANGES
+from ragwatch.statistics.verdict_line import ContextLine
 from ragwatch.web import samples
-from ragwatch.web.json_body import json_reply
+from ragwatch.web.json_values import TEXT, Also, Schema, json_reply, named, one_of, record_of
 from ragwatch.web.pages.causes import PARAMETERS as CAUSE_PARAMETERS
 from ragwatch.web.pages.changes_page import SAME, SPANS, ChangeRequest
 from ragwatch.web.pages.pages import Site
-from ragwatch.web.pages.segment_values import Sort
-from ragwatch.web.pages.segments_page import SegmentRequest
+from ragwatch.web.pages.prompt_page import Prompt
+from ragwatch.web.pages.segments_page import SegmentRequest, Sort
 from ragwatch.web.pages.trends_page import TrendRequest
-from ragwatch.web.replies import answer_replies, drift_replies, figure_replies
-from ragwatch.web.replies.json_schema import TEXT, Schema, named, one_of, record_of
+from ragwatch.web.replies import drift_replies, figure_replies
+from ragwatch.web.replies.figure_replies import Anything, Count, Key, Share, Time
 
 PREFIX = "/api/v1"
 PATH = f"{PREFIX}/openapi.json"
@@ -35,13 +41,142 @@ _REFUSALS: Mapping[int, str] = {
     405: "only GET and HEAD are answered",
     429: "too many requests; `Retry-After` says when to ask again",
 }
+_TEXT = {"text/plain": {"schema": TEXT}}
+Outcome = Annotated[str, Also(enum=["judged", "unjudged"])]
+
+
+class ReplyClaim(TypedDict):
+    """A claim; lines of older versions lack fields."""
+
+    text: str
+    start: Count | None
+    end: Count | None
+    verdict: ClaimVerdict
+    support: Share | None
+    contexts: Sequence[Count]
+    joint: NotRequired[bool]
+    informed: NotRequired[Sequence[Count]]
+    evidence: NotRequired[str | None]
+    said_by_user: NotRequired[bool]
+    facts: NotRequired[Count]
+
+
+class CitationLine(TypedDict):
+    """A citation of an answer, and whether the context supports what cites it."""
+
+    context: Count
+    start: Count
+    end: Count
+    supports: bool
+
+
+class CriterionLine(TypedDict):
+    """What a judge says to a criterion, with the words it stands on."""
+
+    name: str
+    answer: str | None
+    quote: str | None
+
+
+class Verdict(TypedDict):
+    """A verdict line with its place; without its texts there are the figures alone."""
+
+    key: Key
+    judge_name: str
+    route: str
+    at: Time
+    probability: Share
+    outcome: Outcome
+    reason: str | None
+    stage: str | None
+    fault: str | None
+    scores: Mapping[str, float | None] | None
+    id: NotRequired[str]
+    trace_id: NotRequired[str | None]
+    expected: NotRequired[Mapping[str, float]]
+    claims: NotRequired[Sequence[ReplyClaim]]
+    contexts: NotRequired[Sequence[ContextLine]]
+    missing: NotRequired[Sequence[str]]
+    address: NotRequired[str | None]
+    reference: NotRequired[Anything | None]
+    unread: NotRequired[str | None]
+    language: NotRequired[str]
+    counted_as: NotRequired[str]
+    judge: NotRequired[Anything]
+    citations: NotRequired[Sequence[CitationLine]]
+    instructions: NotRequired[Sequence[str]]
+    criteria: NotRequired[Sequence[CriterionLine]]
+
+
+Sample = Annotated[Anything, Also(description="a redacted record; lists hold excerpts of id, question and answer")]
+
+
+class SampleRow(TypedDict):
+    """A verdict with its sample."""
+
+    verdict: Verdict
+    sample: Sample | None
+    error: NotRequired[str]
+    truncated: NotRequired[bool]
+
+
+class Samples(TypedDict):
+    """A page of verdicts."""
+
+    samples: Sequence[SampleRow]
+    next: NotRequired[str]
+    error: NotRequired[str]
+    examined_since: NotRequired[Time]
+
+
+class Feedback(TypedDict):
+    """What a user said of an answer."""
+
+    user_score: Share
+    at: Time
+
+
+class SampleInFull(TypedDict):
+    """Everything about one answer."""
+
+    key: Key
+    verdicts: Sequence[Verdict]
+    sample: Sample | None
+    feedback: Feedback | None
+    truncated: NotRequired[Sequence[str]]
+    errors: NotRequired[Sequence[str]]
+
+
+class LabelLine(TypedDict):
+    """A label by a person."""
+
+    key: str
+    annotator: str
+    at: Time
+    scores: Mapping[str, Share]
+    claims: Sequence[ClaimVerdict | None]
+    probability: Share | None
+    note: str
+    criteria: NotRequired[Sequence[str]]
+    owner: NotRequired[str]
+    without: NotRequired[Mapping[str, float]]
+    revoked: NotRequired[Time]
+    earlier: NotRequired[Sequence[Anything]]
+
+
+class Labels(TypedDict):
+    """A page of labels; `picked_until` is when retention last deleted some answers and kept others."""
+
+    labels: Sequence[LabelLine]
+    picked_until: Time | None
+    next: NotRequired[str]
 
 
 _REPLIES = (
     *(figure_replies.Error, figure_replies.Figure, figure_replies.StageShare, figure_replies.Snapshot),
     *(figure_replies.Route, drift_replies.Segment, figure_replies.Trends, figure_replies.Changes),
-    *(drift_replies.Drift, drift_replies.Canaries, drift_replies.Causes, answer_replies.Verdict),
-    *(answer_replies.Samples, answer_replies.SampleInFull, answer_replies.Prompt, answer_replies.Labels),
+    *(drift_replies.Drift, drift_replies.Canaries, drift_replies.Causes, Verdict),
+    *(Samples, SampleInFull, Prompt, Labels),
 )
 """Replies that have a name in the document."""
 
@@ -173,9 +308,6 @@ def _operation(path: str, operation: Operation) -> dict[str, object]:
             **{str(status): {"description": text, "content": _TEXT} for status, text in _REFUSALS.items()},
         },
     }
-
-
-_TEXT = {"text/plain": {"schema": TEXT}}
 
 
 def _json(shape: str) -> dict[str, object]:

@@ -14,8 +14,8 @@ from starlette.routing import Route
 from ragwatch.errors import RagwatchError
 from ragwatch.ports import Erased, Erasure
 from ragwatch.web.audit_trail import shown
-from ragwatch.web.json_body import json_object, json_reply, read_body
-from ragwatch.web.samples import KEY, ParameterError
+from ragwatch.web.json_values import ParameterError, json_object, json_reply, read_body
+from ragwatch.web.samples import KEY
 
 FORGET_PATH, REJUDGE_PATH = "/v1/forget", "/v1/rejudge"
 _MAX_KEYS = 100

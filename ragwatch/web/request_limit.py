@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragwatch.errors import RagwatchError
-from ragwatch.web.json_body import JSON
+from ragwatch.web.json_values import JSON
 
 MIB = 1 << 20
 CHUNK_BYTES = 64 << 10

@@ -15,8 +15,8 @@ from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.ports import PackedVerdict, Query, Store, StoredVerdict
 from ragwatch.statistics.text.search_words import MAX_ASKED, phrases_of
 from ragwatch.web.audit_trail import shown
+from ragwatch.web.json_values import TEXT, ParameterError, Schema, one_of
 from ragwatch.web.replies.figure_replies import FailingAnswer
-from ragwatch.web.replies.json_schema import TEXT, Schema, one_of
 
 KEY = re.compile(r"[0-9a-f]{32}")
 MAX_LIMIT, DEFAULT_LIMIT = 500, 50
@@ -88,10 +88,6 @@ def schemas(criteria: Sequence[str] = ()) -> dict[str, Schema]:
 
 JSON_PARAMETERS = tuple(schemas())
 PARAMETERS = JSON_PARAMETERS[:-2]  # without `texts` and `after`
-
-
-class ParameterError(ValueError):
-    """A parameter of a request is invalid; the message names it and the allowed values."""
 
 
 def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Sequence[str] = ()) -> Query:

@@ -17,7 +17,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "botocore": ("ragwatch.sources.brokers.sqs",),
     "anyio": ("ragwatch.daemon.loops", "ragwatch.sources.brokers.nats", "ragwatch.web"),
     "apscheduler": ("ragwatch.config.crontab", "ragwatch.daemon.schedule"),
-    "bcrypt": ("ragwatch.web.passwords",),
+    "bcrypt": ("ragwatch.web.authentication",),
     "click": ("ragwatch.commands", "ragwatch.offline", "ragwatch.terminal"),
     "confluent_kafka": ("ragwatch.sources.brokers.kafka",),
     "cryptography": ("ragwatch.stores.encryption",),

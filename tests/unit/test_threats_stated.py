@@ -32,7 +32,7 @@ from ragwatch.statistics.scores import score_all
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import build_app
-from ragwatch.web.json_body import MAX_BODY_BYTES
+from ragwatch.web.json_values import MAX_BODY_BYTES
 
 PACKAGE = Path(__file__).parents[2] / "ragwatch"
 MIB = 1 << 20

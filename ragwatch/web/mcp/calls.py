@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.signals import Signal
 from ragwatch.statistics.canary.metric import CanaryMetric
-from ragwatch.web.json_body import dumps
+from ragwatch.web.json_values import dumps
 from ragwatch.web.mcp.replies import NAME_CHARS, Dated, Fenced, Named
 from ragwatch.web.pages.pages import iso
 
@@ -35,8 +35,6 @@ Read = Callable[[str, Mapping[str, str | None]], Awaitable[Line]]
 
 It raises `RagwatchError` if the query is refused, or ragwatch cannot be asked.
 """
-Rows = Sequence[tuple[str, object]]
-"""Rows of a reply with the name of their list, the most important first."""
 
 
 class Fence:
@@ -57,12 +55,7 @@ class Fence:
 
 
 class RefusedCallError(Exception):
-    """A call cannot be answered.
-
-    Args:
-        advice: What is wrong and what to write instead, in our own words.
-        foreign: Names or texts of others that belong to it.
-    """
+    """A call cannot be answered: what is wrong and what to write instead in our own words, and texts of others."""
 
     def __init__(self, advice: str, foreign: str = "") -> None:
         super().__init__(advice)
@@ -111,8 +104,7 @@ class Call:
     def line(self, kind: type, source: Line, *left_out: str, **more: object) -> dict[str, Any]:
         """Return the fields of a type, from a reply of the API and what is added to it; what may be None may be absent.
 
-        Raises:
-            KeyError: A field is missing.
+        Raises KeyError: a field is missing.
         """
         fields = {name: None for name, hint in _hints(kind).items() if _may_be_none(hint)} | {**source, **more}
         return {name: self._shown(hint, fields[name]) for name, hint in _hints(kind).items() if name not in left_out}
@@ -135,13 +127,13 @@ class Call:
         return value
 
     def reply(
-        self, kind: type, source: Line, rows: Rows, lists: Sequence[str], most: int | None = None
+        self, kind: type, source: Line, *, most: int | None = None, **lists: Sequence[object]
     ) -> dict[str, object]:
-        """Return a reply of a type within its budget: fields as `line` has them, and rows in its lists.
+        """Return a reply of a type within its budget: fields as `line` has them, and its lists, the first one first.
 
-        Raises:
-            RefusedCallError: There is nothing at the cursor.
+        Raises RefusedCallError: there is nothing at the cursor.
         """
+        rows = [(name, row) for name, rows in lists.items() for row in rows]
         start = int(self.arguments.get("more", "0"))
         if start and start >= len(rows):
             raise RefusedCallError("more: there is nothing behind this cursor; leave it out to begin again")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, TypedDict
 
+from ragwatch.web.json_values import Also
 from ragwatch.web.replies.drift_replies import ChangedStage
 from ragwatch.web.replies.figure_replies import Difference, Interval, Mean, SideMean
-from ragwatch.web.replies.json_schema import Also
 
 NAME_CHARS, EXCERPT_CHARS = 80, 160
 

@@ -34,10 +34,9 @@ from mcp_types import (
 from starlette.types import Receive, Scope, Send
 
 from ragwatch import __version__
-from ragwatch.web.json_body import dumps
+from ragwatch.web.json_values import dumps, record_of
 from ragwatch.web.mcp.calls import Fence, Read, RefusedCallError
 from ragwatch.web.mcp.tools import TOOLS, answer_call
-from ragwatch.web.replies.json_schema import record_of
 
 if TYPE_CHECKING:
     from anyio import AsyncFile

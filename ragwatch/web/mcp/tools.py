@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from ragwatch.errors import RagwatchError
 from ragwatch.model.stages import Stage
 from ragwatch.statistics.trends import RANGES
-from ragwatch.web.mcp import answers, figures, replies
+from ragwatch.web.json_values import Schema, one_of
+from ragwatch.web.mcp import replies, tool_functions
 from ragwatch.web.mcp.calls import Call, Fence, Read, RefusedCallError
 from ragwatch.web.pages.changes_page import SPANS
-from ragwatch.web.replies.json_schema import Schema, one_of
 
 MAX_CHARS = 500  # of one argument
 _CURSOR = re.compile("[0-9]{1,6}")
@@ -40,7 +40,12 @@ _ARGUMENTS: Mapping[str, Schema] = {
     "top_context": _text("id of the document that was ranked first"),
     "text": _text("words that question or answer contain"),
     "key": {"type": "string", "pattern": "^[0-9a-f]{32}$", "description": "key of an answer"},
-    "limit": {"type": "integer", "minimum": 1, "maximum": answers.MAX_LIMIT, "default": answers.DEFAULT_LIMIT},
+    "limit": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": tool_functions.MAX_LIMIT,
+        "default": tool_functions.DEFAULT_LIMIT,
+    },
     "more": {"type": "string", "pattern": "^[0-9]{1,6}$", "description": "cursor of an earlier reply"},
 }
 
@@ -66,60 +71,60 @@ class Tool(NamedTuple):
 
 TOOLS: Mapping[str, Tool] = {
     "status": Tool(
-        figures.status,
+        tool_functions.status,
         "How answers are now: state, stage at fault by route, judges, sources, and each figure with level, change "
         "and n, the worst first.",
         ("route", "window"),
         replies.Status,
     ),
     "alarms": Tool(
-        figures.alarms,
+        tool_functions.alarms,
         "What alarms now: drift of answers, segments, traffic and judges, crossed thresholds, canaries; and the "
         "deployments and index updates of the last week.",
         ("route",),
         replies.Alarms,
     ),
     "causes": Tool(
-        answers.causes,
+        tool_functions.causes,
         "What failing answers have in common: values of metadata, documents, words of questions, times; beyond "
         "chance. Without quantity, failing is any stage at fault.",
-        answers.ASKED,
+        tool_functions.ASKED,
         replies.Causes,
     ),
     "trend": Tool(
-        figures.trend,
+        tool_functions.trend,
         "Figures of a route, or of a suite of canaries, over time. With quantity its steps, the newest first.",
         ("route", "suite", "quantity", "judge", "range"),
         replies.Trend,
     ),
     "compare_windows": Tool(
-        figures.compare_windows,
+        tool_functions.compare_windows,
         "Every quantity of a route before and after an instant, with the difference and its interval.",
         ("route", "at", "span", "judge"),
         replies.Compared,
         ("route", "at"),
     ),
     "worst_answers": Tool(
-        answers.worst_answers,
+        tool_functions.worst_answers,
         "The answers with the worst scores of a quantity (faithfulness without one) of the last 24h, or since.",
-        (*answers.FILTERS, "quantity", "since", "limit"),
+        (*tool_functions.FILTERS, "quantity", "since", "limit"),
         replies.WorstAnswers,
     ),
     "answer": Tool(
-        answers.answer,
+        tool_functions.answer,
         "One answer: question, answer, scores, metadata, claims with their verdicts, contexts.",
         ("key", "judge"),
         replies.AnswerInFull,
         ("key",),
     ),
     "canaries": Tool(
-        answers.canaries,
+        tool_functions.canaries,
         "The last run of each suite of known queries, and the queries that are degraded, wrong or failed.",
         ("suite",),
         replies.Canaries,
     ),
     "what_cannot_page": Tool(
-        figures.what_cannot_page,
+        tool_functions.what_cannot_page,
         "Failures of answers that would page nobody under this configuration, each with the key that changes it, "
         "and quantities without a baseline.",
         (),
@@ -161,8 +166,10 @@ def _checked(tool: Tool, arguments: Mapping[str, object]) -> dict[str, str]:
 def _argument(name: str, value: object) -> str:
     schema = _ARGUMENTS[name]
     if schema["type"] == "integer":
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= answers.MAX_LIMIT:
-            raise RefusedCallError(f"{name}: is not in range; write a whole number from 1 to {answers.MAX_LIMIT}")
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= tool_functions.MAX_LIMIT:
+            raise RefusedCallError(
+                f"{name}: is not in range; write a whole number from 1 to {tool_functions.MAX_LIMIT}"
+            )
         return str(value)
     if not isinstance(value, str) or len(value) > MAX_CHARS or not value.isprintable():
         raise RefusedCallError(f"{name}: is no text; write one of at most {MAX_CHARS} printable characters")

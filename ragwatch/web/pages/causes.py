@@ -28,11 +28,12 @@ from ragwatch.statistics.causes.slices import Answer
 from ragwatch.statistics.causes.traits import Traits, without_texts
 from ragwatch.web import samples
 from ragwatch.web.audit_trail import shown
+from ragwatch.web.json_values import ParameterError
 from ragwatch.web.pages.pages import REFRESH, Site
 from ragwatch.web.pages.pages import clock as instant
 from ragwatch.web.replies.drift_replies import Causes, CausesLine
-from ragwatch.web.request_limit import MIB, RequestLimit
-from ragwatch.web.samples import METADATA_PREFIX, ParameterError
+from ragwatch.web.request_limit import MIB
+from ragwatch.web.samples import METADATA_PREFIX
 from ragwatch.web.scope import PageScope
 
 MAX_ANSWERS = 20_000
@@ -288,7 +289,7 @@ class CauseCache:
 
 def cause_routes(site: Site) -> list[Route]:
     """Routes of the page of causes and of its data as JSON. They have a thread of their own."""
-    own = replace(site, limit=RequestLimit(threads=1, total=8 * RESPONSE_SIZE, seconds=10.0))
+    own = site.with_own_thread(8 * RESPONSE_SIZE)
     cache = CauseCache(site.clock)
 
     def view(request: Request) -> tuple[Causes, int]:

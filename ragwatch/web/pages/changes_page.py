@@ -1,7 +1,4 @@
-"""Serves the comparison of before and after an event: every quantity of a route, or figure of a canary suite.
-
-And the page that asks whether to acknowledge a drift alarm.
-"""
+"""Serves the comparison of before and after an event: every quantity of a route, or figure of a canary suite."""
 
 from __future__ import annotations
 
@@ -20,12 +17,11 @@ from ragwatch.ports import Query, RecordedEvent, Store, TrendQuery, TrendSums
 from ragwatch.statistics.compare_line import ComparedAnswer, answer_of, compare_answers, compare_line
 from ragwatch.statistics.snapshot import Snapshot
 from ragwatch.statistics.trends import DAY, HOUR, Sides, TrendKey, TrendKind, difference, estimate_of, mean_of, sides_of
+from ragwatch.web.json_values import ParameterError
 from ragwatch.web.pages.canaries import suites_of
-from ragwatch.web.pages.headline import active_alarms
 from ragwatch.web.pages.overview import interval_of, routes_of
 from ragwatch.web.pages.pages import Site, event_line
 from ragwatch.web.replies.figure_replies import (
-    Alarm,
     ChangeRow,
     Changes,
     ChangeSides,
@@ -34,9 +30,23 @@ from ragwatch.web.replies.figure_replies import (
     SideMean,
 )
 from ragwatch.web.request_limit import MIB
-from ragwatch.web.samples import MAX_LIMIT, ParameterError, moment
+from ragwatch.web.samples import MAX_LIMIT, moment
 from ragwatch.web.scope import PageScope
 
+RESPONSE_SIZE = 8 * MIB  # approximate memory for one response
+SPANS: Mapping[str, int] = {"1h": HOUR, "6h": 6 * HOUR, "1d": DAY, "7d": 7 * DAY}
+MAX_AGE_SECONDS = 3650 * DAY
+MAX_OTHERS = 20
+SAME = "same"
+_SAME_SECONDS = 0.01  # addresses hold times to the millisecond
+_LOW_IS_GOOD = LOW_IS_GOOD | {"degraded"}
+_ORDER = {str(quantity): place for place, quantity in enumerate(Quantity)}
+_HEADLINES = {
+    "bad": "Worse than before",
+    "good": "Better than before",
+    "plain": "No clear difference",
+    "silent": "Nothing to compare yet",
+}
 MAX_ANSWERS = 200
 """Of either side, the newest ones: each is decoded with its question, in about a third of a millisecond."""
 
@@ -67,53 +77,6 @@ def _answers(store: Store, query: Query) -> list[tuple[str, ComparedAnswer]]:
         for stored in store.find(query)
         if stored.verdict.judged and stored.sample is not None
     ]
-
-
-_NAMES = ("quantity", "route", "judge")
-
-
-def acknowledge_routes(site: Site) -> list[Route]:
-    """Route of the page. Its form is sent to `/-/drift/acknowledge`."""
-
-    def view(request: Request) -> tuple[dict[str, object], int]:
-        asked = {name: value for name in _NAMES if (value := request.query_params.get(name))}
-        snapshot = site.board.latest()
-        alarms = [] if snapshot is None else active_alarms(snapshot)
-        alarm = next((alarm for alarm in alarms if alarm_query(alarm) == asked), None)
-        at = None if snapshot is None else snapshot.at
-        return {"at": at, "alarm": alarm, "query": urlencode(asked, errors="replace")}, 200
-
-    return [site.page("/acknowledge", "acknowledge.html", view, MIB)]
-
-
-def alarm_query(alarm: Alarm) -> dict[str, str]:
-    """Parameters of the address that acknowledges an alarm.
-
-    >>> alarm_query({"kind": "judge", "name": "claude", "route": ""})
-    {'judge': 'claude'}
-    >>> alarm_query({"kind": "answers", "name": "faithfulness", "route": "search"})
-    {'quantity': 'faithfulness', 'route': 'search'}
-    """
-    if alarm["kind"] == "judge":
-        return {"judge": alarm["name"]}
-    return {"quantity": alarm["name"], "route": alarm["route"]}
-
-
-RESPONSE_SIZE = 8 * MIB  # approximate memory for one response
-SPANS: Mapping[str, int] = {"1h": HOUR, "6h": 6 * HOUR, "1d": DAY, "7d": 7 * DAY}
-MAX_AGE_SECONDS = 3650 * DAY
-MAX_OTHERS = 20
-SAME = "same"
-_OK = 200
-_SAME_SECONDS = 0.01  # addresses hold times to the millisecond
-_LOW_IS_GOOD = frozenset({*map(str, LOW_IS_GOOD), "degraded"})
-_ORDER = {str(quantity): place for place, quantity in enumerate(Quantity)}
-_HEADLINES = {
-    "bad": "Worse than before",
-    "good": "Better than before",
-    "plain": "No clear difference",
-    "silent": "Nothing to compare yet",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +124,7 @@ def change_routes(site: Site) -> list[Route]:
         shown, status = changes(wanted, site.store, scope, now=now)
         known = suites_of(scope, snapshot) if wanted.suite else routes_of(snapshot or Snapshot(at=now), scope)
         name = wanted.suite or wanted.route
-        if name and not shown["rows"] and name not in known and status == _OK:
+        if name and not shown["rows"] and name not in known and status == 200:
             kind = "suite" if wanted.suite else "route"
             choice = f"use one of: {', '.join(known)}" if known else "none is configured"
             return {**shown, "error": f"there is no {kind} of this name; {choice}"}, 404

@@ -15,6 +15,7 @@ from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.ports import RecordedEvent, Store, StoredRun
 from ragwatch.statistics.snapshot import Gauge, Gauges, Snapshot
 from ragwatch.statistics.trends import evidence_words
+from ragwatch.web.pages.headline import active_alarms
 from ragwatch.web.pages.pages import Site, event_line
 from ragwatch.web.replies.drift_replies import (
     Alarmed,
@@ -26,6 +27,7 @@ from ragwatch.web.replies.drift_replies import (
     SegmentDrift,
     TrafficDrift,
 )
+from ragwatch.web.replies.figure_replies import Alarm
 from ragwatch.web.request_limit import MIB
 
 KIND, TRAFFIC_KIND, JUDGE_KIND = "drift", "traffic_drift", "anchor"
@@ -33,7 +35,6 @@ PAST_ALARMS = 5
 EVENT_SECONDS, MAX_EVENTS, MAX_EVENT_ROUTES = 7 * 86400.0, 50, 5
 RESPONSE_SIZE = 4 * MIB  # approximate memory for one response
 _DEFAULT_ADDRESS = "http://127.0.0.1:10477"
-_LOW_IS_GOOD = frozenset(map(str, LOW_IS_GOOD))
 _HEADLINES = {
     "bad": "Answer quality has drifted",
     "unsure": "A judge or the traffic has drifted",
@@ -146,7 +147,7 @@ class _DriftRows:
         return {
             "quantity": quantity,
             "route": route,
-            "lower_is_better": quantity in _LOW_IS_GOOD,
+            "lower_is_better": quantity in LOW_IS_GOOD,
             "evidence": evidence,
             "threshold": threshold,
             "share": None if evidence is None or not threshold else min(max(evidence / threshold, 0.0), 1.0),
@@ -257,5 +258,32 @@ def _samples(quantity: str, route: str, baseline: float | None, runs: list[Store
     if runs and runs[0].body.get("judge"):
         parameters["judge"] = str(runs[0].body["judge"])
     if baseline is not None:
-        parameters["above" if quantity in _LOW_IS_GOOD else "below"] = f"{baseline:.4g}"
+        parameters["above" if quantity in LOW_IS_GOOD else "below"] = f"{baseline:.4g}"
     return f"samples?{urlencode(parameters)}"
+
+
+def acknowledge_routes(site: Site) -> list[Route]:
+    """Route of the page. Its form is sent to `/-/drift/acknowledge`."""
+
+    def view(request: Request) -> tuple[dict[str, object], int]:
+        asked = {name: value for name in ("quantity", "route", "judge") if (value := request.query_params.get(name))}
+        snapshot = site.board.latest()
+        alarms = [] if snapshot is None else active_alarms(snapshot)
+        alarm = next((alarm for alarm in alarms if alarm_query(alarm) == asked), None)
+        at = None if snapshot is None else snapshot.at
+        return {"at": at, "alarm": alarm, "query": urlencode(asked, errors="replace")}, 200
+
+    return [site.page("/acknowledge", "acknowledge.html", view, MIB)]
+
+
+def alarm_query(alarm: Alarm) -> dict[str, str]:
+    """Parameters of the address that acknowledges an alarm.
+
+    >>> alarm_query({"kind": "judge", "name": "claude", "route": ""})
+    {'judge': 'claude'}
+    >>> alarm_query({"kind": "answers", "name": "faithfulness", "route": "search"})
+    {'quantity': 'faithfulness', 'route': 'search'}
+    """
+    if alarm["kind"] == "judge":
+        return {"judge": alarm["name"]}
+    return {"quantity": alarm["name"], "route": alarm["route"]}

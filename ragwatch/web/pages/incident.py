@@ -1,10 +1,16 @@
-"""Serves an incident as one Markdown file, for a ticket or a post-mortem: what the pages say of a time, in order."""
+"""Serves an incident as one Markdown file, for a ticket or a post-mortem: what the pages say of a time, in order.
+
+Texts of others stay text: no markup, no link, no mention. Short ones become code spans, long ones code blocks: neither
+Markdown, HTML, addresses nor `@names` are read there.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -19,17 +25,18 @@ from ragwatch.statistics.causes.line import CauseLine
 from ragwatch.statistics.snapshot import Gauge, Snapshot
 from ragwatch.statistics.trends import COARSE, DAY, FINE, FINE_SECONDS
 from ragwatch.web.audit_trail import shown
+from ragwatch.web.json_values import ParameterError
 from ragwatch.web.pages.canaries import canaries, suites_of
 from ragwatch.web.pages.causes import CauseQuestion, causes_view
 from ragwatch.web.pages.changes_page import ChangeRequest, changes
 from ragwatch.web.pages.drift_page import drift
-from ragwatch.web.pages.markdown import block, code, link, table
 from ragwatch.web.pages.overview import overview
 from ragwatch.web.pages.pages import Site, clock
+from ragwatch.web.replies import figure_replies
 from ragwatch.web.replies.drift_replies import AnswerDrift, Drift, Suite, TrafficDrift
 from ragwatch.web.replies.figure_replies import ChangeRow, Figure, RouteFigures
-from ragwatch.web.request_limit import MIB, RequestLimit
-from ragwatch.web.samples import ParameterError, moment
+from ragwatch.web.request_limit import MIB
+from ragwatch.web.samples import moment
 from ragwatch.web.scope import PageScope
 
 PATH = "/incident.md"
@@ -38,10 +45,13 @@ RESPONSE_SIZE = 8 * MIB  # approximate memory for one response
 MAX_SECONDS = 30 * DAY
 MAX_ROUTES, MAX_CAUSES, MAX_ANSWERS, MAX_EVENTS = 10, 5, 5, 30
 ANSWER_CHARS, QUESTION_CHARS = 800, 300
-_ACTIVE, _NO_STAGE = "still active", "none"
-UNKNOWN = "unknown"
+UNKNOWN, _ACTIVE, _NO_STAGE = "unknown", "still active", "none"
 _TIME_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _STATES = {"bad": "worse than its threshold", "unsure": "inconclusive", "good": "good", "plain": "not compared"}
+MAX_SPAN_CHARS = 120
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+_JOINERS = "\u200c\u200d"  # which scripts need
+_TICKS = re.compile(r"`+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +66,7 @@ class IncidentRequest:
     def of(cls, parameters: Mapping[str, str], scope: PageScope, now: float) -> IncidentRequest:
         """Parses a request. A time of the day is in UTC, the last one that has passed.
 
-        Raises:
-            ParameterError: A parameter is unknown, missing or invalid.
+        Raises ParameterError: a parameter is unknown, missing or invalid.
         """
         if unknown := set(parameters) - set(PARAMETERS):
             raise ParameterError(f"{min(unknown)}: is not known; use {', '.join(PARAMETERS)}")
@@ -83,13 +92,13 @@ def _moment(values: Mapping[str, str], name: str, now: float) -> float | None:
 
 def incident_routes(site: Site) -> list[Route]:
     """The route of the file. It has a thread of its own: the search for causes takes time."""
-    own = replace(site, limit=RequestLimit(threads=1, total=4 * RESPONSE_SIZE, seconds=10.0))
+    own = site.with_own_thread(4 * RESPONSE_SIZE)
 
     def answer(request: Request) -> Response:
         now, scope = own.clock(), own.scope()
         wanted = IncidentRequest.of(request.query_params, scope, now)
-        address = str(request.base_url).rstrip("/")
-        text = incident(wanted, own.store, own.board.latest(), scope, now=now, address=address)
+        latest, address = own.board.latest() or Snapshot(at=now), str(request.base_url).rstrip("/")
+        text = Incident(wanted, own.store, latest, scope, now=now, address=address).text()
         name = re.sub(r"[^0-9]+", "-", clock(wanted.since)[: len("2026-01-31 12:00")])
         headers = {"Content-Disposition": f'attachment; filename="incident-{name}.md"'}
         return Response(text.encode("utf-8", "replace"), 200, headers, "text/markdown; charset=utf-8")
@@ -100,24 +109,9 @@ def incident_routes(site: Site) -> list[Route]:
     return [Route(PATH, serve)]
 
 
-def incident(
-    wanted: IncidentRequest,
-    store: Store | None,
-    snapshot: Snapshot | None,
-    scope: PageScope,
-    *,
-    now: float,
-    address: str,
-) -> str:
-    """Returns the file. Raises StoreError: the store cannot be read."""
-    built = _Incident(wanted, store, snapshot or Snapshot(at=now), scope, now=now, address=address)
-    sections = (built.head, built.figures, built.alarms, built.causes, built.answers, built.canaries, built.events)
-    return "\n\n".join([part for section in sections for part in section()] + list(built.links())) + "\n"
-
-
-@dataclass(frozen=True, slots=True)
-class _Incident:
-    """Builds the sections, each as blocks of Markdown."""
+@dataclass(frozen=True)
+class Incident:
+    """The sections of the file, each as blocks of Markdown."""
 
     wanted: IncidentRequest
     store: Store | None
@@ -126,27 +120,35 @@ class _Incident:
     now: float
     address: str
 
+    def text(self) -> str:
+        """The whole file. Raises StoreError: the store cannot be read."""
+        sections = (self.head, self.figures, self.alarms, self.causes, self.answers, self.canaries, self.events)
+        return "\n\n".join([part for section in sections for part in section()] + list(self.links())) + "\n"
+
+    @cached_property
+    def view(self) -> figure_replies.Snapshot:
+        """The overview."""
+        return overview(self.snapshot, self.scope, now=self.now)
+
     def head(self) -> Iterator[str]:
         """What it is about, and what it was written from."""
         place = "all routes" if self.wanted.route is None else f"route {code(self.wanted.route)}"
         yield f"# Incident on {place}, {_time(self.wanted.since)} to {_time(self.wanted.until)} UTC"
-        yield f"**{overview(self.snapshot, self.scope, now=self.now)['headline']}**, as of {_time(self.now)} UTC."
-        judges = [
-            f"{code(name)} version {code(version)}" for name, (_, version) in sorted(self.snapshot.judges.items())
-        ]
+        yield f"**{self.view['headline']}**, as of {_time(self.now)} UTC."
+        versions = {name: version for name, (_, version) in sorted(self.snapshot.judges.items())}
+        judges = [f"{code(name)} version {code(version)}" for name, version in versions.items()]
         config = code(self.scope.fingerprint) if self.scope.fingerprint else UNKNOWN
         yield f"ragwatch {__version__}; configuration {config}; judges: {', '.join(judges) or UNKNOWN}."
 
     def figures(self) -> Iterator[str]:
         """Before and since by route, and the levels at the time of writing."""
-        view = overview(self.snapshot, self.scope, now=self.now)
-        routes = [one for one in view["routes"] if self.wanted.route in (None, one["route"])]
+        routes = [one for one in self.view["routes"] if self.wanted.route in (None, one["route"])]
         yield "## Figures"
         for route in routes[:MAX_ROUTES]:
             name = route["route"]
             yield f"### Route {code(name)}"
             yield from self._changes(name)
-            yield from _levels(route, view["window"])
+            yield from _levels(route, self.view["window"])
         if len(routes) > MAX_ROUTES:
             yield f"{len(routes) - MAX_ROUTES} more routes are left out; ask for one with `route`."
         if not routes:
@@ -161,9 +163,8 @@ class _Incident:
         view, _ = changes(asked, self.store, self.scope, now=self.now, seconds=seconds)
         rows = [[_words(row["name"]), *_compared(row)] for row in view["rows"]]
         sides = view["sides"]
-        after = min(sides["after"], self.now)
-        period = f"{_time(sides['start'])} to {_time(after)}, against {_time(sides['before'])} to"
-        yield f"Judge's mean, {period} {_time(sides['end'])}:"
+        period = f"{_time(sides['start'])} to {_time(min(sides['after'], self.now))}"
+        yield f"Judge's mean, {period}, against {_time(sides['before'])} to {_time(sides['end'])}:"
         head = ["quantity", "before", "since", "change", "n before", "n since", "conclusion"]
         yield table(head, rows) if rows else f"{UNKNOWN.capitalize()}: no answer of either time is judged."
 
@@ -197,20 +198,16 @@ class _Incident:
             standing, end = row["alarm"] and number == 0, past["back"]
             if not self._concerns(row["route"], past["at"], self.now if standing else end):
                 continue
-            start = self._gauge(began, name, row["route"]) if standing else None
+            start = self.snapshot.gauges.get((began, (name, row["route"]))) if standing else None
             ended = _ACTIVE if standing else _time(end) if end is not None else "acknowledged, or unknown"
-            place = [_words(name), code(row["route"])]
             named = stage if standing or stage == _NO_STAGE else UNKNOWN
-            yield [about, *place, _time(start), _time(past["at"]), ended, named]
+            yield [about, _words(name), code(row["route"]), _time(start), _time(past["at"]), ended, named]
 
     def _concerns(self, route: str, raised: float | None, ended: float | None) -> bool:
         """Whether an alarm is of the route and stood in the time; without a known end, whether it was raised then."""
         begin = self.wanted.since if raised is None else raised
         end = begin if ended is None else ended
         return self.wanted.route in (None, route) and begin < self.wanted.until and end >= self.wanted.since
-
-    def _gauge(self, gauge: Gauge, *labels: str) -> float | None:
-        return self.snapshot.gauges.get((gauge, labels))
 
     def causes(self) -> Iterator[str]:
         """What failing answers have in common, as on the page of causes."""
@@ -227,33 +224,29 @@ class _Incident:
     def answers(self) -> Iterator[str]:
         """The worst ones, cut; texts are stored redacted."""
         yield "## Worst answers"
-        alarmed = [labels for gauge, labels in self.snapshot.gauges if gauge is Gauge.DRIFT_ALARM]
-        of_route = [labels[0] for labels in sorted(alarmed) if self.wanted.route in (None, labels[1])]
-        standing = [
-            name for name in of_route if any(self._gauge(Gauge.DRIFT_ALARM, name, one) for one in self._routes())
-        ]
+        alarms = (
+            labels for (gauge, labels), value in self.snapshot.gauges.items() if gauge is Gauge.DRIFT_ALARM and value
+        )
+        standing = sorted(name for name, route in alarms if route in self._routes())
         quantity = quantity_of(standing[0]) if standing else Quantity.FAITHFULNESS
         since, until, route = self.wanted.since, self.wanted.until, self.wanted.route
         query = Query(route=route, since=since, until=until, quantity=quantity, worst=True, limit=MAX_ANSWERS)
         worst = [] if self.store is None else self.store.summaries(query)
         shown(stored.verdict.key for stored in worst)
         for number, stored in enumerate(worst, 1):
-            yield from self._answer(number, stored, str(quantity))
+            yield from self._answer(number, stored, quantity)
         if not worst:
             yield "No answer of this time is judged."
 
     def _routes(self) -> list[str]:
         return [self.wanted.route] if self.wanted.route is not None else [*self.scope.routes, "other"]
 
-    def _answer(self, number: int, stored: StoredVerdict, quantity: str) -> Iterator[str]:
+    def _answer(self, number: int, stored: StoredVerdict, quantity: Quantity) -> Iterator[str]:
         verdict, sample = stored.verdict, stored.sample or {}
-        score = verdict.scores.get(quantity_of(quantity))
+        figure = f"{_words(quantity)} {_number(verdict.scores.get(quantity), '.2f')}"
         page = link("the answer", f"{self.address}/samples/{verdict.key}")
-        figure = UNKNOWN if score is None else f"{score:.2f}"
-        yield (
-            f"{number}. {_words(quantity)} {figure}, at fault: {verdict.stage or UNKNOWN}, route {code(verdict.route)}"
-            f", {_time(verdict.at)} UTC, {page}"
-        )
+        place = f"route {code(verdict.route)}, {_time(verdict.at)} UTC, {page}"
+        yield f"{number}. {figure}, at fault: {verdict.stage or UNKNOWN}, {place}"
         for name, most in (("question", QUESTION_CHARS), ("answer", ANSWER_CHARS)):
             text = sample.get(name)
             yield block(text, most) if isinstance(text, str) else f"The {name} is not stored."
@@ -289,22 +282,20 @@ class _Incident:
             "canaries": ("canaries", {}),
         }
         yield "## Pages"
-        yield "\n".join(
-            f"- {link(words, f'{self.address}/{path}' + (f'?{urlencode(query)}' if query else ''))}"
-            for words, (path, query) in pages.items()
-        )
+        queries = {words: f"{path}{'?' if query else ''}{urlencode(query)}" for words, (path, query) in pages.items()}
+        yield "\n".join(f"- {link(words, f'{self.address}/{place}')}" for words, place in queries.items())
 
 
 def _cause(cause: CauseLine) -> str:
-    low, high, others = (_share(cause[name]) for name in ("low", "high", "others"))
+    failing, low, high, others = (_number(cause[name], ".0%") for name in ("failing", "low", "high", "others"))
     ended = "" if cause["ended"] is None else f", ended {_time(cause['ended'])}"
-    figures = f"fails in {_share(cause['failing'])} ({low} to {high}), others in {others}; n {cause['n']:,}"
+    figures = f"fails in {failing} ({low} to {high}), others in {others}; n {cause['n']:,}"
     return f"{code(cause['attribute'])} {code(cause['value'])}: {figures}; first seen {_time(cause['since'])}{ended}"
 
 
 def _levels(route: RouteFigures, window: str) -> Iterator[str]:
     """As on the overview."""
-    if stages := [f"{one['stage']} {_share(one['share'])}" for one in route["stages"] if one["stage"] != "none"]:
+    if stages := [f"{one['stage']} {one['share']:.0%}" for one in route["stages"] if one["stage"] != "none"]:
         yield f"Stage at fault in the last {window}: {', '.join(stages)} of the answers."
     for judge in route["judges"]:
         rows = [_figure(figure) for figure in judge["figures"] if "value" in figure]
@@ -316,8 +307,7 @@ def _levels(route: RouteFigures, window: str) -> Iterator[str]:
 
 
 def _figure(figure: Figure) -> list[str]:
-    level, limit = figure.get("corrected"), figure["threshold"]
-    shown = UNKNOWN
+    level, limit, shown = figure.get("corrected"), figure["threshold"], UNKNOWN
     if level is not None:
         shown = f"{level['value']:.2f} ({level['low']:.2f} to {level['high']:.2f})"
         shown += "" if level["calibrated"] else ", not calibrated"
@@ -329,12 +319,11 @@ def _figure(figure: Figure) -> list[str]:
 
 def _compared(row: ChangeRow) -> list[str]:
     before, after, change = row["before"], row["after"], row["difference"]
-    moved = UNKNOWN
-    if change is not None:
-        span = "" if change["low"] is None else f" ({change['low']:+.3f} to {change['high']:+.3f})"
-        moved = f"{change['value']:+.3f}{span}"
+    moved = UNKNOWN if change is None else f"{change['value']:+.3f}"
+    if change is not None and change["low"] is not None:
+        moved += f" ({change['low']:+.3f} to {change['high']:+.3f})"
     return [
-        *(UNKNOWN if side is None else f"{side['value']:.3f}" for side in (before, after)),
+        *(_number(side and side["value"], ".3f") for side in (before, after)),
         moved,
         *(f"{0 if side is None else side['n']:,}" for side in (before, after)),
         row["conclusion"] or UNKNOWN,
@@ -342,8 +331,7 @@ def _compared(row: ChangeRow) -> list[str]:
 
 
 def _suite(suite: Suite) -> list[str]:
-    figures = [UNKNOWN if (value := suite.get(name)) is None else f"{value:.3f}" for name in ("recall", "mrr")]
-    asked = suite["canaries"]
+    asked, figures = suite["canaries"], [_number(one, ".3f") for one in (suite.get("recall"), suite.get("mrr"))]
     counts = [f"{len(suite['degraded'])} of {asked}", f"{len(suite['failed'])} of {asked}"]
     return [code(suite["suite"]), _time(suite["at"]), *(counts if suite["at"] else [UNKNOWN] * 2), *figures]
 
@@ -353,9 +341,60 @@ def _words(name: str) -> str:
     return re.sub(r"[^\w.@-]", " ", name).replace("_", " ").replace("@", " at ")
 
 
-def _share(share: float | None) -> str:
-    return UNKNOWN if share is None else f"{share:.0%}"
+def _number(value: float | None, form: str) -> str:
+    return UNKNOWN if value is None else format(value, form)
 
 
 def _time(at: float | None) -> str:
     return UNKNOWN if at is None else clock(at)[: len("2026-01-31 12:00")]
+
+
+def code(text: object) -> str:
+    r"""Returns a short text as a code span on one line, fit for a table.
+
+    >>> code("a`b | @all\n<b>"), code("")
+    ('``a`b ¦ @all <b>``', '`(empty)`')
+    """
+    line = " ".join(_visible(str(text)).split()).replace("|", "¦") or "(empty)"
+    line = line if len(line) <= MAX_SPAN_CHARS else f"{line[: MAX_SPAN_CHARS - 1]}…"
+    ticks = "`" * (_longest(line) + 1)
+    pad = " " if "`" in (line[0], line[-1]) else ""
+    return f"{ticks}{pad}{line}{pad}{ticks}"
+
+
+def block(text: str, most: int) -> str:
+    r"""Returns the beginning of a text as a code block.
+
+    >>> block("a\n```\nb", 100).splitlines()
+    ['````text', 'a', '```', 'b', '````']
+    """
+    shown = _visible("\n".join(text[:most].splitlines()))
+    fence = "`" * max(3, _longest(shown) + 1)
+    return f"{fence}text\n{shown}{'…' if len(text) > most else ''}\n{fence}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Returns a table of cells that are Markdown already."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def link(words: str, address: str) -> str:
+    """Returns a link to an address of ragwatch, with words of its own.
+
+    >>> link("causes", "http://x/causes?a=<b> c")
+    '[causes](<http://x/causes?a=%3Cb%3E%20c>)'
+    """
+    for char, quoted in ((" ", "%20"), ("<", "%3C"), (">", "%3E"), ("|", "%7C"), ("\\", "%5C"), ("`", "%60")):
+        address = address.replace(char, quoted)
+    return f"[{words}](<{''.join(filter(str.isprintable, address))}>)"
+
+
+def _visible(text: str) -> str:
+    """The text with a mark in the place of what is not seen: control characters, marks of direction, torn escapes."""
+    seen = (char in "\n\t" or char in _JOINERS or unicodedata.category(char) not in _HIDDEN for char in text)
+    return "".join(char if is_seen else "\ufffd" for char, is_seen in zip(text, seen, strict=True))
+
+
+def _longest(text: str) -> int:
+    return max(map(len, _TICKS.findall(text)), default=0)

@@ -28,9 +28,8 @@ from ragwatch.statistics.labels.label import CLAIM, HOLDS, NAMES, REPLIES, Label
 from ragwatch.statistics.labels.selection import scores_of
 from ragwatch.web.access import LABEL_PATH
 from ragwatch.web.audit_trail import shown
-from ragwatch.web.json_body import read_body
+from ragwatch.web.json_values import ParameterError, read_body
 from ragwatch.web.labels import MAX_TASKS, LabelRate, LabelService, annotator_name, author, check_author, label_routes
-from ragwatch.web.pages.forms import FIELD, FORM_TOKEN
 from ragwatch.web.pages.overview import interval_of
 from ragwatch.web.pages.pages import Site, page
 from ragwatch.web.pages.sample_page import (
@@ -45,7 +44,8 @@ from ragwatch.web.pages.sample_page import (
     segments,
 )
 from ragwatch.web.request_limit import MIB
-from ragwatch.web.samples import KEY, ParameterError, shortened
+from ragwatch.web.samples import KEY, shortened
+from ragwatch.web.server.guard import FIELD, FORM_TOKEN
 
 Meaning = TypeVar("Meaning")
 MAX_NOTE_CHARS = 1000  # in a form, whose length is limited

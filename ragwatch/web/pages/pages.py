@@ -7,7 +7,7 @@ Texts of samples are always autoescaped.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import urlencode
 
@@ -22,12 +22,12 @@ from ragwatch.board import Board
 from ragwatch.errors import StoreError, UnsearchableError
 from ragwatch.model.reasons import UnknownReason
 from ragwatch.ports import RecordedEvent, Store
-from ragwatch.web.json_body import json_reply
-from ragwatch.web.pages.forms import FIELD, FORM_TOKEN
+from ragwatch.web.json_values import ParameterError, json_reply
 from ragwatch.web.replies.figure_replies import Event, Figure
 from ragwatch.web.request_limit import RequestLimit
-from ragwatch.web.samples import ParameterError, span_of
+from ragwatch.web.samples import span_of
 from ragwatch.web.scope import PageScope
+from ragwatch.web.server.guard import FIELD, FORM_TOKEN
 
 REFRESH, REFRESH_SECONDS = "refresh", 30
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
@@ -67,6 +67,10 @@ class Site:
     scope: Callable[[], PageScope]
     clock: Callable[[], float]
     limit: RequestLimit
+
+    def with_own_thread(self, total: int) -> Site:
+        """The same for what takes time to build: one at a time, and `total` bytes of its own."""
+        return replace(self, limit=RequestLimit(threads=1, total=total, seconds=10.0))
 
     def reply(self, path: str, view: View, size: int) -> Route:
         """The route of data as JSON; `size` is the approximate memory for one response."""

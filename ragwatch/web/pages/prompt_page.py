@@ -14,7 +14,7 @@ from ragwatch.model.sample import SampleRecord
 from ragwatch.ports import Query, Store, StoredText
 from ragwatch.web.pages.pages import Site
 from ragwatch.web.pages.sample_page import LINE_BYTES, MAX_JUDGES, TEXT_BYTES, cut
-from ragwatch.web.replies.answer_replies import Prompt
+from ragwatch.web.replies.figure_replies import Anything, Key
 from ragwatch.web.request_limit import MIB
 from ragwatch.web.samples import KEY
 
@@ -28,6 +28,26 @@ _IDS = "The random ids of lines are others than in the request, because a sample
 _FIRST = "Shown are the calls that depend on no reply; others may have followed (isolated reading, second reading)."
 _NO_PROMPT = "This judge asks no model, or is not configured any more: there is no prompt."
 _NO_TEXT = "The texts of the sample are deleted, damaged or too large: the prompt cannot be built."
+
+
+class PromptTexts(TypedDict):
+    """One call to a model."""
+
+    system: str
+    user: str
+
+
+class Prompt(TypedDict):
+    """A verdict with the prompts behind it."""
+
+    key: Key
+    judge: str
+    version: str
+    in_force: str | None
+    prompts: Sequence[PromptTexts]
+    verdict: Anything | None
+    reply: str | None
+    notes: Sequence[str]
 
 
 class RebuiltPrompts(TypedDict):

@@ -1,9 +1,16 @@
-"""Serves the page of a segment: its values by change and level, each beside what the whole route does."""
+"""Serves the page of a segment: its values by change and level, each beside what the whole route does.
+
+Both are of the stored verdicts: the answers of a window, and those of the same length before. A value with little
+traffic is drawn toward the mean of its route, with an interval of its own (`statistics.estimators.shrinkage`).
+Intervals are the largest part of what a page costs: they are computed for the values that it shows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -11,24 +18,233 @@ from starlette.routing import Route
 
 from ragwatch import __version__
 from ragwatch.errors import StoreError
-from ragwatch.model.quantities import Quantity
+from ragwatch.model.estimate import Addends
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.sample import OTHER
 from ragwatch.ports import SegmentQuery, SegmentSums, Store
-from ragwatch.statistics.segments import STEP, StepMeasure, period_of
+from ragwatch.statistics.compare import Conclusion
+from ragwatch.statistics.estimators.shrinkage import Noisy, drawn, noisy, score_variance, shrunk, variance_between
+from ragwatch.statistics.segments import NO_STEP, STEP, StepMeasure, period_of
 from ragwatch.statistics.snapshot import Gauge, Snapshot
+from ragwatch.statistics.trends import difference, estimate_of
+from ragwatch.web.json_values import ParameterError
 from ragwatch.web.pages.charts import Scale, TimeAxis, step_path
 from ragwatch.web.pages.overview import routes_of, window_of, windows_of
 from ragwatch.web.pages.pages import REFRESH, Site
-from ragwatch.web.pages.segment_values import SIDE, Sort, Values
-from ragwatch.web.replies.drift_replies import Segment, SegmentNames, SegmentPoint
-from ragwatch.web.request_limit import MIB, RequestLimit
-from ragwatch.web.samples import ParameterError, span_of
+from ragwatch.web.replies.drift_replies import Segment, SegmentFigure, SegmentNames, SegmentPoint, SegmentValue
+from ragwatch.web.request_limit import MIB
+from ragwatch.web.samples import METADATA_PREFIX, span_of
 from ragwatch.web.scope import PageScope
 
+LITTLE = 50.0  # effective number of answers below which a value is drawn toward the mean of its route
+SIDE = 5  # steps of the trend before the window, and within
 RESPONSE_SIZE = 8 * MIB  # approximate memory for one response
-MAX_ANSWERS, MAX_STEP_ANSWERS = 100_000, 20_000
-"""The newest answers that are added up, by the database and one by one."""
+MAX_ANSWERS, MAX_STEP_ANSWERS = 100_000, 20_000  # the newest ones, added up by the database and one by one
 PAGE_ROWS = 50
+
+
+class Sort(StrEnum):
+    """Order of the values: the worst change or level first, the most failing or answered, or by name."""
+
+    CHANGE = "change"
+    LEVEL = "level"
+    FAILING = "failing"
+    ANSWERS = "answers"
+    VALUE = "value"
+
+
+@dataclass(slots=True)
+class _Value:
+    """Sums of a value: of the window, of the time before, and of each step; counts are of the window.
+
+    `level` and `moved` are what its own answers say of the mean and of its change; None without answers.
+    """
+
+    value: str
+    now: Addends = field(default_factory=Addends)
+    before: Addends = field(default_factory=Addends)
+    steps: dict[int, Addends] = field(default_factory=dict)
+    level: Noisy | None = None
+    moved: Noisy | None = None
+    answers: int = 0
+    weight: float = 0.0
+    staged: float = 0.0
+    failing: float = 0.0
+    faults: Counter[str] = field(default_factory=Counter)
+
+    def add(self, row: SegmentSums) -> None:
+        """Count what belongs to the window."""
+        self.steps[row.step] = row.scores
+        if row.step >= SIDE:
+            self.answers += row.answers
+            self.weight += row.weight
+            self.staged += row.staged
+            self.failing += row.failing
+            self.faults.update(row.faults or {})
+
+    def sum_up(self) -> None:
+        """Add the steps up, once all are there."""
+        in_order = sorted(self.steps.items())
+        self.before = Addends.total([sums for step, sums in in_order if step < SIDE])
+        self.now = Addends.total([sums for step, sums in in_order if step >= SIDE])
+
+    @property
+    def share(self) -> float | None:
+        """Share of the answers with a stage at fault."""
+        return self.failing / self.staged if self.staged else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """What values with little traffic are drawn toward; `between` is None where they stay as they are."""
+
+    centre: float
+    between: float | None
+
+    @classmethod
+    def of(cls, groups: Iterable[Noisy], centre: float) -> _Common:
+        known = list(groups)
+        return cls(centre, variance_between(known, centre) if all(one.variance > 0.0 for one in known) else None)
+
+    def mean(self, group: Noisy | None, *, little: bool) -> float | None:
+        """The mean to show of a group, for the order of the values."""
+        if group is not None and self.between is not None and little:
+            return drawn(group, self.centre, self.between)
+        return None if group is None else group.value
+
+
+class Values:
+    """The values of a segment, in no order, and that of the `whole` route; `low_is_good` is None where neither is."""
+
+    def __init__(
+        self, rows: Iterable[SegmentSums], query: SegmentQuery, threshold: float | None, confidence: float
+    ) -> None:
+        by_value: dict[str | None, _Value] = {}
+        for row in rows:
+            by_value.setdefault(row.value, _Value(row.value or "")).add(row)
+        for one in by_value.values():
+            one.sum_up()
+        self.values = [one for name, one in by_value.items() if name is not None]
+        lower = query.quantity in (*LOW_IS_GOOD, StepMeasure.IGNORED)
+        self.low_is_good = None if (query.key, query.quantity) == (STEP, StepMeasure.USED) else lower
+        self._query, self._threshold, self._confidence = query, threshold, confidence
+        all_now = Addends.total([one.now for one in by_value.values()])
+        all_before = Addends.total([one.before for one in by_value.values()])
+        self._before = _mean(all_before) if all_before.n else None
+        least_now, least_before = (score_variance(sums) if sums.n else 0.0 for sums in (all_now, all_before))
+        for one in self.values:
+            one.level = noisy(one.now, least_now) if one.now.n else None
+            if one.level is not None and one.before.n:
+                before = noisy(one.before, least_before)
+                one.moved = Noisy(one.level.value - before.value, one.level.variance + before.variance)
+        whole, levels = _mean(all_now), (one.level for one in self.values if one.level is not None)
+        self._level = _Common.of(levels, whole)
+        changes = (one.moved for one in self.values if one.moved is not None)
+        self._change = _Common.of(changes, whole - _mean(all_before))
+        self.whole = self._figure(all_now)
+
+    def _figure(self, sums: Addends) -> SegmentFigure | None:
+        own = estimate_of(sums, self._confidence)
+        return None if own is None else {"value": own.value, "low": own.low, "high": own.high, "own": None}
+
+    def _change_of(self, one: _Value) -> float | None:
+        """The change, for the order; of a value that is new, such as a release, against all of the route before."""
+        if one.moved is None and one.level is not None and self._before is not None:
+            return one.level.value - self._before
+        return self._change.mean(one.moved, little=_is_little(one.now, one.before))
+
+    def sorted(self, sort: Sort) -> list[_Value]:
+        """The values in an order; those of which it is not known come last."""
+        numbers: Mapping[Sort, Callable[[_Value], float | None]] = {
+            Sort.CHANGE: self._change_of,
+            Sort.LEVEL: lambda one: self._level.mean(one.level, little=_is_little(one.now)),
+            Sort.FAILING: lambda one: one.share,
+            Sort.ANSWERS: lambda one: one.weight,
+        }
+
+        def rank(one: _Value) -> tuple[bool, float, str]:
+            number = numbers[sort](one) if sort in numbers else None
+            if number is None:
+                return True, 0.0, one.value
+            if sort is Sort.CHANGE and self.low_is_good is None:
+                number = abs(number)
+            rises = sort in (Sort.FAILING, Sort.ANSWERS) or self.low_is_good is not False
+            return False, -number if rises else number, one.value
+
+        return sorted(self.values, key=rank)
+
+    def line(self, one: _Value, *, alarmed: Collection[str]) -> SegmentValue:
+        """A value as JSON values."""
+        level, (change, moved) = self._level_figure(one), self._change_figure(one)
+        stage, number = max(one.faults.items(), key=lambda fault: (fault[1], fault[0]), default=(None, 0))
+        limit, since, length = self._threshold, self._query.since, self._query.until - self._query.since
+        steps = [(since + step * length / (2 * SIDE), one.steps.get(step, Addends())) for step in range(2 * SIDE)]
+        worst = None if level is None else level["low" if self.low_is_good else "high"]
+        bad = worst is not None and limit is not None and (worst > limit if self.low_is_good else worst < limit)
+        return {
+            "value": one.value,
+            "level": level,
+            "bad": bad,
+            "change": change,
+            "moved": moved,
+            "n": one.now.n,
+            "n_before": one.before.n,
+            "judged": one.answers,
+            "answers": one.weight,
+            "failing": one.share,
+            "failed": sum(one.faults.values()),
+            "stage": stage if number else None,
+            "of_stage": number,
+            "alarm": one.value in alarmed,
+            "samples": self._samples(one.value),
+            "points": [{"start": start, "mean": _mean(sums) if sums.n else None, "n": sums.n} for start, sums in steps],
+        }
+
+    def _level_figure(self, one: _Value) -> SegmentFigure | None:
+        between = self._level.between if _is_little(one.now) else None
+        if between is None or one.level is None:
+            return self._figure(one.now)
+        figures = shrunk(one.level, self._level.centre, between, self._confidence)
+        return _clipped(*figures, own=one.level.value, least=0.0)
+
+    def _change_figure(self, one: _Value) -> tuple[SegmentFigure | None, str | None]:
+        """The change, and whether it is worse or better beyond chance."""
+        compared = difference(one.before, one.now, self._confidence, low_is_good=bool(self.low_is_good))
+        if compared is None or one.moved is None:
+            return None, None
+        between = self._change.between if _is_little(one.now, one.before) else None
+        if between is None:
+            conclusion = compared.conclusion
+            change: SegmentFigure = {**compared.change._asdict(), "own": None}  # type: ignore[typeddict-item]
+        else:
+            figures = shrunk(one.moved, self._change.centre, between, self._confidence)
+            change = _clipped(*figures, own=compared.change.value, least=-1.0)
+            rose = (change["value"] > 0.0) is not bool(self.low_is_good)
+            clear = change["low"] > 0.0 or change["high"] < 0.0
+            conclusion = Conclusion.NOISE if not clear else Conclusion.BETTER if rose else Conclusion.WORSE
+        is_news = conclusion is not Conclusion.NOISE and self.low_is_good is not None
+        return change, str(conclusion) if is_news else None
+
+    def _samples(self, value: str) -> str | None:
+        """Address of the answers of a value, the worst first; None where no search finds them."""
+        query = self._query
+        if query.key == STEP or value in (OTHER, NO_STEP):
+            return None
+        names = {"route": query.route, "judge": query.judge, "quantity": query.quantity, "sort": "worst"}
+        return f"samples?{urlencode({**names, METADATA_PREFIX + query.key: value}, errors='replace')}"
+
+
+def _is_little(*sums: Addends) -> bool:
+    return any(not one.n or one.w * one.w < LITTLE * one.w2 for one in sums)
+
+
+def _mean(sums: Addends) -> float:
+    return sums.wx / sums.w if sums.n else 0.0
+
+
+def _clipped(value: float, low: float, high: float, *, own: float, least: float) -> SegmentFigure:
+    value, low, high = (min(1.0, max(least, one)) for one in (value, low, high))
+    return {"value": value, "low": low, "high": high, "own": own}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +274,7 @@ class SegmentRequest:
 
 def segment_routes(site: Site) -> list[Route]:
     """Routes of the page of a segment and of its data as JSON. They have a thread of their own."""
-    own = replace(site, limit=RequestLimit(threads=1, total=4 * RESPONSE_SIZE, seconds=10.0))
+    own = site.with_own_thread(4 * RESPONSE_SIZE)
 
     def view(request: Request) -> tuple[Segment, int]:
         wanted, key = SegmentRequest.of(request.query_params), request.path_params["segment"]
@@ -69,8 +285,8 @@ def segment_routes(site: Site) -> list[Route]:
         return page_of(shown), status
 
     def invalid(request: Request, why: str) -> Mapping[str, object]:
-        key = request.path_params["segment"]
-        shown, _ = segment(SegmentRequest(), key, None, own.board.latest(), own.scope(), now=own.clock())
+        key, scope = request.path_params["segment"], own.scope()
+        shown, _ = segment(SegmentRequest(), key, None, own.board.latest(), scope, now=own.clock())
         return page_of({**shown, "error": why})
 
     path = "/segments/{segment:path}"
@@ -93,16 +309,15 @@ def page_of(shown: Segment) -> dict[str, object]:
     def address(**changes: object) -> str:
         return f"?{urlencode({**kept, **changes}, errors='replace')}"
 
-    depth = 1 + shown["segment"].count("/")
-    return {**shown, "line": line, "scale": scale, "address": address, "root": "../" * depth, "side": SIDE}
+    root = "../" * (1 + shown["segment"].count("/"))
+    return {**shown, "line": line, "scale": scale, "address": address, "root": root}
 
 
 def _chosen(
     wanted: SegmentRequest, key: str, snapshot: Snapshot | None, scope: PageScope, now: float
 ) -> tuple[SegmentNames, SegmentQuery]:
     """What a request selects, with what there is to select from; and what to read."""
-    latest = snapshot or Snapshot(at=now)
-    is_step = key == STEP
+    latest, is_step = snapshot or Snapshot(at=now), key == STEP
     quantities = list(map(str, StepMeasure)) if is_step else [*map(str, Quantity), *scope.criteria]
     routes, windows = routes_of(latest, scope), list(windows_of(snapshot, scope))
     judges = list(dict.fromkeys((*scope.judges, *latest.judges)))
@@ -146,11 +361,7 @@ def _chosen(
 def segment(
     wanted: SegmentRequest, key: str, store: Store | None, snapshot: Snapshot | None, scope: PageScope, *, now: float
 ) -> tuple[Segment, int]:
-    """Builds the data of the page, and the status of the response.
-
-    Raises:
-        ParameterError: There is no such route, judge, window or quantity.
-    """
+    """Builds the data and the status. Raises ParameterError: there is no such route, judge, window or quantity."""
     names, query = _chosen(wanted, key, snapshot, scope, now)
     rows: list[SegmentSums] = []
     error, status = None, 200 if names["known"] else 404
@@ -170,9 +381,9 @@ def segment(
         "at": None if snapshot is None else snapshot.at,
         "now": now,
         "lower_is_better": values.low_is_good,
-        "threshold": values.threshold,
+        "threshold": limit,
         "sort": str(wanted.sort),
-        "mean": values.whole_figure(),
+        "mean": values.whole,
         "complete": key == STEP or sum(row.answers for row in rows) < query.limit,
         "count": len(values.values),
         "page": page,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, NotRequired, TypedDict
 
 from ragwatch.model.stages import Stage
-from ragwatch.web.replies.json_schema import Also
+from ragwatch.web.json_values import Also
 
 Count = Annotated[int, Also(minimum=0)]
 Share = Annotated[float, Also(minimum=0, maximum=1)]

@@ -25,7 +25,7 @@ MIN_CONNECTIONS = 16
 RESERVED = 16  # beyond the limit, for health checks and scrapes
 CLIENT_DIVISOR = 4  # limit per client: the limit / 4; behind a proxy all users are one client
 DESCRIPTOR_DIVISOR = 8  # limit: file descriptors of the process / 8; the others are for logs and the state
-UNUSED = 0  # rank of connections that have sent no request
+UNUSED, IDLE, SCRAPER, STALLED = range(4)  # ranks: idle connections of the lowest rank are closed first
 NEW_SECONDS = 1.0  # in which the request of a new connection is read
 MONITORING_PATHS = frozenset({"/metrics", "/-/healthy", "/-/ready"})
 

@@ -19,8 +19,16 @@ from support.snapshots import small
 
 from ragwatch.web import EVERYTHING, Access, RateLimit, RequestPolicy, Right
 from ragwatch.web.access import INGEST_PATHS
-from ragwatch.web.authentication import CERTIFICATE, USER, Authentication, RequestRate
-from ragwatch.web.passwords import MAX_REMEMBERED, PasswordChecker, check_password, cost_of
+from ragwatch.web.authentication import (
+    CERTIFICATE,
+    MAX_REMEMBERED,
+    USER,
+    Authentication,
+    PasswordChecker,
+    RequestRate,
+    check_password,
+    cost_of,
+)
 
 METRICS, PAGES, WRITE, INGEST = Right
 PASSWORD = "correct horse"  # noqa: S105 - of a test

@@ -22,6 +22,7 @@ from ragwatch.model.stages import Stage
 from ragwatch.ports import AnswerQuery, ScoreRow, Store
 from ragwatch.rules import alerts
 from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.web.json_values import ParameterError
 from ragwatch.web.pages.causes import (
     LEAST_SECONDS,
     CauseCache,
@@ -33,7 +34,6 @@ from ragwatch.web.pages.causes import (
     slice_filter,
 )
 from ragwatch.web.pages.pages import page
-from ragwatch.web.samples import ParameterError
 from ragwatch.web.scope import PageScope
 
 SCOPE = PageScope(routes=("search",), thresholds={"faithfulness": 0.85, "top_ranked_ignored": 0.3})

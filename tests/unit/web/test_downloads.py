@@ -19,7 +19,7 @@ from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidenc
 from ragwatch.errors import StoreError
 from ragwatch.ports import Query
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web.downloads import cell, csv_chunks, rows
+from ragwatch.web.streamed_samples import cell, csv_chunks, rows
 
 
 def read(text: str) -> list[dict[str, str]]:

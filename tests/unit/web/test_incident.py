@@ -16,10 +16,10 @@ from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, an_evidence
 from support.snapshots import small
 
 from ragwatch.ports import RecordedEvent, Store, StoredRun
-from ragwatch.statistics.snapshot import Gauge
+from ragwatch.statistics.snapshot import Gauge, Snapshot
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web.pages.incident import IncidentRequest, incident
-from ragwatch.web.samples import ParameterError
+from ragwatch.web.json_values import ParameterError
+from ragwatch.web.pages.incident import Incident, IncidentRequest
 from ragwatch.web.scope import PageScope
 
 CELL = ("faithfulness", "search")
@@ -65,7 +65,7 @@ def fill(store: Store, **parts: Any) -> None:
 def written(store: Store | None, since: float = AT - 3600, route: str | None = None, **parts: Any) -> str:
     """The file."""
     given = {"snapshot": SNAPSHOT, "scope": SCOPE, "now": AT, "address": "http://rag.example", **parts}
-    return incident(IncidentRequest(since, AT, route), store, **given)
+    return Incident(IncidentRequest(since, AT, route), store, **given).text()
 
 
 def test_it_says_what_the_pages_say(store: SqliteStore) -> None:
@@ -92,7 +92,7 @@ def test_it_says_what_the_pages_say(store: SqliteStore) -> None:
 
 def test_unknown_is_said_in_words() -> None:
     """Nothing is stored, no digest has run: no figure is invented, and nothing is called good."""
-    text = written(None, snapshot=None, scope=PageScope())
+    text = written(None, snapshot=Snapshot(at=AT), scope=PageScope())
     for words in (
         "Unknown: no answer of either time is judged.",
         "No drift alarm stood in this time.",

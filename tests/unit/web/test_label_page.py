@@ -26,9 +26,9 @@ from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.statistics.snapshot import EstimateRow
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import Access, RequestPolicy, Right
+from ragwatch.web.json_values import ParameterError
 from ragwatch.web.pages.label_page import MAX_NOTE_CHARS, label_record
 from ragwatch.web.pages.sample_page import ANSWER_CHARS, MAX_CLAIMS, MAX_CONTEXTS
-from ragwatch.web.samples import ParameterError
 from ragwatch.web.server.guard import SCRIPT_POLICY
 
 ORIGIN = {"Origin": "http://localhost"}

@@ -18,7 +18,7 @@ from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.statistics.labels.label import Label, from_record
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import RequestPolicy, Right
-from ragwatch.web.json_body import MAX_VALUES
+from ragwatch.web.json_values import MAX_VALUES
 from ragwatch.web.labels import MAX_NOTE_CHARS, PAGE_BYTES, LabelRate
 
 WORD = {"key": "0" * 32, "annotator": "ann", "at": 1.0, "scores": {"faithfulness": 1.0}}

@@ -29,10 +29,10 @@ from ragwatch.statistics.snapshot import Gauge
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope, RequestPolicy
 from ragwatch.web.entity_tags import entity_tag
+from ragwatch.web.json_values import ParameterError, Schema
 from ragwatch.web.openapi import PATH, document
 from ragwatch.web.pages.trends_page import TrendRequest
-from ragwatch.web.replies.json_schema import Schema
-from ragwatch.web.samples import JSON_PARAMETERS, ParameterError, json_query_of
+from ragwatch.web.samples import JSON_PARAMETERS, json_query_of
 
 SCOPE = replace(
     PageScope(("app",), ("search",), (JUDGE,), ("1h",), {"faithfulness": 0.7}, ("docs",), criteria=("is_polite",)),

@@ -22,7 +22,7 @@ from support.patience import DEADLINE
 
 from ragwatch.errors import AddressError
 from ragwatch.web import Server
-from ragwatch.web.server import protocol, serve
+from ragwatch.web.server import serve
 from ragwatch.web.server.serve import _advice, listen
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
@@ -117,14 +117,14 @@ async def test_a_server_that_is_stopped_before_it_serves_ends(*, is_bound: bool)
 @pytest.mark.parametrize("unfinished", [b"", REQUEST, b"GET"])
 async def test_unfinished_headers_are_hung_up_on(unfinished: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that does not finish its headers in time loses the connection."""
-    monkeypatch.setattr(protocol, "HEADER_SECONDS", 0.05)
+    monkeypatch.setattr(serve, "HEADER_SECONDS", 0.05)
     async with connected(unfinished) as (reader, _):
         assert await is_over(reader)
 
 
 async def test_later_requests_have_a_deadline_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kept connection is quick or closed; waiting between requests is not being slow."""
-    monkeypatch.setattr(protocol, "HEADER_SECONDS", 0.05)
+    monkeypatch.setattr(serve, "HEADER_SECONDS", 0.05)
     async with connected(b"") as (reader, writer):
         for _ in range(2):
             writer.write(REQUEST + b"\r\n")
@@ -138,7 +138,7 @@ UNREAD = REQUEST + b"Content-Length: 9\r\n\r\n"
 
 async def test_a_body_nobody_reads_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was answered before its body ended is hung up on, however it drips; the answer arrives."""
-    monkeypatch.setattr(protocol, "REMAINDER_SECONDS", 0.05)
+    monkeypatch.setattr(serve, "REMAINDER_SECONDS", 0.05)
     async with connected(UNREAD) as (reader, writer):
         await answered(reader)
         writer.write(b"drip")
@@ -157,9 +157,9 @@ async def test_a_connection_is_not_kept_for_ever_after_a_late_body(monkeypatch: 
 @pytest.mark.costly
 async def test_whoever_takes_too_little_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that takes some, but far less than the slowest rate, is hung up on once its grace is over."""
-    monkeypatch.setattr(protocol, "CHECK_SECONDS", 0.02)
-    monkeypatch.setattr(protocol, "GRACE_SECONDS", 0.2)
-    monkeypatch.setattr(protocol, "MIN_BYTES_PER_SECOND", 1 << 30)
+    monkeypatch.setattr(serve, "CHECK_SECONDS", 0.02)
+    monkeypatch.setattr(serve, "GRACE_SECONDS", 0.2)
+    monkeypatch.setattr(serve, "MIN_BYTES_PER_SECOND", 1 << 30)
     async with connected(REQUEST + b"\r\n", large, 1024) as (reader, _):
         assert await is_hung_up_on(reader, 16 << 10, 0.01)
 
@@ -167,8 +167,8 @@ async def test_whoever_takes_too_little_is_hung_up_on(monkeypatch: pytest.Monkey
 @pytest.mark.costly
 async def test_whoever_takes_it_slowly_gets_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it takes, as long as something is taken now and then."""
-    monkeypatch.setattr(protocol, "CHECK_SECONDS", 0.02)
-    monkeypatch.setattr(protocol, "STALL_SECONDS", 2.0)
+    monkeypatch.setattr(serve, "CHECK_SECONDS", 0.02)
+    monkeypatch.setattr(serve, "STALL_SECONDS", 2.0)
     async with connected(REQUEST + b"Connection: close\r\n\r\n", large) as (reader, _):
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
         assert not await is_hung_up_on(reader, 256 << 10, 0.005)
@@ -200,7 +200,7 @@ async def test_one_too_many_is_told_and_health_is_answered(monkeypatch: pytest.M
 async def test_those_who_take_nothing_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection whose client takes nothing for a while is closed for a newcomer, before its deadline."""
     monkeypatch.setattr(serve, "max_connections", lambda: 4)
-    monkeypatch.setattr(protocol, "CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(serve, "CHECK_SECONDS", 0.05)
     async with connected(REQUEST + b"\r\n", large, 1024) as (reader, writer):
         _, port = writer.get_extra_info("peername")
         end = time.monotonic() + DEADLINE

@@ -12,7 +12,8 @@ from support.snapshots import AT
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import PackedVerdict, Query
 from ragwatch.stores.texts import PackedText
-from ragwatch.web.samples import ParameterError, json_query_of, next_address, query_of
+from ragwatch.web.json_values import ParameterError
+from ragwatch.web.samples import json_query_of, next_address, query_of
 
 
 def test_every_parameter_narrows_the_search() -> None:

@@ -17,8 +17,7 @@ from ragwatch.ports import Store
 from ragwatch.statistics.segments import Segments, period_of
 from ragwatch.statistics.snapshot import Gauge
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.web.pages.segment_values import LITTLE
-from ragwatch.web.pages.segments_page import PAGE_ROWS
+from ragwatch.web.pages.segments_page import LITTLE, PAGE_ROWS
 from ragwatch.web.scope import PageScope
 
 BAD = an_evidence(a_claim((0, 0)))
