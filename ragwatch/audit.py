@@ -38,17 +38,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Result of checking log files.
+    """Result of checking log files."""
 
-    Attributes:
-        lines: Number of lines up to the first error.
-        first: Number of the first line in its chain; more than 1 where earlier files were rotated away.
-        error: What is wrong, with file and line; None if the chain is intact.
-    """
-
-    lines: int
-    first: int
-    error: str | None = None
+    lines: int  # number of lines up to the first error
+    first: int  # number of the first line in its chain; more than 1 where earlier files were rotated away
+    error: str | None = None  # what is wrong, with file and line; None if the chain is intact
 
 
 def hash_of(record: dict[str, object]) -> str:
@@ -71,12 +65,8 @@ def local_actor() -> str:
 class AuditLog:
     """Appends lines to an audit log. Thread-safe; several processes may write to one file.
 
-    Args:
-        path: The file, created with mode 0600. It may be rotated by renaming it or by copying and truncating it.
-        clock: Returns seconds since the epoch.
-
-    Raises:
-        ConfigError: The file cannot be written.
+    The file is created with mode 0600. It may be rotated by renaming it or by copying and truncating it. `clock`
+    returns seconds since the epoch. `ConfigError` if the file cannot be written.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
@@ -97,15 +87,8 @@ class AuditLog:
     ) -> None:
         """Append one line, and flush it to the operating system.
 
-        Args:
-            actor: Name of the user; `anonymous` if unknown.
-            action: What was done.
-            keys: Keys of the samples.
-            address: Network address of the client.
-            facts: Further fields, as JSON values without texts.
-
-        Raises:
-            StoreError: It cannot be written.
+        The actor is the name of the user, or `anonymous`; `keys` are those of samples, `address` is that of the client;
+        `facts` are further fields, as JSON values without texts. `StoreError` if it cannot be written.
         """
         kept = list(keys[:MAX_KEYS])
         record: dict[str, object] = {
@@ -182,11 +165,7 @@ def _write(file: int, content: bytes) -> None:
 
 
 def verify(paths: Sequence[Path]) -> Verification:
-    """Check the chain of one log, or of several rotated ones, the oldest first.
-
-    Raises:
-        OSError: A file cannot be read.
-    """
+    """Check the chain of one log, or of several rotated ones, the oldest first. `OSError` if one cannot be read."""
     place: Place | None = None
     first = total = 0
     for path in paths:

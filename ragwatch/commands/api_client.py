@@ -314,8 +314,7 @@ LabelClient = ApiClient | StateClient
 def label_client(config: Config, url: str | None, token_file: Path | None = None) -> Iterator[LabelClient]:
     """Open a client: for `url` if given, else for the state directory, else for the daemon that has locked it.
 
-    Raises:
-        RagwatchError: The state directory does not exist, or the default judge has no verdicts.
+    `RagwatchError` if there is no state directory, or no verdict of the default judge.
     """
     if url is not None:
         yield ApiClient(url, read_token(token_file))

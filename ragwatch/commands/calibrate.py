@@ -38,23 +38,14 @@ LEVELS = tuple(level.name.lower() for level in LabelScale)
 
 @dataclass(frozen=True, slots=True)
 class _LabelledVerdicts:
-    """Labels with the verdicts of the newest version of one judge.
+    """Labels with the verdicts of the newest version of one judge."""
 
-    Attributes:
-        version: Version of the judge; empty if it has no verdict on a labelled answer.
-        scores: Scores by the judge and by people, by quantity.
-        claims: Claims with the verdict of the judge and the label.
-        two_annotators: Faithfulness scores by two annotators of the same answer.
-        other_versions: Number of labelled answers that were read by another version of the judge.
-        pruned_until: Answers up to this instant are left out, because retention has deleted a part of them; or None.
-    """
-
-    version: str
-    scores: Mapping[Quantity, Sequence[LabelledScore]]
-    claims: Sequence[LabelledClaim]
-    two_annotators: Sequence[tuple[float, float]]
-    other_versions: int
-    pruned_until: float | None
+    version: str  # version of the judge; empty if it has no verdict on a labelled answer
+    scores: Mapping[Quantity, Sequence[LabelledScore]]  # scores by the judge and by people, by quantity
+    claims: Sequence[LabelledClaim]  # claims with the verdict of the judge and the label
+    two_annotators: Sequence[tuple[float, float]]  # faithfulness scores by two annotators of the same answer
+    other_versions: int  # number of labelled answers that were read by another version of the judge
+    pruned_until: float | None  # retention has deleted a part of the answers up to this instant, which are left out
 
 
 def calibrate(given: CalibrateArguments) -> int:

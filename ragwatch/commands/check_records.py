@@ -103,17 +103,11 @@ def _read(options: object, batch: Batch) -> _Records:
 
 
 class FirstRecords(NamedTuple):
-    """The beginning of a source.
+    """The beginning of a source."""
 
-    Attributes:
-        batch: The first batch with records; None if there is none.
-        lag: How far the source is behind.
-        parts: Number of parts of requests that were read, by outcome.
-    """
-
-    batch: Batch | None
-    lag: Lag
-    parts: Mapping[str, float]
+    batch: Batch | None  # the first batch with records; None if there is none
+    lag: Lag  # how far the source is behind
+    parts: Mapping[str, float]  # number of parts of requests that were read, by outcome
 
 
 def first_records(source: Source) -> FirstRecords:

@@ -41,21 +41,13 @@ OK, WARNING, SUSPECT, FAILED = "ok", "warning", "suspect", "failed"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Result of one test.
+    """Result of one test."""
 
-    Attributes:
-        subject: Key of the configuration that was tested.
-        state: `ok`, `warning`, `suspect` (records are read, but probably wrongly) or `failed`.
-        detail: What the test found, as text for people.
-        shown: The first samples as they were read, below their records.
-        dated: Whether any context of them has the date of its document.
-    """
-
-    subject: str
-    state: str
-    detail: str
-    shown: tuple[str, ...] = ()
-    dated: bool = False
+    subject: str  # key of the configuration that was tested
+    state: str  # `ok`, `warning`, `suspect` (records are read, but probably wrongly) or `failed`
+    detail: str  # what the test found, as text for people
+    shown: tuple[str, ...] = ()  # the first samples as they were read, below their records
+    dated: bool = False  # whether any context of them has the date of its document
 
     def warned(self, text: str) -> Finding:
         """Return this result with a warning."""

@@ -54,16 +54,7 @@ def demo(given: DemoArguments) -> None:
 
     async def run() -> None:  # everything that must be closed is created here, where a signal is no exception
         with tempfile.TemporaryDirectory(prefix="ragwatch-demo-") as folder:
-            demo_run = DemoRun(
-                Path(folder),
-                port=given.port,
-                degrade_after=given.degrade_after,
-                breakage_seconds=given.breakage_seconds,
-                chunk_words=given.chunk_words,
-                rate=given.rate,
-                judges=judges,
-            )
-            await demo_run.run(given.seconds)
+            await DemoRun(Path(folder), given, judges).run(given.seconds)
 
     run_async(run())
 
@@ -96,45 +87,29 @@ class _Console(Console):
 class DemoRun:
     """Runs the RAG service and ragwatch, and shows the estimates as a table on the terminal.
 
-    Args:
-        folder: For the log of the service and the state of ragwatch.
-        port: Port of ragwatch; 0 for any free one.
-        degrade_after: Seconds until the first fault of the service; None for no faults.
-        breakage_seconds: Duration of each fault.
-        chunk_words: Size of the chunks that documents are split into, in words.
-        rate: Questions per second.
-        judges: Configuration of more judges, besides the embedded one.
+    The folder is for the log of the service and the state of ragwatch; `judges` are configured besides the embedded
+    one.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        port: int,
-        degrade_after: float | None,
-        breakage_seconds: float,
-        chunk_words: int,
-        rate: float,
-        judges: Sequence[dict[str, object]] = (),
-    ) -> None:
+    def __init__(self, folder: Path, given: DemoArguments, judges: Sequence[dict[str, object]]) -> None:
         self._console = _Console()
         self._output_error: OSError | None = None  # why nothing more can be printed
-        self._degrades = degrade_after is not None
+        self._degrades = given.degrade_after is not None
         self._learnt = False
         self._labelled = False
         self._alarms: frozenset[tuple[str, ...]] = frozenset()
         self._service = Demo(
             folder / "rag.jsonl",
-            rate=rate,
-            degrade_after=degrade_after,
-            breakage_seconds=breakage_seconds,
-            chunk_words=chunk_words,
+            rate=given.rate,
+            degrade_after=given.degrade_after,
+            breakage_seconds=given.breakage_seconds,
+            chunk_words=given.chunk_words,
             may_break=lambda: self._learnt,
             on_event=self._announce,
         )
         data = {
             "state": str(folder / "state"),
-            "web": {"listen": f"127.0.0.1:{port}"},
+            "web": {"listen": f"127.0.0.1:{given.port}"},
             "routes": list(Demo.routes),
             "sources": [{"kind": "tail", "name": "demo", "path": f"{folder}/rag.jsonl", "start": "beginning"}],
             "sampling": {"probability": 1.0},
@@ -179,9 +154,8 @@ class DemoRun:
 
     async def _label(self, snapshot: Snapshot | None) -> None:
         """Label answers of one route, once there are enough: its level is calibrated, that of the other is not."""
-        judged = (
-            0.0 if snapshot is None else sum(n for (name, _), n in snapshot.tallies.items() if name is Tally.JUDGED)
-        )
+        tallies = {} if snapshot is None else snapshot.tallies
+        judged = sum(amount for (tally, _), amount in tallies.items() if tally is Tally.JUDGED)
         if self._labelled or judged < LABEL_FROM:
             return
         async with self.daemon.in_force() as runtime:
@@ -197,9 +171,8 @@ class DemoRun:
             truth = self._service.service.truth(task["sample"]["id"]) if task["route"] == Demo.routes[0] else None
             scores = {}
             if truth is not None:  # what a person would say of the answer
-                ignored = float(not truth.uses_first)
-                scores = {"faithfulness": truth.faithful, "top_ranked_ignored": ignored}
-            left -= bool(scores)
+                scores = {"faithfulness": truth.faithful, "top_ranked_ignored": float(not truth.uses_first)}
+                left -= 1
             records.append({"key": task["key"], "annotator": LABELLER, "at": time.time(), "scores": scores})
             if not left:
                 break

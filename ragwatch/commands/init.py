@@ -37,16 +37,10 @@ LISTEN = "127.0.0.1:10477"
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """What the user answered, or the defaults.
-
-    Attributes:
-        state: State directory.
-        per_day: Answers of the service in a day.
-        judge: The judge.
-    """
+    """What the user answered, or the defaults."""
 
     state: Path
-    per_day: int
+    per_day: int  # answers of the service in a day
     judge: JudgeRow
 
 

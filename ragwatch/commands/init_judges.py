@@ -27,34 +27,21 @@ _EXAMPLES = 20
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """The answers that are to be judged.
+    """The answers that are to be judged."""
 
-    Attributes:
-        samples: Some of them; empty if none is known yet.
-        judged_per_day: How many the first judge reads in a day.
-    """
-
-    samples: Sequence[Sample]
-    judged_per_day: float
+    samples: Sequence[Sample]  # some of them; empty if none is known yet
+    judged_per_day: float  # how many the first judge reads in a day
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeRow:
-    """A judge that is offered.
+    """A judge that is offered."""
 
-    Attributes:
-        name: Its name in the menu and for `--judge`.
-        knows: What it sees and what it does not.
-        needs: What is missing here; empty if it can be used.
-        price: What it costs.
-        items: The judges of the configuration, each as lines of YAML.
-    """
-
-    name: str
-    knows: str
-    needs: Callable[[], str]
-    price: Callable[[Prospect], str]
-    items: Callable[[], tuple[tuple[str, ...], ...]]
+    name: str  # its name in the menu and for `--judge`
+    knows: str  # what it sees and what it does not
+    needs: Callable[[], str]  # what is missing here; empty if it can be used
+    price: Callable[[Prospect], str]  # what it costs
+    items: Callable[[], tuple[tuple[str, ...], ...]]  # the judges of the configuration, each as lines of YAML
 
 
 def _embedded(kind: str, *more: str) -> tuple[str, ...]:

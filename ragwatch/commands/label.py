@@ -37,19 +37,12 @@ HELP = (
 
 @dataclass(slots=True)
 class _AnswerLabels:
-    """The labels of one answer so far.
+    """The labels of one answer so far."""
 
-    Attributes:
-        claims: Label of each claim; None for a skipped one.
-        scores: Scores of the answer as a whole.
-        note: Free text.
-        started: Whether the annotator has replied to a question.
-    """
-
-    claims: list[ClaimVerdict | None] = field(default_factory=list)
-    scores: dict[Quantity, float] = field(default_factory=dict)
+    claims: list[ClaimVerdict | None] = field(default_factory=list)  # label of each claim; None for a skipped one
+    scores: dict[Quantity, float] = field(default_factory=dict)  # scores of the answer as a whole
     note: str = ""
-    started: bool = False
+    started: bool = False  # whether the annotator has replied to a question
 
 
 def label(given: LabelArguments) -> int:
@@ -204,14 +197,9 @@ def parse_row(line: bytes) -> object:
 def label_record(row: object, annotator: str, now: float, quantities: Collection[Quantity]) -> dict[str, object]:
     """Convert a row of an imported file to the record of a label.
 
-    Args:
-        row: Has `key`, or `source` and `id`; `scores`, `claims` or both; the other fields of a label are optional.
-        annotator: Used if the row names none.
-        now: Used if the row has no time, in seconds since the epoch.
-        quantities: Quantities of ragwatch and configured criteria.
-
-    Raises:
-        ValueError: The row is not a label; the message says why.
+    It has `key`, or `source` and `id`; `scores`, `claims` or both; the other fields of a label are optional. The
+    annotator and the time, in seconds since the epoch, are used where it has none. `ValueError` says why it is no
+    label.
     """
     if not isinstance(row, dict):
         raise ValueError('is no JSON object; write {"key": ..., "scores": {...}}')  # noqa: TRY004 - as for all rows

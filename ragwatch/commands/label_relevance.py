@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypedDict, TypeVar, final
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -46,50 +46,13 @@ from ragwatch.terminal.options.people import LabelArguments
 from ragwatch.terminal.output import printable
 
 
-class CandidateRow(TypedDict):
-    """A candidate in the line of a pool."""
-
-    id: str
-    text: str
-    rank: int | None
-    stratum: str
-    probability: float
-
-
-@final
-class PoolRow(TypedDict):
-    """A line with a pool."""
-
-    query: str
-    k: int
-    sizes: dict[str, int]
-    candidates: list[CandidateRow]
-
-
-@final
-class JudgementRow(TypedDict):
-    """A line with a judgement."""
-
-    query: str
-    id: str
-    annotator: str
-    grade: str
-    at: float
-
-
 @dataclass(slots=True)
 class RelevanceFile:
-    """Pools and judgements of one file.
+    """Pools and judgements of one file."""
 
-    Attributes:
-        path: The file; it need not exist yet.
-        pools: By query.
-        grades: By query and id of the context: the grade by annotator.
-    """
-
-    path: Path
-    pools: dict[str, QueryPool]
-    grades: dict[tuple[str, str], dict[str, Grade]]
+    path: Path  # the file; it need not exist yet
+    pools: dict[str, QueryPool]  # by query
+    grades: dict[tuple[str, str], dict[str, Grade]]  # by query and id of the context: the grade by annotator
 
     @classmethod
     def read(cls, path: Path) -> RelevanceFile:
@@ -110,7 +73,7 @@ class RelevanceFile:
                     ) from error
         return file
 
-    def append(self, records: Iterable[PoolRow | JudgementRow]) -> None:
+    def append(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Add pools or judgements to the file and to this object."""
         rows = list(records)
         try:
@@ -121,7 +84,7 @@ class RelevanceFile:
         for row in rows:
             self._add(row)
 
-    def _add(self, row: PoolRow | JudgementRow) -> None:
+    def _add(self, row: Mapping[str, Any]) -> None:
         if "candidates" in row:
             candidates = tuple(Candidate(row["query"], **one) for one in row["candidates"])
             self.pools[row["query"]] = QueryPool(str(row["query"]), int(row["k"]), candidates, dict(row["sizes"]))
@@ -137,18 +100,13 @@ class RelevanceFile:
                     yield one
 
 
-def pool_record(pool: QueryPool) -> PoolRow:
+def pool_record(pool: QueryPool) -> dict[str, object]:
     """Convert a pool to a line of the file."""
-    candidates: list[CandidateRow] = [
+    candidates = [
         {"id": one.id, "text": one.text, "rank": one.rank, "stratum": one.stratum, "probability": one.probability}
         for one in pool.candidates
     ]
     return {"query": pool.query, "k": pool.k, "sizes": dict(pool.sizes), "candidates": candidates}
-
-
-def judgement_record(candidate: Candidate, annotator: str, grade: Grade, at: float) -> JudgementRow:
-    """Convert a judgement to a line of the file."""
-    return {"query": candidate.query, "id": candidate.id, "annotator": annotator, "grade": str(grade), "at": at}
 
 
 def qrels(canaries: Sequence[Canary], grades: Grades) -> str:
@@ -311,7 +269,8 @@ def _session(file: RelevanceFile, annotator: str, count: int, *, all_asked: bool
         except (SessionEnded, KeyboardInterrupt):
             break
         if grade is not None:
-            file.append([judgement_record(pair, annotator, grade, time.time())])
+            judgement = {"query": pair.query, "id": pair.id, "annotator": annotator, "grade": str(grade)}
+            file.append([{**judgement, "at": time.time()}])
             saved += 1
     console.print(f"\n{saved} saved. Thank you.")
 

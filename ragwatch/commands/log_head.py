@@ -31,36 +31,22 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class FormatTrial(NamedTuple):
-    """Result of reading the records with one reader.
+    """Result of reading the records with one reader."""
 
-    Attributes:
-        samples: The samples.
-        answers: The records that they were read from.
-        others: Line number, record and error of the records that cannot be read.
-    """
-
-    samples: list[Sample]
-    answers: list[Mapping[str, object]]
-    others: list[tuple[int, Mapping[str, object], FormatError]]
+    samples: list[Sample]  # the samples
+    answers: list[Mapping[str, object]]  # the records that they were read from
+    others: list[tuple[int, Mapping[str, object], FormatError]]  # number, record and error of the others
 
 
 @dataclass(slots=True)
 class LogHead:
-    """The first records of a log.
+    """The first records of a log."""
 
-    Attributes:
-        records: Line number and record.
-        rejects: Lines with a torn object.
-        texts: Line numbers and errors of lines without a JSON object.
-        prefixed: Number of records with text before the JSON object in their line.
-        several: Expression of the records in lines that hold several; None where a line is one.
-    """
-
-    records: list[tuple[int, dict[str, object]]] = field(default_factory=list)
-    rejects: Rejects = field(default_factory=Rejects)
-    texts: Rejects = field(default_factory=Rejects)
-    prefixed: int = 0
-    several: str | None = None
+    records: list[tuple[int, dict[str, object]]] = field(default_factory=list)  # line number and record
+    rejects: Rejects = field(default_factory=Rejects)  # lines with a torn object
+    texts: Rejects = field(default_factory=Rejects)  # line numbers and errors of lines without a JSON object
+    prefixed: int = 0  # number of records with text before the JSON object in their line
+    several: str | None = None  # expression of the records in lines that hold several; None where a line is one
 
     @property
     def bare(self) -> Sequence[Mapping[str, object]]:
@@ -169,17 +155,11 @@ MAX_NAME_CHARS = 40
 
 
 class LogRoutes(NamedTuple):
-    """The routes of a log.
+    """The routes of a log."""
 
-    Attributes:
-        listed: Routes to list, at most `MAX_ROUTES`.
-        more: Routes that could be listed too.
-        refused: Routes that a configuration refuses.
-    """
-
-    listed: Sequence[str]
-    more: Sequence[str]
-    refused: Sequence[str]
+    listed: Sequence[str]  # routes to list, at most `MAX_ROUTES`
+    more: Sequence[str]  # routes that could be listed too
+    refused: Sequence[str]  # routes that a configuration refuses
 
 
 def log_routes(samples: Iterable[Sample]) -> LogRoutes:

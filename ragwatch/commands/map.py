@@ -36,23 +36,14 @@ _MOST_REJECTED = 0.2
 
 @dataclass(frozen=True, slots=True)
 class _Proposal:
-    """What is proposed for a log, and what it reads.
+    """What is proposed for a log, and what it reads."""
 
-    Attributes:
-        guess: Format and mapping.
-        splitter: How passages are cut out of a prompt; None to take contexts as they are.
-        trial: What the format reads of the log.
-        problems: What is suspected of the samples.
-        where: Condition that tells answers from other records; None if there are no others, or nothing does.
-        unread: Number of records that look like answers and are not read.
-    """
-
-    guess: FormatGuess
-    splitter: Splitter | None
-    trial: FormatTrial
-    problems: Sequence[str] = ()
-    where: str | None = None
-    unread: int = 0
+    guess: FormatGuess  # format and mapping
+    splitter: Splitter | None  # how passages are cut out of a prompt; None to take contexts as they are
+    trial: FormatTrial  # what the format reads of the log
+    problems: Sequence[str] = ()  # what is suspected of the samples
+    where: str | None = None  # condition that tells answers from other records; None if none is needed, or found
+    unread: int = 0  # number of records that look like answers and are not read
 
     @property
     def rejected(self) -> Rejects:
@@ -123,19 +114,12 @@ def print_source(files: Sequence[BinaryIO]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SourceProposal:
-    """What is proposed for some logs, for a configuration.
+    """What is proposed for some logs, for a configuration."""
 
-    Attributes:
-        lines: Keys of a source, as lines of YAML.
-        is_whole: They are a whole source, with kind, name and path; else only the keys that say how records are read.
-        certain: They read the logs; else they are a draft to complete.
-        samples: The samples that they read.
-    """
-
-    lines: Sequence[str]
-    is_whole: bool
-    certain: bool
-    samples: Sequence[Sample]
+    lines: Sequence[str]  # keys of a source, as lines of YAML
+    is_whole: bool  # they are a whole source, with kind, name and path; else only how records are read
+    certain: bool  # they read the logs; else they are a draft to complete
+    samples: Sequence[Sample]  # the samples that they read
 
 
 Choose = Callable[[str, Sequence[Candidate]], "Candidate | None"]

@@ -38,36 +38,22 @@ _PLAIN = re.compile(r'[A-Za-z0-9_.]+|"[A-Za-z0-9_.]+"')
 
 @dataclass(frozen=True, slots=True)
 class StreamGuess:
-    """How requests end whose answers are logged in pieces.
+    """How requests end whose answers are logged in pieces."""
 
-    Attributes:
-        piece: Expression of a piece; None where a whole answer stands beside them.
-        complete: Condition on the last part; None if nothing marks it.
-    """
-
-    piece: str | None
-    complete: str | None
+    piece: str | None  # expression of a piece; None where a whole answer stands beside them
+    complete: str | None  # condition on the last part; None if nothing marks it
 
 
 @dataclass(frozen=True, slots=True)
 class JoinGuess:
-    """A guessed join.
+    """A guessed join."""
 
-    Attributes:
-        by: Expression of the id.
-        number: Number of parts of most requests.
-        requests: Number of requests whose parts are all in the records.
-        guess: Format of the joined records.
-        strays: Number of records without the id.
-        stream: How answers in pieces are joined; None if they are whole.
-    """
-
-    by: str
-    number: int
-    requests: int
-    guess: FormatGuess
-    strays: int
-    stream: StreamGuess | None = None
+    by: str  # expression of the id
+    number: int  # number of parts of most requests
+    requests: int  # number of requests whose parts are all in the records
+    guess: FormatGuess  # format of the joined records
+    strays: int  # number of records without the id
+    stream: StreamGuess | None = None  # how answers in pieces are joined; None if they are whole
 
 
 def guess_join(logs: Sequence[LogHead]) -> JoinGuess | None:

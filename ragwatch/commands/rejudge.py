@@ -47,21 +47,13 @@ Read = Callable[[RejudgeRequest, RejudgeOutcome], Awaitable[RejudgeOutcome]]
 
 @dataclass(slots=True)
 class RejudgeTotals:
-    """What became of all answers so far.
+    """What became of all answers so far."""
 
-    Attributes:
-        stored: Number of verdicts that were stored.
-        skipped: Number of answers that the judge has read meanwhile, or whose texts were deleted.
-        failed: Number of answers that could not be read, by reason.
-        why: What happened last to one of them, for a person.
-        ended: Why the rest cannot be read at present; empty if all were tried.
-    """
-
-    stored: int = 0
-    skipped: int = 0
-    failed: Counter[str] = field(default_factory=Counter)
-    why: str = ""
-    ended: str = ""
+    stored: int = 0  # number of verdicts that were stored
+    skipped: int = 0  # number of answers that the judge has read meanwhile, or whose texts were deleted
+    failed: Counter[str] = field(default_factory=Counter)  # number of answers that could not be read, by reason
+    why: str = ""  # what happened last to one of them, for a person
+    ended: str = ""  # why the rest cannot be read at present; empty if all were tried
 
     @property
     def done(self) -> int:

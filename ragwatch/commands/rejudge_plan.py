@@ -87,18 +87,11 @@ def plan_of(reader: RejudgeReader, query: RejudgeQuery, size: int | None) -> Rej
 
 @dataclass(frozen=True, slots=True)
 class RejudgeCost:
-    """What it costs to read some answers.
+    """What it costs to read some answers."""
 
-    Attributes:
-        is_paid: Whether readings cost money.
-        expected: In US dollars, from past readings; None without these.
-        highest: The same from the prompts of some of the answers, if each reply had the longest possible length; None
-            if prices are unknown.
-    """
-
-    is_paid: bool = False
-    expected: float | None = None
-    highest: float | None = None
+    is_paid: bool = False  # whether readings cost money
+    expected: float | None = None  # in US dollars, from past readings; None without these
+    highest: float | None = None  # from prompts of some answers and the longest replies; None without prices
 
     def __str__(self) -> str:
         if not self.is_paid:

@@ -224,23 +224,14 @@ _STEP = 900.0
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A threshold for one quantity on one route.
+    """A threshold for one quantity on one route."""
 
-    Attributes:
-        route: Value of the label `route`.
-        quantity: Quantity.
-        threshold: The drift baseline (lower bound of the mean, less the tolerance), rounded away from it.
-        pages: Times at which a page would have begun in the last week.
-        configured: Threshold in the configuration; None for none.
-        configured_pages: The same for that threshold.
-    """
-
-    route: str
+    route: str  # value of the label `route`
     quantity: Quantity
-    threshold: float
-    pages: tuple[float, ...]
-    configured: float | None
-    configured_pages: tuple[float, ...]
+    threshold: float  # the drift baseline (lower bound of the mean, less the tolerance), rounded away from it
+    pages: tuple[float, ...]  # times at which a page would have begun in the last week
+    configured: float | None  # threshold in the configuration; None for none
+    configured_pages: tuple[float, ...]  # the same for that threshold
 
 
 def show(config: Config, plan: RulePlan) -> int:

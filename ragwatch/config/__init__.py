@@ -60,11 +60,7 @@ class Config:
         return hashlib.blake2b(settings, digest_size=8).hexdigest()
 
     def require_texts(self, what: str) -> None:
-        """Refuse what needs the texts of all judged answers if the store does not keep them.
-
-        Raises:
-            ConfigError: It keeps only those of failing answers, or none.
-        """
+        """Refuse what needs the texts of all judged answers if the store does not keep them."""
         if self.texts != "all":
             raise ConfigError(
                 f"store.texts: is {self.texts}, and {what} needs the texts of all judged answers; set it to all, "
@@ -72,11 +68,7 @@ class Config:
             )
 
     def describe_segments(self) -> str:
-        """Say how many series `segments` are exported as.
-
-        Raises:
-            ConfigError: They are too many.
-        """
+        """Say how many series `segments` are exported as. `ConfigError` if they are too many."""
         return describe(
             self.settings.segments,
             routes=len({*self.settings.routes, OTHER}),
@@ -99,19 +91,14 @@ class Config:
 
 
 def load(path: Path) -> Config:
-    """Read and validate a configuration file.
-
-    Raises:
-        ConfigError: The errors, with the path of each key.
-    """
+    """Read and validate a configuration file. `ConfigError` has the errors, with the path of each key."""
     return parse(load_text(path), folder=path.resolve().parent)
 
 
 def parse(data: Mapping[str, object], *, folder: Path) -> Config:
     """Validate configuration data; `file:` secrets are read relative to `folder`.
 
-    Raises:
-        ConfigError: The errors, one per line.
+    `ConfigError` has the errors, one per line.
     """
     data = resolve_secrets(data, folder)
     for keys in _PATHS:
@@ -166,8 +153,7 @@ def _list(data: Mapping[str, object], key: str) -> list[object]:
 def judge_of(item: object, where: str = "judge", criteria: frozenset[str] = frozenset()) -> JudgeConfig:
     """Validate one item of the list `judges`, of which `where` is the path.
 
-    Raises:
-        ConfigError: The errors, one per line.
+    `ConfigError` has the errors, one per line.
     """
     if not isinstance(item, dict):
         raise ConfigError(f"{where}: must be a mapping such as {{name: embedded, kind: lexical}}")

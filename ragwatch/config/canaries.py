@@ -109,8 +109,7 @@ class CanaryItemOptions(FrozenOptions):
 def read_suite(path: Path) -> tuple[Canary, ...]:
     """Read the canaries of a file: the list `items:` in YAML, or one JSON object per line if its suffix is `.jsonl`.
 
-    Raises:
-        ConfigError: The file cannot be read, or all its errors, one per line.
+    `ConfigError` has all errors, one per line.
     """
     if path.suffix == ".jsonl":
         with suppress(OSError):  # `read_lines` says what is wrong
@@ -128,8 +127,7 @@ def read_suite(path: Path) -> tuple[Canary, ...]:
 def canaries(items: object, where: str) -> tuple[Canary, ...]:
     """Read the canaries of a list; `where` is its path in the configuration, for errors.
 
-    Raises:
-        ConfigError: All errors, one per line.
+    `ConfigError` has all errors, one per line.
     """
     if not isinstance(items, list):
         raise ConfigError(f"{where}: must be a list of canaries such as {{query: ..., expected: [id]}}")
@@ -256,8 +254,7 @@ class SuiteConfig:
 def suites(items: object, folder: Path) -> tuple[SuiteConfig, ...]:
     """Validate the list `canaries`; paths of suite files are relative to a folder.
 
-    Raises:
-        ConfigError: All errors, one per line.
+    `ConfigError` has all errors, one per line.
     """
     if not isinstance(items, list):
         raise ConfigError("canaries: must be a list of suites such as {suite: docs, file: canaries.yaml, probe: {...}}")

@@ -20,14 +20,9 @@ _ANY_DATE = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def trigger(expression: str, jitter: int | None = None) -> BaseTrigger:
-    """Build the trigger of a crontab expression.
+    """Build the trigger of a crontab expression: minute, hour, day of the month, month, weekday.
 
-    Args:
-        expression: Minute, hour, day of the month, month, weekday.
-        jitter: Maximum random delay of a run in seconds; None for no delay.
-
-    Raises:
-        ValueError: It is not a crontab expression, or it never fires.
+    `jitter` is the maximum random delay of a run in seconds. `ValueError` if it is not one, or never fires.
     """
     fields = expression.split()
     if len(fields) != _FIELDS:
@@ -48,9 +43,6 @@ def week_days(field: str) -> str:
 
     >>> week_days("1-5"), week_days("0,7"), week_days("*/2"), week_days("fri-7"), week_days("*")
     ('mon,tue,wed,thu,fri', 'sun', 'sun,tue,thu,sat', 'fri,sat,sun', '*')
-
-    Raises:
-        ValueError: The field is not valid.
     """
     if field == "*":
         return field

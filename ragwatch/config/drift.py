@@ -164,11 +164,7 @@ class AnchorsOptions(FrozenOptions):
 
 
 def check_routes(options: DriftOptions, routes: Iterable[str]) -> None:
-    """Check that `drift.controls` names existing routes only.
-
-    Raises:
-        ConfigError: A route does not exist.
-    """
+    """Check that `drift.controls` names existing routes only. `ConfigError` names another one."""
     known_routes = sorted(set(routes))
     for pair in options.controls.items():
         for route in pair:
@@ -188,8 +184,7 @@ def lowest_probability(plan: SamplingPlan, route: str, judge_probability: float 
 def read_anchors(path: Path) -> tuple[Anchor, ...]:
     """Read anchors from a JSONL file: samples in any supported format, optionally with the label `good` by people.
 
-    Raises:
-        ConfigError: The file cannot be read, or all its errors, one per line.
+    `ConfigError` has all errors, one per line.
     """
     anchors = read_lines(path, _read_anchor)
     if not 0 < len(anchors) <= _MAX_ANCHORS:

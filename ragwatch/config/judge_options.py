@@ -99,11 +99,7 @@ class CriterionOptions(FrozenOptions):
         return self
 
     def build(self) -> Criterion:
-        """Build the criterion.
-
-        Raises:
-            ValueError: A text is empty, too long, or has more than one line.
-        """
+        """Build the criterion. `ValueError` if a text is empty, too long, or has more than one line."""
         return Criterion(
             self.name, self.question, tuple(Example(example.text, example.answer) for example in self.examples)
         )

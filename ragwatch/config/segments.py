@@ -45,8 +45,7 @@ def describe(
 ) -> str:
     """Say how many series the segments are exported as, and what the number is made of; `routes` with `other`.
 
-    Raises:
-        ConfigError: They are more than `MAX_SERIES`.
+    `ConfigError` if they are more than `MAX_SERIES`.
     """
     values = len(Segments(segments).pairs)
     count = series_of_segments(values, len(segments), quantities=quantities, windows=windows, cohorts=routes * judges)

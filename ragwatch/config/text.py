@@ -108,11 +108,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def load_text(path: Path) -> dict[str, object]:
-    """Read a YAML file whose root is a mapping.
-
-    Raises:
-        ConfigError: The file cannot be read, is too large or too deeply nested, or is not a mapping.
-    """
+    """Read a YAML file whose root is a mapping. `ConfigError` says why it cannot be read."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise ConfigError(f"{path.name}: larger than {MAX_BYTES} bytes; this is not a configuration")
@@ -127,8 +123,7 @@ def load_text(path: Path) -> dict[str, object]:
 def read_lines(path: Path, read: Callable[[bytes, int], Line]) -> list[Line]:
     """Return what `read` makes of the lines of a file that are not blank, and of their numbers from 1.
 
-    Raises:
-        ConfigError: The file cannot be read; or all errors of `read`, one per line, with file and line.
+    `ConfigError` has all errors of `read`, one per line, with file and line.
     """
     try:
         content = path.read_bytes()
@@ -186,11 +181,7 @@ def _reject_nul(root: yaml.Node | None) -> None:
 
 
 def value_of(text: str) -> object:
-    """Parse a value of a command line as YAML.
-
-    Raises:
-        ConfigError: It is not YAML.
-    """
+    """Parse a value of a command line as YAML. `ConfigError` if it is not YAML."""
     try:
         return _load_yaml(text)
     except yaml.YAMLError as error:
@@ -198,11 +189,7 @@ def value_of(text: str) -> object:
 
 
 def resolve_secrets(data: Mapping[str, object], folder: Path) -> dict[str, object]:
-    """Replace `${VARIABLE}` and `file:PATH` in all values.
-
-    Raises:
-        ConfigError: A variable is not set, or a file cannot be read; the error names the key.
-    """
+    """Replace `${VARIABLE}` and `file:PATH` in all values. `ConfigError` names the key of one that is missing."""
     resolved = _SecretResolver(folder).resolve(data, "", 0)
     if not isinstance(resolved, dict):
         raise ConfigError("the configuration must be a mapping")

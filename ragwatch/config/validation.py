@@ -41,8 +41,7 @@ def read_kind(
 ) -> KindConfig:
     """Validate the options of a kind. `extra` are keys that are read elsewhere.
 
-    Raises:
-        ConfigError: The errors, one per line.
+    `ConfigError` has the errors, one per line.
     """
     if not isinstance(item, dict):
         raise ConfigError(f"{where}: must be a mapping with a key `kind`")
@@ -67,8 +66,7 @@ def read_model(
 ) -> M:
     """Validate `data`. Keys in `extra` are valid too, but read elsewhere; errors suggest them for misspelt keys.
 
-    Raises:
-        ConfigError: The errors, one per line.
+    `ConfigError` has the errors, one per line.
     """
     try:
         return model.model_validate(data, context={CRITERIA: criteria})

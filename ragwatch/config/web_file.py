@@ -159,11 +159,7 @@ def _without_nulls(value: object) -> object:
 
 
 def load_web_file(path: Path) -> WebFile:
-    """Read and validate a web configuration file; paths in it become absolute.
-
-    Raises:
-        ConfigError: What is wrong, with the name of the file and the path of each key.
-    """
+    """Read and validate a web configuration file; paths in it become absolute. `ConfigError` names file and keys."""
     data = {} if _is_blank(path) else load_text(path)
     with naming(path.name):
         file = read_model(WebFile, data, "")

@@ -25,13 +25,9 @@ _TIMEOUT = 10.0
 
 
 class Driver:
-    """Asks the questions in shuffled order, repeatedly, in a background thread.
+    """Asks a service the questions in shuffled order, repeatedly, in a background thread.
 
-    Args:
-        address: URL of the service.
-        questions: Questions to ask.
-        rate: Questions per second.
-        before: Called with the seconds since the start before each question.
+    `rate` is the number of questions per second; `before` is called with the seconds since the start before each one.
     """
 
     def __init__(
@@ -88,9 +84,7 @@ class Schedule:
 
     No fault is left out: one that begins late, because the machine was busy, delays those after it.
 
-    Args:
-        degrade_after: Seconds of the first healthy phase.
-        seconds: Duration of each fault, and of each healthy phase between.
+    `degrade_after` are the seconds of the first healthy phase, `seconds` those of each fault and of the phase after it.
 
     >>> schedule = Schedule(10, 5)
     >>> [schedule.at(seconds) for seconds in (9, 10, 16, 40, 44, 45)]
@@ -125,12 +119,11 @@ class Demo:
         rate: Questions per second.
         degrade_after: Seconds of the first healthy phase; None for no faults.
         breakage_seconds: Duration of each fault, and of the healthy phase after it.
-        chunk_words: Size of the chunks that documents are split into, in words.
+        chunk_words: See `RagService`.
         may_break: Whether faults may begin; until then the first healthy phase goes on.
         on_event: Called with a message when the release changes, from the thread of the driver.
 
-    Raises:
-        RagwatchError: This Python has no docstrings or no full-text search.
+    `RagwatchError` if this Python has no docstrings, or its SQLite no full-text search.
     """
 
     routes = ROUTES

@@ -27,17 +27,11 @@ _MIN_GAIN = 0.08  # share of the question's weight that a further sentence must 
 
 
 class Quote(NamedTuple):
-    """Sentences of one passage.
+    """Sentences of one passage."""
 
-    Attributes:
-        rank: 0-based position of the passage among those that were retrieved.
-        title: Its title.
-        sentences: Some of its sentences, in their order.
-    """
-
-    rank: int
+    rank: int  # 0-based position of the passage among those that were retrieved
     title: str
-    sentences: tuple[str, ...]
+    sentences: tuple[str, ...]  # some of its sentences, in their order
 
 
 class Answerer:

@@ -51,19 +51,12 @@ _LEADING_SIGNATURE = re.compile(r"^[\w.]+\([^)]*\)\s*(?:->\s*[\w\s,()\[\]]+?\s*)
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One chunk of documentation.
+    """One chunk of documentation."""
 
-    Attributes:
-        id: Qualified name and number of the chunk, such as `textwrap.dedent#0`.
-        title: Qualified name of the documented object.
-        module: Name of its module.
-        text: Title, a colon, and the chunk itself.
-    """
-
-    id: str
-    title: str
+    id: str  # qualified name and number of the chunk, such as `textwrap.dedent#0`
+    title: str  # qualified name of the documented object
     module: str
-    text: str
+    text: str  # title, a colon, and the chunk itself
 
     @property
     def body(self) -> str:
@@ -75,11 +68,8 @@ class Passage:
 def read_corpus(chunk_words: int = CHUNK_WORDS) -> tuple[Passage, ...]:
     """Reads all passages, in a deterministic order for one Python version; cached.
 
-    Args:
-        chunk_words: Size of a chunk. Smaller chunks hold the same text, apart from what the last ones leave over.
-
-    Raises:
-        RagwatchError: This Python has no docstrings (it runs with `-OO`).
+    Smaller chunks hold the same text, apart from what the last ones leave over. `RagwatchError` if this Python has no
+    docstrings (it runs with `-OO`).
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # deprecated modules and names

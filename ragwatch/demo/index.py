@@ -19,15 +19,10 @@ _SEARCH = """SELECT rowid, -bm25(passage, ?, ?) AS score FROM passage WHERE pass
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One retrieved passage.
-
-    Attributes:
-        passage: The passage.
-        score: BM25 (SQLite's, sign turned): higher is better, no upper bound.
-    """
+    """One retrieved passage."""
 
     passage: Passage
-    score: float
+    score: float  # BM25 (SQLite's, sign turned): higher is better, no upper bound
 
     @property
     def id(self) -> str:

@@ -27,17 +27,11 @@ _TASK_QUESTION = re.compile(r"^how (?:do|can|could|should) (?:i|we)\b", re.IGNOR
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question of a user.
-
-    Attributes:
-        text: The question.
-        route: Route that it is sent to, one of `ROUTES`.
-        about: Qualified name of its subject; None if the documentation has no answer.
-    """
+    """A question of a user."""
 
     text: str
-    route: str
-    about: str | None
+    route: str  # route that it is sent to, one of `ROUTES`
+    about: str | None  # qualified name of its subject; None if the documentation has no answer
 
 
 def route_of(text: str) -> str:

@@ -110,15 +110,10 @@ class FoundContext(TypedDict):
 
 
 class Truth(NamedTuple):
-    """What is known of an answer because the demo made it.
+    """What is known of an answer because the demo made it."""
 
-    Attributes:
-        faithful: Share of its sentences that stand in the passage.
-        uses_first: Whether it quotes the top-ranked passage.
-    """
-
-    faithful: float
-    uses_first: bool
+    faithful: float  # share of its sentences that stand in the passage
+    uses_first: bool  # whether it quotes the top-ranked passage
 
 
 class Reply(TypedDict):
@@ -137,21 +132,16 @@ def _now() -> str:
 class RagService:
     """A small RAG service over the docstrings of Python.
 
-    Args:
-        log_path: Log file; one record per answer is appended, in the canonical JSONL of ragwatch.
-        max_log_bytes: Size at which the log rotates.
-        chunk_words: Size of the chunks that documents are split into, in words.
-
-    Raises:
-        RagwatchError: This Python has no docstrings, or its SQLite no full-text search.
+    To the log, one record per answer is appended, in the canonical JSONL of ragwatch. Documents are split into chunks
+    of `chunk_words` words. `RagwatchError` if this Python has no docstrings, or its SQLite no full-text search.
     """
 
-    def __init__(self, log_path: Path, max_log_bytes: int = MAX_BYTES, *, chunk_words: int = CHUNK_WORDS) -> None:
+    def __init__(self, log_path: Path, *, chunk_words: int = CHUNK_WORDS) -> None:
         self.passages = read_corpus(chunk_words)
         self.index = PassageIndex(self.passages)
         self._indexed_at = _now()
         self._answerer = Answerer(self.passages)
-        self._log = RequestLog(log_path, max_log_bytes)
+        self._log = RequestLog(log_path)
         self._breakage: Breakage | None = None
         self._truths: dict[str, Truth] = {}
 
