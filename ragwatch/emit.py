@@ -24,7 +24,6 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Protocol
 from uuid import uuid4
 
 MAX_QUEUED_LINES, MAX_QUEUED_BYTES = 10_000, 16 << 20
@@ -37,16 +36,6 @@ FILE_MODE = 0o640
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _MAX_REPLY_BYTES = 64 << 10
 _logs: weakref.WeakSet[AnswerLog] = weakref.WeakSet()
-
-
-class _Target(Protocol):
-    """Where lines go."""
-
-    def write(self, lines: Sequence[bytes]) -> tuple[int, int]:
-        """Write or send lines. Returns how many are done, and how many of these failed for good.
-
-        Raises OSError if none is done, and all can be tried again.
-        """
 
 
 class AnswerLog:
@@ -72,7 +61,7 @@ class AnswerLog:
         max_bytes: int = MAX_QUEUED_BYTES,
     ) -> None:
         place = os.fspath(target)
-        self._target: _Target = _Url(place, token) if place.startswith(("http://", "https://")) else _File(place)
+        self._target = _Url(place, token) if place.startswith(("http://", "https://")) else _File(place)
         self._max_lines, self._max_bytes = max_lines, max_bytes
         self.dropped = 0
         self.failed = 0
@@ -245,7 +234,10 @@ class _File:
         return self._path
 
     def write(self, lines: Sequence[bytes]) -> tuple[int, int]:
-        """Write each line with one call, so that lines of several processes do not mix."""
+        """Write each line with one call, so that lines of several processes do not mix.
+
+        Returns how many are done, and how many of these failed for good; `OSError` if none is done, to be tried again.
+        """
         file = self._open()
         for done, line in enumerate(lines):
             try:
@@ -305,7 +297,7 @@ class _Url:
         return self._url.partition("?")[0]
 
     def write(self, lines: Sequence[bytes]) -> tuple[int, int]:
-        """Send the lines in one request. Ragwatch recognises by their ids what it has received before."""
+        """Send the lines in one request, as `_File.write`; ragwatch recognises by ids what it has received before."""
         request = urllib.request.Request(self._url, b"".join(lines), self._headers)  # noqa: S310 - http or https only
         try:
             with self._opener.open(request, timeout=CALL_SECONDS) as reply:

@@ -15,7 +15,7 @@ from ragwatch.commands.api_client import LabelClient, address_of, label_client
 from ragwatch.config import load
 from ragwatch.model.quantities import Quantity
 from ragwatch.offline.state_reader import retention_warning
-from ragwatch.statistics.labels.agreement import Agreement, LengthPreference, ShareEstimate, TooFewLabels
+from ragwatch.statistics.labels.agreement import Agreement, ShareEstimate, TooFewLabels
 from ragwatch.statistics.labels.calibration import (
     CLASSES,
     CalibrationReport,
@@ -147,7 +147,11 @@ def to_record(calibration: CalibrationReport, address: str) -> dict[str, object]
                 "labels": row.labels,
                 "labelled": _agreement(row.labelled, LEVELS),
                 "traffic": None if row.traffic is None else asdict(row.traffic),
-                "length": _length_record(row.length),
+                "length": (
+                    {"too_few": asdict(row.length)}
+                    if isinstance(row.length, TooFewLabels)
+                    else asdict(row.length) | {"matters": row.length.matters}
+                ),
                 "worst": [asdict(pair) | {"link": f"{address}/samples/{pair.key}"} for pair in row.worst],
             }
             for quantity, row in calibration.quantities.items()
@@ -155,12 +159,6 @@ def to_record(calibration: CalibrationReport, address: str) -> dict[str, object]
         "claims": None if calibration.claims is None else _claims_record(calibration.claims),
         "people": None if calibration.people is None else _agreement(calibration.people, LEVELS),
     }
-
-
-def _length_record(length: LengthPreference | TooFewLabels) -> dict[str, object]:
-    if isinstance(length, TooFewLabels):
-        return {"too_few": asdict(length)}
-    return asdict(length) | {"matters": length.matters}
 
 
 def _claims_record(claims: ClaimReport) -> dict[str, object]:
