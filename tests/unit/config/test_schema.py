@@ -1,20 +1,25 @@
-"""The JSON schema of the configuration: it accepts what ragwatch reads, and refuses what an editor should underline."""
+"""The schema accepts what ragwatch reads and refuses what an editor should underline; names of earlier versions."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
+from pydantic import BaseModel
 
+from ragwatch import judges, probes, sources, stores
 from ragwatch.commands import cli
 from ragwatch.config import load, parse
+from ragwatch.config.model import Settings
 from ragwatch.config.schema import json_schema
 from ragwatch.errors import ConfigError
+from ragwatch.exporter.catalogue import CATALOGUE
 
 HOME = Path(__file__).resolve().parents[3]
 CONFIGS = HOME / "tests" / "data" / "configs"
@@ -116,3 +121,72 @@ def test_the_command_prints_it() -> None:
     """`ragwatch config schema` prints the schema as JSON."""
     result = CliRunner().invoke(cli, ["config", "schema"], standalone_mode=False)
     assert json.loads(result.stdout) == json.loads(json.dumps(json_schema()))
+
+
+FOLDERS = Path(__file__).parents[2] / "data" / "upgrade"
+OLD = FOLDERS / "0.1.0"
+versions = pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
+REGISTRIES = {"judges": judges, "probes": probes, "sources": sources, "stores": stores}
+
+
+def keys(annotation: Any) -> Iterator[str]:
+    """Every dotted key of a model, or of the models in a type."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        for name, field in annotation.model_fields.items():
+            key = field.alias or name
+            yield key
+            yield from (f"{key}.{inner}" for inner in keys(field.annotation))
+    for argument in get_args(annotation):
+        yield from keys(argument)
+
+
+@versions
+def test_every_key_of_before_is_known(version: str) -> None:
+    """No key was removed or renamed. One that will be leaves this list and is described in docs/upgrading.md."""
+    known = set(keys(Settings))
+    for registry, package in REGISTRIES.items():
+        known |= {f"{registry}.{kind}.{key}" for kind, rows in package.KINDS.items() for key in keys(rows.Options)}
+    assert set((FOLDERS / version / "keys.txt").read_text(encoding="utf-8").split()) <= known
+
+
+@versions
+def test_every_series_of_before_is_there(version: str) -> None:
+    """No series was removed or renamed; the same holds for one that will be."""
+    names = {row.name for row in CATALOGUE}
+    assert set((FOLDERS / version / "series.txt").read_text(encoding="utf-8").split()) <= names
+
+
+def written(text: str, folder: Path) -> Path:
+    """A configuration of 0.1.0 in a file, with its variables filled in."""
+    for name, value in (("FOLDER", str(folder)), ("LLM", "http://127.0.0.1:9"), ("RETRIEVER", "http://127.0.0.1:9")):
+        text = text.replace(f"${{{name}}}", value)
+    path = folder / "ragwatch.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_configuration_of_0_1_0_is_read_as_it_is(tmp_path: Path) -> None:
+    """With every section, two judges and a suite."""
+    config = load(written((OLD / "ragwatch.yaml").read_text(encoding="utf-8"), tmp_path))
+    assert [judge.place.name for judge in config.judges] == ["embedded", "local-llm"]
+    assert [suite.place.suite for suite in config.canaries] == ["docs"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (
+            "max_line_bytes: 4MiB",
+            "max_line_bytes: 4M",
+            "sources[0].max_line_bytes: '4M' is not a size; write one such as",
+        ),
+        ("timeout: 60s", "timeout: 1:30", 'judging.timeout: YAML reads 1:30 as a number in base 60; write "1:30" in'),
+    ],
+)
+def test_a_value_that_0_1_0_read_differently_is_refused(before: str, after: str, message: str, tmp_path: Path) -> None:
+    """The error names the key and what to write instead."""
+    text = (OLD / "ragwatch.yaml").read_text(encoding="utf-8")
+    assert text.count(before) == 1
+    with pytest.raises(ConfigError) as error:
+        load(written(text.replace(before, after), tmp_path))
+    assert message in str(error.value)

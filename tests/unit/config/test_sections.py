@@ -9,12 +9,19 @@ from typing import Any
 import pytest
 
 from ragwatch.commands.check_settings import setting_notes
+from ragwatch.commands.rules import plan_of
 from ragwatch.config import Config, parse
 from ragwatch.config.judge_options import JudgeOptions, LabelsOptions, second_of
+from ragwatch.config.releases import GateOptions, rules_of
 from ragwatch.errors import ConfigError
-from ragwatch.model.quantities import Quantity
+from ragwatch.model.criteria import Criterion, Example
+from ragwatch.model.evidence import CriterionAnswer
+from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.references import ReferenceQuantity
 from ragwatch.pipeline.export.evaluation import Signal
+from ragwatch.rules import prometheus, yaml_text
 from ragwatch.statistics.segments import Segments
+from ragwatch.statistics.set_scores import Metric
 
 URL = "https://otel.example.org/api/public/otel/"
 TOKEN = "0123456789abcdef"  # noqa: S105 - of a test
@@ -137,3 +144,131 @@ def test_feedback_in_short_and_in_full() -> None:
     assert (thumbs.field, thumbs.worst) == ("metadata.thumbs", None)
     stars = {"field": "metadata.user.stars", "worst": 1, "best": 5}
     assert rollout(live={"start": "2026-01-31", "feedback": stars}).live.feedback.best == 5.0
+
+
+def limits(thresholds: dict[Metric, float] | None = None, **metrics: Any) -> dict[str, tuple[float, str]]:
+    """Threshold and severity by metric."""
+    rules = rules_of(GateOptions(metrics=metrics), thresholds)
+    return {str(limit.metric): (limit.threshold, str(limit.severity)) for limit in rules.limits}
+
+
+def test_the_defaults_are_those_of_the_texts() -> None:
+    """Faithfulness and relevancy block; recall and precision say where to look."""
+    assert limits() == {
+        "faithfulness": (0.85, "block"),
+        "answer_relevancy": (0.75, "block"),
+        "context_recall": (0.80, "warn"),
+        "context_precision": (0.70, "warn"),
+    }
+    rules = rules_of(GateOptions(), None, 0.9)
+    assert (rules.minimum_samples, rules.coverage, rules.strict, rules.confidence) == (30, 0.9, False, 0.9)
+    assert rules.tolerated_fall == 0.05
+
+
+def test_thresholds_of_live_traffic_are_taken_over() -> None:
+    """They replace the default's number; what only they name does not block; without any, what the gate names stays."""
+    recall = ReferenceQuantity.CONTEXT_RECALL
+    merged = limits({Quantity.FAITHFULNESS: 0.9, Quantity.TOP_RANKED_IGNORED: 0.3, recall: 0.6})
+    assert merged["faithfulness"] == (0.9, "block")
+    assert merged["context_recall"] == (0.6, "warn")
+    assert merged["top_ranked_ignored"] == (0.3, "warn")
+    assert limits({}) == {}
+    assert limits({}, **{"recall@5": 0.8}) == {"recall@5": (0.8, "block")}
+
+
+def test_the_gate_has_the_last_word() -> None:
+    """A number, a mapping, or null; without a severity a metric keeps its own, and one without any blocks."""
+    merged = limits(
+        {Quantity.FAITHFULNESS: 0.9},
+        faithfulness={"severity": "warn"},
+        context_recall={"threshold": 0.7, "severity": "block"},
+        context_precision=0.6,
+        answer_relevancy=None,
+        correctness=0.5,
+    )
+    assert merged == {
+        "faithfulness": (0.9, "warn"),
+        "context_recall": (0.7, "block"),
+        "context_precision": (0.6, "warn"),
+        "correctness": (0.5, "block"),
+    }
+
+
+POLITE = {"name": "polite", "question": "Is the tone polite?"}
+NAME = quantity_of("polite")
+CLAUDE = {"name": "claude", "kind": "claude", "model": "claude-haiku-5-5", "api_key": "k"}
+LEXICAL = {"name": "embedded", "kind": "lexical"}
+
+
+def test_examples_and_the_booleans_of_yaml() -> None:
+    """YAML reads yes and no as booleans, and they mean what they say."""
+    examples = [
+        {"text": "Gladly!", "answer": True},
+        {"text": "RTFM", "answer": False},
+        {"text": "-", "answer": "does_not_apply"},
+    ]
+    (criterion,) = parsed(criteria=[{**POLITE, "examples": examples}]).settings.criterion_rules
+    answers = (CriterionAnswer.YES, CriterionAnswer.NO, CriterionAnswer.DOES_NOT_APPLY)
+    texts = ("Gladly!", "RTFM", "-")
+    assert criterion == Criterion("polite", POLITE["question"], tuple(map(Example, texts, answers)))
+    assert parsed(criteria=[]).settings.quantities == tuple(Quantity)
+
+
+SECTIONS: dict[str, dict[str, Any]] = {
+    "thresholds.polite": {"thresholds": {"polite": 0.9}},
+    "thresholds.routes.faq.polite": {"thresholds": {"routes": {"faq": {"polite": 0.9}}}, "routes": ["faq"]},
+    "gate.metrics.polite": {"gate": {"metrics": {"polite": 0.9}}},
+    "drift.quantities[0]": {"drift": {"quantities": ["polite"]}},
+    "drift.tolerances.polite": {"drift": {"tolerances": {"polite": 0.1}}},
+    "alerts.slos.polite": {"alerts": {"slos": {"polite": {"objective": 0.99}}}},
+    "judges[0].quantities[0]": {"judges": [{**CLAUDE, "quantities": ["polite"]}]},
+    "export.otlp.quantities[0]": {"export": {"otlp": {"endpoint": "http://localhost:1", "quantities": ["polite"]}}},
+}
+
+
+@pytest.mark.parametrize("path", SECTIONS)
+def test_criteria_are_named_where_quantities_are(path: str) -> None:
+    """A configured criterion is accepted; a name that is not configured is refused with its path."""
+    assert parsed(criteria=[POLITE], **SECTIONS[path])
+    for criteria in ([], [{**POLITE, "name": "kind"}]):
+        with pytest.raises(ConfigError) as error:
+            parsed(criteria=criteria, **SECTIONS[path])
+        assert str(error.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize(
+    ("judges", "well", "text"),
+    [
+        ([LEXICAL], False, "no judge reads them, because the embedded judges cannot"),
+        ([CLAUDE], True, "read by claude"),
+        ([LEXICAL, CLAUDE], True, "Pages and alerts are about the judge embedded, which does not read them"),
+        (
+            [{**CLAUDE, "quantities": ["faithfulness"]}],
+            False,
+            "no judge reads polite; add them to `quantities` of one of",
+        ),
+    ],
+)
+def test_check_says_who_reads_them(judges: list[dict[str, Any]], well: bool, text: str) -> None:  # noqa: FBT001 - a case
+    """Without a judge that can read them they stay unknown, and that is no silent fate."""
+    (note,) = setting_notes(parsed(criteria=[POLITE], judges=judges))
+    assert (note.subject, note.state) == ("criteria", "ok" if well else "warning")
+    assert text in note.detail
+
+
+def test_rules_record_and_alert_on_criteria() -> None:
+    """Sums of a criterion are recorded, its threshold is a series, and drift alerts watch it."""
+    route = {"polite": 0.8}
+    config = parsed(
+        criteria=[POLITE],
+        routes=["faq"],
+        thresholds={"polite": 0.9, "routes": {"faq": route}},
+        drift={"quantities": ["polite"]},
+    )
+    plan = plan_of(config)
+    assert plan.criteria == (NAME,)
+    assert sorted(limit[1:] for limit in plan.limits_by_route) == [('route!~"faq"', 0.9), ('route="faq"', 0.8)]
+    text = yaml_text(prometheus(plan)["ragwatch-recording.yaml"])
+    assert "ragwatch_polite_weight_total" in text
+    assert "quantity: polite" in text
+    assert "ragwatch_drift_baseline_ratio" in yaml_text(prometheus(plan)["ragwatch-alerts.yaml"])

@@ -1,4 +1,4 @@
-"""The whole demo: service, load and faults."""
+"""The whole demo: service, load, faults, their schedule, and canaries that find them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from threading import Event
 import pytest
 from support.patience import DEADLINE
 
-from ragwatch.demo import Demo
+from ragwatch.config import parse
+from ragwatch.demo import Demo, Schedule
+from ragwatch.demo.questions import KS, MAX_CANARIES, Question, canaries
 from ragwatch.demo.service import RECOVERED, Breakage
 
 
@@ -66,3 +68,41 @@ def test_it_can_be_asked_and_broken_by_hand(tmp_path: Path) -> None:
     assert broken == (Breakage.INVENT, True)
     assert (demo.breakage, events) == (None, [Breakage.INVENT.announcement, RECOVERED])
     assert demo.address.startswith("http://127.0.0.1:")
+
+
+def test_no_fault_is_left_out_on_a_busy_machine() -> None:
+    """One that begins late lasts as long as it should, and delays those after it."""
+    schedule = Schedule(30, 10)
+    at = [schedule.at(second) for second in (100.0, 109.9, 110.0, 200.0, 209.9, 500.0, 501.0, 510.0, 600.0)]
+    vanish, invent, ignore = Breakage
+    assert at == [vanish, vanish, None, invent, invent, None, None, ignore, None]
+
+
+@pytest.mark.costly
+def test_a_suite_of_the_demo_is_green_until_its_index_breaks(tmp_path: Path) -> None:
+    """It is a configuration that ragwatch takes; every canary is found in health, hardly one in a broken index."""
+    demo = Demo(tmp_path / "rag.jsonl")
+    suite = demo.suite()
+    assert suite == demo.suite()
+    source = {"kind": "tail", "name": "app", "path": "/x"}
+    (configured,) = parse({"sources": [source], "canaries": [suite]}, folder=tmp_path).canaries
+    assert len(configured.canaries) == MAX_CANARIES
+
+    def retrieved() -> int:
+        return sum(
+            item["expected"][0] in {hit.id for hit in demo.service.search(item["query"], KS[-1])}
+            for item in suite["items"]
+        )
+
+    healthy = retrieved()
+    demo.break_it(Breakage.VANISH)
+    broken = retrieved()
+    demo.stop()
+    assert (healthy, broken <= MAX_CANARIES // 2) == (MAX_CANARIES, True)
+
+
+def test_what_is_missed_in_health_is_no_canary() -> None:
+    """Nor is a question that nobody can answer, and no name is taken twice."""
+    asked = [Question(text, "search", about) for text, about in (("a", "x"), ("b", "x"), ("c", "y"), ("d", None))]
+    items = canaries(asked, lambda text, _: ["x#0"] if text in "ab" else [])
+    assert [item["expected"] for item in items] == [["x#0"]]

@@ -1,13 +1,18 @@
-"""What an interrupt does in each phase of a process."""
+"""What an interrupt does in each phase of a process, and imports without garbage collection."""
 
 from __future__ import annotations
 
+import gc
 import signal
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from support.patience import DEADLINE
+
+from ragwatch.process import without_garbage_collection
 
 START = (
     "import os, signal; from ragwatch import process; kill = lambda: os.kill(os.getpid(), signal.SIGINT); "
@@ -77,3 +82,36 @@ def test_ignored_stays_ignored() -> None:
     """In the background (`nohup`, `&`) interrupts are not for us."""
     code = "process.exit_on_interrupt()\nwith process.interruptible():\n    kill()\nkill(); print('on')"
     assert _code(code, ignored=True) == (0, "on\n")
+
+
+pytestmark = pytest.mark.servers
+
+
+def test_collection_is_paused_within_and_is_afterwards_as_it_was() -> None:
+    """Also after an import that failed; what the caller has switched off stays off."""
+    for on in (True, False):
+        (gc.enable if on else gc.disable)()
+        try:
+            with suppress(ImportError), without_garbage_collection():
+                assert not gc.isenabled()
+                raise ImportError
+            assert gc.isenabled() is on
+        finally:
+            gc.enable()
+
+
+def test_a_command_runs_with_collection_on_and_skips_it_at_exit(tmp_path: Path) -> None:
+    """The command itself runs with collection; when Python shuts down, no object is left to collect."""
+    code = (
+        "import atexit, gc, sys\n"
+        "from ragwatch.offline import judge\n"
+        "judge.judge_named = lambda *_: sys.exit(3 + gc.isenabled())\n"
+        "atexit.register(lambda: open('frozen', 'w').write(str(gc.get_freeze_count())))\n"
+        "from ragwatch.__main__ import main\n"
+        "sys.argv = ['ragwatch', 'judge']\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, input="", capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    assert int((tmp_path / "frozen").read_text(encoding="utf-8")) > 0

@@ -1,13 +1,34 @@
-"""How answers are worded: courtesy, citations and offers, none of which is a claim."""
+"""How answers are worded: courtesy, citations and offers, none of which is a claim; and inventions."""
 
 from __future__ import annotations
 
 import pytest
 
-from ragwatch.demo.answerer import ABSTENTION, CLOSINGS, OFFERS, OPENINGS, Quote, declined, spoken
+from ragwatch.demo.answerer import ABSTENTION, CLOSINGS, OFFERS, OPENINGS, Quote, declined, spoken, with_inventions
 from ragwatch.demo.questions import ROUTES
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.statistics.text.phrases import is_abstention
+
+
+@pytest.mark.parametrize(
+    ("sentence", "changed"),
+    [
+        ("It waits up to 5 seconds.", "It waits up to 16 seconds."),
+        ("Return the first line.", "Return the last line."),
+        ("Raise KeyError if the key is missing.", "Raise KeyError."),
+        ("It does not close the file.", "It does close the file."),
+        ("Join all threads.", "Join all threads, "),
+    ],
+)
+def test_one_sentence_is_changed_and_one_is_added(sentence: str, changed: str) -> None:
+    """A number, a word, a condition, a negation, else a clause; others stay, and the same question gets the same."""
+    answer = with_inventions("Why?", [sentence])
+    assert (answer[0][: len(changed)], len(answer)) == (changed, 2)
+    three = [sentence, "Close it.", "Open it."]
+    longer = with_inventions("Why?", three)
+    assert sum(one != other for one, other in zip(longer, three, strict=False)) == 1
+    assert with_inventions("Why?", three) == longer
+
 
 QUOTE = Quote(1, "teapot.brew", ("Brew leaves in hot water:", "The lid stays closed meanwhile."))
 QUESTIONS = [f"How do I brew tea number {number}?" for number in range(200)]

@@ -1,0 +1,228 @@
+"""Commands that ask a running ragwatch: what they ask for, say, and do where nothing or something else is there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+
+import pytest
+from click.testing import CliRunner
+from support.answering import Asked, Reply, answering
+from support.command_line import command, refused
+from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence
+from support.patience import DEADLINE
+from support.snapshots import small
+
+from ragwatch.board import Board
+from ragwatch.commands import cli
+from ragwatch.errors import ConfigError, ExternalError, RagwatchError
+from ragwatch.statistics.snapshot import Snapshot
+from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.terminal import options
+from ragwatch.web import Server, build_app
+from ragwatch.web.pages.overview import overview
+from ragwatch.web.scope import PageScope
+
+acknowledge = partial(command, "acknowledge")
+
+
+def reply(asked: Asked) -> Reply:
+    """A ragwatch that knows all routes but one."""
+    if asked.query.get("route") == "gone":
+        return 400, {"error": "route: 'gone' is not known"}, {}
+    return 200, b"faithfulness/search: acknowledged\n", {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "requests"),
+    [
+        ([], {}),
+        (["--quantity", "faithfulness", "--route", "a b&c"], {"quantity": "faithfulness", "route": "a b&c"}),
+        (["--renew"], {"renew": "true"}),
+        (["--judge", "claude"], {"judge": "claude"}),
+    ],
+)
+def test_asks_for_what_was_said(arguments: list[str], requests: dict[str, str]) -> None:
+    """Special characters in names arrive unchanged."""
+    with answering(reply) as (url, asked):
+        result = acknowledge("--url", f"{url}/", *arguments)
+    assert (result.exception, result.stdout) == (None, "faithfulness/search: acknowledged\n")
+    assert [(one.path, one.query) for one in asked] == [("/-/drift/acknowledge", requests)]
+
+
+def test_refusals_and_silence_are_reported() -> None:
+    """As a usage error with the reason in the response, without the JSON around it; a closed port is no success."""
+    with answering(reply) as (url, _):
+        message = refused(acknowledge("--url", url, "--route", "gone"))
+    assert message == f"{url} refused: route: 'gone' is not known"
+    assert "no response" in refused(acknowledge("--url", url), ExternalError)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--url", "file:///etc/passwd"], "is not a URL"),
+        (["--judge", "claude", "--route", "search"], "anchors have no quantity and no route"),
+        (["--route", "caf\udce9"], "is not UTF-8"),
+    ],
+)
+def test_what_makes_no_sense_is_not_sent(arguments: list[str], message: str) -> None:
+    """As a usage error."""
+    result = acknowledge(*arguments)
+    assert message in refused(result)
+
+
+BAD, WORSE = an_evidence((1, 0), (0, 0)), an_evidence((0, 0), (0, 0))
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """The address of a ragwatch: r1 is good, r2 bad, r3 worse, r4 older and as bad, r5 of another hour."""
+    store = SqliteStore(tmp_path / "state")
+    times = {"r1": AT - 10, "r2": AT - 20, "r3": AT - 30, "r4": AT - 40, "r5": AT - 9000}
+    draws = [a_draw(name, at=at, route="other" if name == "r2" else "search") for name, at in times.items()]
+    store.admit(an_admission(*draws))
+    evidence = [an_evidence((1, 0)), BAD, WORSE, WORSE, WORSE]
+    store.settle([a_verdict(draw, read) for draw, read in zip(draws, evidence, strict=True)])
+    board = Board()
+    board.publish(replace(small()))
+    app = build_app(board=board, render=lambda *_: (b"", ""), store=store, clock=lambda: AT)
+    one = Server(app, "127.0.0.1", 0)
+    ports: SimpleQueue[int] = SimpleQueue()
+    thread = Thread(target=lambda: asyncio.run(one.serve(started=ports.put)))
+    thread.start()
+    yield f"http://127.0.0.1:{ports.get(timeout=DEADLINE)}"
+    one.stop()
+    thread.join(DEADLINE)
+    store.close()
+
+
+opened = partial(command, "open")
+
+
+def link(address: str, name: str) -> str:
+    """The line of an answer."""
+    return f"{address}/samples/{a_draw(name).key}?judge=embedded\n"
+
+
+def test_the_worst_answer_of_the_time(address: str) -> None:
+    """The lowest faithfulness, the newest of equal ones; a route, a quantity and a time narrow it."""
+    result = opened("--url", f"{address}/")
+    assert result.return_value == 0, result.exception
+    assert result.stdout == link(address, "r3")
+    assert result.stderr == "faithfulness 0.00, stage at fault generation, route search, 2023-11-14 22:12 UTC\n"
+    assert opened("--url", address, "--route", "other").stdout == link(address, "r2")
+    assert opened("--url", address, "--quantity", "faithfulness").stdout == link(address, "r3")
+    assert opened("--url", address, "--since", "25s").stdout == link(address, "r2")
+
+
+def test_nothing_fails(address: str) -> None:
+    """Exit code 3 and no address: a good answer is not the worst one, and the best score is no bad one."""
+    for more in (["--since", "15s"], ["--since", "15s", "--quantity", "faithfulness"], ["--quantity", "contradiction"]):
+        result = opened("--url", address, *more)
+        assert (result.return_value, result.stdout) == (3, "")
+        assert "choose an earlier --since" in result.stderr
+
+
+def test_a_wrong_word_is_told(address: str, tmp_path: Path) -> None:
+    """By name: of the running ragwatch for quantities and times, of the configuration for routes."""
+    for more, named in (
+        (["--quantity", "colour"], f"{address} refused: quantity: not one of"),
+        (["--since", "soon"], f"{address} refused: since: not a time"),
+        (["--route", "caf\udce9"], "--route caf\udce9: is not UTF-8"),
+    ):
+        result = opened("--url", address, *more)
+        assert refused(result)
+        assert str(result.exception).startswith(named)
+    config = tmp_path / "ragwatch.yaml"
+    config.write_text(
+        "sources: [{kind: tail, name: app, path: /nowhere/*}]\nroutes: [search]\n"
+        f"web: {{listen: {address.removeprefix('http://')}, external_url: https://rag.example.org/watch/}}\n"
+    )
+    wrong = opened("--config", str(config), "--route", "gone")
+    assert "use one of: search, other" in refused(wrong)
+    assert opened("--config", str(config), "--route", "search").stdout == link("https://rag.example.org/watch", "r3")
+    assert opened("--config", str(config), "--url", address).stdout == link(address, "r3")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        [],
+        {"samples": 1},
+        {"samples": [{"verdict": None}]},
+        {"samples": [{"verdict": {"key": "k"}}]},
+        {"samples": [{"verdict": {"key": "k", "judge_name": "j", "route": "r", "at": "now"}}]},
+        {"samples": [{"verdict": {"key": "k", "judge_name": "j", "route": "r", "at": 1e300, "scores": 3}}]},
+    ],
+)
+def test_another_server_is_told(reply: object) -> None:
+    """What is not a reply of this version is one clear error, never a traceback or half an address."""
+    with answering(lambda _: (200, reply, {})) as (address, _):
+        result = opened("--url", address)
+    assert "is not that of a ragwatch of this version" in refused(result, RagwatchError)
+    assert result.stdout == ""
+
+
+def test_nobody_there_is_told() -> None:
+    """With what to do."""
+    result = opened("--url", "http://127.0.0.1:9")
+    assert "give the address of the running ragwatch with --url" in str(result.exception)
+    assert refused(opened("--url", "file:///etc/passwd"))
+
+
+EMPTY = overview(None, PageScope(routes=("search", "support"), windows=("1h", "1d")), now=0.0)
+ROWS = [
+    (EMPTY, [], 3, "No data yet"),
+    ({**EMPTY, "state": "bad", "headline": "Quality is worse"}, ["--route", "search"], 1, "route search"),
+    ({**EMPTY, "state": "unsure"}, ["--json"], 0, '"state": "unsure"'),
+    (overview(Snapshot(at=0.0, problems=("disk is full",)), PageScope(), now=0.0), [], 3, "not ready: disk is full"),
+    (EMPTY, ["--route", "none"], ConfigError, "use one of: search, support"),
+    (EMPTY, ["--window", "2h"], ConfigError, "use one of: 1h, 1d"),
+    ({"state": "good"}, [], RagwatchError, "not that of a ragwatch of this version"),
+]
+
+
+@pytest.mark.parametrize(("view", "arguments", "code", "text"), ROWS)
+def test_code_and_text(view: object, arguments: list[str], code: int | type[Exception], text: str) -> None:
+    """The code says how quality is; an unknown route or window, and another server, are errors."""
+    with answering(lambda _: (200, view, {})) as (url, _):
+        done = command("status", "--url", url, *arguments)
+    if isinstance(code, int):
+        assert (done.return_value, text in done.output) == (code, True)
+    else:
+        assert isinstance(done.exception, code)
+        assert text in str(done.exception)
+
+
+def test_another_server_writes_no_incident(tmp_path: Path) -> None:
+    """What is no incident is an error, and no file is written."""
+
+    def reply(asked: Asked) -> Reply:
+        return 200, b"# Incident on all routes" if asked.query["since"] == "14:00" else b"<html>", {}
+
+    out = tmp_path / "incident.md"
+    with answering(reply) as (url, _):
+        assert refused(command("incident", "--url", url, "--out", out, "--since", "1h"), RagwatchError)
+        assert not out.exists()
+        assert refused(command("incident", "--url", url, "--out", tmp_path / "no" / "such", "--since", "14:00"))
+        assert command("incident", "--url", url, "--out", out, "--since", "14:00").return_value == 0
+    assert out.read_text() == "# Incident on all routes"
+
+
+def test_the_configuration_is_looked_for_here_and_in_etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without --config the file in the folder counts, then the one of the system; else the error says what to do."""
+    monkeypatch.chdir(tmp_path)
+    system = tmp_path / "etc.yaml"
+    monkeypatch.setattr(options, "CONFIG_FILES", (Path("ragwatch.yaml"), system))
+    missing = CliRunner().invoke(cli, ["causes"])
+    assert (missing.exit_code, "write one with `ragwatch init`" in missing.output) == (2, True)
+    for file in (system, tmp_path / "ragwatch.yaml"):
+        file.write_text("nonsense: 1\n")
+        error = CliRunner().invoke(cli, ["causes"], standalone_mode=False).exception
+        assert f"{file.name}: nonsense" in str(error) or "nonsense" in str(error)
