@@ -52,7 +52,7 @@ from ragwatch.offline.state_reader import has_started
 from ragwatch.ports import Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, ReadsCriteria, SupportsPeek, SupportsProbe
 from ragwatch.ports.receiving import GrpcListener
-from ragwatch.sources.brokers.options import BrokerOptions
+from ragwatch.sources.brokers import BrokerOptions
 from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
 from ragwatch.sources.record_options import reads_existing

@@ -31,10 +31,9 @@ from ragwatch.formats.record import BYTE_ORDER_MARKS, Line, Parsed, as_utf8
 from ragwatch.formats.selection import Expand, begins_document
 from ragwatch.model.sample import OTHER, RejectReason, Sample, SkipReason
 from ragwatch.ports.capabilities import HasLogFiles, record_rules
+from ragwatch.sources.join import Options, joiner
+from ragwatch.sources.join import Options as JoinOptions
 from ragwatch.sources.join.joiner import JoinLimits
-from ragwatch.sources.join.options import Options
-from ragwatch.sources.join.options import Options as JoinOptions
-from ragwatch.sources.join.source import joiner
 
 _UNLIMITED = JoinLimits(float("inf"), sys.maxsize, sys.maxsize)
 

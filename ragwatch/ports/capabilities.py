@@ -167,19 +167,6 @@ class HasName(Protocol):
 
 
 @runtime_checkable
-class HasFormat(Protocol):
-    """Options of a source whose records have a format; see `ragwatch.formats.build`."""
-
-    @property
-    def format(self) -> str:
-        """Name of the format, or `auto`."""
-
-    @property
-    def mapping(self) -> Mapping[str, str]:
-        """Mapping of the format `custom`; else empty."""
-
-
-@runtime_checkable
 class HasRecordRules(Protocol):
     """Options of a source whose records are selected and read by rules, such as `sources.record_options`."""
 
@@ -190,11 +177,7 @@ class HasRecordRules(Protocol):
 
 def record_rules(options: object) -> RecordRules:
     """How the records of a source with these options are read."""
-    if isinstance(options, HasRecordRules):
-        return options.rules
-    if isinstance(options, HasFormat):
-        return RecordRules(options.format, options.mapping)
-    return RecordRules()
+    return options.rules if isinstance(options, HasRecordRules) else RecordRules()
 
 
 def log_reader(options: object) -> LogReader:
@@ -207,7 +190,7 @@ def log_reader(options: object) -> LogReader:
 
 
 @runtime_checkable
-class HasLogFiles(HasName, HasFormat, Protocol):
+class HasLogFiles(HasName, Protocol):
     """Options of a source that reads log files, such as `sources.tail.Options`."""
 
     @property

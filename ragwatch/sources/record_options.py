@@ -1,25 +1,32 @@
-"""Options that sources of log records share: how records are selected and read."""
+"""Options that kinds of sources share: their name, and how records are selected and read."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ragwatch.errors import ConfigError
 from ragwatch.formats.log_reader import LogReader, RecordRules
-from ragwatch.formats.record import known_encoding
-from ragwatch.formats.selection import AUTO
+from ragwatch.model.units import size_bytes
+
+Size = Annotated[int, BeforeValidator(size_bytes)]
+"""Bytes, as a number or a text such as `64MiB`."""
 
 
-class RecordOptions(BaseModel):
-    """How the records of a source are selected and read."""
+class SourceOptions(BaseModel):
+    """Options that sources of all kinds have."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
         min_length=1, description="Name of the source: the label `source`, and part of every sample's key."
     )
+
+
+class RecordOptions(SourceOptions):
+    """How the records of a source are selected and read."""
+
     format: str = Field("auto", description="Format of the records; `auto` detects it from the first ones.")
     mapping: dict[str, str] = Field({}, description="Where the fields of a sample are, for the format `custom`.")
     where: str | None = Field(
@@ -63,36 +70,6 @@ class RecordOptions(BaseModel):
             timezone=self.timezone,
             resolve=self.resolve,
         )
-
-
-class LineOptions(RecordOptions):
-    """How the lines of a log are selected and read."""
-
-    prefix: str | None = Field(
-        None, min_length=1, description="Text before the JSON object of a line: `auto`, or a regular expression."
-    )
-    encoding: str | None = Field(
-        None, min_length=1, description="Encoding of the files, such as `utf-16` or `cp1252`; by default UTF-8."
-    )
-    skip_prefix: bool = Field(default=False, description="The older spelling of `prefix: auto`.")
-
-    @field_validator("encoding")
-    @classmethod
-    def _known_encoding(cls, name: str | None) -> str | None:
-        """Check that Python knows the encoding, and that lines can be cut in it."""
-        return None if name is None else known_encoding(name)
-
-    @model_validator(mode="after")
-    def _one_spelling(self) -> LineOptions:
-        if self.skip_prefix and self.prefix not in (None, AUTO):
-            raise ValueError("skip_prefix is the older spelling of `prefix: auto`; write `prefix` only")
-        return self
-
-    @property
-    def rules(self) -> RecordRules:
-        """How the lines are read."""
-        prefix = AUTO if self.skip_prefix else self.prefix
-        return replace(super().rules, prefix=prefix, encoding=self.encoding)
 
 
 def reads_existing(options: BaseModel) -> BaseModel:

@@ -22,7 +22,7 @@ from support.ports import free_port
 from support.spans import PROTOBUF, export_request, joined, single_spans
 from support.traces import openinference
 
-from ragwatch.sources.otlp.handler import METHOD
+from ragwatch.sources.otlp.source import METHOD
 
 Post = Callable[[bytes], None]
 """Sends a request; raises OSError if that has no success now."""

@@ -45,7 +45,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "opentelemetry": (
         "ragwatch.pipeline.export.messages",
         "ragwatch.sources.otlp.protobuf_request",
-        "ragwatch.sources.otlp.handler",
+        "ragwatch.sources.otlp.request",
     ),
     "orjson": (
         "ragwatch.commands",
@@ -81,7 +81,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "tokenizers": ("ragwatch.judges.detector.session", "ragwatch.judges.local.session"),
     "uvicorn": ("ragwatch.web",),
     "yaml": ("ragwatch.config", "ragwatch.rules"),
-    "zstandard": ("ragwatch.sources.requests.body",),
+    "zstandard": ("ragwatch.sources.requests",),
 }
 """Each third-party library, and the modules or packages that may import it."""
 

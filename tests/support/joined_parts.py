@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ragwatch.ports import Batch, Part
-from ragwatch.sources.join.options import Options
-from ragwatch.sources.join.source import JoinSource
+from ragwatch.sources.join import JoinSource, Options
 from ragwatch.statistics.tally import Tally
 from support.kit import AT, Clock
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 from ragwatch.errors import SourceError
 from ragwatch.model.sample import LossReason, RejectReason
 from ragwatch.ports import Batch, Rejection
-from ragwatch.sources.brokers.options import BrokerOptions
+from ragwatch.sources.brokers import BrokerOptions
 from ragwatch.statistics.snapshot import Lag
 from ragwatch.statistics.tally import Tally
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import logging
 import math
+import socket
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,8 +23,8 @@ from pydantic import Field, SecretStr
 
 from ragwatch.errors import SourceError
 from ragwatch.model.sample import LossReason
+from ragwatch.sources.brokers import Address, BrokerOptions, needed, reason
 from ragwatch.sources.brokers.consumer import BrokerSource, Client, Delivery, Fetched, Progress
-from ragwatch.sources.brokers.options import Address, BrokerOptions, consumer_name, needed, reason
 
 QUIET = logging.getLogger("ragwatch.sources.kafka")  # takes what librdkafka would print on standard error
 QUIET.addHandler(logging.NullHandler())
@@ -126,7 +128,7 @@ class KafkaClient(Client):
             return
         group = {
             "group.id": self._options.group,
-            "group.instance.id": consumer_name(self._options.consumer),
+            "group.instance.id": self._options.consumer or socket.gethostname(),
             "enable.auto.offset.store": "false",
             "auto.offset.reset": "earliest",
             "enable.partition.eof": "true",
@@ -142,16 +144,21 @@ class KafkaClient(Client):
         def note(error: Any) -> None:  # noqa: ANN401 - of the library
             self._doubt = error.str()
 
-        try:
+        with self._explained():
             return self._kafka.Consumer({**properties, "error_cb": note}, logger=QUIET)
-        except self._kafka.KafkaException as error:
-            raise self._error(error) from None
 
     def close(self) -> None:
         """Leave the group."""
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except self._kafka.KafkaException as error:
+            raise self._error(error) from None
 
     def _error(self, error: Exception, doubt: str | None = None) -> SourceError:
         """The error that stands for one of the library, with what it has said before."""
@@ -243,10 +250,8 @@ class KafkaClient(Client):
 
     def _offsets(self, consumer: Any, number: int) -> tuple[int, int]:  # noqa: ANN401 - of the library
         """The first offset of a partition, and the one after the last."""
-        try:
+        with self._explained():
             low, high = consumer.get_watermark_offsets(self._part(number), timeout=self._options.timeout_seconds)
-        except self._kafka.KafkaException as error:
-            raise self._error(error) from None
         return low, high
 
     def _part(self, number: int, *place: int | str) -> Any:  # noqa: ANN401 - of the library
@@ -257,12 +262,10 @@ class KafkaClient(Client):
         if self._consumer is not None and time.monotonic() - self._polled_at >= ALIVE_SECONDS:
             self._polled_at = time.monotonic()
             paused = self._consumer.assignment()
-            try:
+            with self._explained():
                 self._consumer.pause(paused)
                 self._sort([message] if (message := self._consumer.poll(0)) is not None else [])
                 self._consumer.resume([one for one in paused if one.partition in self.partitions])
-            except self._kafka.KafkaException as error:
-                raise self._error(error) from None
         ours = all(one.handle in self.partitions for one in deliveries[:1])
         self._held = self._held if ours else ()
         return ours

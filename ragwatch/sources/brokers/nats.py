@@ -20,8 +20,8 @@ from pydantic import Field, SecretStr
 
 from ragwatch.errors import SourceError
 from ragwatch.model.sample import LossReason
+from ragwatch.sources.brokers import NO_ANSWER, Address, BrokerOptions, needed, reason
 from ragwatch.sources.brokers.consumer import BrokerSource, Client, Delivery, Fetched, GoneError, Progress
-from ragwatch.sources.brokers.options import NO_ANSWER, Address, BrokerOptions, needed, reason
 
 CLOSE_SECONDS = 2.0
 PENDING_PER_BATCH = 20

@@ -7,6 +7,7 @@ other is given up with it. The server has to be Redis 6.2 or newer.
 from __future__ import annotations
 
 import math
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,8 +18,8 @@ from pydantic import Field, SecretStr
 
 from ragwatch.errors import SourceError
 from ragwatch.model.sample import LossReason
+from ragwatch.sources.brokers import NO_ANSWER, Address, BrokerOptions, needed
 from ragwatch.sources.brokers.consumer import BrokerSource, Client, Delivery, Fetched, GoneError, Progress
-from ragwatch.sources.brokers.options import NO_ANSWER, Address, BrokerOptions, consumer_name, needed
 
 ALONE_FROM = 3
 """Deliveries from which on an entry is in a batch of its own."""
@@ -130,7 +131,7 @@ class RedisClient(Client):
         self._progress = progress
         self.what = f"stream {options.stream}"
         self.value = f"field {options.field}"
-        self._consumer = consumer_name(options.consumer)
+        self._consumer = options.consumer or socket.gethostname()
         self._own_first = True
         self._claim_from = "0-0"
         self._claim_at = -math.inf

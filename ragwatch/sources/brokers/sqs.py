@@ -15,8 +15,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr
 
 from ragwatch.errors import ConfigError, SourceError
+from ragwatch.sources.brokers import NO_ANSWER, Address, BrokerOptions, needed, reason
 from ragwatch.sources.brokers.consumer import BrokerSource, Client, Delivery, Fetched, Progress
-from ragwatch.sources.brokers.options import NO_ANSWER, Address, BrokerOptions, needed, reason
 
 MAX_AT_ONCE = 10  # messages in a request
 FIFO = ".fifo"  # how the names of FIFO queues end

@@ -263,40 +263,12 @@ class Joiner:
             self._done.popitem(last=False)
 
 
-def by_number(parts: int) -> Whole:
-    """Complete with a number of parts."""
-    return lambda received, _: len(received) >= parts
-
-
-def by_condition(condition: Callable[[Record], bool]) -> Whole:
-    """Complete when a condition is true."""
-    return lambda _, record: holds(condition, record)
-
-
 def holds(condition: Callable[[Record], bool], record: Record) -> bool:
     """Whether a condition is true. One that fails is false: it may be about a part that is missing."""
     try:
         return condition(record)
     except FormatError:
         return False
-
-
-def never(_: Sequence[RecordPart], __: Record) -> bool:
-    """Complete only by silence."""
-    return False
-
-
-def read_with(read: Callable[[Record, str], Sample], required: Sequence[str] = ()) -> Read:
-    """Reads a record as a sample with every required attribute; None if it cannot be."""
-
-    def sample_in(record: Record) -> Sample | None:
-        try:
-            sample = read(record, "?")
-        except FormatError:
-            return None
-        return sample if all(getattr(sample, name) is not None for name in required) else None
-
-    return sample_in
 
 
 def _after(done: _Done, name: str, shape: int) -> PartOutcome:

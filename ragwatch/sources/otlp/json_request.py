@@ -21,7 +21,7 @@ from ragwatch.sources.otlp.request import (
     too_many_spans,
     without_vectors,
 )
-from ragwatch.sources.requests.queue import RefusedError
+from ragwatch.sources.requests import RefusedError
 
 _Add = Callable[[Received, dict[str, object], str, dict[str, object]], None]
 _SPANS = (("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"), ("spans",))

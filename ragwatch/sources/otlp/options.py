@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from ragwatch.formats.log_reader import RecordRules
 from ragwatch.formats.traces.record import Naming
-from ragwatch.model.units import size_bytes
 from ragwatch.ports.receiving import PATTERN, GrpcListener, checked_port
 from ragwatch.sources.otlp.resolver import ResolveOptions
-
-_Size = Annotated[int, BeforeValidator(size_bytes)]
-NO_MAPPING: Mapping[str, str] = MappingProxyType({})
+from ragwatch.sources.record_options import Size, SourceOptions
 
 _MIN_RECEIVING, _MAX_RECEIVING = 2, 32
 _RECEIVED_SHARE = 4
@@ -33,14 +29,9 @@ class GrpcOptions(BaseModel):
     )
 
 
-class Options(BaseModel):
+class Options(SourceOptions):
     """Options of a source of kind `otlp`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str = Field(
-        min_length=1, description="Name of the source: the label `source`, and part of every sample's key."
-    )
     route: str | list[str] = Field(
         "service.name",
         description="Attribute of spans or of their resource that holds the route; of several the first.",
@@ -63,11 +54,11 @@ class Options(BaseModel):
     grpc: GrpcOptions | None = Field(
         None, description="Receives OTLP over gRPC as well, on an address of its own; needs the extra `grpc`."
     )
-    max_body_bytes: _Size = Field(20 << 20, gt=0, description="Largest request, as sent and after decompression.")
-    queue_bytes: _Size = Field(
+    max_body_bytes: Size = Field(20 << 20, gt=0, description="Largest request, as sent and after decompression.")
+    queue_bytes: Size = Field(
         32 << 20, gt=0, description="Bytes of requests that are not stored yet; further ones are refused with 429."
     )
-    waiting_bytes: _Size = Field(
+    waiting_bytes: Size = Field(
         64 << 20, gt=0, description="Memory of incomplete traces; above that the oldest wait no longer."
     )
 
@@ -93,11 +84,6 @@ class Options(BaseModel):
         )
 
     @property
-    def format(self) -> str:
-        """Format of the records that this source assembles."""
-        return "canonical"
-
-    @property
-    def mapping(self) -> Mapping[str, str]:
-        """There is none."""
-        return NO_MAPPING
+    def rules(self) -> RecordRules:
+        """How the records are read that this source assembles."""
+        return RecordRules("canonical")

@@ -25,7 +25,7 @@ from ragwatch.sources.otlp.request import (
     too_many_spans,
     without_vectors,
 )
-from ragwatch.sources.requests.queue import RefusedError
+from ragwatch.sources.requests import RefusedError
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor

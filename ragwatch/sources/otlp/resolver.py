@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from ragwatch.errors import SourceError
 from ragwatch.formats.record import decode_body
 from ragwatch.formats.traces.documents import document, documents_in
-from ragwatch.model.units import size_bytes
 from ragwatch.outgoing.addresses import checked_url
 from ragwatch.outgoing.client import blocking_client
+from ragwatch.sources.record_options import Size
 
 if TYPE_CHECKING:
     from httpx import Client
@@ -36,9 +36,7 @@ class ResolveOptions(BaseModel):
     bearer: SecretStr | None = Field(None, description="Bearer token, as `env:NAME` or `file:path`.")
     timeout_seconds: float = Field(2.0, gt=0, le=30, description="Timeout of one request.")
     max_seconds: float = Field(5.0, gt=0, le=60, description="Most seconds for all documents of one trace.")
-    max_bytes: Annotated[int, BeforeValidator(size_bytes)] = Field(
-        1 << 20, gt=0, description="Most bytes of one reply."
-    )
+    max_bytes: Size = Field(1 << 20, gt=0, description="Most bytes of one reply.")
     cached: int = Field(10_000, ge=0, description="How many texts are kept in memory.")
 
     @field_validator("url")

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 
 import orjson
@@ -18,21 +19,76 @@ from ragwatch.errors import SourceError
 from ragwatch.formats.traces.assemble import LIMIT_ADVICE, Assembled, Refused, assemble
 from ragwatch.model.sample import RejectReason
 from ragwatch.ports import Batch, Part, Rejection
-from ragwatch.ports.receiving import Handler
-from ragwatch.sources.otlp.handler import LOGS_METHOD, LOGS_PATH, METHOD, PATH, OtlpHandler
+from ragwatch.ports.receiving import Handler, IncomingRequest, Reply
+from ragwatch.sources.otlp import json_request, protobuf_request
 from ragwatch.sources.otlp.options import Options
+from ragwatch.sources.otlp.request import JSON, Received, accepted, content_type, refused
 from ragwatch.sources.otlp.resolver import Resolver
-from ragwatch.sources.otlp.waiting import Piece, Waiting, WaitingTraces, restored
-from ragwatch.sources.requests.body import ByteBudget
-from ragwatch.sources.requests.queue import Queued, RequestQueue, answer, stopping
+from ragwatch.sources.otlp.waiting import Piece, Waiting, WaitingTraces, pieces_of, restored
+from ragwatch.sources.requests import Body, ByteBudget, Queued, RefusedError, RequestQueue, answer, stopping
 from ragwatch.statistics.snapshot import Lag
 from ragwatch.statistics.tally import Tally, TallyKey
 
+PATH = "/v1/traces"
+METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+LOGS_PATH = "/v1/logs"
+LOGS_METHOD = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
+DEADLINE_SECONDS = 8.0
+"""How long a client waits until its spans are stored; SDKs give up after 10 seconds."""
+
+_LATE = "the spans are not stored yet: judging is behind, or the state cannot be written"
+_SEND_LESS = "send fewer spans at once (OTEL_BSP_MAX_EXPORT_BATCH_SIZE)"
 MAX_BATCH_BYTES = 8 << 20
 MAX_TRACES = 500
 """Traces that are assembled in one batch."""
 RETRY_SECONDS = 15.0
 MAX_TRIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class OtlpHandler:
+    """Decodes requests, queues their spans, and answers when these are stored.
+
+    Args:
+        logs: Whether requests hold log records, of which the events of generations are taken, instead of spans.
+    """
+
+    queue: RequestQueue[Piece, None]
+    budget: ByteBudget
+    max_body_bytes: int
+    kept: frozenset[str] = frozenset()
+    logs: bool = False
+    deadline_seconds: float = DEADLINE_SECONDS
+
+    async def __call__(self, request: IncomingRequest) -> Reply:
+        """Handle one request."""
+        kind = JSON
+        body = Body(request, self.max_body_bytes, self.budget, _SEND_LESS)
+        try:
+            kind = content_type(request.headers.get("content-type", ""))
+            sent = await body.read()
+            spans, pieces = await body.decoded(partial(self._decoded, body, sent, kind))
+            rejected, problem = spans.rejected, spans.problem
+            del sent, spans  # not needed while the pieces wait
+            body.free()
+            if pieces:
+                size = sum(piece.size for piece in pieces)
+                await self.queue.stored(pieces, size, self.deadline_seconds, _LATE, keep=True)
+        except RefusedError as error:
+            await body.discard()
+            return refused(kind, error)
+        finally:
+            body.free()
+        return accepted(kind, rejected, problem, logs=self.logs)
+
+    def _decoded(self, body: Body, sent: bytes, kind: str) -> tuple[Received, list[Piece]]:
+        plain = body.unpacked(sent)
+        module = json_request if kind == JSON else protobuf_request
+        spans = (module.events_of if self.logs else module.spans_of)(plain)
+        pieces = pieces_of(spans.spans, self.kept)
+        if pieces and spans.times:
+            pieces[0] = pieces[0]._replace(times=spans.times)
+        return spans, pieces
 
 
 @dataclass(slots=True)
@@ -159,8 +215,7 @@ class OtlpSource:
                 if self._tries[trace.trace_id] <= MAX_TRIES:
                     self._traces.defer(trace, now + RETRY_SECONDS)
                     continue
-                refused = Refused(RejectReason.NO_CONTENT, "contexts", str(error))
-                result = Assembled(refused=[refused])
+                result = Assembled(refused=[Refused(RejectReason.NO_CONTENT, "contexts", str(error))])
             self._tries.pop(trace.trace_id, None)
             self._add(draft, trace, result)
             draft.release.append(trace.trace_id)
@@ -200,13 +255,11 @@ class OtlpSource:
         for outcome, count in outcomes.items():
             if count:
                 tallies[Tally.TRACES, (name, outcome)] += count
-        for refused in result.refused:
+        for one in result.refused:
             tallies[Tally.TRACES, (name, "refused")] += 1
-            if refused.silent:
-                tallies[Tally.SILENT, (name, refused.silent)] += 1
-            draft.rejections.append(
-                Rejection(refused.reason, f"trace {trace.trace_id}", 0, refused.field, refused.detail)
-            )
+            if one.silent:
+                tallies[Tally.SILENT, (name, one.silent)] += 1
+            draft.rejections.append(Rejection(one.reason, f"trace {trace.trace_id}", 0, one.field, one.detail))
 
 
 def _batch_of(draft: _Draft) -> Batch:

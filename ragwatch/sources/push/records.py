@@ -6,7 +6,6 @@ import codecs
 import json
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from typing import NoReturn, overload
 
 import orjson
 
@@ -23,7 +22,7 @@ from ragwatch.formats.record import (
     objects_size,
     parse,
 )
-from ragwatch.sources.requests.queue import RefusedError
+from ragwatch.sources.requests import RefusedError
 
 MAX_RECORDS = 10_000
 RECORD_BYTES = 512
@@ -95,9 +94,7 @@ def _is_one(text: bytes) -> bool:
     """Whether a text with several lines is one JSON value, and not JSONL."""
     if is_too_large(text):
         return False
-    is_indented = (
-        text.removeprefix(codecs.BOM_UTF8).partition(b"\n")[0].strip(_SPACE) == b"{"
-    )  # no line of JSONL is that
+    is_indented = text.removeprefix(codecs.BOM_UTF8).partition(b"\n")[0].strip(_SPACE) == b"{"  # no line of JSONL is
     try:
         (decode_body if is_indented else orjson.loads)(text)
     except orjson.JSONDecodeError:
@@ -118,14 +115,13 @@ def _elements(text: bytes) -> list[Line]:
         elements = orjson.loads(text)
         if len(elements) > MAX_RECORDS:
             raise _too_many()
-        return [element if keep and type(element) is dict else _compact(element) for element in elements]
+        # orjson returns bytes in the kilobyte that it has reserved; a copy takes what it needs.
+        return [
+            element if keep and type(element) is dict else bytes(memoryview(orjson.dumps(element)))
+            for element in elements
+        ]
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):  # NaN, half of a surrogate pair, a syntax error
         return list(_slices(text.decode("utf-8", "replace")))
-
-
-def _compact(element: object) -> bytes:
-    """Encode an element. orjson returns bytes in the kilobyte that it has reserved; a copy takes what it needs."""
-    return bytes(memoryview(orjson.dumps(element)))
 
 
 def _slices(text: str) -> Iterator[bytes]:
@@ -135,8 +131,10 @@ def _slices(text: str) -> Iterator[bytes]:
     while text[place : place + 1] != "]":
         try:
             _, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError) as error:
-            _refuse(error)
+        except json.JSONDecodeError as error:
+            raise RefusedError(400, f"the array is not JSON: {error.msg} at character {error.pos}") from None
+        except (ValueError, RecursionError):
+            raise RefusedError(400, "the array is not JSON: nested too deeply") from None
         yield text[place:end].encode()
         place = _skip(text, end)
         if text[place : place + 1] == ",":
@@ -145,11 +143,6 @@ def _slices(text: str) -> Iterator[bytes]:
             raise RefusedError(400, f"the array is not JSON: a comma or ] is missing at character {place}")
     if _skip(text, place + 1) < len(text):
         raise RefusedError(400, f"the body has text after the array, at character {place + 1}; or send JSONL")
-
-
-def _refuse(error: Exception) -> NoReturn:
-    detail = f"{error.msg} at character {error.pos}" if isinstance(error, json.JSONDecodeError) else "nested too deeply"
-    raise RefusedError(400, f"the array is not JSON: {detail}") from None
 
 
 def _skip(text: str, place: int) -> int:
@@ -182,19 +175,12 @@ class ContentHashes(Sequence[int]):
     def __len__(self) -> int:
         return len(self._records)
 
-    @overload
-    def __getitem__(self, index: int) -> int: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[int]: ...
-    def __getitem__(self, index: int | slice) -> int | Sequence[int]:
-        if isinstance(index, slice):
-            return ContentHashes(self._records[index])
-        return int.from_bytes(sha256(_content(self._records[index])).digest()[:8])
+    def __getitem__(self, index: int) -> int:  # type: ignore[override]  # nobody takes a slice
+        record = self._records[index]
+        return int.from_bytes(sha256(_encoded(record) if isinstance(record, dict) else record).digest()[:8])
 
 
-def _content(record: Line) -> bytes:
-    if isinstance(record, bytes):
-        return record
+def _encoded(record: dict[str, object]) -> bytes:
     try:
         return orjson.dumps(record)
     except orjson.JSONEncodeError:  # a field that no record needs is nested too deeply: the others tell records apart

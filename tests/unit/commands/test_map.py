@@ -16,7 +16,7 @@ from ragwatch.commands.map import print_source
 from ragwatch.config import parse
 from ragwatch.formats import FORMATS, build
 from ragwatch.formats.guessing.guess import propose
-from ragwatch.sources.join.options import Options
+from ragwatch.sources.join import Options
 
 DATA = Path(__file__).parents[2] / "data" / "formats"
 

@@ -16,7 +16,7 @@ from ragwatch.formats.log_reader import LogReader
 from ragwatch.model.sample import Sample, SkipReason
 from ragwatch.offline.input_files import PartFiles
 from ragwatch.ports.capabilities import record_rules
-from ragwatch.sources.join.options import Options as JoinOptions
+from ragwatch.sources.join import Options as JoinOptions
 
 LOGS = Path(__file__).parents[2] / "data" / "outside" / "logs"
 TRUTH = {

@@ -28,9 +28,8 @@ from ragwatch.pipeline.export.client import OtlpClient
 from ragwatch.pipeline.export.evaluation import ExportRules, ExportTarget, Signal
 from ragwatch.pipeline.export.loop import MAX_PAUSE_SECONDS, try_endpoint
 from ragwatch.ports import Retention
-from ragwatch.sources.otlp.handler import PATH
 from ragwatch.sources.otlp.options import Options
-from ragwatch.sources.otlp.source import OtlpSource
+from ragwatch.sources.otlp.source import PATH, OtlpSource
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import EventCount, GaugeLevel, Telemetry
 

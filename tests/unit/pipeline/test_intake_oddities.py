@@ -22,8 +22,7 @@ from ragwatch.pipeline.placing import MAX_CHARS, MAX_NEW, NamedVersions
 from ragwatch.ports import Admission, Batch, BatchReport, RecordedEvent, VersionValue
 from ragwatch.ports.capabilities import log_reader
 from ragwatch.redaction.redactor import Redactor
-from ragwatch.sources.join.options import Options
-from ragwatch.sources.join.source import JoinSource
+from ragwatch.sources.join import JoinSource, Options
 from ragwatch.statistics.canary.definition import CanaryMarks
 from ragwatch.statistics.sampling import SamplingPlan
 from ragwatch.statistics.snapshot import Lag

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
 import re
@@ -22,8 +21,7 @@ from ragwatch.config import parse
 from ragwatch.errors import ConfigError, SourceError
 from ragwatch.ports import Batch, BatchReport, Part, Source
 from ragwatch.ports.capabilities import ReceivesRequests
-from ragwatch.ports.receiving import IncomingRequest, Reply
-from ragwatch.sources.join.source import JoinSource
+from ragwatch.sources.join import JoinSource
 from ragwatch.statistics.snapshot import Lag
 from ragwatch.statistics.tally import Tally
 
@@ -230,33 +228,23 @@ def test_a_source_that_fails_stops_neither_the_others_nor_its_own_report(tmp_pat
     assert source.lag() == Lag(5, None, {"a.jsonl": "gone"}, closed=1, problems=("gone",), skipped="3 records")
 
 
-class Receiving(ListSource):
-    """A source that clients send records to."""
-
-    def __init__(self, *batches: Batch) -> None:
-        super().__init__(batches, "asked")
-        self.wake = asyncio.Event()
-        self.handlers = {"/v1/samples": self._handle}
-
-    async def _handle(self, _: IncomingRequest) -> Reply:
-        """Accept."""
-        return Reply(202)
-
-
 def test_parts_that_are_sent_over_http(tmp_path: Path) -> None:
     """Requests reach the source they are sent to, and its clients learn which records are no parts."""
     source = JoinSource(options(tmp_path), Clock(AT))
     assert (isinstance(source, ReceivesRequests), source.handlers, source.wake.is_set()) == (True, {}, False)
-    batch = replace(a_batch(b'{"event": "x"}', json.dumps(ASKED).encode()), report=BatchReport())
-    receiving = Receiving(batch)
-    source._inner["asked"] = source._inner["asked"]._replace(source=receiving)
+    source = JoinSource(options(of=[{"kind": "push", "name": "asked"}]), Clock(AT))
+    receiving = source._inner["asked"].source
+    assert isinstance(receiving, ReceivesRequests)
     assert (source.handlers, source.wake) == (receiving.handlers, receiving.wake)
+    batch = replace(a_batch(b'{"event": "x"}', json.dumps(ASKED).encode()), report=BatchReport())
+    sent = ListSource([batch])
+    source._inner["asked"] = source._inner["asked"]._replace(source=sent)
     outer = source.read()
     assert outer is not None
     assert batch.report is not None
     assert [(one.line, one.reason) for one in batch.report.rejections] == [(1, "missing_field")]
     source.commit(outer)
-    assert receiving.committed == 1
+    assert sent.committed == 1
 
 
 def test_parts_of_a_source_that_is_gone_are_released() -> None:

@@ -17,9 +17,8 @@ from support.traces import ANSWER, OI, QUESTION, TEXTS, openinference, parts
 from ragwatch.formats.traces.assemble import assemble
 from ragwatch.formats.traces.span import Span
 from ragwatch.sources.otlp import json_request, protobuf_request
-from ragwatch.sources.otlp.handler import LOGS_PATH, PATH
 from ragwatch.sources.otlp.options import Options
-from ragwatch.sources.otlp.source import OtlpSource
+from ragwatch.sources.otlp.source import LOGS_PATH, PATH, OtlpSource
 
 CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
 ROWS = [{"id": name, "content": text, "score": 0.5} for name, text in zip(("d0", "d1"), TEXTS, strict=True)]

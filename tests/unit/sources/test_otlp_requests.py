@@ -21,13 +21,11 @@ from support.spans import JSON, PROTOBUF, a_request, a_span, as_json, as_protobu
 
 from ragwatch.ports.receiving import Reply
 from ragwatch.sources.otlp import json_request, protobuf_request
-from ragwatch.sources.otlp.handler import refused
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.protobuf_request import UNCOUNTED_BYTES, check_size
-from ragwatch.sources.otlp.request import MAX_SPANS
+from ragwatch.sources.otlp.request import MAX_SPANS, refused
 from ragwatch.sources.otlp.source import OtlpSource
-from ragwatch.sources.requests.body import Body, ByteBudget
-from ragwatch.sources.requests.queue import RefusedError
+from ragwatch.sources.requests import Body, ByteBudget, RefusedError
 
 MIB = 1 << 20
 VALUES = {"text": "a", "true": True, "int": -5, "float": 0.5, "list": ["a", 1], "map": {"a": {"b": "c"}}}

@@ -19,11 +19,10 @@ from ragwatch.ports import Batch, Part
 from ragwatch.ports.receiving import Reply
 from ragwatch.sources.otlp import build
 from ragwatch.sources.otlp import source as module
-from ragwatch.sources.otlp.handler import METHOD, PATH, OtlpHandler
 from ragwatch.sources.otlp.options import Options
-from ragwatch.sources.otlp.source import OtlpSource
+from ragwatch.sources.otlp.source import METHOD, PATH, OtlpHandler, OtlpSource
 from ragwatch.sources.otlp.waiting import MAX_SPANS, WaitingTraces, piece_of
-from ragwatch.sources.requests.body import ByteBudget
+from ragwatch.sources.requests import ByteBudget
 from ragwatch.statistics.tally import Tally
 
 GRACE, WAIT = 10.0, 120.0

@@ -206,7 +206,7 @@ def test_tools_that_search(name: str, result: str, texts: list[str] | None) -> N
 def test_options() -> None:
     """Records are canonical; one attribute or several hold the route."""
     options = Options(name="traces", route=["a", "b"], metadata={"x": "c"})
-    assert (options.format, dict(options.mapping)) == ("canonical", {})
+    assert (options.rules.format, options.rules.mapping) == ("canonical", {})
     assert options.naming.route == ("a", "b")
     assert {"a", "b", "c"} <= options.naming.attributes
     assert Options(name="traces").naming.route == ("service.name",)

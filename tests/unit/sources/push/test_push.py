@@ -29,7 +29,7 @@ from ragwatch.formats.selection import line_parser
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.sources.push import Options, PushSource, build
 from ragwatch.sources.push.records import MAX_RECORDS, ContentHashes, as_feedback, records_of
-from ragwatch.sources.requests.queue import RefusedError
+from ragwatch.sources.requests import RefusedError
 from ragwatch.statistics.sampling import SamplingPlan, key_of
 from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -359,7 +359,7 @@ def test_a_hash_is_that_of_the_content() -> None:
     hashes = ContentHashes([one, orjson.dumps(one), other, other | {"deep": json.loads("[" * 500 + "]" * 500)}])
     assert hashes[0] == hashes[1]
     assert len(set(hashes)) == 3
-    assert (len(hashes), list(hashes[1:3])) == (4, [hashes[1], hashes[2]])
+    assert len(hashes) == 4
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,0 @@
-"""What sources have in common that clients send records to over HTTP: bodies within limits, and a queue of requests."""
