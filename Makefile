@@ -80,7 +80,7 @@ test: .venv/dev.stamp
 	$(BIN)/coverage report --include='ragwatch/statistics/*,ragwatch/model/*,ragwatch/redaction/*,$(OFFLINE)' --fail-under=100
 
 # Arithmetic of the tools without a daemon.
-OFFLINE = ragwatch/offline/question_kinds.py,ragwatch/offline/suggest.py,ragwatch/offline/diagnosis/chunks.py,ragwatch/offline/diagnosis/definition.py,ragwatch/offline/diagnosis/ranks.py,ragwatch/offline/diagnosis/report.py,ragwatch/offline/diagnosis/texts.py,ragwatch/offline/gates/gate_line.py,ragwatch/offline/gates/regression.py,ragwatch/offline/relevance_estimate.py,ragwatch/offline/power.py,ragwatch/offline/rollout_stages.py
+OFFLINE = ragwatch/offline/question_kinds.py,ragwatch/offline/suggest.py,ragwatch/offline/diagnosis/chunks.py,ragwatch/offline/diagnosis/definition.py,ragwatch/offline/diagnosis/ranks.py,ragwatch/offline/diagnosis/report.py,ragwatch/offline/diagnosis/texts.py,ragwatch/offline/gate_line.py,ragwatch/offline/regression.py,ragwatch/offline/relevance_estimate.py,ragwatch/offline/power.py,ragwatch/offline/rollout_stages.py
 
 measured-tests: .venv/dev.stamp
 	@rm -f .coverage .coverage.*

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ragwatch.offline.exports.parquet_rows import COLUMNS, Column
+from ragwatch.offline.parquet_rows import COLUMNS, Column
 
 START, END = "<!-- columns -->", "<!-- /columns -->"
 

@@ -1,7 +1,7 @@
 """Defines every exported series as data. Tests check HELP, the reference, dashboards and alerts against it.
 
 Label values come from the configuration or from an enumeration, never from a log. The digest computes estimates at an
-interval; their HELP says "as of the last digest".
+interval; their HELP says "as of the last digest". In templates, `{q}` stands for the quantity, in names and in HELP.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from ragwatch.exporter.drift_series import DRIFT
-from ragwatch.exporter.judge_series import CANARIES, JUDGES
 from ragwatch.exporter.own_series import OWN
+from ragwatch.exporter.quality_series import CANARIES, DRIFT, JUDGES
 from ragwatch.exporter.series import LAST_SAMPLE, FromSnapshot, MetricType, Series, estimated, of_rows
 from ragwatch.exporter.traffic_series import FEEDBACK, TRAFFIC
 from ragwatch.model.criteria import Criterion
@@ -112,6 +111,7 @@ def of_quantity(template: Series, quantity: Quantity, meaning: str = "") -> Seri
 
 
 def _of_segment(figure: str) -> FromSnapshot:
+    """A figure of the estimates that are split by a value of a metadata key; without `segments` there are none."""
     labels = ("quantity", "segment", "value", "route", "judge", "window")
     return of_rows("segments", labels, f"estimate.{figure}")
 

@@ -24,7 +24,7 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import NO_METADATA
 from ragwatch.offline.canary import built_suites, run_suites
 from ragwatch.offline.estimate import known_error
-from ragwatch.offline.gates.gate import lost_lines
+from ragwatch.offline.gate import lost_lines
 from ragwatch.offline.input_files import InputFiles
 from ragwatch.offline.judge import SampleFiles, judge_named, read_all
 from ragwatch.offline.relevance import RelevanceCases, read_qrels

@@ -2,7 +2,8 @@
 
 Format, mapping and the selection of records (`where`, `prefix`, `split`) are those of a source of the configuration:
 the one named by `--source`, else the first one whose path matches the file, else the first one. Routes and redaction
-are those of the configuration. Parts of requests are joined as a source of kind `join` does.
+are those of the configuration. Parts of requests are joined as a source of kind `join` does. A file is JSONL, one JSON
+array, one object over many lines, or any of these in gzip.
 """
 
 from __future__ import annotations

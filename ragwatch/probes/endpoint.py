@@ -1,4 +1,9 @@
-"""Options of HTTP endpoints, shared by all probes."""
+"""Options of HTTP endpoints, shared by all probes, and the templates of their requests.
+
+A template is a JSON value with placeholders such as `{{ query }}` in its texts. A text that consists of `{{ k }}` alone
+becomes the value itself, a number; inside a longer text the value is formatted. Inserted values are not expanded again,
+so that a query may contain braces.
+"""
 
 from __future__ import annotations
 

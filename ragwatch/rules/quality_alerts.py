@@ -1,6 +1,7 @@
 """Alerts on answer quality. They compare the limit of an interval, not the mean, and need enough samples.
 
 Thresholds are about levels: in people's terms, with the judge's own error in the interval. Drift is about changes.
+Texts on an error budget say when it is used up.
 
 One page per route: each of these alerts starts only while none of the others pages about its route.
 """

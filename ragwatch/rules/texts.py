@@ -154,16 +154,15 @@ def also_changed() -> str:
     )
 
 
-def bound(limit: str) -> str:
-    """Template text of the URL parameter `below`, or `above` where low is good, with the limit of `$worst`."""
-    name = f'{{{{ if match "{RISING}" $worst }}}}above{{{{ else }}}}below{{{{ end }}}}'
-    query = f"max({limit}{{{_PAIR},quantity='%s'}})"
-    return asked(query, f"{_PAIR_ARGUMENTS} $worst", f'&{name}={{{{ . | first | value | printf "%.4g" }}}}')
-
-
 def beyond(limit: str) -> str:
-    """URL parameters of the answers beyond a limit of `$worst`."""
-    return f"&quantity={{{{ $worst }}}}{bound(limit)}"
+    """URL parameters of the answers beyond a limit of `$worst`: `above` it where low is good, else `below`."""
+    name = f'{{{{ if match "{RISING}" $worst }}}}above{{{{ else }}}}below{{{{ end }}}}'
+    value = asked(
+        f"max({limit}{{{_PAIR},quantity='%s'}})",
+        f"{_PAIR_ARGUMENTS} $worst",
+        f'&{name}={{{{ . | first | value | printf "%.4g" }}}}',
+    )
+    return f"&quantity={{{{ $worst }}}}{value}"
 
 
 def failing(plan: RulePlan, limit: str) -> str:

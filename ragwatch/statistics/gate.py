@@ -14,7 +14,7 @@ For each metric the first matching row decides (for a metric that should be low,
 What is compared is the level (`statistics.quantity_level`), whose interval contains the judge's own error; where
 nothing is known of that error, or it is not asked for, the mean of the judge.
 
-The verdict is FAIL if a blocking metric fails, or a metric fell since the baseline (`offline.gates.regression`);
+The verdict is FAIL if a blocking metric fails, or a metric fell since the baseline (`offline.regression`);
 otherwise NOT_ENOUGH_DATA if one of these is unknown, or there are none; otherwise PASS. `severity: warn` is left out.
 
 Test cases of retrieval (relevance judgements, no answer) and of generation (an answer to fixed contexts) may lie in one

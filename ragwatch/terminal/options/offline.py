@@ -69,7 +69,7 @@ class EstimateArguments(Arguments, work="ragwatch.offline.estimate:estimate"):
     as_json: bool = option("--json", help="Print JSON instead of a table.")
 
 
-class GateArguments(Arguments, work="ragwatch.offline.gates.gate:gate_command"):
+class GateArguments(Arguments, work="ragwatch.offline.gate:gate_command"):
     """Judge the samples in FILES (JSONL; `-` or none is standard input) and compare them with thresholds.
 
     A metric is compared by its level, in people's terms: its interval contains the judge's own error, and where the
@@ -270,7 +270,7 @@ class SuggestArguments(Arguments, work="ragwatch.offline.canary:suggest"):
     )
 
 
-class ExportArguments(Arguments, work="ragwatch.offline.exports.export:export"):
+class ExportArguments(Arguments, work="ragwatch.offline.export:export"):
     """Write stored verdicts to files for other programs, or failing answers as a test set; ragwatch may be running.
 
     --parquet is for DuckDB, Spark, BigQuery and others. There is one Parquet file for each day (UTC) and route. A

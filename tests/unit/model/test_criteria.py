@@ -14,7 +14,7 @@ from ragwatch.model.evidence import CriterionAnswer, CriterionReading
 from ragwatch.model.quantities import MAX_NAME_CHARS, RESERVED, Quantity, quantity_of
 from ragwatch.model.reasons import UnknownReason
 from ragwatch.model.stages import Stage
-from ragwatch.offline.gates.gate_line import stage_of
+from ragwatch.offline.gate_line import stage_of
 from ragwatch.statistics.compare_line import answer_of, compare_verdicts
 from ragwatch.statistics.labels.label import Label, from_record
 from ragwatch.statistics.labels.selection import JudgeScores, unsure

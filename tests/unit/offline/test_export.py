@@ -25,8 +25,8 @@ from support.stores import open_store, settings_of
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.model.evidence import CriterionAnswer, CriterionReading
 from ragwatch.model.quantities import Quantity
-from ragwatch.offline.exports.parquet_files import ParquetDataset
-from ragwatch.offline.exports.parquet_rows import COLUMNS, RowRules, row_of
+from ragwatch.offline.export import ParquetDataset
+from ragwatch.offline.parquet_rows import COLUMNS, RowRules, row_of
 from ragwatch.ports import Retention, Store
 from ragwatch.stores.days import DayReader, DayVerdict
 from ragwatch.stores.decoding import verdict_of

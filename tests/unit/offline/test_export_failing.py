@@ -21,7 +21,7 @@ from ragwatch.config.canaries import read_suite
 from ragwatch.formats.record import parse
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import NO_METADATA, Context, RelevantContext, Role, Sample, Turn
-from ragwatch.offline.exports.failing_answers import ROWS, FailingAnswer, _sample, regression_set
+from ragwatch.offline.failing_answers import ROWS, FailingAnswer, _sample, regression_set
 from ragwatch.ports import StoredVerdict
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.statistics.canary.definition import Category, Expected, Grade

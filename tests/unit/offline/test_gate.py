@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 from support.command_line import command, configured, jsonl, log_of, refused
 
-from ragwatch.offline.gates.gate import junit, markdown
+from ragwatch.offline.gate import junit, markdown
 
 ROW = {"question": "Where is the mill?", "contexts": ["The old mill stands by the river."]}
 GOOD, BAD = ROW | {"answer": "The old mill stands by the river."}, ROW | {"answer": "Zebras invented the telegraph."}

@@ -11,8 +11,8 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import GateSeverity
 from ragwatch.model.references import ReferenceQuantity
 from ragwatch.model.stages import Stage
-from ragwatch.offline.gates.gate_line import baseline_of, gate_line, recommendation, stage_of
-from ragwatch.offline.gates.regression import attribute, run_of
+from ragwatch.offline.gate_line import baseline_of, gate_line, recommendation, stage_of
+from ragwatch.offline.regression import attribute, run_of
 from ragwatch.statistics.gate import GateReport, GateRules, MetricLimit, gate
 from ragwatch.statistics.set_scores import metric_of
 

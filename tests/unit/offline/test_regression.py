@@ -11,7 +11,7 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import GateSeverity
 from ragwatch.model.references import ReferenceQuantity
 from ragwatch.model.sample import Context, RelevantContext, Role, Turn
-from ragwatch.offline.gates.regression import Attribution, GateRun, Regression, attribute, describe, run_of
+from ragwatch.offline.regression import Attribution, GateRun, Regression, attribute, describe, run_of
 from ragwatch.statistics.compare import Interval
 from ragwatch.statistics.gate import Figure, GateReport, GateRules, MetricLimit, gate
 from ragwatch.statistics.question_scores import QuestionScores, pairs_of, question_of

@@ -1,8 +1,9 @@
-"""Stored failing answers, one for each question, as rows of `ragwatch gate`, RAGAS or DeepEval, or as canaries."""
+"""`ragwatch export --failing`: one failing answer a question, as rows of `gate`, RAGAS or DeepEval, or as canaries."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -12,10 +13,12 @@ from heapq import merge
 from types import MappingProxyType
 from typing import NamedTuple
 
+import click
+
 from ragwatch.config import Config
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import canonical
-from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.sample import Role, Sample
 from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.offline.causes import page_scope
@@ -36,30 +39,14 @@ from ragwatch.statistics.compare import key_of
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.verdict_line import VerdictRecord
 from ragwatch.stores.kept_texts import Texts
+from ragwatch.terminal.given import judge_name, seconds_of, write_new
+from ragwatch.terminal.options.offline import ExportArguments
 from ragwatch.web.scope import PageScope
 
+NOTHING_STORED = 3
 UNSTORED = "without stored texts"  # not stored, damaged, or without a question
 RIGHT = "labelled by people as right"
 REPEATED = "to a question that is there already"
-
-
-@dataclass(frozen=True, slots=True)
-class FailingQuery:
-    """Which failing answers are wanted.
-
-    Attributes:
-        judge: Name of the judge whose verdicts count.
-        quantity: Failing is a score beyond its threshold; None for any stage at fault.
-        routes: Only these; empty for all.
-        since: In seconds since the epoch; None for all.
-        limit: Number of questions.
-    """
-
-    judge: str
-    quantity: Quantity | None = None
-    routes: frozenset[str] = frozenset()
-    since: float | None = None
-    limit: int = MAX_VERDICTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +69,66 @@ class FailingAnswers:
     limited: bool = False
 
 
-def read_failing(config: Config, query: FailingQuery) -> FailingAnswers:
-    """Read failing answers from the state of a configuration; ragwatch may be running."""
+def export_failing(config: Config, kind: str, given: ExportArguments) -> int:
+    """Write the failing answers in the store of a configuration. Returns 0, or 3 if there are none."""
+    if config.texts == Texts.NONE:
+        raise ConfigError("store.texts: is none, so that no texts are kept; set it to failing, and wait for answers")
+    judge = judge_name(config, given.judge)
+    names = (*map(str, Quantity), *(criterion.name for criterion in config.settings.criteria))
+    if given.quantity not in (None, *names):
+        raise ConfigError(f"--quantity {given.quantity}: is not a quantity; use one of: {', '.join(names)}")
+    since = None if given.since is None else time.time() - seconds_of(f"--since {given.since}", given.since)
+    if given.out is not None and given.out.exists():
+        raise ConfigError(f"--out {given.out}: already exists and is not overwritten")
+    judged = Query(judge=judge, outcome="judged", since=since, limit=MAX_VERDICTS)
+    quantity = None if given.quantity is None else quantity_of(given.quantity)
+    selected = read_failing(config, judged, quantity, frozenset(given.routes), given.limit)
+    regression = regression_set(kind, selected.answers)
+    for reason, count in {**selected.left_out, **regression.left_out}.items():
+        if count:
+            click.echo(f"left out: {count} answers {reason}", err=True)
+    if selected.limited:
+        click.echo("there are more questions: these are the newest; see --limit", err=True)
+    if not regression.rows:
+        click.echo("no failing answer is stored of which this can be made; nothing was written", err=True)
+        return NOTHING_STORED
+    if given.out is None:
+        click.echo(regression.text.encode("utf-8", "replace"), nl=False)  # a log may contain lone surrogates
+    else:
+        write_new(given.out, regression.text, 0o600)
+        click.echo(f"wrote {regression.rows} questions to {given.out}", err=True)
+    return 0
+
+
+def read_failing(
+    config: Config, judged: Query, quantity: Quantity | None, routes: frozenset[str], limit: int
+) -> FailingAnswers:
+    """Read failing answers from the state of a configuration; ragwatch may be running.
+
+    Args:
+        config: Names the state, the routes and the thresholds.
+        judged: Selects the verdicts.
+        quantity: Failing is a score beyond its threshold; None for any stage at fault.
+        routes: Only these; empty for all.
+        limit: Number of questions.
+    """
     scope = page_scope(config)
     labels = _counted_labels(config)
     redactor = config.settings.redaction.redactor() or Redactor()
     selected = FailingAnswers()
     by_question: dict[str, FailingAnswer] = {}
     with ExitStack() as stack:
-        walks = [stack.enter_context(closing(verdicts(config, part))) for part in _queries(query, scope)]
+        parts = _queries(judged, quantity, routes, scope)
+        walks = [stack.enter_context(closing(verdicts(config, part))) for part in parts]
         for stored in merge(*walks, key=lambda stored: -stored.verdict.at):
-            if not _fails(stored.verdict, query, scope):
+            verdict, route = stored.verdict, stored.verdict.route
+            if routes and route not in routes:
                 continue
-            if _labelled_right(labels.get(stored.verdict.key, ()), stored.verdict.route, query.quantity, scope):
+            if quantity is not None:  # else the query of the store selects the stages
+                score = verdict.scores.get(quantity)
+                if score is None or not _is_beyond(score, quantity, scope.threshold(quantity, route)):
+                    continue
+            if _labelled_right(labels.get(verdict.key, ()), route, quantity, scope):
                 selected.left_out[RIGHT] += 1
                 continue
             sample = _sample(stored, config.texts, redactor)
@@ -104,37 +138,28 @@ def read_failing(config: Config, query: FailingQuery) -> FailingAnswers:
             key = key_of(sample.question, sample.id, sample.user_turns)
             if key in by_question:
                 selected.left_out[REPEATED] += 1
-            elif len(by_question) >= query.limit:
+            elif len(by_question) >= limit:
                 selected.limited = True
                 break
             else:
-                by_question[key] = FailingAnswer(stored.verdict, sample)
+                by_question[key] = FailingAnswer(verdict, sample)
     selected.answers = [by_question[key] for key in sorted(by_question)]
     return selected
 
 
-def _queries(query: FailingQuery, scope: PageScope) -> Iterator[Query]:
+def _queries(judged: Query, quantity: Quantity | None, routes: frozenset[str], scope: PageScope) -> Iterator[Query]:
     """Queries of the store that together return the failing answers, and maybe others."""
-    route = min(query.routes) if len(query.routes) == 1 else None
-    judged = Query(judge=query.judge, outcome="judged", route=route, since=query.since, limit=MAX_VERDICTS)
-    if query.quantity is None:
+    if len(routes) == 1:
+        judged = replace(judged, route=min(routes))
+    if quantity is None:
         yield from (replace(judged, stage=str(stage)) for stage in FAULTS)
         return
-    names = query.routes or {*scope.routes, *scope.route_thresholds, ""}
-    limits = [limit for name in names if (limit := scope.threshold(query.quantity, name)) is not None]
+    names = routes or {*scope.routes, *scope.route_thresholds, ""}
+    limits = [limit for name in names if (limit := scope.threshold(quantity, name)) is not None]
     if not limits:
-        raise ConfigError(f"--quantity {query.quantity}: has no threshold; add one to `thresholds`")
-    scored = replace(judged, quantity=query.quantity)
-    yield replace(scored, above=min(limits)) if query.quantity in LOW_IS_GOOD else replace(scored, below=max(limits))
-
-
-def _fails(verdict: VerdictRecord, query: FailingQuery, scope: PageScope) -> bool:
-    if query.routes and verdict.route not in query.routes:
-        return False
-    if query.quantity is None:
-        return True  # the query of the store selects the stages
-    score = verdict.scores.get(query.quantity)
-    return score is not None and _is_beyond(score, query.quantity, scope.threshold(query.quantity, verdict.route))
+        raise ConfigError(f"--quantity {quantity}: has no threshold; add one to `thresholds`")
+    scored = replace(judged, quantity=quantity)
+    yield replace(scored, above=min(limits)) if quantity in LOW_IS_GOOD else replace(scored, below=max(limits))
 
 
 def _is_beyond(score: float, quantity: Quantity, limit: float | None) -> bool:

@@ -1,13 +1,16 @@
-"""Writes verdicts as Parquet files, one for each day and route: `verdicts/date=2026-11-23/route=search/...`.
+"""`ragwatch export`: writes stored verdicts as Parquet files, one for each day and route, or failing answers.
 
-Each file names the sequence number up to which it is complete, so that a repeated run appends what is newer, whatever
-ended the one before. A file is written under another name and then renamed, so that readers see a whole one.
+A file such as `verdicts/date=2026-11-23/route=search/verdicts.parquet` names the sequence number up to which it is
+complete, so that a repeated run appends what is newer, whatever ended the one before. It is written under another name
+and then renamed, so that readers see a whole one.
 """
 
 from __future__ import annotations
 
 import fcntl
+import math
 import os
+import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,15 +21,83 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+import click
+from click.core import ParameterSource
+
 from ragwatch import __version__
+from ragwatch.config import Config, load
 from ragwatch.errors import ConfigError, StoreError
-from ragwatch.offline.exports.parquet_rows import COLUMNS, SCHEMA_VERSION, Column, RowRules, row_of
+from ragwatch.offline.failing_answers import NOTHING_STORED, export_failing
+from ragwatch.offline.parquet_rows import COLUMNS, SCHEMA_VERSION, Column, RowRules, row_of
+from ragwatch.offline.state_reader import state_reader
+from ragwatch.redaction.redactor import Redactor
 from ragwatch.stores.days import DayReader
+from ragwatch.stores.engine import DAY
+from ragwatch.stores.kept_texts import Texts
+from ragwatch.telemetry import configure_logging
+from ragwatch.terminal.given import require_route, seconds_of
+from ragwatch.terminal.options.offline import ExportArguments
 from ragwatch.terminal.output import file_name_in_errors
 
 if TYPE_CHECKING:
     from pyarrow import DataType, Field
     from pyarrow.parquet import FileMetaData, ParquetFile
+
+
+def export(given: ExportArguments) -> int:
+    """Write the verdicts, or the failing answers, in a store. Returns 0, or 3 if there are none."""
+    configure_logging("error")
+    _check_kinds(given.parquet, given.kind, failing=given.failing, out=given.out)
+    config = load(given.path)
+    for route in given.routes:
+        require_route(config, route)
+    if given.kind is not None:
+        return export_failing(config, given.kind, given)
+    if given.parquet is None:
+        raise ConfigError("--parquet: is missing; give the directory to write to, or --failing with --as")
+    return _export_parquet(config, given.parquet, given)
+
+
+def _check_kinds(parquet: Path | None, kind: str | None, *, failing: bool, out: Path | None) -> None:
+    """Refuse options that do not say, or say twice, what to write."""
+    if failing != (kind is not None):
+        missing, given = ("--as", "--failing") if failing else ("--failing", "--as")
+        raise ConfigError(f"{missing}: is missing; {given} needs it")
+    if parquet is not None and (failing or out is not None):
+        raise ConfigError("--parquet: writes all verdicts to its directory; leave --failing, --as and --out out")
+    for name in ("judge", "quantity", "limit") if parquet is not None else ():
+        if click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise ConfigError(f"--{name}: is for --failing, and --parquet writes all verdicts; leave it out")
+
+
+def _export_parquet(config: Config, parquet: Path, given: ExportArguments) -> int:
+    redact = None
+    if given.texts != "none":
+        if config.texts == Texts.NONE:
+            raise ConfigError("--texts redacted: store.texts is none, so that no texts are kept; give --texts none")
+        redact = (config.settings.redaction.redactor() or Redactor()).redact
+    start = -math.inf
+    if given.since is not None:  # files are of whole days
+        start = math.floor((time.time() - seconds_of(f"--since {given.since}", given.since)) / DAY) * DAY
+    dataset = ParquetDataset(parquet, RowRules(redact, config.texts, tuple(dict.fromkeys(given.metadata))))
+    total = Written()
+    with state_reader(config) as store, dataset.locked():
+        reader = DayReader(store.engine)
+        until = reader.newest_seq()  # what is settled meanwhile is left to the next run
+        for day in reader.days(start):
+            written = dataset.add_day(reader, day, until, frozenset(given.routes))
+            total.rows += written.rows
+            total.files += written.files
+            total.unchanged += written.unchanged
+        unreadable = reader.unreadable
+    if unreadable:
+        click.echo(f"{unreadable} damaged rows cannot be read and are left out", err=True)
+    if not total.files and not total.unchanged:
+        click.echo("no verdict is stored yet, or none of these routes and days; nothing was written", err=True)
+        return NOTHING_STORED
+    click.echo(f"{total.rows} verdicts added, {total.files} files written, {total.unchanged} unchanged")
+    return 0
+
 
 EXTRA = "parquet"
 TABLE, FILE, LOCK = "verdicts", "verdicts.parquet", ".ragwatch.lock"

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 from ragwatch.model.evidence import ReferenceClaim
 from ragwatch.model.stages import FAULTS, Stage
-from ragwatch.offline.gates.regression import Attribution, GateRun, MetricChange, describe, describe_change
+from ragwatch.offline.regression import Attribution, GateRun, MetricChange, describe, describe_change
 from ragwatch.statistics.compare import Interval
 from ragwatch.statistics.gate import Figure, GateReport, MetricFinding
 from ragwatch.statistics.question_scores import LostLine, QuestionScores, lost_line

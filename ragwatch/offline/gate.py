@@ -17,7 +17,7 @@ from ragwatch.config import Config, load
 from ragwatch.config.releases import GateOptions, rules_of
 from ragwatch.errors import ConfigError
 from ragwatch.offline.estimate import known_error, read_labels, warn_of_unmatched_labels
-from ragwatch.offline.gates.gate_line import (
+from ragwatch.offline.gate_line import (
     ChangeLine,
     GateFigure,
     GateLine,
@@ -26,9 +26,9 @@ from ragwatch.offline.gates.gate_line import (
     baseline_of,
     gate_line,
 )
-from ragwatch.offline.gates.regression import GateRun, attribute, run_of
 from ragwatch.offline.input_files import InputFiles
 from ragwatch.offline.judge import SampleFiles, judge_named, read_all
+from ragwatch.offline.regression import GateRun, attribute, run_of
 from ragwatch.offline.relevance import RelevanceCases, read_qrels
 from ragwatch.statistics.gate import GateDecision, GateRules, gate
 from ragwatch.statistics.question_scores import LostLine

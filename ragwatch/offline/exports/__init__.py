@@ -1,1 +1,0 @@
-"""Verdicts as Parquet, and failing answers as tests."""

@@ -1,1 +1,0 @@
-"""The gate: judged samples compared with thresholds and with a version before."""
