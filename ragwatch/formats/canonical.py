@@ -72,11 +72,7 @@ def extract(record: Record) -> Record:
 
 
 def read(record: Record, fallback_id: str) -> Sample:
-    """Return the sample in a record of this format.
-
-    >>> read({"question": "why?", "contexts": ["because"], "answer": "so"}, "log:1").id
-    'log:1'
-    """
+    """Return the sample in a record of this format."""
     passages = record.get("contexts")
     if passages is None and ("contexts" not in record):
         passages = [] if "context_refs" in record else fields.required(record, "contexts")

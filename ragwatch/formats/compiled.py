@@ -7,7 +7,7 @@ parsed expressions: names and literals get into its text as constants only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any
 
@@ -29,17 +29,16 @@ class _NotInTables(Exception):  # noqa: N818 - no error: the expression is left 
     """An expression has a part that is not generated: a comparison of numbers, a slice, a call that checks types."""
 
 
-def compile_all(expressions: Mapping[str, tuple[Node, Value]], functions: Mapping[str, Value]) -> Value | None:
+def compile_all(
+    expressions: Mapping[str, tuple[Node, Value]], functions: Mapping[str, Value]
+) -> Callable[..., Any] | None:
     """Return a function of a record that yields the value of each expression that is not null, by name.
 
     Its second argument is a list whose first item becomes the name of the expression at work, for errors. None where
-    the expressions are nested too deep.
-
-    Args:
-        expressions: Each parsed expression, with the function to call where it has a part that cannot be compiled.
-        functions: Functions of one value that expressions may call.
+    the expressions are nested too deep. With each parsed expression stands the function to call where it has a part
+    that cannot be compiled; `functions` are those of one value that expressions may call.
     """
-    source = _Source(functions, (node for node, _ in expressions.values()))
+    source = _Source(functions, [node for node, _ in expressions.values()])
     lines = []
     for name, (node, slow) in expressions.items():
         try:
@@ -50,49 +49,47 @@ def compile_all(expressions: Mapping[str, tuple[Node, Value]], functions: Mappin
     return source.function([f"def run({_ROOT}, at):", "values = {}", *source.memory(), *lines, "return values"])
 
 
-def compile_one(node: Node, functions: Mapping[str, Value]) -> Value | None:
-    """Return the function of an expression; None where it has a part that cannot be compiled."""
-    source = _Source(functions, iter([node]))
+def compile_one(node: Node, slow: Value, functions: Mapping[str, Value]) -> Value:
+    """Return the function of one expression; `slow` where it has a part that cannot be compiled."""
+    source = _Source(functions, [node])
     try:
         code = source.code(node, _ROOT)
     except _NotInTables:
-        return None
-    return source.function([f"def run({_ROOT}):", *source.memory(), f"return {code}"])
+        return slow
+    return source.function([f"def run({_ROOT}):", *source.memory(), f"return {code}"]) or slow
 
 
 class _Source:
     """Writes the text of a function of some expressions, which works out once what they have in common."""
 
-    def __init__(self, functions: Mapping[str, Value], nodes: Iterator[Node]) -> None:
+    def __init__(self, functions: Mapping[str, Value], nodes: Iterable[Node]) -> None:
         self._functions = functions
         self._numbers = count()
         times = Counter(repr(part) for node in nodes for part in _parts_of_record(node))
         self._shared = {part: f"shared{number}" for number, part in enumerate(times) if times[part] > 1}
         self._names: dict[str, object] = {
-            "UNKNOWN": _UNKNOWN, "is_number": _is_number, "nothing": _nothing,
+            "UNKNOWN": _UNKNOWN, "is_number": is_number, "nothing": {}.get,
             "each": _each, "those": _those, "flat": _flat,
             **{f"call_{name}": function for name, function in functions.items()},
         }  # fmt: skip
 
     def constant(self, value: object) -> str:
-        """Return the name of a constant."""
         name = f"constant{next(self._numbers)}"
         self._names[name] = value
         return name
 
-    def function(self, lines: list[str]) -> Value | None:
+    def function(self, lines: list[str]) -> Callable[..., Any] | None:
         """Return the function that some lines define, of which the first is its head; None if it is nested too deep."""
-        scope = dict(self._names)
-        text = "\n    ".join(lines)
+        scope: dict[str, Any] = dict(self._names)
         try:
-            exec(compile(text, "<expressions>", "exec"), scope)  # noqa: S102 - text of this class, see above
+            exec(compile("\n    ".join(lines), "<expressions>", "exec"), scope)  # noqa: S102 - text of this class
         except (MemoryError, RecursionError, SyntaxError):
             return None
-        run: Value = scope["run"]  # type: ignore[assignment]  # what the text defines
+        run: Callable[..., Any] = scope["run"]
         return run
 
     def memory(self) -> list[str]:
-        """Return lines that forget the parts of the record before."""
+        """Return the lines that forget the parts of the record before."""
         root = f"get = {_ROOT}.get if isinstance({_ROOT}, dict) else nothing"
         return [root, *(f"{name} = UNKNOWN" for name in self._shared.values())]
 
@@ -154,7 +151,12 @@ class _Source:
         return f"(({name} := {self.code(node, value)}) or ({name} is not None and is_number({name})))"
 
     def _or_expression(self, node: Node, value: str) -> str:
-        *tried, last = _alternatives(node)
+        operands: list[Node] = []
+        while node["type"] == "or_expression":  # `a || b || c` is nested to the left
+            node, right = node["children"]
+            operands.append(right)
+        last, *between = operands
+        tried = [node, *reversed(between)]
         name = self._temporary()
         choices = "".join(f"{name} if {self._truth(one, value, name)} else " for one in tried)
         return f"({choices}{self.code(last, value)})"
@@ -203,15 +205,6 @@ class _Source:
         return known if value == _ROOT else f"(None if {value} is None else {known})"
 
 
-def _alternatives(node: Node) -> list[Node]:
-    """The operands of `a || b || c`, which are nested to the left."""
-    last: list[Node] = []
-    while node["type"] == "or_expression":
-        node, right = node["children"]
-        last.append(right)
-    return [node, *reversed(last)]
-
-
 def _parts_of_record(node: Node) -> Iterator[Node]:
     """Yield the calls and paths in an expression that are applied to the whole record."""
     kind, children = node["type"], node["children"]
@@ -224,13 +217,9 @@ def _parts_of_record(node: Node) -> Iterator[Node]:
             yield from _parts_of_record(child["children"][0] if child["type"] == "key_val_pair" else child)
 
 
-def _is_number(value: object) -> bool:
-    """Whether a value that is false in Python is true in JMESPath: the number 0."""
+def is_number(value: object) -> bool:
+    """Return whether a value that is false in Python is true in JMESPath: the number 0."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _nothing(_: str) -> None:
-    """What a value that is no object has under any name."""
 
 
 def _each(items: object, part: Value | None, condition: Value | None = None) -> list[Any] | None:

@@ -15,12 +15,13 @@ fallback; `from_json(x)` decodes JSON that was logged as text.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import canonical, relevance
 from ragwatch.formats.canonical import LostField, name_of
-from ragwatch.formats.expressions import extractors
+from ragwatch.formats.expressions import Extractors
 from ragwatch.formats.record import Record
 from ragwatch.model.sample import RejectReason, Sample
 
@@ -50,9 +51,8 @@ class MappingReader:
         for key in mapping:
             if key not in KEYS and not (key.startswith(_METADATA) and key != _METADATA):
                 raise ConfigError(f"mapping.{key}: unknown, use one of {', '.join(KEYS)} or metadata.NAME")
-        self._mapping = mapping
         self._extras = [key for key in mapping if key.startswith(_METADATA)]
-        self._values = extractors(mapping)
+        self._extractors = Extractors(mapping)
 
     def read(self, record: Record, fallback_id: str) -> Sample:
         """Return the sample that the expressions extract. A question that is not extracted is unknown."""
@@ -64,30 +64,30 @@ class MappingReader:
         Raises:
             FormatError: An expression of a required field fails.
         """
+        with suppress(FormatError):
+            return self.extract(record), ()
+        extracted: dict[str, object] = {}
         lost: list[LostField] = []
-        failed: set[str] = set()
-        while True:
+        for key, read in self._extractors.apart.items():
             try:
-                return self.extract(record, failed), tuple(lost)
+                value = read(record)
             except FormatError as error:
                 name = name_of(error.field)
                 if name is None:
                     raise
-                failed.add(error.field)
                 lost.append(LostField(name, RejectReason(error.reason), str(error)))
+            else:
+                extracted |= {} if value is None else {key: value}
+        return self._with_metadata(extracted), tuple(lost)
 
-    def extract(self, record: Record, without: Collection[str] = ()) -> dict[str, object]:
-        """Return what the expressions extract, as a record in the canonical format; `without` some of its fields."""
-        values = self._values
-        if without:
-            values = extractors({key: one for key, one in self._mapping.items() if key not in without})
-        extracted = {"question": None, **values(record)}
-        extras = (
-            {key.removeprefix(_METADATA): extracted.pop(key) for key in self._extras if key in extracted}
-            if self._extras
-            else {}
-        )
-        if extras:
+    def extract(self, record: Record) -> dict[str, object]:
+        """Return what the expressions extract, as a record in the canonical format."""
+        return self._with_metadata(self._extractors.values(record))
+
+    def _with_metadata(self, extracted: dict[str, object]) -> dict[str, object]:
+        extracted.setdefault("question", None)
+        if self._extras and (extras := {key: extracted.pop(key) for key in self._extras if key in extracted}):
+            extras = {key.removeprefix(_METADATA): value for key, value in extras.items()}
             metadata = extracted.get("metadata", {})
             extracted["metadata"] = {**metadata, **extras} if isinstance(metadata, dict) else metadata
         return extracted

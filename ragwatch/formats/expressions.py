@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import jmespath
@@ -12,7 +12,7 @@ from jmespath.parser import ParsedResult
 
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import fields, messages, retrieved
-from ragwatch.formats.compiled import Node, compile_all, compile_one
+from ragwatch.formats.compiled import Node, compile_all, compile_one, is_number
 from ragwatch.formats.record import Record
 from ragwatch.model.sample import RejectReason
 
@@ -83,20 +83,14 @@ def compile_expression(key: str, expression: str) -> ParsedResult:
         raise ConfigError(f"{key}: {wrong} at position {position} of {expression!r}") from error
     except JMESPathError as error:
         raise ConfigError(f"{key}: {error} at position 0 of {expression!r}") from error
-    for name, arguments in _calls(compiled.parsed):
-        _check_call(key, expression, name, arguments)
+    nodes: list[Node] = [compiled.parsed]
+    while nodes:
+        node = nodes.pop()
+        children = [child for child in node.get("children", ()) if isinstance(child, dict)]
+        if node.get("type") == "function_expression":
+            _check_call(key, expression, node["value"], len(children))
+        nodes += children
     return compiled
-
-
-def _calls(node: Node) -> Iterator[tuple[str, int]]:
-    """Yield every function call in an expression, with the number of its arguments."""
-    stack = [node]
-    while stack:
-        current = stack.pop()
-        children = [child for child in current.get("children", ()) if isinstance(child, dict)]
-        if current.get("type") == "function_expression":
-            yield current["value"], len(children)
-        stack.extend(children)
 
 
 def _check_call(key: str, expression: str, name: str, arguments: int) -> None:
@@ -113,49 +107,48 @@ def _check_call(key: str, expression: str, name: str, arguments: int) -> None:
         )
 
 
-def extractor(key: str, expression: str, field: str | None = None) -> Callable[[Record], object]:
+def extractor(key: str, expression: str) -> Callable[[Record], object]:
     """Compile an expression to a function that extracts its value, and raises FormatError as `search` does.
-
-    Errors of the expression name its `key` in the configuration, errors on records the `field`, or else the key.
 
     Raises:
         ConfigError: The expression is invalid.
     """
     compiled = compile_expression(key, expression)
-    quick = compile_one(compiled.parsed, _OWN)
-    name = field or key
-    return partial(search, compiled, name) if quick is None else partial(_guarded, quick, name)
+    quick = compile_one(compiled.parsed, partial(search, compiled, key), _OWN)
+
+    def extract(record: Record) -> object:
+        try:
+            return quick(record)
+        except _FAILURES as error:
+            raise _failure(error, key) from error
+
+    return extract
 
 
-def extractors(mapping: Mapping[str, str]) -> Callable[[Record], dict[str, object]]:
-    """Compile the expressions of a mapping to one function, which returns the values that are not null, by key.
+class Extractors:
+    """The expressions of a mapping: functions that extract their values, each of them and all at once.
 
-    It raises FormatError as `search` does, with the key of the expression.
+    They raise FormatError as `search` does, with the key of the expression.
 
     Raises:
         ConfigError: An expression is invalid.
     """
-    parsed = {key: compile_expression(f"mapping.{key}", expression) for key, expression in mapping.items()}
-    apart = {key: partial(search, one, key) for key, one in parsed.items()}
-    together = compile_all({key: (one.parsed, apart[key]) for key, one in parsed.items()}, _OWN)
-    if together is None:
-        return lambda record: {key: value for key, read in apart.items() if (value := read(record)) is not None}
-    return partial(_together, together)
 
+    def __init__(self, mapping: Mapping[str, str]) -> None:
+        parsed = {key: compile_expression(f"mapping.{key}", expression) for key, expression in mapping.items()}
+        self.apart = {key: partial(search, one, key) for key, one in parsed.items()}
+        self._together = compile_all({key: (one.parsed, self.apart[key]) for key, one in parsed.items()}, _OWN)
 
-def _together(values: Callable[..., dict[str, object]], record: Record) -> dict[str, object]:
-    at = [""]
-    try:
-        return values(record, at)
-    except _FAILURES as error:
-        raise _failure(error, at[0]) from error
-
-
-def _guarded(quick: _Value, key: str, record: Record) -> object:
-    try:
-        return quick(record)
-    except _FAILURES as error:
-        raise _failure(error, key) from error
+    def values(self, record: Record) -> dict[str, object]:
+        """Return the values that are not null, by key."""
+        if self._together is None:
+            return {key: value for key, read in self.apart.items() if (value := read(record)) is not None}
+        at = [""]
+        try:
+            values: dict[str, object] = self._together(record, at)
+        except _FAILURES as error:
+            raise _failure(error, at[0]) from error
+        return values
 
 
 def predicate(key: str, expression: str) -> Predicate:
@@ -172,16 +165,5 @@ def predicate(key: str, expression: str) -> Predicate:
         ConfigError: The expression is invalid.
     """
     compiled = compile_expression(key, expression)
-    quick = compile_one(compiled.parsed, _OWN)
-    if quick is None:
-        return lambda record: is_true(search(compiled, key, record))
-    return lambda record: is_true(quick(record))
-
-
-def is_true(value: object) -> bool:
-    """Return whether JMESPath takes a value as true.
-
-    >>> [is_true(value) for value in (0, "a", None, "", [], {}, False)]
-    [True, True, False, False, False, False, False]
-    """
-    return bool(value) or (isinstance(value, (int, float)) and not isinstance(value, bool))
+    quick = compile_one(compiled.parsed, partial(search, compiled, key), _OWN)
+    return lambda record: bool(value := quick(record)) or is_number(value)

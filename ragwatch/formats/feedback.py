@@ -63,9 +63,6 @@ class FeedbackReader:
     def of_answer(self, record: Record, sample: Sample) -> float | None:
         """Return the score in the record of an answer; None if it has no feedback.
 
-        >>> FeedbackReader().of_answer({"thumbs": "up"}, Sample("r1", None, (), "so"))
-        1.0
-
         Raises:
             UnreadFeedbackError: There is feedback that cannot be read.
         """
@@ -79,9 +76,6 @@ class FeedbackReader:
 
     def read(self, record: Record) -> FeedbackRecord:
         """Return the feedback in a record with `feedback_for`.
-
-        >>> FeedbackReader().read({"feedback_for": "r1", "rating": "5/5"})
-        FeedbackRecord(id='r1', score=1.0, at=None, source=None)
 
         Raises:
             FormatError: The record is not valid feedback.

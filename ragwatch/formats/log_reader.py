@@ -109,11 +109,7 @@ def _time_zone(name: str) -> ZoneInfo:
 
 
 def _in_zone(record: Record, zone: ZoneInfo) -> dict[str, object]:
-    """A record with its times that have no offset in seconds since the epoch.
-
-    >>> _in_zone({"at": "2026-05-01T12:00:00", "ts": "2026-05-01T10:00:00Z"}, ZoneInfo("Europe/Berlin"))
-    {'at': 1777629600.0, 'ts': '2026-05-01T10:00:00Z'}
-    """
+    """A record with its times that have no offset in seconds since the epoch."""
     moments = {key: without_offset(record[key]) for key in fields.TIME_KEYS if key in record}
     local = {key: moment.replace(tzinfo=zone).timestamp() for key, moment in moments.items() if moment is not None}
     return {**record, **local}

@@ -141,11 +141,7 @@ def role_name(message: dict[str, object]) -> str | None:
 
 
 def last_asked(messages: object) -> tuple[int, str] | None:
-    """Return position and text of the last message of the user that has a text; None if there is none.
-
-    >>> last_asked([{"role": "User", "content": "Why?"}, {"role": "user", "content": [{"type": "image_url"}]}])
-    (0, 'Why?')
-    """
+    """Return position and text of the last message of the user that has a text; None if there is none."""
     if not isinstance(messages, list):
         return None
     for position in range(len(messages) - 1, -1, -1):
@@ -222,9 +218,6 @@ def turns(
 
     Raises:
         FormatError: wrong_type, with the path; without one what is not readable is left out.
-
-    >>> turns([["user", "How much is a ticket?"], ["assistant", "Ten euros."], ["user", "Why?"]], question="Why?")[-1]
-    Turn(role=<Role.ASSISTANT: 'assistant'>, text='Ten euros.')
     """
     if value == [] or (path is None and not value):
         return ()
@@ -257,36 +250,20 @@ def logged_turns(record: object, question: str | None, answer: str) -> tuple[Tur
     return ()
 
 
-def turns_before_question(messages: object) -> tuple[Turn, ...]:
-    """Return the turns before the last message of the user with a text, in a conversation that contains the question.
-
-    >>> turns_before_question([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}, {"role": "tool"}])
-    (Turn(role=<Role.USER: 'user'>, text='a'),)
-    """
-    asked = last_asked(messages)
-    return turns(messages[: asked[0]]) if asked is not None and isinstance(messages, list) else ()
-
-
 def _newest_first(value: object, path: str | None) -> Iterator[Turn]:
-    if isinstance(value, str):
-        decoded = fields.embedded(value)
-        if not isinstance(decoded, list):
-            yield from reversed(_transcript(value))
-            return
-        value = decoded
-    if not isinstance(value, list):
+    items = fields.embedded(value)
+    if isinstance(value, str) and not isinstance(items, list):
+        yield from reversed(_transcript(value))
+        return
+    if not isinstance(items, list):
         if path is not None:
             raise fields.wrong(path, "a list of turns", value)
         return
-    for position in range(len(value) - 1, -1, -1):
-        texts = said(value[position])
-        if texts is None:
-            if path is not None:
-                raise fields.wrong(f"{path}[{position}]", "an object with role and text", value[position])
-            continue
-        for role, text in reversed(texts):
-            if text.strip():
-                yield Turn(role, text)
+    for position in range(len(items) - 1, -1, -1):
+        texts = said(items[position])
+        if texts is None and path is not None:
+            raise fields.wrong(f"{path}[{position}]", "an object with role and text", items[position])
+        yield from (Turn(role, text) for role, text in reversed(texts or ()) if text.strip())
 
 
 def _transcript(text: str) -> list[Turn]:

@@ -186,11 +186,7 @@ def place(part: str, noun: str) -> int:
 
 
 def is_request_id(name: str) -> bool:
-    """Return whether a name is that of an id that the records of one request share, and no others.
-
-    >>> is_request_id("traceId"), is_request_id("correlation"), is_request_id("parentObservationId")
-    (True, True, False)
-    """
+    """Return whether a name is that of an id that the records of one request share, and no others."""
     words = tokens(name)
     if words[-1:] not in (("id",), ("uuid",)):
         return len(words) == 1 and words[0] in _REQUESTS

@@ -103,9 +103,6 @@ def parse(line: Line) -> tuple[dict[str, object], bool]:
 
     Bytes that are not UTF-8, lone surrogates and NUL are replaced, because they can be neither stored nor sent.
 
-    >>> parse(b'{"question": "why?"}')
-    ({'question': 'why?'}, False)
-
     Raises:
         FormatError: torn_json, not_an_object, not_finite, number_too_large, too_deep, binary or line_too_long.
     """

@@ -29,11 +29,6 @@ def relevant_contexts(record: Record) -> tuple[RelevantContext, ...] | None:
 
     A context that is listed twice has the higher grade; one of grade 0 is left out.
 
-    >>> relevant_contexts({"relevant_ids": ["c1", {"id": "c2", "grade": 2}]})
-    (RelevantContext(id='c1', text=None, grade=1), RelevantContext(id='c2', text=None, grade=2))
-    >>> relevant_contexts({"relevant_ids": {"c1": 0}}), relevant_contexts({"question": "why?"})
-    ((), None)
-
     Raises:
         FormatError: A key has a value of the wrong type.
     """
@@ -82,12 +77,9 @@ def _grade(value: object, path: str) -> int:
 
 
 def parse_qrels(text: str, name: str) -> Qrels:
-    r"""Return the relevant contexts by query id; empty for a query of which nothing is relevant.
+    """Return the relevant contexts by query id; empty for a query of which nothing is relevant.
 
     A context that is listed twice with different grades is an error.
-
-    >>> parse_qrels("query-id\tcorpus-id\tscore\nq1\tc1\t2\nq1\tc2\t0\n", "qrels.tsv")
-    {'q1': (RelevantContext(id='c1', text=None, grade=2),)}
 
     Raises:
         ConfigError: A line is not one of the two formats; the message names the line.

@@ -21,7 +21,6 @@ from ragwatch.formats.messages import (
     role_name,
     said,
     turns,
-    turns_before_question,
 )
 from ragwatch.formats.traces.documents import Document, document, documents_in
 from ragwatch.formats.traces.prompt_contexts import of_messages, question_in, question_without_label
@@ -34,17 +33,10 @@ _CONTENTS = ("content", "response", "output", "result", "json", "text")
 
 
 def documents(value: object) -> object:
-    """Return a list of `{id, text, score}` from documents under any usual names; null if they are none.
-
-    >>> documents([{"pageContent": "Tea is green.", "metadata": {"id": "d1"}}])
-    [{'id': 'd1', 'text': 'Tea is green.', 'score': None}]
-    """
+    """Return a list of `{id, text, score}` from documents under any usual names; null if they are none."""
     if type(value) is list:  # the usual case, in two thirds of the time: objects with texts
-        rows = [
-            one.to_context()
-            for item in value
-            if type(item) is dict and (one := document(item)) is not None and one.text
-        ]
+        read = (document(item) for item in value if type(item) is dict)
+        rows = [one.to_context() for one in read if one is not None and one.text]
         if len(rows) == len(value):
             return rows
     value = fields.embedded(value)
@@ -71,11 +63,7 @@ def _uncapitalised(item: object) -> object:
 
 
 def distinct(value: object) -> object:
-    """Return a list without items that are equal to an earlier one; null for what is no list.
-
-    >>> distinct([{"a": 1}, {"b": 1}, {"a": 1}])
-    [{'a': 1}, {'b': 1}]
-    """
+    """Return a list without items that are equal to an earlier one; null for what is no list."""
     if not isinstance(value, list):
         return None
     kept: dict[bytes, object] = {}
@@ -85,11 +73,7 @@ def distinct(value: object) -> object:
 
 
 def filled(values: object) -> object:
-    """Return the first item of a list that is neither null nor an empty text; an empty text if there is no other.
-
-    >>> filled([None, "", [], "a"]), filled([None, ""])
-    ([], '')
-    """
+    """Return the first item of a list that is neither null nor an empty text; an empty text if there is no other."""
     known = [value for value in values if value is not None] if isinstance(values, list) else []
     return next((value for value in known if value != ""), "" if known else None)
 
@@ -136,22 +120,14 @@ def _as_rows(said: Sequence[Turn]) -> list[dict[str, str]]:
 
 
 def message_text(value: object) -> str | None:
-    """Return the text of a message or of its content; null if it has none.
-
-    >>> message_text([{"type": "text", "text": "Tea "}, {"type": "tool_use"}, {"text": "is green."}])
-    'Tea is green.'
-    """
+    """Return the text of a message or of its content; null if it has none."""
     if isinstance(value, dict):
         value = fields.first(inner(value), ("content", "_content", "text", "parts"))[1]
     return content_text(value)
 
 
 def question_of(value: object) -> str | None:
-    r"""Return the last question of a conversation; of a prompt with marked passages, the question in it.
-
-    >>> question_of([{"role": "user", "content": "Context:\n[1] Tea.\n[2] Milk.\n\nQuestion: Why?"}])
-    'Why?'
-    """
+    """Return the last question of a conversation; of a prompt with marked passages, the question in it."""
     asked = (0, value) if isinstance(value, str) else last_asked([value] if isinstance(value, dict) else value)
     if asked is None:
         return None
@@ -196,12 +172,9 @@ def retrieved(messages: object, *, system: bool = True) -> object:
 
 
 def turns_before(messages: object) -> object:
-    """Return the turns of a conversation before its last question.
-
-    >>> turns_before([{"role": "user", "content": "Hello"}, {"role": "user", "content": "Why?"}])
-    [{'role': 'user', 'text': 'Hello'}]
-    """
-    return _as_rows(turns_before_question(messages))
+    """Return the turns of a conversation before its last question."""
+    asked = last_asked(messages)
+    return _as_rows(turns(messages[: asked[0]])) if asked is not None and isinstance(messages, list) else []
 
 
 def chat_contexts(messages: object) -> object:

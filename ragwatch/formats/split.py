@@ -223,11 +223,7 @@ class Splitter:
 
 
 def before_question(text: str, question: str | None) -> str:
-    r"""Return what a prompt says before its question: up to the question, or up to its label if it is unknown.
-
-    >>> before_question("Context: tea\n\nQuestion: Why is tea green?", "Why is tea green?")
-    'Context: tea\n\nQuestion:'
-    """
+    """Return what a prompt says before its question: up to the question, or up to its label if it is unknown."""
     if question is None:
         ends = [match.end() for match in _LABEL.finditer(text)]
         return text[: ends[-1]] if ends else ""

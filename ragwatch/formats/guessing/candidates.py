@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields, names
-from ragwatch.formats.fields import EARLIEST, LATEST, epoch_seconds
 from ragwatch.formats.guessing.suspicion import (
     MAX_STATUSES,
     MIN_DISTINCT,
@@ -103,7 +102,7 @@ def quoted(key: str) -> str:
 UNNAMED = 90.0
 """Rank of a field whose name says nothing."""
 _MOST = 0.8
-_MAX_ROUTE_CHARS = 128
+_ROUTE = re.compile(r"(?!.*://)\S{1,128}")
 _MAX_ROUTES = 50
 _MAX_NAME_WORDS = 2
 _MESSAGE_PARTS = ("text", "output_text", "input_text", "thinking", "tool_use")
@@ -131,15 +130,12 @@ class Candidate:
 
 def vary(known: Iterable[LogField]) -> bool:
     """Return whether some texts differ between records: in a log of one question, every field is the same."""
-    return any(
-        len({str(value) for value in field.values.values() if _words(value) > _MAX_NAME_WORDS}) >= MIN_DISTINCT
-        for field in known
-    )
+    lists = ((value if isinstance(value, list) else [value] for value in field.values.values()) for field in known)
+    return any(len({str(one) for one in some if any(map(_is_sentence, one))}) >= MIN_DISTINCT for some in lists)
 
 
-def _words(value: object) -> int:
-    texts = value if isinstance(value, list) else [value]
-    return max((len(text.split()) for text in texts if isinstance(text, str)), default=0)
+def _is_sentence(value: object) -> bool:
+    return isinstance(value, str) and len(value.split()) > _MAX_NAME_WORDS
 
 
 def text_candidates(part: str, known: Iterable[LogField], *, varied: bool) -> list[Candidate]:
@@ -148,24 +144,24 @@ def text_candidates(part: str, known: Iterable[LogField], *, varied: bool) -> li
     for field in known:
         values = {position: value for position, value in field.values.items() if _is_text(value)}
         rank = names.rank(part, *field.names)
+        last = [value[-1] if isinstance(value, list) else value for value in values.values()]
+        is_prose = sum(isinstance(text, str) and not is_name(text) for text in last) >= _MOST * len(last)
         says_little = rank is None or names.is_weak(part, rank)
-        if not values or (says_little and not _is_prose(values)) or (rank is None and field.in_list):
+        if not values or (says_little and not is_prose) or (rank is None and field.in_list):
             continue
         fault = "stands inside a list" if field.in_list else _text_fault(part, values, varied=varied)
         expression = f"{field.path} | [-1]" if field.in_list else field.path
         listed.append(Candidate(expression, UNNAMED if rank is None else rank, field, values, fault))
-    return _without_weak(part, sorted(listed, key=lambda one: (bool(one.fault), one.rank, one.field.depth)))
+    strong = any(not one.fault and one.rank < UNNAMED and not names.is_weak(part, one.rank) for one in listed)
+    # Names that say little count only where no other name says more.
+    kept = (one for one in listed if not strong or one.rank == UNNAMED or not names.is_weak(part, one.rank))
+    return sorted(kept, key=lambda one: (bool(one.fault), one.rank, one.field.depth))
 
 
 def _is_text(value: object) -> bool:
     if isinstance(value, list):
         return bool(value) and all(isinstance(item, str) for item in value)
     return isinstance(value, str) and bool(value.strip())
-
-
-def _is_prose(values: Values) -> bool:
-    texts = [value[-1] if isinstance(value, list) else value for value in values.values()]
-    return sum(isinstance(text, str) and not is_name(text) for text in texts) >= _MOST * len(texts)
 
 
 def _text_fault(part: str, values: Values, *, varied: bool) -> str:
@@ -183,12 +179,6 @@ def _text_fault(part: str, values: Values, *, varied: bool) -> str:
     return ""
 
 
-def _without_weak(part: str, listed: Sequence[Candidate]) -> list[Candidate]:
-    """Without the names that say little, where another name says more."""
-    strong = any(not one.fault and one.rank < UNNAMED and not names.is_weak(part, one.rank) for one in listed)
-    return [one for one in listed if not strong or one.rank == UNNAMED or not names.is_weak(part, one.rank)]
-
-
 def context_candidates(known: Sequence[LogField], *, varied: bool) -> list[Candidate]:
     """The lists and texts that may be what was retrieved, the best first; see `text_candidates`."""
     listed: list[Candidate] = []
@@ -198,20 +188,17 @@ def context_candidates(known: Sequence[LogField], *, varied: bool) -> list[Candi
             field.path.startswith(f"{one.field.path}[]") for one in listed if one.expression.endswith(("}", "})"))
         ):
             continue  # inside a list that is a candidate itself
-        extracted = _extracted(field)
-        if extracted is None:
-            continue
-        expression, values = extracted
+        expression, values = _extracted(field)
         rank = names.rank("contexts", *field.names)
-        if rank is None and all(isinstance(value, str) for value in values.values()):
+        if not values or (rank is None and all(isinstance(value, str) for value in values.values())):
             continue
         fault = _contexts_fault(values, varied=varied)
         listed.append(Candidate(expression, UNNAMED if rank is None else rank, field, values, fault))
-    return sorted(listed, key=lambda one: (bool(one.fault), bool(single_texts(one)), one.rank, one.field.depth))
+    return sorted(listed, key=lambda one: (bool(one.fault), are_single_texts(one), one.rank, one.field.depth))
 
 
-def _extracted(field: LogField) -> tuple[str, Values] | None:
-    """Expression and values of the passages in a field; None if it holds none."""
+def _extracted(field: LogField) -> tuple[str, Values]:
+    """Expression and values of the passages in a field; no values if it holds none."""
     lists = {position: value for position, value in field.values.items() if isinstance(value, list)}
     items = [item for value in lists.values() for item in value]
     if items and all(isinstance(item, str) for item in items):
@@ -220,18 +207,16 @@ def _extracted(field: LogField) -> tuple[str, Values] | None:
     if objects and len(objects) == len(items):
         return _projected(field, lists, objects)
     texts = {position: value for position, value in field.values.items() if isinstance(value, str) and value.strip()}
-    return (field.path, texts) if texts and not field.in_list else None
+    return field.path, {} if field.in_list else texts
 
 
 def _projected(
     field: LogField, lists: Mapping[int, list[object]], objects: Sequence[Mapping[str, object]]
-) -> tuple[str, Values] | None:
+) -> tuple[str, Values]:
     """The projection of a list of objects to text, id, score and date, those that there are."""
-    if any(map(_is_message, objects)):
-        return None
     text = _key_of("text", objects, str) or _key_of("text", objects, str, _DETAILS)
-    if text is None:
-        return None
+    if text is None or any(map(_is_message, objects)):
+        return field.path, {}
     ids, scores = _key_of("context_id", objects, (str, int)), _key_of("score", objects, (int, float))
     parts = {"id": ids, "text": text, "score": scores, "updated_at": _date_in(objects)}
     inner = ", ".join(f"{part}: {'.'.join(map(quoted, key))}" for part, key in parts.items() if key is not None)
@@ -301,21 +286,18 @@ def _is_scalar(value: object) -> bool:
 
 
 def _is_time(value: object) -> bool:
-    """Return whether a value is a time since 2000, in any unit; a duration is not."""
     try:
-        return EARLIEST <= epoch_seconds(value, "") <= LATEST
+        fields.plausible_time(value, "")
     except FormatError:
         return False
+    return True
 
 
 def _is_route(value: object) -> bool:
-    if not isinstance(value, str) or "://" in value:
-        return False
-    return 0 < len(value) <= _MAX_ROUTE_CHARS and not any(map(str.isspace, value))
+    return isinstance(value, str) and _ROUTE.fullmatch(value) is not None
 
 
 def _is_conversation(value: object) -> bool:
-    """Return whether a value is a list of messages, each with a role."""
     return isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "role" in item for item in value)
 
 
@@ -357,7 +339,6 @@ def optional_candidates(
     return sorted(listed, key=lambda one: (one.field.parent != tuple(parent), one.field.depth, one.rank))
 
 
-def single_texts(candidate: Candidate) -> list[str]:
-    """The texts of contexts that are one text for each record; empty if they are lists."""
-    texts = [value for value in candidate.values.values() if isinstance(value, str) and fields.embedded(value) is value]
-    return texts if len(texts) == len(candidate.values) else []
+def are_single_texts(contexts: Candidate) -> bool:
+    """Return whether contexts are one text for each record, and no lists."""
+    return all(isinstance(value, str) and fields.embedded(value) is value for value in contexts.values.values())

@@ -18,10 +18,10 @@ from ragwatch.formats.guessing.candidates import (
     OPTIONAL,
     UNNAMED,
     Candidate,
+    are_single_texts,
     context_candidates,
     log_fields,
     optional_candidates,
-    single_texts,
     text_candidates,
     vary,
 )
@@ -174,7 +174,7 @@ class _Parts:
         named = [one for one in listed if one.rank < UNNAMED]
         if named or part != "contexts":
             return named
-        lists = [one for one in listed if one.expression.endswith(("}", "})")) or not single_texts(one)]
+        lists = [one for one in listed if one.expression.endswith(("}", "})")) or not are_single_texts(one)]
         return lists[:1]
 
     def _whole(self) -> set[int]:
@@ -202,7 +202,13 @@ class _Parts:
     def mapping(self) -> dict[str, str]:
         """The expressions of what was chosen."""
         order = ("id", "at", *PARTS, *(part for part in OPTIONAL if part not in ("id", "at")))
-        return {part: _joined(part, self.chosen[part]) for part in order if self.chosen[part]}
+        mapping = {
+            part: " || ".join(one.expression for one in self.chosen[part]) for part in order if self.chosen[part]
+        }
+        several = [one.expression for one in self.chosen["contexts"]]
+        if len(several) > 1:  # an empty list of contexts is a list, which || would pass over
+            mapping["contexts"] = f"not_null({', '.join(several)})"
+        return mapping
 
     def likely(self, part: str) -> tuple[Candidate, ...]:
         """The three most likely fields of a part."""
@@ -255,14 +261,7 @@ def _may_be_question(answer: Candidate) -> bool:
 
 def _is_vague(contexts: Candidate) -> bool:
     """Whether the name of contexts says nothing, or may be that of another text."""
-    return contexts.rank == UNNAMED or (contexts.rank >= _VAGUE and bool(single_texts(contexts)))
-
-
-def _joined(part: str, chosen: Sequence[Candidate]) -> str:
-    expressions = [one.expression for one in chosen]
-    # An empty list of contexts is a list, which || would pass over.
-    is_list = part == "contexts" and len(expressions) > 1
-    return f"not_null({', '.join(expressions)})" if is_list else " || ".join(expressions)
+    return contexts.rank == UNNAMED or (contexts.rank >= _VAGUE and are_single_texts(contexts))
 
 
 def _is_as_likely(other: Candidate, chosen: Candidate) -> bool:

@@ -36,9 +36,6 @@ def propose_where(answers: Sequence[Record], others: Sequence[Record], texts: in
 
     None if nothing tells them apart; `@`, which every object fulfils, if there are only `texts`, lines without a JSON
     object, beside the answers.
-
-    >>> propose_where([{"event": "answer", "id": 1}, {"event": "answer", "id": 2}], [{"event": "health"}])
-    "event == 'answer'"
     """
     if not answers or not (others or texts):
         return None

@@ -70,11 +70,7 @@ def _is_id(text: str) -> bool:
 
 
 def is_name(text: str) -> bool:
-    """Return whether a text names a passage instead of being one: an id, a file, a link or a title.
-
-    >>> [is_name(text) for text in ("Kettle manual.txt", "Care guide 2", "https://m/k", "Tea is green.")]
-    [True, True, True, False]
-    """
+    """Return whether a text names a passage instead of being one: an id, a file, a link or a title."""
     text = text.strip()
     if _is_id(text) or _FILE.fullmatch(text) or _LINK.fullmatch(text):
         return True

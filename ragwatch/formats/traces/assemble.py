@@ -214,11 +214,7 @@ def _textless(contexts: Contexts) -> Refused:
 
 
 def _instrumentation_of(spans: Iterable[Span]) -> str:
-    """Which instrumentation sends spans: a key of `SWITCHES`.
-
-    >>> _instrumentation_of([Span("t", "s", "", "chat", 0, 1, {"traceloop.span.kind": "task"})])
-    'traceloop'
-    """
+    """Which instrumentation sends spans: a key of `SWITCHES`."""
     for span in spans:
         for prefixes, name in _KEYS:
             if any(key.startswith(prefixes) for key in span.attributes):

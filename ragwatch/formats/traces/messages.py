@@ -164,11 +164,7 @@ def _events(span: Span) -> Iterator[tuple[str, dict[str, object]]]:
 
 
 def messages_of(value: object, role: str, depth: int = _MAX_DEPTH) -> list[Message]:  # noqa: PLR0911 - one return for each spelling
-    """Return the messages in a JSON value: a list, an object with a list, one message, or a text of `role`.
-
-    >>> messages_of([{"role": "user", "parts": [{"type": "text", "content": "Why?"}]}], "user")
-    [Message(role='user', text='Why?', calls=False)]
-    """
+    """Return the messages in a JSON value: a list, an object with a list, one message, or a text of `role`."""
     if depth == 0:
         return []
     if isinstance(value, str):
@@ -221,12 +217,7 @@ def _role(value: Mapping[str, object]) -> str | None:
 
 
 def tool_responses(span: Span) -> list[tuple[str, object]]:
-    """Return name and value of what tools have returned since the last message of the user, as messages say it.
-
-    >>> part = {"type": "tool_call_response", "response": [{"id": "d1", "content": "Tea is green."}]}
-    >>> tool_responses(Span("t", "s", "", "chat", 0, 1, {"gen_ai.input.messages": [{"role": "tool", "parts": [part]}]}))
-    [('', [{'id': 'd1', 'content': 'Tea is green.'}])]
-    """
+    """Return name and value of what tools have returned since the last message of the user, as messages say it."""
     names: dict[object, str] = {}  # of the calls, by their id
     responses: list[tuple[str, object]] = []
     for keys in (INPUT_KEYS, OUTPUT_KEYS):

@@ -127,11 +127,7 @@ def of_messages(texts: Sequence[str], count: int = 0) -> tuple[Document, ...] | 
 
 
 def question_without_label(text: str) -> str | None:
-    r"""Return the question of a prompt without a label: the one paragraph outside of its passages that orders nothing.
-
-    >>> question_without_label("Why is tea green?\n\nSources:\ntea.md: Tea is green.")
-    'Why is tea green?'
-    """
+    """Return the question of a prompt without a label: the one paragraph outside of its passages without an order."""
     text = text[:_MAX_CHARS]
     documents = _elements(text)
     if documents:
@@ -172,11 +168,7 @@ def _elements(text: str) -> tuple[Document, ...]:
 
 
 def question_in(prompt: str) -> str | None:
-    r"""Return the question that a prompt with contexts ends with; None if no mark shows where it is.
-
-    >>> question_in("Context: Paris is big.\nQuestion: How big?\nAnswer:")
-    'How big?'
-    """
+    """Return the question that a prompt with contexts ends with; None if no mark shows where it is."""
     end = prompt[-_MAX_CHARS:]
     marks = list(_QUESTION.finditer(end))
     return asked_in(end) or (unquoted(marks[-1]["text"].strip()) or None if marks else None)

@@ -122,20 +122,12 @@ def _answer_of_chain(step: Step) -> str | None:
 
 
 def question_of(value: object) -> str | None:
-    """Return the question in the input of a function: the text, the text under a known key, or the last of the user.
-
-    >>> question_of({"query_bundle": {"query_str": "Why?", "embedding": None}}), question_of({"k": 3})
-    ('Why?', None)
-    """
+    """Return the question in the input of a function: the text, the text under a known key, or the last of the user."""
     return _text_in(value, USER, _MAX_DEPTH)
 
 
 def answer_of(value: object) -> str | None:
-    """Return the answer in the output of a function; None if there is none.
-
-    >>> answer_of({"response": "Paris.", "source_nodes": []}), answer_of({"documents": ["d"]})
-    ('Paris.', None)
-    """
+    """Return the answer in the output of a function; None if there is none."""
     return _text_in(value, ASSISTANT, _MAX_DEPTH)
 
 

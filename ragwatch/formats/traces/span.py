@@ -25,11 +25,7 @@ REDACTED = "__REDACTED__"
 
 
 def first(attributes: Mapping[str, object], keys: Iterable[str]) -> object:
-    """Return the value of the first of `keys` that is present and not null; None if there is none.
-
-    >>> first({"gen_ai.system": "openai"}, ("gen_ai.provider.name", "gen_ai.system"))
-    'openai'
-    """
+    """Return the value of the first of `keys` that is present and not null; None if there is none."""
     for key in keys:
         value = attributes.get(key)
         if value is not None and value != REDACTED:
@@ -112,11 +108,7 @@ def by_index(attributes: Mapping[str, object], prefix: str) -> dict[int, dict[st
 
 
 def stripped(item: Mapping[str, object], prefix: str) -> dict[str, object]:
-    """Return an item with a prefix removed from its keys.
-
-    >>> stripped({"document.id": "a", "score": 1}, "document.")
-    {'id': 'a', 'score': 1}
-    """
+    """Return an item with a prefix removed from its keys."""
     return {key.removeprefix(prefix): value for key, value in item.items()}
 
 
@@ -188,12 +180,7 @@ def with_events(spans: Iterable[Span]) -> list[Span]:
 
 
 def packed(spans: Sequence[Span]) -> bytes:
-    """Return spans as bytes. Each resource is written once.
-
-    >>> span = Span("aa" * 16, "bb" * 8, "", "query", 1, 2, {"input.value": "why?"}, resource={"service.name": "rag"})
-    >>> unpacked(packed([span])) == [span]
-    True
-    """
+    """Return spans as bytes. Each resource is written once."""
     resources: dict[int, int] = {}
     distinct: list[Mapping[str, object]] = []
     rows: list[tuple[object, ...]] = []

@@ -131,11 +131,7 @@ def _refined(kind: Kind, span: Span) -> Kind:
 
 
 def _component(name: str) -> Kind | None:
-    """Return the kind of a component by its class name; None for one that only calls others.
-
-    >>> [_component(name) for name in ("VectorIndexRetriever.task", "RetrieverQueryEngine.workflow")]
-    [<Kind.RETRIEVER: 'retriever'>, None]
-    """
+    """Return the kind of a component by its class name; None for one that only calls others."""
     if _ENGINES.search(name):
         return None
     return next((kind for pattern, kind in _COMPONENTS if pattern.search(name)), None)

@@ -16,7 +16,7 @@ from support.logged import ANSWER, AT, DATA, FULL, QUESTION, records
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import FORMATS, build
 from ragwatch.formats.custom import MappingReader
-from ragwatch.formats.expressions import compile_expression, extractor, is_true, predicate, search
+from ragwatch.formats.expressions import compile_expression, extractor, predicate, search
 from ragwatch.formats.record import Record
 from ragwatch.model.sample import Context, RejectReason
 
@@ -219,8 +219,8 @@ _VALUES = st.recursive(
 def test_conditions_say_what_jmespath_says(condition: str, record: dict[str, Any]) -> None:
     """Whether compiled to functions or not, a condition is true exactly where its value in JMESPath counts as true."""
     value = jmespath.search(condition, record)
-    assert is_true(value) == (value not in (None, "", [], {}) and value is not False)
-    assert predicate("where", condition)(record) == is_true(value)
+    is_true = value not in (None, "", [], {}) and value is not False
+    assert predicate("where", condition)(record) == is_true
 
 
 def test_a_failing_condition_names_its_key() -> None:
