@@ -94,10 +94,7 @@ def read(record: Record, fallback_id: str) -> Sample:
 
 
 def _with_envelope(
-    record: Record,
-    fallback_id: str,
-    said: tuple[str | None, tuple[Context, ...], str],
-    history: tuple[Turn, ...],
+    record: Record, fallback_id: str, said: tuple[str | None, tuple[Context, ...], str], history: tuple[Turn, ...]
 ) -> Sample:
     """The sample of question, contexts and answer, with id, time, route, metadata and reference of the record."""
     id_key, id_value = "id", record.get("id")

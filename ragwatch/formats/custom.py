@@ -27,10 +27,7 @@ from ragwatch.model.sample import RejectReason, Sample
 
 NAME = "custom"
 REQUIRED = ("contexts", "answer")
-KEYS = (
-    *("question", *REQUIRED, "id", "at", "route", "trace_id", "reference", "metadata", "history"),
-    *relevance.KEYS,
-)
+KEYS = (*("question", *REQUIRED, "id", "at", "route", "trace_id", "reference", "metadata", "history"), *relevance.KEYS)
 _METADATA = "metadata."
 
 
@@ -53,6 +50,7 @@ class MappingReader:
                 raise ConfigError(f"mapping.{key}: unknown, use one of {', '.join(KEYS)} or metadata.NAME")
         self._extras = [key for key in mapping if key.startswith(_METADATA)]
         self._extractors = Extractors(mapping)
+        self._values = self._extractors.values
 
     def read(self, record: Record, fallback_id: str) -> Sample:
         """Return the sample that the expressions extract. A question that is not extracted is unknown."""
@@ -78,13 +76,13 @@ class MappingReader:
                 lost.append(LostField(name, RejectReason(error.reason), str(error)))
             else:
                 extracted |= {} if value is None else {key: value}
-        return self._with_metadata(extracted), tuple(lost)
+        return self._completed(extracted), tuple(lost)
 
     def extract(self, record: Record) -> dict[str, object]:
         """Return what the expressions extract, as a record in the canonical format."""
-        return self._with_metadata(self._extractors.values(record))
+        return self._completed(self._values(record))
 
-    def _with_metadata(self, extracted: dict[str, object]) -> dict[str, object]:
+    def _completed(self, extracted: dict[str, object]) -> dict[str, object]:
         extracted.setdefault("question", None)
         if self._extras and (extras := {key: extracted.pop(key) for key in self._extras if key in extracted}):
             extras = {key.removeprefix(_METADATA): value for key, value in extras.items()}

@@ -99,8 +99,10 @@ def said(item: object) -> list[tuple[Role, str]] | None:
         name, plain = item.get("role"), item.get("content") or item.get("text")
         if type(name) is str and name in ROLES and type(plain) is str and not _NESTING.intersection(item):
             return [(ROLES[name], plain)]  # the usual message, in a third of the time
-        role, text = speaker(item), content_text(fields.first(inner(item), _TEXT_KEYS)[1])
-        return [(role, text)] if role is not None and text is not None else []
+        held = inner(item)
+        role = _speaker(item, held)
+        text = None if role is None else content_text(fields.first(held, _TEXT_KEYS)[1])
+        return [] if role is None or text is None else [(role, text)]
     if not isinstance(item, list) or len(item) != 2 or not all(isinstance(part, str) for part in item):
         return None
     name = item[0].lower()
@@ -109,9 +111,9 @@ def said(item: object) -> list[tuple[Role, str]] | None:
     return [(Role.USER, item[0]), (Role.ASSISTANT, item[1])]
 
 
-def speaker(message: dict[str, object]) -> Role | None:
-    """Return who wrote a message; None for the system and for tools."""
-    for part in (message, inner(message)):
+def _speaker(message: dict[str, object], held: dict[str, object]) -> Role | None:
+    """Who wrote a message, as it says itself or the part that it holds; None for the system and for tools."""
+    for part in (message,) if held is message else (message, held):
         for key in _ROLE_KEYS:
             name = part.get(key)
             name = name.lower() if isinstance(name, str) else ""

@@ -31,13 +31,7 @@ class ProviderFormat:
     """
 
     def __init__(
-        self,
-        name: str,
-        keys: Sequence[str],
-        where: str = "",
-        bias: str = "",
-        advice: str = "",
-        **mapping: str,
+        self, name: str, keys: Sequence[str], where: str = "", bias: str = "", advice: str = "", **mapping: str
     ) -> None:
         self.NAME = name
         self.KNOWN_BIAS = bias

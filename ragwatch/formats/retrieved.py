@@ -13,15 +13,7 @@ from itertools import chain
 import orjson
 
 from ragwatch.formats import fields
-from ragwatch.formats.messages import (
-    content_text,
-    inner,
-    last_asked,
-    only_instructs,
-    role_name,
-    said,
-    turns,
-)
+from ragwatch.formats.messages import content_text, inner, last_asked, only_instructs, role_name, said, turns
 from ragwatch.formats.traces.documents import Document, document, documents_in
 from ragwatch.formats.traces.prompt_contexts import of_messages, question_in, question_without_label
 from ragwatch.formats.traces.span import inside

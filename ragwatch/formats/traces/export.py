@@ -74,7 +74,7 @@ class TraceExport:
         return made
 
     def _is_row(self, record: Record) -> bool:
-        return any(mark in record for mark in self.marks)
+        return not record.keys().isdisjoint(self.marks)
 
     def _spans(self, record: Record, trace_id: str) -> list[Span]:
         rows = fields.embedded(record.get("parts") or _at(record, self.nested))
@@ -172,7 +172,8 @@ def _at(record: Record, path: str) -> object:
 
 def _value_at(record: Record, paths: tuple[str, ...]) -> object:
     for path in paths:
-        if (path in record or "." in path) and (value := _at(record, path)) is not None and value != "":
+        value = record.get(path) if path in record or "." not in path else _at(record, path)
+        if value is not None and value != "":
             return value
     return None
 

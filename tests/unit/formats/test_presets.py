@@ -60,11 +60,7 @@ EXPECTED: dict[str, list[dict[str, Any]]] = {
     "logstash": [{"id": "r1", "at": AT, "metadata": {"trace_id": "r1"}}],
     "haystack_chat": [{}],
     "langgraph": [{"id": "r1", "history": GREETING}, {"id": "r1", "at": AT}],
-    "openai": [
-        {"id": "r1", "at": AT, "history": GREETING},
-        *[{"history": GREETING}] * 3,
-        {"id": "r1", "at": AT},
-    ],
+    "openai": [{"id": "r1", "at": AT, "history": GREETING}, *[{"history": GREETING}] * 3, {"id": "r1", "at": AT}],
 }
 
 
@@ -156,12 +152,7 @@ WEB = {"web": {"uri": "u"}}
         *(("canonical", ANSWERED | more, "missing_field", field) for more, field in NAMELESS),
         ("ragas", {"user_input": "q", "response": "a"}, "missing_field", "contexts"),
         ("ragas", {"user_input": "q", "response": None, "retrieved_contexts": []}, "missing_field", "answer"),
-        (
-            "deepeval",
-            {"input": "q", "actual_output": "a", "retrieval_context": None},
-            "missing_field",
-            "contexts",
-        ),
+        ("deepeval", {"input": "q", "actual_output": "a", "retrieval_context": None}, "missing_field", "contexts"),
         ("langchain", {"input": "q", "output": "a"}, "missing_field", "contexts"),
         ("langchain", {"input": "q", "output": {"context": []}}, "missing_field", "answer"),
         ("langchain", {"input": "q", "output": {"context": 3, "answer": "a"}}, "missing_field", "contexts"),

@@ -37,11 +37,7 @@ def test_ids_in_every_spelling(value: Any, expected: list[tuple[str, int]]) -> N
 def test_texts_and_ids_stand_together() -> None:
     """What is known by its text has no id."""
     relevant = relevant_contexts({"relevant_ids": ["c1"], "relevant_texts": ["One.", {"text": "Two.", "grade": 2}]})
-    assert relevant == (
-        RelevantContext("c1"),
-        RelevantContext(None, "One."),
-        RelevantContext(None, "Two.", 2),
-    )
+    assert relevant == (RelevantContext("c1"), RelevantContext(None, "One."), RelevantContext(None, "Two.", 2))
 
 
 def test_unknown_is_not_empty() -> None:
