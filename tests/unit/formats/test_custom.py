@@ -135,12 +135,6 @@ def test_wrong_mapping(mapping: dict[str, str], message: str) -> None:
     assert str(caught.value).startswith(message)
 
 
-def test_variadic_functions_take_any_number() -> None:
-    """`not_null(a, b, c)` is a right call."""
-    reader = MappingReader({**SMALL, "question": "not_null(x, y, z)"})
-    assert reader.read({"c": [], "a": "a", "z": "q"}, "1").question == "q"
-
-
 @pytest.mark.parametrize(
     ("name", "mapping", "message"),
     [
@@ -155,13 +149,6 @@ def test_wrong_format(name: str, mapping: dict[str, str] | None, message: str) -
     with pytest.raises(ConfigError) as caught:
         build(name, mapping)
     assert str(caught.value).startswith(message)
-
-
-def test_auto_changes_its_mind() -> None:
-    """A log may change its shape in mid-stream, and back."""
-    reader = build("auto")
-    mixed = [record for pair in zip(records("ragas"), records("deepeval"), strict=True) for record in pair]
-    assert [reader.read(record, "x").answer for record in mixed] == [ANSWER] * 4
 
 
 def test_auto_reads_a_record_alike_whatever_came_before_it() -> None:

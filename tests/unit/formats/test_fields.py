@@ -94,14 +94,6 @@ def test_x8_x15_deep_metadata(depth: int, *, is_read: bool) -> None:
     assert caught.value.reason == RejectReason.TOO_DEEP
 
 
-@pytest.mark.parametrize("score", [10**400, -(10**400), float("nan"), float("inf")])
-def test_x9_x10_scores_beyond_every_float(score: float) -> None:
-    """A score that is no finite float is refused by name, however it came about."""
-    with pytest.raises(FormatError) as caught:
-        read(contexts=[{"text": "c", "score": score}])
-    assert caught.value.field == "contexts[0].score"
-
-
 @pytest.mark.parametrize("whole", [{}, {"id": "1", "score": 0.5}])
 @pytest.mark.parametrize(
     ("date", "expected"),
@@ -148,38 +140,94 @@ RECORD = {
     "history": [{"role": "user", "text": "Hello"}],
 }
 AUTO = LogReader(RecordRules())
+UNTIMED = {"at": None}
+OPTIONAL: list[tuple[dict[str, Any], str, str]] = [
+    *(({"id": value}, "id", "id") for value in (1e20, True)),
+    ({"route": ["faq"]}, "route", "route"),
+    ({"reference": 7}, "reference", "reference"),
+    *(({"metadata": value}, "metadata", "metadata") for value in ("a=1", [])),
+    *(({"history": value}, "history", "history") for value in (3, {})),
+    *(({"history": [value]}, "history[0]", "history") for value in (3, ["q", None])),
+    ({"history": [{"role": "user", "text": "q"}, 3]}, "history[1]", "history"),
+    # A time that cannot be read is refused, never guessed.
+    ({"at": "0001-01-01T00:00:00Z"}, "at", "at"),
+    *((UNTIMED | {"timestamp": value}, "timestamp", "at") for value in ("yesterday", "", "inf", "nan", "1066-10-14")),
+    *((UNTIMED | {"timestamp": value}, "timestamp", "at") for value in ("9" * 400, -1, True, [], {"s": 1}, 10**400)),
+    (UNTIMED | {"timestamp": float("nan")}, "timestamp", "at"),
+    *(
+        ({"contexts": [CONTEXT, {**CONTEXT, "score": value}]}, "contexts[1].score", "score")
+        for value in ("high", True, 10**400, -(10**400), float("nan"), float("inf"))
+    ),
+    ({"contexts": [CONTEXT, {"text": CONTEXT["text"], "doc_id": 1.5}]}, "contexts[1].doc_id", "context_id"),
+    ({"contexts": [CONTEXT, {**CONTEXT, "id": []}]}, "contexts[1].id", "context_id"),
+    *(
+        ({"contexts": [CONTEXT, {**CONTEXT, name: value}]}, f"contexts[1].{name}", "updated_at")
+        for name, value in (("updated_at", "lately"), ("version", "2026-13-01"))
+    ),
+]
+"""Optional fields of a wrong type, the path that names each, and the name under which it is counted."""
+IMPLAUSIBLE: list[tuple[dict[str, Any], str, str]] = [
+    *(({"at": value}, "at", "at") for value in (0, 12_345)),
+    ({"contexts": [CONTEXT, {**CONTEXT, "modified_at": 0}]}, "contexts[1].modified_at", "updated_at"),
+]
+REQUIRED: list[tuple[dict[str, Any], str]] = [
+    *(({"question": value}, "question") for value in (3, [])),
+    ({"answer": None}, "answer"),
+    *(({"contexts": value}, "contexts") for value in (None, 3, {"d1": "c"})),
+    ({"contexts": ["c", 3]}, "contexts[1]"),
+    ({"contexts": [{"body": 3}]}, "contexts[0].body"),
+    # Relevance judgements of another shape.
+    ({"relevant_ids": "c1"}, "relevant_ids"),
+    *(({"relevant_ids": ["c1", value]}, "relevant_ids[1]") for value in (1.5, [])),
+    *(({"relevant_ids": {"c1": value}}, "relevant_ids.c1") for value in (True, -1)),
+    ({"relevant_ids": [{"id": "c1", "grade": 1001}]}, "relevant_ids[0].grade"),
+    ({"relevant_texts": {"One.": 1}}, "relevant_texts"),
+    ({"relevant_texts": [7]}, "relevant_texts[0]"),
+]
+"""Fields of a wrong type without which nothing is read."""
+MISSING: list[tuple[dict[str, Any], str]] = [
+    ({"contexts": ["c", {"id": "1"}]}, "contexts[1].text"),
+    *(({"relevant_ids": ["c1", value]}, "relevant_ids[1]") for value in (None, {"grade": 1})),
+    ({"relevant_texts": ["  "]}, "relevant_texts[0]"),
+]
 
 
-@pytest.mark.parametrize(
-    ("changes", "name", "reason"),
-    [
-        ({"at": 0}, "at", "implausible_time"),
-        ({"at": "0001-01-01T00:00:00Z"}, "at", "wrong_type"),
-        ({"at": 12_345}, "at", "implausible_time"),
-        ({"at": "yesterday"}, "at", "wrong_type"),
-        ({"at": None, "timestamp": {"s": 1}}, "at", "wrong_type"),
-        ({"id": 1e20}, "id", "wrong_type"),
-        ({"route": ["faq"]}, "route", "wrong_type"),
-        ({"metadata": "a=1"}, "metadata", "wrong_type"),
-        ({"reference": 7}, "reference", "wrong_type"),
-        ({"history": 3}, "history", "wrong_type"),
-        ({"history": [3]}, "history", "wrong_type"),
-        ({"contexts": [CONTEXT, {**CONTEXT, "score": "high"}]}, "score", "wrong_type"),
-        ({"contexts": [CONTEXT, {"text": CONTEXT["text"], "doc_id": 1.5}]}, "context_id", "wrong_type"),
-        ({"contexts": [CONTEXT, {**CONTEXT, "updated_at": "lately"}]}, "updated_at", "wrong_type"),
-        ({"contexts": [CONTEXT, {**CONTEXT, "modified_at": 0}]}, "updated_at", "implausible_time"),
-        ({"contexts": [CONTEXT, {**CONTEXT, "version": "2026-13-01"}]}, "updated_at", "wrong_type"),
-    ],
-)
-def test_one_wrong_optional_field(changes: dict[str, Any], name: str, reason: str) -> None:
-    """All else is read."""
+def refuses(changes: dict[str, Any], path: str, reason: RejectReason) -> None:
+    """A record with a wrong field is refused, and the field is named by its path."""
+    with pytest.raises(FormatError) as caught:
+        AUTO.read({**RECORD, **changes}, "log:1")
+    assert (caught.value.field, caught.value.reason) == (path, reason)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize(("changes", "path", "name"), OPTIONAL + IMPLAUSIBLE)
+def test_one_wrong_optional_field(changes: dict[str, Any], path: str, name: str) -> None:
+    """It is named by its path; for a reader that leaves it out, all else is read."""
+    reason = RejectReason.WRONG_TYPE if (changes, path, name) in OPTIONAL else RejectReason.IMPLAUSIBLE_TIME
+    refuses(changes, path, reason)
     sample, lost = AUTO.read_without_wrong_fields({**RECORD, **changes}, "log:1")
     whole = AUTO.read(RECORD, "log:1")
-    assert [(one.name, str(one.reason)) for one in lost] == [(name, reason)]
+    assert [(one.name, one.reason) for one in lost] == [(name, reason)]
     assert (sample.answer, sample.question, len(sample.contexts)) == (whole.answer, whole.question, 2)
     assert (sample.at == whole.at) is (name != "at")
     assert (sample.id == whole.id) is (name != "id")
     assert [context.score for context in sample.contexts if name == "score"] in ([], [0.5, None])
+
+
+@pytest.mark.parametrize(("changes", "path"), REQUIRED + MISSING)
+def test_a_wrong_required_field(changes: dict[str, Any], path: str) -> None:
+    """It is named by its path, and there is no answer to read then."""
+    refuses(changes, path, RejectReason.WRONG_TYPE if (changes, path) in REQUIRED else RejectReason.MISSING_FIELD)
+    with pytest.raises(FormatError):
+        AUTO.read_without_wrong_fields({**RECORD, **changes}, "log:1")
+
+
+@pytest.mark.parametrize("name", ["question", "contexts", "answer"])
+def test_a_missing_required_field(name: str) -> None:
+    """It is named, too."""
+    with pytest.raises(FormatError) as caught:
+        canonical.read({key: value for key, value in RECORD.items() if key != name}, "log:1")
+    assert (caught.value.reason, caught.value.field) == (RejectReason.MISSING_FIELD, name)
 
 
 def test_several_are_counted_one_by_one() -> None:
@@ -200,10 +248,3 @@ def test_expressions_of_a_mapping() -> None:
     assert sorted(one.name for one in lost) == ["at", "id", "metadata"]
     with pytest.raises(FormatError):
         LogReader(RecordRules("custom", {**mapping, "answer": "abs(a)"})).read_without_wrong_fields(record, "log:1")
-
-
-@pytest.mark.parametrize("changes", [{"answer": None}, {"contexts": 7}, {"contexts": [{"text": 3}]}, {"question": []}])
-def test_a_wrong_required_field(changes: dict[str, Any]) -> None:
-    """There is no answer to read then."""
-    with pytest.raises(FormatError):
-        AUTO.read_without_wrong_fields({**RECORD, **changes}, "log:1")

@@ -47,11 +47,8 @@ def test_quotes_odd_keys() -> None:
 def test_close_shape_is_named_with_its_errors() -> None:
     """A shape that fits by its keys and reads nothing says why."""
     guessed = guess([{"user_input": "q", "response": "a"}])
-    assert (guessed.format, guessed.share, guessed.errors) == (
-        "ragas",
-        0.0,
-        ("contexts: is missing: log retrieved_contexts",),
-    )
+    assert (guessed.format, guessed.share) == ("ragas", 0.0)
+    assert guessed.errors == ("contexts: is missing: log retrieved_contexts",)
 
 
 def test_a_conversation_is_proposed_as_the_history() -> None:
@@ -65,25 +62,16 @@ def test_a_conversation_is_proposed_as_the_history() -> None:
 
 def test_records_of_several_kinds_get_alternatives() -> None:
     """The same part under two names: both are read, and a list without passages stays one."""
-    rows: list[dict[str, object]] = [
-        {
-            "question": f"How long does kettle {n} last?",
-            "chunks": [{"text": f"It lasts {n} years."}],
-            "answer": f"{n} y.",
-        }
-        for n in range(4)
-    ]
-    rows += [
-        {"query": f"How long does jug {n} last?", "hits": [{"body": f"It lasts {n} months."}], "reply": f"{n} months."}
-        for n in range(4)
-    ]
+    rows: list[dict[str, object]] = []
+    for n in range(4):
+        lasts = {"chunks": [{"text": f"It lasts {n} years."}], "answer": f"{n} y."}
+        rows.append({"question": f"How long does kettle {n} last?", **lasts})
+        lasts = {"hits": [{"body": f"It lasts {n} months."}], "reply": f"{n} months."}
+        rows.append({"query": f"How long does jug {n} last?", **lasts})
     rows.append({"question": "Who are you?", "chunks": [], "answer": "A helper."})
     guessed = guess(rows)
-    assert (guessed.share, guessed.mapping["question"], guessed.mapping["answer"]) == (
-        1.0,
-        "question || query",
-        "answer || reply",
-    )
+    assert (guessed.share, guessed.mapping["question"]) == (1.0, "question || query")
+    assert guessed.mapping["answer"] == "answer || reply"
     assert guessed.mapping["contexts"] == "not_null(chunks[].{text: text}, hits[].{text: body})"
 
 
@@ -163,27 +151,21 @@ BAD_GATEWAY = {"event": "request", "http": {"status": 502, "path": "/ask"}, "err
         ([{**row, "event": n} for n, row in enumerate(ROWS)], [{**HEALTH, "cached": True}], "http.path == '/ask'"),
         ([{"kind": "it's", "q": "y", "r": 1}], [{"kind": "x"}], "q != `null`"),
         ([{"answer": "x", "n": n} for n in "ab"], [{"level": "info"}], "answer != `null`"),
+        # Nothing is proposed that hides an answer: one that lacks a field stays a rejection.
+        (ROWS, [{**ROW, "answer": None}], None),
+        ([{"a": "x", "b": 1, "c": 2}], [{"b": 1, "c": 2}], None),
+        ([{"a b": "x"}], [{"c": 1}], None),
     ],
 )
-def test_what_tells_answers_apart_is_proposed(answers: Any, others: Any, where: str) -> None:
+def test_what_tells_answers_apart_is_proposed(answers: Any, others: Any, where: str | None) -> None:
     """Fields of telling names first, then any constant field, then a field that only answers have."""
     assert propose_where(answers, others) == where
 
 
-@pytest.mark.parametrize(
-    ("answers", "others", "texts", "where"),
-    [
-        (ROWS, [], 0, None),
-        (ROWS, [], 3, "@"),
-        ([], [HEALTH], 3, None),
-        (ROWS, [{**ROW, "answer": None}], 0, None),
-        ([{"a": "x", "b": 1, "c": 2}], [{"b": 1, "c": 2}], 0, None),
-        ([{"a b": "x"}], [{"c": 1}], 0, None),
-    ],
-)
-def test_nothing_is_proposed_that_hides_answers(answers: Any, others: Any, texts: int, where: str | None) -> None:
-    """An answer that lacks a field stays a rejection; lines without JSON alone need no condition on fields."""
-    assert propose_where(answers, others, texts) == where
+def test_lines_without_json_need_no_condition_on_fields() -> None:
+    """Any object is an answer beside them; without an answer or another line there is no condition."""
+    assert propose_where(ROWS, [], 3) == "@"
+    assert propose_where(ROWS, []) is propose_where([], [HEALTH], 3) is None
 
 
 _RECORDS = st.lists(

@@ -96,120 +96,68 @@ CHOICES = [{"message": {"content": "a"}}]
 OUTPUT = [{"type": "message", "content": [{"type": "output_text", "text": "a"}]}]
 
 
-ANSWERED = {"question": "q", "contexts": [], "answer": "a"}
-WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"question": 3}, "question"),
-    ({"answer": None}, "answer"),
-    *(({"contexts": value}, "contexts") for value in (None, 3, {"d1": "c"})),
-    ({"contexts": ["c", 3]}, "contexts[1]"),
-    ({"contexts": [{"body": 3}]}, "contexts[0].body"),
-    ({"contexts": [{"text": "", "id": []}]}, "contexts[0].id"),
-    ({"id": 1e20}, "id"),
-    ({"id": True}, "id"),
-    ({"route": 3}, "route"),
-    ({"reference": 3}, "reference"),
-    ({"metadata": []}, "metadata"),
-    ({"history": 3}, "history"),
-    ({"history": {}}, "history"),
-    ({"history": [{"role": "user", "text": "q"}, 3]}, "history[1]"),
-    ({"history": [["q", None]]}, "history[0]"),
-    ({"contexts": [{"text": "c", "score": "high"}]}, "contexts[0].score"),
-    ({"contexts": [{"text": "c", "id": "1", "score": float("inf")}]}, "contexts[0].score"),
-    ({"contexts": [{"text": "c", "score": True}]}, "contexts[0].score"),
-    ({"contexts": [{"text": "c", "doc_id": 1.5}]}, "contexts[0].doc_id"),
-    # A time that cannot be read is refused, never guessed.
-    *(({"timestamp": value}, "timestamp") for value in ("yesterday", "", "inf", "nan", "1066-10-14", "9" * 400)),
-    *(({"timestamp": value}, "timestamp") for value in (-1, True, [], {}, float("nan"), 10**400)),
-    # A relevance judgement of another shape.
-    ({"relevant_ids": "c1"}, "relevant_ids"),
-    ({"relevant_ids": [1.5]}, "relevant_ids[0]"),
-    ({"relevant_ids": {"c1": True}}, "relevant_ids.c1"),
-    ({"relevant_ids": {"c1": -1}}, "relevant_ids.c1"),
-    ({"relevant_ids": [{"id": "c1", "grade": 1001}]}, "relevant_ids[0].grade"),
-    ({"relevant_texts": {"One.": 1}}, "relevant_texts"),
-    ({"relevant_texts": [7]}, "relevant_texts[0]"),
-]
-"""Fields of a record whose values are not of their type, and the path that names them."""
-NAMELESS: list[tuple[dict[str, Any], str]] = [
-    ({"contexts": ["c", {"id": "1"}]}, "contexts[1].text"),
-    ({"relevant_ids": ["c1", None]}, "relevant_ids[1]"),
-    ({"relevant_ids": [{"grade": 1}]}, "relevant_ids[0]"),
-    ({"relevant_texts": ["  "]}, "relevant_texts[0]"),
-]
 RETRIEVER = {"type": "RETRIEVER", "id": "o", "output": {"documents": [{"id": "d1"}]}}
 CUT = {"type": "RETRIEVER", "id": "o", "output": '[{"page_content": "The war'}
 GEMINI = {"content": {"parts": [{"text": "a"}]}}
-WEB = {"web": {"uri": "u"}}
+FROM_THE_WEB = {**GEMINI, "groundingMetadata": {"groundingChunks": [{"web": {"uri": "u"}}]}}
+UNREADABLE = [{"message": {"content": "a", "context": {"citations": 3}}}]
+INSTRUCTIONS = (
+    "You are a helpful assistant.",
+    "You are HelpBot, the assistant of ACME. Answer briefly.\n- Be polite.\n\nToday is Monday.",
+)
+NO_CONTEXTS: list[tuple[str, dict[str, Any]]] = [
+    ("ragas", {"user_input": "q", "response": "a"}),
+    ("deepeval", {"input": "q", "actual_output": "a", "retrieval_context": None}),
+    ("langchain", {"input": "q", "output": "a"}),
+    ("langchain", {"input": "q", "output": {"context": 3, "answer": "a"}}),
+    ("langchain", {"query": "q", "result": "a", "source_documents": [3]}),
+    ("llamaindex", {"query": "q", "response": "a", "source_nodes": {}}),
+    ("haystack", {"b": {"answers": [{"data": "a"}]}}),
+    ("langfuse", {"observations": [{"type": "SPAN"}], "output": "a"}),
+    ("bedrock", {"input": {"text": "q"}}),
+    ("bedrock", {"output": {"text": "a"}}),
+    ("bedrock", {"output": {"text": "a"}, "retrievalResults": [{"content": {}}]}),
+    ("litellm", {"messages": MESSAGES, "response": {"choices": CHOICES}}),
+    ("vertex", {"candidates": [GEMINI]}),
+    ("vertex", {"candidates": [FROM_THE_WEB]}),
+    ("azure", {"messages": MESSAGES, "choices": CHOICES}),
+    ("azure", {"messages": MESSAGES, "choices": UNREADABLE}),
+    ("openai", {"messages": MESSAGES, "choices": CHOICES}),
+    *(
+        ("openai", {"messages": [{"role": role, "content": text}], "choices": CHOICES})
+        for role in ("system", "developer")
+        for text in INSTRUCTIONS
+    ),
+]
+NO_ANSWER: list[tuple[str, dict[str, Any]]] = [
+    ("ragas", {"user_input": "q", "response": None, "retrieved_contexts": []}),
+    ("langchain", {"input": "q", "output": {"context": []}}),
+    ("langsmith", {"id": "r", "run_type": "chain", "inputs": {}, "child_runs": []}),
+    ("langfuse", {"observations": [{"type": "SPAN"}, 3], "output": None}),
+    ("bedrock", {"citations": [], "output": {}}),
+    ("vertex", {"candidates": [{"content": {}}], "documents": []}),
+    ("openai", {"messages": SYSTEM, "choices": [{"message": {}}]}),
+    ("openai", {"documents": ["c"], "input": "q", "output": []}),
+]
 
 
 @pytest.mark.parametrize(
     ("name", "record", "reason", "field"),
     [
-        ("canonical", {"contexts": [], "answer": "a"}, "missing_field", "question"),
-        ("canonical", {"question": "q", "answer": "a"}, "missing_field", "contexts"),
-        ("canonical", {"question": "q", "contexts": []}, "missing_field", "answer"),
-        *(("canonical", ANSWERED | more, "wrong_type", field) for more, field in WRONG),
-        *(("canonical", ANSWERED | more, "missing_field", field) for more, field in NAMELESS),
-        ("ragas", {"user_input": "q", "response": "a"}, "missing_field", "contexts"),
-        ("ragas", {"user_input": "q", "response": None, "retrieved_contexts": []}, "missing_field", "answer"),
-        ("deepeval", {"input": "q", "actual_output": "a", "retrieval_context": None}, "missing_field", "contexts"),
-        ("langchain", {"input": "q", "output": "a"}, "missing_field", "contexts"),
-        ("langchain", {"input": "q", "output": {"context": []}}, "missing_field", "answer"),
-        ("langchain", {"input": "q", "output": {"context": 3, "answer": "a"}}, "missing_field", "contexts"),
-        ("langchain", {"query": "q", "result": "a", "source_documents": [3]}, "missing_field", "contexts"),
-        ("llamaindex", {"query": "q", "response": "a", "source_nodes": {}}, "missing_field", "contexts"),
+        *((name, record, "missing_field", "contexts") for name, record in NO_CONTEXTS),
+        *((name, record, "missing_field", "answer") for name, record in NO_ANSWER),
         ("llamaindex", {"response": "a", "source_nodes": ["c", 3]}, "missing_field", "contexts[1].text"),
-        ("haystack", {"b": {"answers": [{"data": "a"}]}}, "missing_field", "contexts"),
-        ("haystack", {"data": 3, "documents": ["c"]}, "wrong_type", "answer"),
-        ("langsmith", {"id": "r", "run_type": "chain", "inputs": {}, "child_runs": []}, "missing_field", "answer"),
+        ("dify", {"answer": "a", "retriever_resources": [{"id": "d"}]}, "missing_field", "contexts[0].text"),
         ("langsmith", {"id": "r", "run_type": "chain", "outputs": {"answer": "a"}}, "missing_field", "child_runs"),
         ("langsmith", {"parts": [3]}, "missing_field", "child_runs"),
         ("langfuse", {"id": "o", "output": "a"}, "missing_field", "observations"),
-        ("langfuse", {"observations": [{"type": "SPAN"}, 3], "output": None}, "missing_field", "answer"),
-        ("langfuse", {"observations": [{"type": "SPAN"}], "output": "a"}, "missing_field", "contexts"),
-        ("langfuse", {"observations": [RETRIEVER], "output": "a"}, "no_content", "contexts"),
-        ("langfuse", {"observations": [CUT], "output": "a"}, "truncated", "contexts"),
         ("mlflow", {"info": {}, "data": {"spans": []}}, "missing_field", "data.spans"),
-        ("bedrock", {"input": {"text": "q"}}, "missing_field", "contexts"),
-        ("bedrock", {"citations": [], "output": {}}, "missing_field", "answer"),
-        ("bedrock", {"output": {"text": "a"}}, "missing_field", "contexts"),
-        ("bedrock", {"output": {"text": 3}, "citations": []}, "wrong_type", "answer"),
-        ("bedrock", {"output": {"text": "a"}, "retrievalResults": [{"content": {}}]}, "missing_field", "contexts"),
-        ("litellm", {"messages": MESSAGES, "response": {"choices": CHOICES}}, "missing_field", "contexts"),
-        (
-            "dify",
-            {"query": "q", "answer": "a", "retriever_resources": [{"id": "d"}]},
-            "missing_field",
-            "contexts[0].text",
-        ),
-        ("vertex", {"candidates": [{"content": {}}], "documents": []}, "missing_field", "answer"),
-        ("vertex", {"candidates": [GEMINI]}, "missing_field", "contexts"),
-        (
-            "vertex",
-            {"candidates": [{**GEMINI, "groundingMetadata": {"groundingChunks": [WEB]}}]},
-            "missing_field",
-            "contexts",
-        ),
-        ("azure", {"messages": MESSAGES, "choices": CHOICES}, "missing_field", "contexts"),
-        (
-            "azure",
-            {"messages": MESSAGES, "choices": [{"message": {"content": "a", "context": {"citations": 3}}}]},
-            "missing_field",
-            "contexts",
-        ),
-        ("openai", {"messages": SYSTEM, "choices": [{"message": {}}]}, "missing_field", "answer"),
-        ("openai", {"messages": MESSAGES, "choices": CHOICES}, "missing_field", "contexts"),
-        *(
-            ("openai", {"messages": [{"role": role, "content": text}], "choices": CHOICES}, "missing_field", "contexts")
-            for role in ("system", "developer")
-            for text in (
-                "You are a helpful assistant.",
-                "You are HelpBot, the assistant of ACME. Answer briefly.\n- Be polite.\n\nToday is Monday.",
-            )
-        ),
-        ("openai", {"documents": ["c"], "input": "q", "output": []}, "missing_field", "answer"),
         ("openai", {"output": [*OUTPUT, {"type": "file_search_call"}]}, "missing_field", "output[].results"),
         ("openai", {"output": [*OUTPUT, {"type": "file_search_call", "results": 3}]}, "wrong_type", "contexts[0]"),
+        ("haystack", {"data": 3, "documents": ["c"]}, "wrong_type", "answer"),
+        ("bedrock", {"output": {"text": 3}, "citations": []}, "wrong_type", "answer"),
+        ("langfuse", {"observations": [RETRIEVER], "output": "a"}, "no_content", "contexts"),
+        ("langfuse", {"observations": [CUT], "output": "a"}, "truncated", "contexts"),
     ],
 )
 def test_names_the_field(name: str, record: Mapping[str, Any], reason: str, field: str) -> None:
