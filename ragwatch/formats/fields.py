@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from sys import float_info
 
@@ -298,19 +299,11 @@ def _from_text(text: str, path: str) -> float:
     # Digits are read as a number before a date: ISO's basic format allows any separator instead of T, so that one in
     # two hundred timestamps in milliseconds, such as "1794010112345", would also be valid as 23:45 of 1 January 1794.
     compact = text.isdecimal() and len(text) in _DATES
-    if not compact and text.replace(".", "", 1).isdecimal():
-        return _from_digits(text, path)
-    try:
-        moment = datetime.fromisoformat(f"{text[:_DATE]}T{text[_DATE:]}" if compact and len(text) > _DATE else text)
-    except ValueError:
-        pass
-    else:
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return _from_number(moment.timestamp(), path)
-    return _from_digits(text, path)
-
-
-def _from_digits(text: str, path: str) -> float:
+    if compact or not text.replace(".", "", 1).isdecimal():
+        iso = f"{text[:_DATE]}T{text[_DATE:]}" if compact and len(text) > _DATE else text
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(iso)
+            return _from_number((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp(), path)
     try:
         # Integers stay integers: as floats, nanoseconds would be off by hundreds.
         return _from_number(int(text) if len(text) < 20 and text.isdecimal() else float(text), path)

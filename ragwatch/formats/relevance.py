@@ -10,6 +10,7 @@ are not relevant there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ragwatch.errors import ConfigError
@@ -19,6 +20,7 @@ from ragwatch.model.sample import RelevantContext
 
 KEYS = ("relevant_ids", "relevant_texts")
 _MAX_GRADE = 1000
+_GRADE_IN_FILE = re.compile(r"(-?[0-9]{1,6})(?:\.0*)?")  # some files write `1.0`
 Qrels = Mapping[str, tuple[RelevantContext, ...]]
 _HEADER = ("score", "grade", "rel", "relevance", "relevancy", "label")  # names of the last column
 _COLUMNS = {3: "BEIR: query-id, corpus-id, score", 4: "TREC: query-id, iteration, document-id, grade"}
@@ -108,20 +110,11 @@ def parse_qrels(text: str, name: str) -> Qrels:
 
 
 def _add(grades: dict[str, dict[str, int]], row: Sequence[str], place: str) -> None:
-    query, context, grade = row[0], row[-2], _grade_in(row[-1])
+    query, context, whole = row[0], row[-2], _GRADE_IN_FILE.fullmatch(row[-1])
     if not query or not context:
         raise ConfigError(f"{place}: has an empty id")
-    if grade is None:
+    if whole is None:
         raise ConfigError(f"{place}: the grade {row[-1][:20]!r} is not a whole number")
-    known = grades.setdefault(query, {})
+    grade, known = int(whole[1]), grades.setdefault(query, {})
     if known.setdefault(context, grade) != grade:
         raise ConfigError(f"{place}: {context!r} has the grade {grade} for {query!r}, and {known[context]} before")
-
-
-def _grade_in(text: str) -> int | None:
-    """A grade, which some files write as `1.0`; None for anything else."""
-    whole, _, fraction = text.partition(".")
-    digits = whole.removeprefix("-")
-    if len(digits) > 6 or not (digits.isascii() and digits.isdecimal()) or fraction.strip("0"):
-        return None
-    return int(whole)

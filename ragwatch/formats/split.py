@@ -16,22 +16,10 @@ from typing import NamedTuple
 
 # Elements that hold one passage, the most specific name first: <documents> and <context> may hold several others.
 _NAMES = (
-    *(
-        "document",
-        "doc",
-        "passage",
-        "chunk",
-        "snippet",
-        "excerpt",
-        "article",
-        "search_result",
-        "result",
-        "item",
-        "file",
-    ),
-    *("source", "reference", "context", "documents", "contexts", "sources", "search_results", "results", "knowledge"),
-    *("docs", "passages", "chunks", "excerpts", "references", "items"),
-)
+    "document", "doc", "passage", "chunk", "snippet", "excerpt", "article", "search_result", "result", "item", "file",
+    "source", "reference", "context", "documents", "contexts", "sources", "search_results", "results", "knowledge",
+    "docs", "passages", "chunks", "excerpts", "references", "items",
+)  # fmt: skip
 _SINGLE = _NAMES.index("context")
 _CONTENTS = ("document_content", "document_contents", "page_content", "content", "text", "body")
 _FREE = r"retrieved_\w{1,40}|knowledge\w{1,40}"
@@ -298,12 +286,12 @@ def numbered(text: str, *, throughout: bool = False) -> list[str] | None:
     marks = next((markers[style] for style in _STYLES if markers.get(style)), [])
     if throughout and (len(marks) < 2 or text[: marks[0].start()].strip()):
         return None
-    return _between([match.span() for match in marks], len(text), text) if marks else None
+    return _between([match.span() for match in marks], text) if marks else None
 
 
-def _between(marks: Sequence[tuple[int, int]], end: int, text: str) -> list[str]:
+def _between(marks: Sequence[tuple[int, int]], text: str) -> list[str]:
     """The texts from the end of each mark to the start of the next."""
-    starts = [*(start for start, _ in marks[1:]), end]
+    starts = [*(start for start, _ in marks[1:]), len(text)]
     return [text[behind:start] for (_, behind), start in zip(marks, starts, strict=True)]
 
 
@@ -327,13 +315,12 @@ def _headings(text: str) -> list[str] | None:
 def _markdown(text: str) -> list[str] | None:
     fences = [match.span() for match in _FENCE.finditer(text)]
     if len(fences) > 1:
-        pairs = zip(fences[::2], fences[1::2], strict=False)
-        return [text[behind:start] for (_, behind), (start, _) in pairs]
+        return [text[behind:start] for (_, behind), (start, _) in zip(fences[::2], fences[1::2], strict=False)]
     rules = [match.span() for match in _RULE.finditer(text)]
     if rules:
-        return _between([(0, 0), *rules], len(text), text)
+        return _between([(0, 0), *rules], text)
     items = [match.span() for match in _ITEM.finditer(text)]
-    return _between(items, len(text), text) if len(items) > 1 else None
+    return _between(items, text) if len(items) > 1 else None
 
 
 def _several(cut: Cut) -> Cut:
@@ -341,9 +328,8 @@ def _several(cut: Cut) -> Cut:
     return lambda text: pieces if (pieces := cut(text)) and len(pieces) > 1 else None
 
 
-def _xml(text: str) -> list[str] | None:
-    blocks = xml_blocks(text)
-    return None if blocks is None else [block.text for block in blocks]
+def _xml(text: str) -> list[str]:
+    return [block.text for block in xml_blocks(text) or ()]
 
 
 _CUTS: Mapping[str, Sequence[Cut]] = MappingProxyType(
@@ -353,9 +339,9 @@ _CUTS: Mapping[str, Sequence[Cut]] = MappingProxyType(
         "xml": (_xml,),
         "headings": (_headings,),
         "markdown": (_markdown,),
-        "paragraphs": (lambda text: [piece for piece in BLANK_LINE.split(text) if piece.strip()] or None,),
-        "lines": (lambda text: [line for line in text.splitlines() if line.strip()] or None,),
-        "whole": (lambda text: [text] if text.strip() else None,),
+        "paragraphs": (lambda text: [piece for piece in BLANK_LINE.split(text) if piece.strip()],),
+        "lines": (lambda text: [line for line in text.splitlines() if line.strip()],),
+        "whole": (lambda text: [text] if text.strip() else [],),
     }
 )
 KINDS = tuple(_CUTS)

@@ -24,6 +24,7 @@ _NAMES = (
     *("component", "operation", "level", "severity"),
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 _PLAIN = re.compile(r"[^'\\`\x00-\x1f]{1,60}")
 _MAX_DEPTH = 3
 _MAX_TERMS = 3
@@ -54,12 +55,12 @@ def _telling(constants: Mapping[str, _Scalar]) -> dict[str, _Scalar]:
 
 def _selective(constants: Mapping[str, _Scalar], others: Sequence[Record]) -> list[str]:
     """Comparisons with constants, each with the one that fewest of the remaining records fulfil."""
-    by_record = [dict(_scalars(record)) for record in others]
+    values = {field.path: field.values for field in log_fields(others)}
     terms: list[str] = []
     left = list(range(len(others)))
     while left and len(terms) < _MAX_TERMS:
         ranked = [
-            (sum(_same(by_record[index].get(path), value) for index in left), _rank(path), path)
+            (sum(_same(values.get(path, {}).get(place), value) for place in left), _rank(path), path)
             for path, value in constants.items()
         ]
         if not ranked or min(ranked)[0] == len(left):
@@ -67,20 +68,21 @@ def _selective(constants: Mapping[str, _Scalar], others: Sequence[Record]) -> li
         path = min(ranked)[2]
         value = constants[path]
         terms.append(f"{path} == '{value}'" if isinstance(value, str) else f"{path} == `{str(value).lower()}`")
-        left = [index for index in left if _same(by_record[index].get(path), value)]
+        left = [place for place in left if _same(values.get(path, {}).get(place), value)]
     return terms
 
 
 def _constants(answers: Sequence[Record]) -> dict[str, _Scalar]:
-    """Fields that have the same value in all answers, by path."""
-    first, *rest = answers
-    constants = dict(_scalars(first))
-    if len(answers) < _MIN_RECORDS:
-        constants = _telling(constants)
-    for record in rest:
-        values = dict(_scalars(record))
-        constants = {path: value for path, value in constants.items() if _same(values.get(path), value)}
-    return constants
+    """Short texts, whole numbers and booleans that are the same in all answers, by path; only telling ones of few."""
+    constants: dict[str, _Scalar] = {}
+    for field in log_fields(answers):
+        value = field.values.get(0)
+        if len(field.names) > _MAX_DEPTH or not _PATH.fullmatch(field.path) or not isinstance(value, (str, int)):
+            continue
+        is_constant = all(_same(field.values.get(place), value) for place in range(len(answers)))
+        if is_constant and (isinstance(value, int) or _may_tell_kinds(field.names[-1], value)):
+            constants[field.path] = value
+    return constants if len(answers) >= _MIN_RECORDS else _telling(constants)
 
 
 def _presence(answers: Sequence[Record], others: Sequence[Record]) -> list[str]:
@@ -98,23 +100,6 @@ def _presence(answers: Sequence[Record], others: Sequence[Record]) -> list[str]:
         if all(name not in record for record in others):
             return [f"{name} != `null`"]
     return []
-
-
-def _scalars(record: Record) -> Iterator[tuple[str, _Scalar]]:
-    """Path and value of short texts, whole numbers and booleans in a record and in the objects in it."""
-    level: list[tuple[str, Mapping[str, object]]] = [("", record)]
-    for _ in range(_MAX_DEPTH):
-        deeper: list[tuple[str, Mapping[str, object]]] = []
-        for prefix, parent in level:
-            for key, value in parent.items():
-                if not _IDENTIFIER.fullmatch(key):
-                    continue
-                path = f"{prefix}{key}"
-                if isinstance(value, dict):
-                    deeper.append((f"{path}.", value))
-                elif isinstance(value, int) or (isinstance(value, str) and _may_tell_kinds(key, value)):
-                    yield path, value
-        level = deeper
 
 
 def _may_tell_kinds(name: str, text: str) -> bool:

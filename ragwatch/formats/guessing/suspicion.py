@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from os.path import commonprefix
 
 from ragwatch.formats.fields import EARLIEST, LATEST
 from ragwatch.formats.split import before_question
@@ -197,10 +198,7 @@ def _begin_alike(texts: Sequence[str]) -> bool:
 
 def common_start(texts: Sequence[str]) -> str:
     """Return the text that all begin with; empty if they are all the same."""
-    first, last = min(texts), max(texts)
-    if first == last:
-        return ""
-    return first[: next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+    return commonprefix(texts) if len({*texts}) > 1 else ""  # noqa: RUF071 - of characters, not of paths
 
 
 def _are_fragments(sample: Sample) -> bool:
