@@ -24,7 +24,7 @@ from ragwatch.model.sample import Context, Draw, Sample
 from ragwatch.ports import Admission, Assignment
 from ragwatch.statistics.sampling import key_of
 from ragwatch.statistics.verdict import NO_USAGE, Reading, Verdict, judged
-from ragwatch.stores.postgres.connections import Target, connect
+from ragwatch.stores.postgres.connections import connect
 from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web.pages.samples_page import listing
@@ -33,6 +33,7 @@ from ragwatch.web.scope import PageScope
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.postgres import new_server
+from support.stores import database
 
 NOW = float(int(time.time()))
 SPAN, STEP = 300_000.0, 3.0
@@ -201,11 +202,11 @@ def postgres(options: argparse.Namespace) -> None:
     """Measure PostgreSQL, with partitions of the days of the answers."""
     server = new_server(**SETTINGS)
     try:
-        target = Target(server.url, SCHEMA)
-        with closing(PostgresStore(target, text_search=not options.no_text_search)) as store:
+        target = database(server.url, SCHEMA, text_search=not options.no_text_search)
+        with closing(PostgresStore(target)) as store:
             for day in range(int(AT // DAY), int(NOW // DAY) + 1):
                 store._make_partitions(day * DAY)  # noqa: SLF001 - of days that are over
-            store.engine.parts.changed()  # it knows of none of these
+            store.engine.parts.refresh(changed=True)  # it knows of none of these
 
             def clock() -> float:
                 return time.process_time() + sum(map(_cpu_seconds, backends))

@@ -12,8 +12,7 @@ import orjson
 
 from ragwatch.errors import StoreError
 from ragwatch.stores.encryption import KEY_STATE
-from ragwatch.stores.engine import ADMITTING, Engine, Reader, Rows, Writer
-from ragwatch.stores.notes import REMEMBER
+from ragwatch.stores.engine import ADMITTING, REMEMBER, Engine, Reader, Rows, Writer
 from ragwatch.stores.store_base import COPYING
 from ragwatch.stores.texts import pack
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
 
 from ragwatch.ports import RecordedEvent, ScoreRow
-from ragwatch.statistics.tally import Tallies
+from ragwatch.statistics.tally import Tallies, Tally, TallyKey
 from ragwatch.stores.engine import LIVE, Component, Writer
-from ragwatch.stores.rows import SCORE_COLUMNS, score_row, single_number, tallies_of, tally_rows
+from ragwatch.stores.rows import SCORE_COLUMNS, score_row, single_number
 
 _TALLIES = "SELECT name, labels, MAX(label_names), TALLIED FROM tallies GROUP BY name, labels"
 _PENDING = "SELECT judge, COUNT(*) FROM work GROUP BY judge"
@@ -80,13 +84,44 @@ class Counting(Component):
 
 def add_tallies(writer: Writer, tallies: Tallies) -> None:
     """Increment counters, in the order of their names, so that two workers with the same ones wait for each other."""
-    key = ", ".join(("name", "labels", *writer.slot))
     rows = [
-        {"name": name, "labels": labels, **writer.slot, "label_names": label_names, "value": value}
-        for name, labels, label_names, value in sorted(tally_rows(tallies))
+        {
+            "name": str(tally),
+            "labels": json.dumps(labels),
+            **writer.slot,
+            "label_names": json.dumps(tally.labels),
+            "value": float(amount),
+        }
+        for (tally, labels), amount in tallies.items()
     ]
-    writer.insert(
-        "tallies",
-        rows,
-        f"ON CONFLICT ({key}) DO UPDATE SET value = tallies.value + excluded.value, label_names = excluded.label_names",
-    )
+    rows.sort(key=lambda row: (row["name"], row["labels"]))
+    key = ", ".join(("name", "labels", *writer.slot))
+    added = "value = tallies.value + excluded.value, label_names = excluded.label_names"
+    writer.insert("tallies", rows, f"ON CONFLICT ({key}) DO UPDATE SET {added}")
+
+
+def tallies_of(stored: Sequence[tuple[str, str, str | None, float]]) -> Tallies:
+    """Decode counters from (name, labels, label_names, value).
+
+    Those of another version whose name or labels are not known are left out, and stay in the table; their number is
+    `Tally.UNKNOWN_COUNTERS`.
+    """
+    sums: dict[TallyKey, float] = {}
+    for name, labels, label_names, value in stored:
+        tally = _tally_key(name, labels, label_names)
+        key, amount = (tally, value) if tally else ((Tally.UNKNOWN_COUNTERS, (str(name),)), 1)
+        sums[key] = sums.get(key, 0) + amount
+    return Counter(sums)
+
+
+@lru_cache(1 << 14)  # all rows are read every few seconds; there are as many as series
+def _tally_key(name: str, labels: str, label_names: str | None) -> TallyKey | None:
+    """Find the counter of a row by its name and the names of its labels; without these it has those of today."""
+    try:
+        tally, values = Tally(name), json.loads(labels)
+        by_name = dict(zip(json.loads(label_names) if label_names else tally.labels, values, strict=True))
+    except (ValueError, TypeError):
+        return None
+    if by_name.keys() != set(tally.labels) or not all(isinstance(value, str) for value in values):
+        return None
+    return tally, tuple(by_name[label] for label in tally.labels)

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from ragwatch.errors import StoreError
 from ragwatch.ports import StoredVerdict
-from ragwatch.stores.decoding import verdict_of
 from ragwatch.stores.engine import DAY, Reader
-from ragwatch.stores.searching import COLUMNS
+from ragwatch.stores.rows import VERDICT_COLUMNS, verdict_of
 
 ROWS_AT_ONCE = 100
 
@@ -20,7 +19,7 @@ _NEXT_AT = "SELECT MIN(at) FROM verdicts WHERE at >= :since"
 # With the plus sign, SQLite uses the index of `at` and not the primary key.
 _OF_DAY = "SELECT route, seq FROM verdicts WHERE at >= :since AND at < :until AND +seq <= :last"
 _BY_SEQS = (
-    f"SELECT {COLUMNS}, v.line, NULLIF(s.body, DROPPED), s.source"  # noqa: S608 - constants only
+    f"SELECT {VERDICT_COLUMNS}, v.line, NULLIF(s.body, DROPPED), s.source"  # noqa: S608 - constants only
     " FROM verdicts v LEFT JOIN samples s ON s.key = v.key WHERE v.seq = INTS(:seqs) ORDER BY v.seq"
 )
 _KEY_OF = "SELECT key, judge FROM verdicts WHERE seq = :seq"

@@ -14,7 +14,7 @@ import hmac
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
@@ -37,11 +37,11 @@ TABLES = {
     **dict.fromkeys(("samples", "labels", "runs", "states", "parts", "traits", "replies"), "body"),
     "verdicts": "line",
 }
-_KEY_IDS = "SELECT body FROM states WHERE name = ?"
+_KEY_IDS = "SELECT body FROM states WHERE name = :name"
 _ADVICE = "create one with `openssl rand -base64 32`"
 
 Cell = TypeVar("Cell", bytes, bytes | None, object)
-Rows = Callable[[str, Sequence[object]], Sequence[tuple[object, ...]]]
+Rows = Callable[[str, Mapping[str, object]], Sequence[tuple[Any, ...]]]
 
 
 class EncryptionOptions(BaseModel):
@@ -202,7 +202,7 @@ def check_keys(rows: Rows, cipher: TextCipher | None) -> list[str]:
         ConfigError: A key is missing or wrong.
         StoreError: The list of keys is damaged.
     """
-    stored = rows(_KEY_IDS, (KEY_STATE,))
+    stored = rows(_KEY_IDS, {"name": KEY_STATE})
     try:
         used = [str(identity) for identity in json.loads(_decoded(stored[0][0]))["keys"]] if stored else []
         known = frozenset() if cipher is None else cipher.ids
@@ -213,11 +213,12 @@ def check_keys(rows: Rows, cipher: TextCipher | None) -> list[str]:
         ) from error
     for identity in missing:
         start = MARK + bytes.fromhex(identity)
+        values = {"length": len(start), "start": start}
         counts = [
-            rows(f"SELECT COUNT(*) FROM {table} WHERE SUBSTR({column}, 1, ?) = ?", (len(start), start))  # noqa: S608 - constants
+            rows(f"SELECT COUNT(*) FROM {table} WHERE SUBSTR({column}, 1, :length) = :start", values)[0][0]  # noqa: S608 - constants
             for table, column in TABLES.items()
         ]
-        if total := sum(count for result in counts for (count,) in result if isinstance(count, int)):
+        if total := sum(counts):
             given = "no key is configured" if cipher is None else "none of the configured keys is that one"
             raise ConfigError(
                 f"store.encryption: {total} stored texts are encrypted with key {identity}, and {given}; "
@@ -233,7 +234,7 @@ def new_key_ids(rows: Rows, cipher: TextCipher | None) -> str | None:
     if cipher is not None and cipher.current.hex() not in used:
         used.append(cipher.current.hex())
     ids = json.dumps({"keys": used})
-    before = rows(_KEY_IDS, (KEY_STATE,))
+    before = rows(_KEY_IDS, {"name": KEY_STATE})
     unchanged = _decoded(before[0][0]) == ids if before else not used
     return None if unchanged else ids
 

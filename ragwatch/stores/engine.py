@@ -34,6 +34,10 @@ UNBIASED = "(v.at > COALESCE(PRUNED_UNTIL, LOWEST) OR v.seq > PRUNED_SEQ)"
 LIVE = f"{UNBIASED} AND NOT REJUDGED(v.)"
 """Condition that a verdict is of a draw that was assigned to its judge, of a time that is whole."""
 
+RECALL = "SELECT body FROM states WHERE name = :name"
+REMEMBER = "INSERT INTO states (name, body) VALUES (:name, :body) ON CONFLICT (name) DO UPDATE SET body = excluded.body"
+"""Statements that read and write a saved state."""
+
 
 class Result(Protocol):
     """Result of a statement."""

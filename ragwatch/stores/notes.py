@@ -10,13 +10,13 @@ from typing import TypeVar
 from ragwatch.errors import StoreError
 from ragwatch.model.estimate import Addends
 from ragwatch.ports import SavedState, StoredRun
-from ragwatch.statistics.labels.label import Label
+from ragwatch.statistics.labels.label import Label, from_record
 from ragwatch.statistics.tally import Tallies
 from ragwatch.statistics.trends import BucketKey
 from ragwatch.stores.counting import add_tallies
-from ragwatch.stores.decoding import label_of, run_of
-from ragwatch.stores.engine import Component, Row
-from ragwatch.stores.texts import PackedText, pack, unpack
+from ragwatch.stores.engine import RECALL, REMEMBER, Component, Row
+from ragwatch.stores.rows import known_scores, raises_store_error
+from ragwatch.stores.texts import PackedText, damaged_text, pack, unpack
 from ragwatch.stores.trends import add_sums
 
 _RUNS = "SELECT kind, name, at, failing, body FROM runs WHERE kind = :kind AND name = :name"
@@ -33,8 +33,6 @@ _CLAIM = (
     " WHERE claims.holder = excluded.holder OR claims.until <= :now RETURNING holder"
 )
 MAX_RUNS_BYTES = 8 << 20  # of runs read at a time: a suite may store whole answers
-RECALL = "SELECT body FROM states WHERE name = :name"
-REMEMBER = "INSERT INTO states (name, body) VALUES (:name, :body) ON CONFLICT (name) DO UPDATE SET body = excluded.body"
 
 Value = TypeVar("Value")
 
@@ -54,7 +52,7 @@ class Notes(Component):
         """See `NoteStore.runs`. Returns fewer runs if together they exceed `MAX_RUNS_BYTES`, but at least one."""
         flag = "" if failing is None else f" AND failing = {int(failing)}"
         sql, values = f"{_RUNS}{flag} ORDER BY at DESC, id DESC LIMIT :limit", {"kind": kind, "name": name}
-        return self._decoded(run_of, sql, {**values, "limit": limit}, ("runs", kind, name), max_bytes=MAX_RUNS_BYTES)
+        return self._decoded(_run_of, sql, {**values, "limit": limit}, ("runs", kind, name), max_bytes=MAX_RUNS_BYTES)
 
     def add_labels(self, labels: Sequence[Label]) -> int:
         """See `NoteStore.add_labels`."""
@@ -71,17 +69,17 @@ class Notes(Component):
 
     def labels(self, since: float) -> list[Label]:
         """See `NoteStore.labels`."""
-        return self._decoded(label_of, _LABELS, {"since": since}, ("labels",))
+        return self._decoded(_label_of, _LABELS, {"since": since}, ("labels",))
 
     def labels_of(self, key: str, limit: int) -> list[Label]:
         """See `NoteStore.labels_of`."""
-        return self._decoded(label_of, _LABELS_OF, {"key": key, "limit": limit}, ("labels",))[::-1]
+        return self._decoded(_label_of, _LABELS_OF, {"key": key, "limit": limit}, ("labels",))[::-1]
 
     def labels_after(self, place: tuple[float, str, str] | None, limit: int) -> list[Label]:
         """See `NoteStore.labels_after`."""
         at, key, annotator = (-math.inf, "", "") if place is None else place
         values = {"at": at, "key": key, "annotator": annotator, "limit": limit}
-        return self._decoded(label_of, _LABELS_AFTER, values, ("labels",))
+        return self._decoded(_label_of, _LABELS_AFTER, values, ("labels",))
 
     def _decoded(
         self,
@@ -121,3 +119,21 @@ class Notes(Component):
         until = now + seconds if seconds > 0.0 else -math.inf
         with self.engine.transaction() as writer:
             return bool(writer.rows(_CLAIM, {"name": name, "holder": holder, "until": until, "now": now}))
+
+
+@raises_store_error
+def _run_of(row: Row) -> StoredRun:
+    """Decode (kind, name, at, failing, body)."""
+    kind, name, at, failing, body = row
+    return StoredRun(kind, name, at, bool(failing), unpack(body))
+
+
+@raises_store_error
+def _label_of(row: Row) -> Label:
+    """Decode a row that begins with the body of a label."""
+    record = unpack(row[0])
+    try:
+        known = known_scores({**record["scores"], "criteria": record.get("criteria")})
+        return from_record({**record, "scores": dict(known)})
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        raise damaged_text(error) from error

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import zlib
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, wraps
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any, TypeVar
 
 import orjson
@@ -16,12 +13,11 @@ from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity, is_quantity_name, quantity_of
 from ragwatch.model.sample import OTHER, Context, Draw, RelevantContext, Role, Sample, SampleRecord, Turn
 from ragwatch.model.stages import Stage
-from ragwatch.ports import Part, ScoreRow
+from ragwatch.ports import PackedVerdict, ScoreRow, StoredVerdict
 from ragwatch.statistics.segments import NO_STEP
-from ragwatch.statistics.tally import Tallies, Tally, TallyKey
 from ragwatch.statistics.verdict import Judged, UnjudgedReason, Verdict
-from ragwatch.statistics.verdict_line import VerdictLine, verdict_line
-from ragwatch.stores.texts import pack, unpack
+from ragwatch.statistics.verdict_line import VerdictLine, parse_verdict_line, verdict_line
+from ragwatch.stores.texts import PackedText, damaged_text, excerpt, pack, unpack
 
 Stored = TypeVar("Stored")
 Value = TypeVar("Value")
@@ -158,12 +154,10 @@ SCORE_COLUMNS = (
     "v.seq, v.key, v.at, v.route, v.judge, v.version, v.probability, CAST(v.scores AS text), v.reason, v.trace_id,"
     " v.stage"
 )
-ScoreCells = tuple[int, str, float, str, str, str, float, str | None, str | None, str | None, str | None]
-"""A row of `SCORE_COLUMNS` that is not damaged."""
 
 
 @raises_store_error
-def score_row(row: ScoreCells) -> ScoreRow:
+def score_row(row: tuple[Any, ...]) -> ScoreRow:
     """Decode a row of `SCORE_COLUMNS`. Quantities of a newer version are ignored."""
     seq, key, at, route, judge, version, probability, scores, reason, trace_id, stage = row
     decoded = None
@@ -196,13 +190,9 @@ def score_row(row: ScoreCells) -> ScoreRow:
     )
 
 
-DrawCells = tuple[str, str, str, float, bytes, float]
-"""Key, source, route, time, body and probability of a draw."""
-
-
 @raises_store_error
-def draw_of(row: DrawCells) -> Draw:
-    """Decode `DrawCells`. A damaged text sets `damage`, and the sample is empty."""
+def draw_of(row: tuple[Any, ...]) -> Draw:
+    """Decode (key, source, route, at, body, probability). A damaged text sets `damage`, and the sample is empty."""
     key, source, route, at, body, probability = row
     try:
         sample, damage = sample_of(unpack(body)), None
@@ -226,54 +216,112 @@ def single_number(result: list[tuple[object, ...]]) -> float | None:
     return None if value is None else number(value)
 
 
-_LABEL_NAMES = {tally: json.dumps(tally.labels) for tally in Tally}
-
-
-@raises_store_error
-def tally_rows(tallies: Tallies) -> list[tuple[str, str, str, float]]:
-    """Encode counters to (name, labels, label_names, value)."""
-    return [
-        (str(tally), json.dumps(labels), _LABEL_NAMES[tally], float(amount))
-        for (tally, labels), amount in tallies.items()
-    ]
-
-
-def tallies_of(stored: Sequence[tuple[str, str, str | None, float]]) -> Tallies:
-    """Decode counters from (name, labels, label_names, value).
-
-    Those of another version whose name or labels are not known are left out, and stay in the table; their number is
-    `Tally.UNKNOWN_COUNTERS`.
-    """
-    sums: dict[TallyKey, float] = {}
-    for name, labels, label_names, value in stored:
-        tally = _tally_key(name, labels, label_names)
-        key, amount = (tally, value) if tally else ((Tally.UNKNOWN_COUNTERS, (str(name),)), 1)
-        sums[key] = sums.get(key, 0) + amount
-    return Counter(sums)
-
-
-@lru_cache(1 << 14)  # all rows are read every few seconds; there are as many as series
-def _tally_key(name: str, labels: str, label_names: str | None) -> TallyKey | None:
-    """Find the counter of a row by its name and the names of its labels; without these it has those of today."""
-    try:
-        tally, values = Tally(name), json.loads(labels)
-        by_name = dict(zip(json.loads(label_names) if label_names else tally.labels, values, strict=True))
-    except (ValueError, TypeError):
-        return None
-    if by_name.keys() != set(tally.labels) or not all(isinstance(value, str) for value in values):
-        return None
-    return tally, tuple(by_name[label] for label in tally.labels)
-
-
-def part_of(row: tuple[str, str, bytes, float]) -> Part:
-    """Decode (group, name, body, at). Raises a `StoreError` where the body is damaged."""
-    group, name, body, at = row
-    try:
-        return Part(group, name, zlib.decompress(body), at)
-    except (zlib.error, TypeError) as error:
-        raise StoreError(f"state: a stored part of {group} is damaged: {error}") from error
-
-
 def digest(identity: str) -> bytes:
     """Digest of the id of a record."""
     return hashlib.blake2b(identity.encode("utf-8", "replace"), digest_size=16).digest()
+
+
+VERDICT_COLUMNS = (
+    "v.seq, v.key, v.judge, v.version, v.at, v.route, v.probability, v.outcome, v.reason, v.stage, v.fault,"
+    " CAST(v.scores AS text), v.trace_id"
+)
+_TRACE_CHARS = 256
+
+
+@raises_store_error
+def verdict_of(row: tuple[Any, ...]) -> StoredVerdict:
+    """Decode `VERDICT_COLUMNS`, line and sample. A damaged text is left out and reported in `damage`."""
+    *columns, packed_line, body = row
+    damage: list[str] = []
+    extra_fields = _extra_fields(columns)
+    try:
+        line = {**unpack(packed_line), **extra_fields}
+        verdict = parse_verdict_line(line)
+    except (StoreError, ValueError) as error:
+        damage.append(str(error if isinstance(error, StoreError) else damaged_text(error)))
+        line = line_from_columns(columns)
+        verdict = parse_verdict_line(line)
+    sample = None
+    try:
+        sample = None if body is None else unpack(body)
+    except StoreError as error:
+        damage.append(str(error))
+    return StoredVerdict(verdict, line, sample, damage[0] if damage else None)
+
+
+@raises_store_error
+def summary_of(row: tuple[object, ...]) -> StoredVerdict:
+    """Decode `VERDICT_COLUMNS`, beginning of the line, whether there is a sample, and its beginning."""
+    *columns, packed_line, has_sample, body = row
+    sample, damage = None, None
+    line = line_from_columns(columns)
+    try:
+        line["id"] = excerpt(packed_line).get("id", line["id"])
+        sample = excerpt(body) if has_sample else None
+    except StoreError as error:
+        damage = str(error)
+    verdict = parse_verdict_line(line)
+    return StoredVerdict(verdict, {name: value for name, value in line.items() if value != []}, sample, damage)
+
+
+@raises_store_error
+def packed_verdict_of(row: tuple[Any, ...]) -> PackedVerdict:
+    """Decode `VERDICT_COLUMNS`, line and sample, without decompressing these."""
+    *columns, line, body = row
+    sample = None if body is None else PackedText(body)
+    bare = line_from_columns(columns)
+    return PackedVerdict(
+        seq=int(row[0]),
+        verdict=parse_verdict_line(bare),
+        place=_extra_fields(columns),
+        bare=bare,
+        line=PackedText(line),
+        sample=sample,
+    )
+
+
+def _extra_fields(columns: list[object]) -> dict[str, object]:
+    """Return the fields beyond the verdict line of the contract."""
+    _, key, judge, _, at, route, probability, *_, trace_id = columns
+    trace_id = trace_id if trace_id is None else str(trace_id)[:_TRACE_CHARS]
+    return {
+        "key": text(key),
+        "judge_name": text(judge),
+        "route": text(route),
+        "at": number(at),
+        "probability": number(probability),
+        "trace_id": trace_id,
+    }
+
+
+def line_from_columns(columns: list[object]) -> dict[str, object]:
+    """Rebuild a verdict line from its columns, without texts, for a line that is damaged or too large to show."""
+    _, key, _, version, _, _, _, outcome, reason, stage, fault, scores, _ = columns
+    stored = _stored(scores)
+    names = criteria_in(stored)
+    criteria = {"criteria": [{"name": name, "answer": None, "quote": None} for name in names]} if names else {}
+    unknown = dict.fromkeys(("seconds", "input_tokens", "output_tokens", "cost_usd"))
+    return {
+        "id": key,
+        "outcome": outcome,
+        "reason": reason,
+        "scores": dict.fromkeys(map(str, Quantity)) | dict(known_scores(stored)),
+        "stage": stage,
+        "fault": fault,
+        "claims": [],
+        "contexts": [],
+        "missing": [],
+        "address": None,
+        "reference": None,
+        **criteria,
+        "judge": {"kind": "", "version": version, **unknown},
+        **_extra_fields(columns),
+    }
+
+
+def _stored(packed: object) -> dict[str, object]:
+    try:
+        stored = orjson.loads(packed) if isinstance(packed, str | bytes) else {}
+    except ValueError:
+        return {}
+    return stored if isinstance(stored, dict) else {}

@@ -9,23 +9,28 @@ from ragwatch.errors import StoreError, UnsearchableError
 from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVerdict
 from ragwatch.statistics.causes.traits import Traits
-from ragwatch.stores import decoding
-from ragwatch.stores.decoding import VERDICT_COLUMNS
 from ragwatch.stores.encryption import FIRST_SEGMENT_BYTES
 from ragwatch.stores.engine import UNBIASED, Component, Row
 from ragwatch.stores.kept_texts import Rules
-from ragwatch.stores.rows import SCORE_COLUMNS
+from ragwatch.stores.rows import (
+    SCORE_COLUMNS,
+    VERDICT_COLUMNS,
+    packed_verdict_of,
+    raises_store_error,
+    score_row,
+    summary_of,
+    verdict_of,
+)
 from ragwatch.stores.search_index import asked_terms
 from ragwatch.stores.texts import unpack
 
-COLUMNS = ", ".join("CAST(v.scores AS text)" if name == "scores" else f"v.{name}" for name in VERDICT_COLUMNS)
 _BODY = "NULLIF(s.body, DROPPED)"  # NULL where the texts are not kept
 _HEAD = (
     "SUBSTR(v.line, 1, CASE WHEN SUBSTR(v.line, 1, 1) = SEALED THEN :head ELSE 1024 END), s.body <> DROPPED,"
     " SUBSTR(s.body, 1, :head)"
 )
 ENTRY_BY_SEQ = (
-    f"SELECT {COLUMNS}, v.line, {_BODY} FROM verdicts v LEFT JOIN samples s ON s.key = v.key"  # noqa: S608 - constants
+    f"SELECT {VERDICT_COLUMNS}, v.line, {_BODY} FROM verdicts v LEFT JOIN samples s ON s.key = v.key"  # noqa: S608 - constants
     " WHERE v.seq = :seq"
 )
 SCORE = "SCORE(v.)"
@@ -74,12 +79,12 @@ class Queries:
     @classmethod
     def full(cls, query: Query, terms: Terms = ()) -> Statement:
         """Return the statement for complete verdicts; `verdict_of` decodes the rows."""
-        return cls(query, terms, f"{COLUMNS}, v.line, {_BODY if query.texts else 'NULL'}").statement()
+        return cls(query, terms, f"{VERDICT_COLUMNS}, v.line, {_BODY if query.texts else 'NULL'}").statement()
 
     @classmethod
     def summary(cls, query: Query, terms: Terms = ()) -> Statement:
         """Return the statement for lists, with only the first bytes of the texts; `summary_of` decodes the rows."""
-        sql, values = cls(query, terms, f"{COLUMNS}, {_HEAD}").statement()
+        sql, values = cls(query, terms, f"{VERDICT_COLUMNS}, {_HEAD}").statement()
         return Statement(sql, {**values, "head": FIRST_SEGMENT_BYTES})
 
     @classmethod
@@ -161,7 +166,7 @@ def ordered(columns: str, source: str, where: Sequence[str], order: str) -> str:
 
 
 def answers_statement(query: AnswerQuery) -> Statement:
-    """Return the statement of a page of judged answers with their traits; `traits.answer_of` decodes the rows."""
+    """Return the statement of a page of judged answers with their traits; `_answer_of` decodes the rows."""
     values: Values = {"since": query.since, "until": query.until, "limit": query.limit}
     where = ["v.at >= :since", "v.at < :until", "v.outcome = 'judged'", UNBIASED]
     for name in ("route", "judge"):
@@ -183,11 +188,11 @@ class Searching(Component):
 
     def find(self, query: Query) -> list[StoredVerdict]:
         """See `Store.find`."""
-        return self._decoded_verdicts(decoding.verdict_of, self.queries.full(query, self._asked(query)))
+        return self._decoded_verdicts(verdict_of, self.queries.full(query, self._asked(query)))
 
     def summaries(self, query: Query) -> list[StoredVerdict]:
         """See `Store.summaries`."""
-        return self._decoded_verdicts(decoding.summary_of, self.queries.summary(query, self._asked(query)))
+        return self._decoded_verdicts(summary_of, self.queries.summary(query, self._asked(query)))
 
     def examined_since(self, query: Query) -> float | None:
         """See `Store.examined_since`."""
@@ -197,12 +202,12 @@ class Searching(Component):
 
     def entries(self, query: Query) -> Iterator[PackedVerdict]:
         """See `Store.entries`. Loads one verdict at a time, without holding a transaction."""
-        return map(decoding.packed_verdict_of, self._rows_of(self.queries.seqs(query, self._asked(query))))
+        return map(packed_verdict_of, self._rows_of(self.queries.seqs(query, self._asked(query))))
 
     def verdicts(self, query: Query) -> Iterator[StoredVerdict]:
         """Yield matching verdicts, newest first, one at a time in memory; those deleted meanwhile are left out."""
         for *columns, body in self._rows_of(self.queries.seqs(query, self._asked(query))):
-            yield decoding.verdict_of((*columns, body if query.texts else None))
+            yield verdict_of((*columns, body if query.texts else None))
 
     def _rows_of(self, search: Statement) -> Iterator[Row]:
         pages = self.engine.pages
@@ -219,7 +224,7 @@ class Searching(Component):
 
     def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Traits | None]]:
         """See `Store.answers`."""
-        return list(map(decoding.answer_of, self.engine.pages.rows(*answers_statement(query))))
+        return list(map(_answer_of, self.engine.pages.rows(*answers_statement(query))))
 
     def _decoded_verdicts(self, decode: Callable[[Row], StoredVerdict], search: Statement) -> list[StoredVerdict]:
         verdicts: list[StoredVerdict] = []
@@ -238,3 +243,15 @@ class Searching(Component):
         if query.words and self.rules.words_off is not None:
             raise UnsearchableError(f"text: cannot be searched for: {self.rules.words_off}; leave it out")
         return asked_terms(query, self.rules.cipher)
+
+
+@raises_store_error
+def _answer_of(row: Row) -> tuple[ScoreRow, Traits | None]:
+    """Decode a row of `answers_statement`; damaged traits are None, as if there were none."""
+    body, traits = row[-1], None
+    if body is not None:
+        try:
+            traits = unpack(body)
+        except StoreError:
+            traits = None
+    return score_row(row[:-1]), traits

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 
-from ragwatch.errors import ReceivedMeanwhileError, StoreError
+from ragwatch.errors import ReceivedMeanwhileError
 from ragwatch.model.sample import Draw
 from ragwatch.ports import Admission, FollowUp, Part
 from ragwatch.statistics.causes.traits import traits_of
@@ -22,7 +22,7 @@ from ragwatch.stores.counting import add_tallies
 from ragwatch.stores.dropping import Dropping
 from ragwatch.stores.engine import ADMITTING, DAY, JUDGING, SEQUENCES, Row, Writer
 from ragwatch.stores.kept_texts import Texts
-from ragwatch.stores.rows import digest, draw_of, part_of, verdict_row
+from ragwatch.stores.rows import digest, draw_of, verdict_row
 from ragwatch.stores.texts import ZLIB_LEVEL, pack
 from ragwatch.stores.trends import add_sums, add_versions
 
@@ -57,11 +57,11 @@ class Settling(Dropping):
     def parts(self, source: str) -> Iterator[Part]:
         """See `Store.parts`."""
         with closing(self.engine.walk(_PARTS, {"source": source})) as stored:
-            for row in stored:
+            for group, name, body, at in stored:
                 try:
-                    yield part_of(row)
-                except StoreError:
-                    self.engine.damage.note("parts", row[1])
+                    yield Part(group, name, zlib.decompress(body), at)
+                except (zlib.error, TypeError):
+                    self.engine.damage.note("parts", name)
 
     def received(self, source: str, ids: Collection[str]) -> set[str]:
         """See `Store.received`."""
@@ -75,7 +75,7 @@ class Settling(Dropping):
         """See `Store.admit`."""
         tallies: Tallies = Counter(admission.tallies)
         with self.engine.transaction(ADMITTING) as writer:
-            stored = _insert_samples(writer, [draw for draw, _ in admission.draws])
+            stored = _insert_samples(writer, (draw for draw, _ in admission.draws))
             new: dict[str, Draw] = {}
             work = list[dict[str, object]]()
             for draw, assignments in admission.draws:
@@ -136,22 +136,21 @@ class Settling(Dropping):
         return draws
 
 
-def _insert_samples(writer: Writer, draws: Sequence[Draw]) -> set[str]:
+def _insert_samples(writer: Writer, draws: Iterable[Draw]) -> set[str]:
     """Insert the samples of draws, the first one of each key. Returns the keys of those that are new."""
-    first = {draw.key: draw for draw in reversed(draws)}
-    return writer.insert_samples(
-        [
-            {
+    first: dict[str, dict[str, object]] = {}
+    for draw in draws:
+        if draw.key not in first:
+            body = writer.seal(pack(draw.sample.to_record()))
+            row: dict[str, object] = {
                 "key": draw.key,
                 "source": draw.source,
                 "route": draw.route,
                 "at": draw.at,
-                "body": writer.seal(pack(draw.sample.to_record())),
-                **writer.part(draw.at),
+                "body": body,
             }
-            for draw in (first[key] for key in dict.fromkeys(draw.key for draw in draws))
-        ]
-    )
+            first[draw.key] = {**row, **writer.part(draw.at)}
+    return writer.insert_samples(list(first.values()))
 
 
 def _write_parts(writer: Writer, admission: Admission) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
-from support.stores import open_store
+from support.stores import admit_and_settle, open_store
 
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
@@ -143,8 +143,7 @@ def test_labels_and_other_judges_narrow_a_search(store: Store) -> None:
 def test_found_verdicts_are_whole(store: Store) -> None:
     """A found verdict is the line of the contract with its place, and the sample in canonical form."""
     draw = a_draw("a", probability=0.25, metadata={"trace_id": "t1"})
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw)])
+    admit_and_settle(store, draw)
     (stored,) = store.find(Query())
     place = {name: stored.line[name] for name in ("key", "judge_name", "route", "at", "probability", "trace_id")}
     assert (stored.verdict.key, stored.verdict.judge, stored.verdict.trace_id) == (draw.key, JUDGE, "t1")

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
+from support.stores import admit_and_settle
 
 from ragwatch.errors import ReceivedMeanwhileError, StoreError
 from ragwatch.model.evidence import ClaimVerdict
@@ -70,17 +71,11 @@ def test_a_person_has_one_word_on_a_sample(store: Store) -> None:
     assert labels[0] == a_label("k2")
 
 
-@pytest.mark.parametrize("wrong", [{"probability": 0.0}, {"probability": 1.5}])
-def test_a_label_of_no_probability_is_refused(wrong: dict[str, float]) -> None:
-    """A weight needs a probability above 0."""
-    with pytest.raises(ValueError, match="probability"):
-        a_label(**wrong)
-
-
-def test_a_score_outside_of_0_to_1_is_refused() -> None:
-    """People's scores are shares as well."""
-    with pytest.raises(ValueError, match="faithfulness"):
-        Label("k", "ada", AT, {Quantity.FAITHFULNESS: 2.0})
+def test_a_label_of_no_share_is_refused() -> None:
+    """A weight needs a probability above 0, and scores by people are shares as well."""
+    for probability, score, name in ((0.0, 1.0, "probability"), (1.5, 1.0, "probability"), (1.0, 2.0, "faithfulness")):
+        with pytest.raises(ValueError, match=name):
+            Label("k", "ada", AT, {Quantity.FAITHFULNESS: score}, probability=probability)
 
 
 def test_a_label_outlives_its_sample(store: Store) -> None:
@@ -89,8 +84,7 @@ def test_a_label_outlives_its_sample(store: Store) -> None:
     So the sample may come again, as one that was never seen.
     """
     draw = a_draw("a")
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw)])
+    admit_and_settle(store, draw)
     store.add_labels([a_label(draw.key)])
     store.prune(Retention(30, 90, 1 << 30), now=AT + 400 * DAY)
     assert store.find(Query()) == []
@@ -107,20 +101,18 @@ def test_what_is_remembered_is_replaced(store: Store) -> None:
 
 
 def test_a_right_belongs_to_one_until_it_runs_out(store: Store) -> None:
-    """The holder may keep it; another one gets it only when it has run out."""
-    assert store.claim("docs", "a", now=AT, seconds=60) is True
-    assert store.claim("docs", "b", now=AT + 59, seconds=60) is False
-    assert store.claim("docs", "a", now=AT + 59, seconds=60) is True
-    assert store.claim("docs", "b", now=AT + 118, seconds=60) is False
-    assert store.claim("docs", "b", now=AT + 119, seconds=60) is True
-    assert store.claim("other", "a", now=AT, seconds=60) is True
-
-
-def test_a_right_that_was_given_back_is_free_at_once(store: Store) -> None:
-    """Also where the clock was set back since: nobody waits for an hour until it is where it was."""
-    assert store.claim("docs", "a", now=AT, seconds=60) is True
-    assert store.claim("docs", "a", now=AT, seconds=0) is True
-    assert store.claim("docs", "b", now=AT - 3600, seconds=60) is True
+    """The holder may keep it; another one gets it once it has run out or was given back, also on a clock set back."""
+    for name, holder, at, seconds, gets in (
+        ("docs", "a", 0, 60, True),
+        ("docs", "b", 59, 60, False),
+        ("docs", "a", 59, 60, True),
+        ("docs", "b", 118, 60, False),
+        ("docs", "b", 119, 60, True),
+        ("other", "a", 0, 60, True),
+        ("docs", "b", 119, 0, True),
+        ("docs", "a", -3600, 60, True),
+    ):
+        assert store.claim(name, holder, now=AT + at, seconds=seconds) is gets, (holder, at)
 
 
 def holding(*parts: Part, release: tuple[str, ...] = (), received: tuple[str, ...] = (), at: float = AT) -> Admission:
@@ -147,15 +139,10 @@ def test_parts_wait_until_their_group_is_released(opened: Callable[[], Store]) -
 
 
 def test_a_part_that_arrives_again_is_ignored(store: Store) -> None:
-    """Of parts of one name in one group, the first is kept: a client that retries changes nothing."""
+    """Of parts of one name in one group, the first is kept; those that come with the release of it are gone."""
     store.admit(holding(part("t1", payload=b"first")))
     store.admit(holding(part("t1", payload=b"second"), part("t1", payload=b"third")))
     assert [one.payload for one in store.parts("app")] == [b"first"]
-
-
-def test_parts_that_are_held_and_released_at_once_are_gone(store: Store) -> None:
-    """A group whose last parts arrive in the batch that releases it leaves nothing behind."""
-    store.admit(holding(part("t1", "a")))
     store.admit(holding(part("t1", "b"), release=("t1",)))
     assert list(store.parts("app")) == []
 

@@ -14,7 +14,7 @@ from ragwatch.errors import StoreError
 from ragwatch.model.budget import Cost
 from ragwatch.model.sample import Draw
 from ragwatch.ports import Assignment, FollowUp, OpenBatch, Query, Retention, Store
-from ragwatch.statistics.tally import Tallies, Tally
+from ragwatch.statistics.tally import Tally
 
 SECOND = "second"
 
@@ -30,20 +30,13 @@ def leased(store: Store, judge: str, **how: float) -> list[str]:
 
 
 def test_before_leases_only_what_has_waited(store: Store) -> None:
-    """With `before`, only draws pending since before that instant come, and they are held as ever."""
-    store.admit(an_admission(a_draw("old", at=AT - 100), a_draw("new")))
-    assert leased(store, JUDGE, before=AT - 100) == []
-    assert leased(store, JUDGE, before=AT) == ["old"]
+    """With `before`, only draws pending since before that instant come: those of a second judge since it got them."""
+    old = a_draw("old", at=AT - 100)
+    store.admit(an_admission(old, a_draw("new")))
+    assert [leased(store, JUDGE, before=AT - 100), leased(store, JUDGE, before=AT)] == [[], ["old"]]
     assert leased(store, JUDGE) == ["new"]
-
-
-def test_a_follow_up_waits_since_it_was_given(store: Store) -> None:
-    """What a second judge is given late has not waited since the answer."""
-    draw = a_draw("a", at=AT - 1000)
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw)], [follow_up(draw)])
-    assert leased(store, SECOND, before=AT + 50) == []
-    assert leased(store, SECOND, before=AT + 51) == ["a"]
+    store.settle([a_verdict(old)], [follow_up(old)])
+    assert [leased(store, SECOND, before=AT + 50), leased(store, SECOND, before=AT + 51)] == [[], ["old"]]
 
 
 def test_postponed_draws_are_held_until_their_time(store: Store) -> None:
@@ -60,12 +53,12 @@ def test_postponed_draws_are_held_until_their_time(store: Store) -> None:
 
 
 def test_postponing_changes_no_counts_and_ends_with_the_process(opened: Callable[[], Store]) -> None:
-    """A draw that is held back is pending, and a process that begins anew may ask at once."""
+    """Draws that are held back, also tens of thousands, are pending; a process that begins anew may ask at once."""
     store = opened()
-    store.admit(an_admission(a_draw("a")))
-    store.postpone(JUDGE, [a_draw("a").key], AT + 1e9)
-    assert store.pending() == {JUDGE: 1}
-    assert leased(opened(), JUDGE) == ["a"]
+    store.admit(an_admission(a_draw("a"), a_draw("b")))
+    store.postpone(JUDGE, [a_draw("a").key, *(f"{index:032x}" for index in range(50_000))], AT + 1e9)
+    assert (store.pending(), leased(store, JUDGE)) == ({JUDGE: 2}, ["b"])
+    assert leased(opened(), JUDGE) == ["a", "b"]
 
 
 def test_a_clock_that_is_set_back_takes_leases_with_it(store: Store) -> None:
@@ -76,13 +69,6 @@ def test_a_clock_that_is_set_back_takes_leases_with_it(store: Store) -> None:
     assert [leased(store, JUDGE, now=AT + since) for since in (0, 299)] == [[], []]
     assert leased(store, JUDGE, now=AT + 300) == ["a"]
     assert leased(store, JUDGE, now=AT + 600) == ["a", "b"]
-
-
-def test_any_number_may_be_held_back(store: Store) -> None:
-    """An outage that holds tens of thousands back leaves the queue working."""
-    store.admit(an_admission(a_draw("a")))
-    store.postpone(JUDGE, [f"{index:032x}" for index in range(50_000)], AT + 500)
-    assert leased(store, JUDGE) == ["a"]
 
 
 def test_a_verdict_brings_work_for_another_judge(store: Store) -> None:
@@ -97,15 +83,6 @@ def test_a_verdict_brings_work_for_another_judge(store: Store) -> None:
     assert store.settle([a_verdict(given, reading=a_reading(SECOND))]) == 1
     assert [row.probability for row in store.window(0, 0.0, 9)] == [0.5, 0.125]
     assert balanced(store)
-
-
-def test_settling_again_counts_nothing_again(store: Store) -> None:
-    """A caller that never heard that its verdicts were written says all of it once more: tests of the judge too."""
-    draw = a_draw("a")
-    store.admit(an_admission(draw))
-    fooled: Tallies = Counter({(Tally.KNOWN_BAD, (JUDGE, "1")): 1})
-    assert [store.settle([a_verdict(draw)], (), fooled) for _ in range(2)] == [1, 0]
-    assert store.tallies()[Tally.KNOWN_BAD, (JUDGE, "1")] == 1
 
 
 def test_work_is_brought_once(store: Store) -> None:
@@ -133,11 +110,11 @@ def test_a_judge_is_not_given_what_it_has_or_has_read(store: Store) -> None:
 
 
 def test_further_counts_are_written_with_verdicts(store: Store) -> None:
-    """They add to what the verdicts add; where nothing can be written, neither is there."""
+    """They add to what the verdicts add, once; where nothing can be written, neither is there."""
     draw = a_draw("a")
     store.admit(an_admission(draw, a_draw("b")))
     further = Counter({(Tally.KNOWN_BAD, (JUDGE, "v")): 2, (Tally.JUDGED, ("search", JUDGE)): 0})
-    store.settle([a_verdict(draw)], tallies=further)
+    assert [store.settle([a_verdict(draw)], tallies=further) for _ in range(2)] == [1, 0]
     tallies = store.tallies()
     assert (tallies[Tally.KNOWN_BAD, (JUDGE, "v")], tallies[Tally.JUDGED, ("search", JUDGE)]) == (2, 1)
     assert further[Tally.JUDGED, ("search", JUDGE)] == 0
@@ -187,23 +164,18 @@ def prepared(store: Store, names: str, *, seed: str = "seed", now: float = AT) -
     return store.prepare_batch(JUDGE, {DRAWS[name].key: ord(name) for name in names}, seed, now=now)
 
 
-def test_a_batch_is_told_whole(opened: Callable[[], Store]) -> None:
-    """Draws as they were leased, oldest first, with their reservations; also after a restart."""
-    batch = prepared(opened(), "ca", seed="5eed", now=AT + 7)
-    for _ in range(2):
-        store = opened()
-        assert store.batches(JUDGE) == [OpenBatch(batch, None, AT + 7, "5eed")]
-        assert store.batches("second") == []
-        assert store.batched(batch) == [(DRAWS["a"], ord("a")), (DRAWS["c"], ord("c"))]
-
-
-def test_sending_names_it(opened: Callable[[], Store]) -> None:
-    """The provider's name is kept; batches come oldest first."""
+def test_batches_are_told_whole(opened: Callable[[], Store]) -> None:
+    """Oldest first, with the provider's name once sent; draws as they were leased, with reservations; over restarts."""
     store = opened()
-    first, second = prepared(store, "a"), prepared(store, "b")
+    first, second = prepared(store, "ca", seed="5eed", now=AT + 7), prepared(store, "b")
     store.send_batch(second, "msgbatch_2")
-    batches = opened().batches(JUDGE)
-    assert [(batch.id, batch.provider_id) for batch in batches] == [(first, None), (second, "msgbatch_2")]
+    store = opened()
+    assert store.batches(JUDGE) == [
+        OpenBatch(first, None, AT + 7, "5eed"),
+        OpenBatch(second, "msgbatch_2", AT, "seed"),
+    ]
+    assert store.batches("second") == []
+    assert store.batched(first) == [(DRAWS["a"], ord("a")), (DRAWS["c"], ord("c"))]
 
 
 def test_a_draw_is_in_one_batch_at_most(store: Store) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
+from support.stores import admit_and_settle
 
 from ragwatch.model.quantities import is_quantity_name
 from ragwatch.model.sample import Draw
@@ -18,12 +19,6 @@ from ragwatch.statistics.verdict import Verdict
 
 SECOND = "second"
 ALL = RejudgeQuery(SECOND, JUDGE, 0.0, AT + 1e6)
-
-
-def settled(store: Store, *draws: Draw) -> None:
-    """Admit draws for the first judge, which settles them."""
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw) for draw in draws])
 
 
 def again(draw: Draw, version: str = "scripted-1") -> Verdict:
@@ -42,7 +37,7 @@ def test_a_reading_again_is_found_and_in_no_live_figure(opened: Callable[[], Sto
     """Searches and causes have it, with its probability; windows, counters of scores and the balance do not."""
     store = opened()
     draws = [a_draw(name, probability=0.5) for name in ("a", "b")]
-    settled(store, *draws)
+    admit_and_settle(store, *draws)
     before = store.tallies()
     rows = store.window(0, 0.0, 10)
     assert store.add_rejudged([again(replace(draws[0], probability=0.125))], charted_before=math.inf) == 1
@@ -61,7 +56,7 @@ def test_a_reading_again_is_found_and_in_no_live_figure(opened: Callable[[], Sto
 def test_each_answer_is_read_again_once(store: Store) -> None:
     """Not by a judge that has settled it or has it in its queue, nor once its texts are erased."""
     done, mine, queued, erased, fresh = draws = [a_draw(name) for name in ("done", "mine", "queued", "erased", "fresh")]
-    settled(store, *draws)
+    admit_and_settle(store, *draws)
     store.admit(an_admission(a_draw("both"), judges=(JUDGE, SECOND)))
     store.settle([a_verdict(a_draw("both"))], [FollowUp(queued.key, JUDGE, Assignment(SECOND, 1.0), AT)])
     assert store.add_rejudged([again(done), again(mine)], charted_before=AT) == 2
@@ -91,7 +86,7 @@ def test_candidates_say_what_became_of_each(store: Store) -> None:
     store.admit(an_admission(*both, judges=(JUDGE, SECOND)))
     store.settle([a_verdict(draw) for draw in both])
     store.settle([a_verdict(draws["assigned"], reading=a_reading(SECOND, "old"))])
-    settled(store, *(draws[name] for name in names if draws[name] not in both))
+    admit_and_settle(store, *(draws[name] for name in names if draws[name] not in both))
     store.add_rejudged([again(draws["again"])], charted_before=AT)
     store.forget(Erasure(ids=frozenset({"erased"})))
     rows = store.rejudge_candidates(ALL)
@@ -119,11 +114,10 @@ def test_draws_come_with_their_probability_and_texts(store: Store) -> None:
 
 def test_a_time_of_which_some_are_deleted_is_left_out(store: Store) -> None:
     """What retention leaves of it fails more often than it all did."""
-    settled(store, a_draw("good", at=AT))
+    admit_and_settle(store, a_draw("good", at=AT))
     bad = a_draw("bad", at=AT)
-    store.admit(an_admission(bad))
-    store.settle([a_verdict(bad, an_evidence((0, 0)))])
-    settled(store, a_draw("new", at=AT + 40 * 86400.0))
+    admit_and_settle(store, bad, evidence=an_evidence((0, 0)))
+    admit_and_settle(store, a_draw("new", at=AT + 40 * 86400.0))
     store.prune(Retention(days=30, failing_days=90, bytes=1 << 40), now=AT + 41 * 86400.0)
     rows = store.rejudge_candidates(replace(ALL, until=math.inf))
     assert [row.key for row in rows] == [a_draw("new").key]

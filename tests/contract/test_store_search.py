@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support.hostile import HOSTILE, SEARCHES
 from support.kit import AT, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
+from support.stores import admit_and_settle
 
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.sample import Context, Draw
@@ -162,8 +163,7 @@ TEXTS = (
 def test_answers_are_found_by_words_and_phrases(store: Store, search: str, expected: str) -> None:
     """All words must be in question or answer, a phrase in one of them; the order is that of any search."""
     draws = [a_draw(f"r{number}", at=AT + number, question=q, answer=a) for number, (q, a) in enumerate(TEXTS)]
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw, an_evidence((1, 0), address=None)) for draw in draws])
+    admit_and_settle(store, *draws, evidence=an_evidence((1, 0), address=None))
     assert ids(store, words=phrases_of(search)) == expected
 
 
@@ -262,8 +262,7 @@ LONG = "Cats purr. " * 1000
 def long_answers(store: Store, count: int = 3) -> list[str]:
     """Settle some verdicts; their keys, the newest first."""
     draws = [a_draw(f"r{number}", at=AT + number, answer=LONG, question=f"why {number}?") for number in range(count)]
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw) for draw in draws])
+    admit_and_settle(store, *draws)
     return [draw.key for draw in reversed(draws)]
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
+from support.stores import admit_and_settle
 
 from ragwatch.model.estimate import Addends
 from ragwatch.pipeline.windows import SlidingWindows
@@ -28,8 +29,7 @@ def of_hour(start: int = START, *, step: int = HOUR, span: int = COARSE, hours: 
 def settle(store: Store, name: str, *, at: float, cells: Sequence[int] = (1, 0), probability: float = 1.0) -> None:
     """Admit and settle one answer."""
     draw = a_draw(name, at=at, probability=probability)
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw, an_evidence(cells))])
+    admit_and_settle(store, draw, evidence=an_evidence(cells))
 
 
 def test_a_chart_of_an_hour_shows_the_gauge_of_that_hour(opened: Callable[[], Store]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
+from support.stores import admit_and_settle
 
 from ragwatch.model.estimate import Addends
 from ragwatch.model.evidence import CriterionAnswer, CriterionReading
@@ -174,8 +175,7 @@ def answers_of_two_routes(store: Store) -> list[str]:
     """Settle four answers; their keys, the newest first."""
     places = ((number, ("search", "support")[number % 2]) for number in range(4))
     draws = [a_draw(f"r{n}", at=AT + n, route=route, metadata={"release": f"v{n}"}) for n, route in places]
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw) for draw in draws])
+    admit_and_settle(store, *draws)
     return [draw.key for draw in reversed(draws)]
 
 

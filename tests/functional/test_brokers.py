@@ -17,10 +17,9 @@ from support.brokers import counted, wait_until
 from support.patience import DEADLINE
 from support.postgres import shared_server
 from support.queues import Queue
-from support.stores import emptied
+from support.stores import database, emptied
 
 from ragwatch.statistics.tally import Tally
-from ragwatch.stores.postgres.connections import Target
 from ragwatch.stores.postgres.postgres_store import PostgresStore
 
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
@@ -117,7 +116,7 @@ def test_a_worker_that_is_stopped(tmp_path: Path, queue: Queue, count: int) -> N
             time.sleep(0.002)
             stopped.signal(signal.SIGSTOP)
         other.wait_until_serving()
-        counts = PostgresStore(Target(server.url, SCHEMA))
+        counts = PostgresStore(database(server.url, SCHEMA))
         try:
             wait_until(lambda: counted(counts, Tally.SEEN) == count, "the other worker has read what was held")
             stopped.signal(signal.SIGCONT)

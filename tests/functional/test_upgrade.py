@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import time
 from contextlib import closing
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from support.patience import DEADLINE
 
 from ragwatch.ports import Query
 from ragwatch.statistics.tally import violations
+from ragwatch.stores.migrations import scripts_of
 from ragwatch.stores.sqlite.store import SqliteStore
 
 OLD = Path(__file__).parents[1] / "data" / "upgrade"
@@ -33,9 +33,8 @@ def test_nothing_is_lost_in_an_upgrade(version: str, tmp_path: Path) -> None:
     (tmp_path / "state").mkdir(mode=0o700)
     with closing(sqlite3.connect(tmp_path / "state" / "ragwatch.db", isolation_level=None)) as connection:
         connection.executescript("PRAGMA page_size=16384; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL;")
-        for number in range(1, SCHEMAS[version] + 1):
-            script = "schema.sql" if number == 1 else f"schema_{number}.sql"
-            connection.executescript(files("ragwatch.stores.sqlite").joinpath(script).read_text(encoding="utf-8"))
+        for script in scripts_of("sqlite")[: SCHEMAS[version]]:
+            connection.executescript(script)
         connection.executescript((OLD / version / "state.sql").read_text(encoding="utf-8"))
         cursors = dict(connection.execute("SELECT stream, cursor FROM cursors WHERE source = 'app'"))
     with closing(SqliteStore(tmp_path / "state")) as store:

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
+from ragwatch.model.evidence import Evidence
+from ragwatch.model.sample import Draw
 from ragwatch.ports import Store
 from ragwatch.statistics.tally import Invariant, violations
 from ragwatch.stores import KINDS
-from ragwatch.stores.postgres.connections import Target, connect
+from ragwatch.stores.postgres import Options
+from ragwatch.stores.postgres.connections import connect
+from ragwatch.stores.postgres.postgres_store import PostgresStore
+from support.kit import a_verdict, an_admission
 from support.postgres import shared_server
 
 SCHEMA, WORKERS_SCHEMA = "contract", "workers"
 PARAMETERS = [pytest.param(kind, marks=[pytest.mark.costly] if kind == "postgres" else []) for kind in sorted(KINDS)]
 """Kinds as parameters of tests."""
+
+Workers = Callable[..., PostgresStore]
+"""Starts workers on one schema, each with options of its own."""
 
 _owners: dict[str, Path] = {}
 
@@ -37,6 +46,12 @@ def open_store(kind: str, state: Path, **options: Any) -> Store:
     return KINDS[kind].build(KINDS[kind].Options.model_validate({**settings_of(kind, state), **options}), state)
 
 
+def admit_and_settle(store: Store, *draws: Draw, evidence: Evidence | None = None) -> None:
+    """Admit draws, and settle them with one evidence."""
+    store.admit(an_admission(*draws))
+    store.settle([a_verdict(draw, evidence) for draw in draws])
+
+
 def balanced(store: Store) -> bool:
     """For each judge, assigned = judged + unjudged + pending."""
     return Invariant.ASSIGNED_ARE_SETTLED_OR_PENDING not in violations(*store.tallies_and_pending())
@@ -53,7 +68,12 @@ def emptied(url: str, schema: str) -> None:
             connection.execute("; ".join(deletions))
 
 
-def sql(target: Target, statement: str) -> list[Any]:
+def database(url: str, schema: str, **options: Any) -> Options:
+    """Options of a PostgreSQL store."""
+    return Options.model_validate({"url": url, "database_schema": schema, **options})
+
+
+def sql(target: Options, statement: str) -> list[Any]:
     """Rows of a statement."""
     with connect(target) as connection:
         cursor = connection.execute(statement.encode())

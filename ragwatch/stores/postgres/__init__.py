@@ -7,41 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
-
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.ports import Store
-from ragwatch.stores.encryption import EncryptionOptions, TextCipher
-from ragwatch.stores.kept_texts import TEXT_SEARCH, Texts
 from ragwatch.stores.lock import StateLock, worker_name
+from ragwatch.stores.postgres.options import Options as Options
 
 if TYPE_CHECKING:
-    from ragwatch.stores.postgres.connections import PostgresEngine, Target
+    from ragwatch.stores.postgres.connections import PostgresEngine
     from ragwatch.stores.postgres.postgres_store import PostgresStore
 
 EXTRA = "postgres"
-
-
-class Options(BaseModel):
-    """Configuration of the PostgreSQL store. The texts are those of samples and verdicts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    url: SecretStr = Field(
-        min_length=1, description="Address of the database: postgresql://USER:PASSWORD@HOST/DATABASE."
-    )
-    database_schema: str = Field(
-        "ragwatch", pattern=r"^[a-z_][a-z0-9_]{0,62}$", description="Database schema of the tables; it is created."
-    )
-    connections: int = Field(4, ge=1, le=64, description="Maximum number of connections of this worker.")
-    timeout_seconds: float = Field(60.0, gt=0.0, le=3600.0, description="Time limit of one statement.")
-    texts: Texts = Field(Texts.ALL, description="Texts of which answers are kept after judging; scores always are.")
-    text_search: bool = Field(default=True, description=TEXT_SEARCH)
-    encryption: EncryptionOptions | None = Field(None, description="Keys that encrypt stored texts.")
-
-    def cipher(self) -> TextCipher | None:
-        """Read the keys, as `EncryptionOptions.cipher`; None without encryption."""
-        return None if self.encryption is None else self.encryption.cipher()
 
 
 @contextmanager
@@ -88,10 +63,7 @@ def connected(options: Options, state: StateLock | None = None, name: str | None
     """
     from ragwatch.stores.postgres import postgres_store  # noqa: PLC0415 - an extra
 
-    cipher, search = options.cipher(), options.text_search
-    return postgres_store.PostgresStore(
-        _target(options), state=state, name=name, texts=options.texts, cipher=cipher, text_search=search
-    )
+    return postgres_store.PostgresStore(options, state=state, name=name)
 
 
 @_extra()
@@ -99,7 +71,7 @@ def without_keys(options: Options) -> PostgresEngine:
     """Open the database, which `connected` has made ready, without keys: texts are as they are stored."""
     from ragwatch.stores.postgres import connections  # noqa: PLC0415 - an extra
 
-    return connections.PostgresEngine(_target(options))
+    return connections.PostgresEngine(options)
 
 
 @_extra()
@@ -107,7 +79,7 @@ def describe(options: Options) -> str:
     """Connect, and return server and schema as text for people. Changes nothing. Raises as `connected`."""
     from ragwatch.stores.postgres.migrations import describe_database  # noqa: PLC0415 - an extra
 
-    return describe_database(_target(options), options.cipher())
+    return describe_database(options)
 
 
 @_extra()
@@ -119,7 +91,7 @@ def make_views(options: Options, readers: Collection[str]) -> tuple[str, tuple[s
     """
     from ragwatch.stores.postgres import views  # noqa: PLC0415 - an extra
 
-    return views.views_schema(options.database_schema), views.make_views(_target(options), readers)
+    return views.views_schema(options.database_schema), views.make_views(options, readers)
 
 
 @_extra()
@@ -128,9 +100,3 @@ def views_text(options: Options) -> str:
     from ragwatch.stores.postgres import views  # noqa: PLC0415 - an extra
 
     return f"{views.schema_statement(options.database_schema)}\n{views.views_script(options.database_schema)}"
-
-
-def _target(options: Options) -> Target:
-    from ragwatch.stores.postgres.connections import Target  # noqa: PLC0415 - an extra
-
-    return Target(options.url.get_secret_value(), options.database_schema, options.connections, options.timeout_seconds)

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Self, TypeVar
 
 import psycopg
@@ -31,6 +30,7 @@ from ragwatch.stores.postgres.failures import (
     reason,
     was_ended_while_idle,
 )
+from ragwatch.stores.postgres.options import Options
 from ragwatch.stores.postgres.partitions import DAYS, Parts
 from ragwatch.stores.postgres.postgres_writer import PostgresWriter
 
@@ -73,26 +73,16 @@ def storable(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where to connect: URL or key words of libpq with the password, schema, most connections, limit of a statement."""
-
-    conninfo: str
-    schema: str
-    connections: int = 4
-    timeout_seconds: float = 60.0
-
-
-def connect(target: Target) -> TimedConnection:
+def connect(options: Options) -> TimedConnection:
     """Open a connection in autocommit mode.
 
     Raises:
         StoreError: The address cannot be read.
         psycopg.Error: The server cannot be reached, or refuses.
     """
-    milliseconds = round(target.timeout_seconds * 1000)
+    milliseconds = round(options.timeout_seconds * 1000)
     settings = {
-        "search_path": target.schema,
+        "search_path": options.database_schema,
         "statement_timeout": milliseconds,
         "lock_timeout": LOCK_SECONDS * 1000,
         "idle_in_transaction_session_timeout": IDLE_SECONDS * 1000,
@@ -100,10 +90,10 @@ def connect(target: Target) -> TimedConnection:
     }
     try:
         conninfo = make_conninfo(
-            target.conninfo,
+            options.url.get_secret_value(),
             options=" ".join(f"-c {name}={value}" for name, value in settings.items()),
             application_name="ragwatch",
-            connect_timeout=min(CONNECT_SECONDS, math.ceil(target.timeout_seconds)),
+            connect_timeout=min(CONNECT_SECONDS, math.ceil(options.timeout_seconds)),
             target_session_attrs="read-write",
             keepalives_idle=IDLE_SECONDS,
             tcp_user_timeout=IDLE_SECONDS * 1000,
@@ -111,7 +101,7 @@ def connect(target: Target) -> TimedConnection:
     except psycopg.ProgrammingError:
         raise StoreError(NO_ADDRESS) from None  # the message would contain the address, and with it the password
     connection = TimedConnection.connect(conninfo, autocommit=True)
-    connection.patience = target.timeout_seconds + GRACE_SECONDS
+    connection.patience = options.timeout_seconds + GRACE_SECONDS
     connection.adapters.register_dumper(str, _StorableBinaryText)  # where a statement says %b
     connection.adapters.register_dumper(str, _StorableText)
     return connection
@@ -136,6 +126,14 @@ def unless_in_use() -> Iterator[None]:
             raise
 
 
+def _nothing(_: TimedConnection) -> None:
+    """Begin nothing."""
+
+
+def _begin(connection: TimedConnection) -> None:
+    connection.execute("BEGIN")
+
+
 class PostgresEngine:
     """Runs statements on as many connections as are needed at a time, up to a limit.
 
@@ -145,9 +143,9 @@ class PostgresEngine:
         parts: Tells in which partition a row belongs.
     """
 
-    def __init__(self, target: Target, *, cipher: TextCipher | None = None) -> None:
-        self._target, self._cipher = target, cipher
-        self._free = threading.Semaphore(target.connections)
+    def __init__(self, options: Options, *, cipher: TextCipher | None = None) -> None:
+        self._options, self._cipher = options, cipher
+        self._free = threading.Semaphore(options.connections)
         self._idle: list[TimedConnection] = []
         self._closed = threading.Event()
         self.slot = random.randrange(SLOTS)  # noqa: S311 - not a secret
@@ -156,50 +154,42 @@ class PostgresEngine:
         self.damage = DamagedRows()
 
     @contextmanager
-    def _borrowed(self) -> Iterator[TimedConnection]:
-        """Lend a connection. It is closed if the block ends in a transaction, or with an error of it. Waits for one."""
+    def _borrowed(self, begin: Callable[[TimedConnection], Value]) -> Iterator[tuple[TimedConnection, Value]]:
+        """Wait for a connection, begin on it what may be repeated, and lend it with what `begin` returns.
+
+        If it was lost while it was idle, that is begun once more on a new one. It is closed if the block ends in a
+        transaction, or with an error of it.
+        """
         if self._closed.is_set():
             raise StoreError("store: is closed")
-        if not self._free.acquire(timeout=self._target.timeout_seconds):
+        if not self._free.acquire(timeout=self._options.timeout_seconds):
             raise StoreError("store: all connections are in use; raise store.connections")
         connection: TimedConnection | None = None
         try:
-            connection = self._idle.pop() if self._idle else connect(self._target)
-            yield connection
-        except BaseException:
-            self._give_back(connection)
-            raise
-        else:
-            self._give_back(connection)
+            connection = self._idle.pop() if self._idle else connect(self._options)
+            try:
+                value = begin(connection)
+            except psycopg.Error as error:
+                if not was_ended_while_idle(error):
+                    raise
+                connection.close()
+                self._close_idle()  # a restart of the server has ended these, too
+                connection = connect(self._options)
+                value = begin(connection)
+            yield connection, value
         finally:
+            if connection is not None:
+                idle = psycopg.pq.TransactionStatus.IDLE
+                if self._closed.is_set() or connection.closed or connection.info.transaction_status != idle:
+                    connection.close()
+                else:
+                    self._idle.append(connection)
             self._free.release()
 
-    def _give_back(self, connection: TimedConnection | None) -> None:
-        if connection is None:
-            return
-        idle = psycopg.pq.TransactionStatus.IDLE
-        if self._closed.is_set() or connection.closed or connection.info.transaction_status != idle:
-            connection.close()
-        else:
-            self._idle.append(connection)
-
-    def _reconnecting(self, run: Callable[[TimedConnection], Value]) -> Value:
-        """Run a block that may be repeated; once more if the connection was lost while it was idle."""
-        try:
-            with self._borrowed() as connection:
-                return run(connection)
-        except psycopg.Error as error:
-            if not was_ended_while_idle(error) or not self._drop_idle():
-                raise
-        with self._borrowed() as connection:
-            return run(connection)
-
-    def _drop_idle(self) -> bool:
-        """Close the idle connections, which a restart of the server ends too. False if the store is closed."""
+    def _close_idle(self) -> None:
         while self._idle:
             with suppress(IndexError, psycopg.Error):
                 self._idle.pop().close()
-        return not self._closed.is_set()
 
     @property
     def pages(self) -> Self:
@@ -212,17 +202,16 @@ class PostgresEngine:
         def run(connection: TimedConnection) -> Rows:
             with connection.cursor(binary=True) as cursor:
                 prepare = None if planned_once else False
-                rows = cursor.execute(in_postgres(sql), parameters, prepare=prepare).fetchall()
-                return opened(rows, self._cipher)
+                return opened(cursor.execute(in_postgres(sql), parameters, prepare=prepare), self._cipher)
 
-        with store_errors("cannot read"):
-            return self._reconnecting(run)
+        with store_errors("cannot read"), self._borrowed(run) as (_, rows):
+            return rows
 
     def walk(self, sql: str, parameters: Parameters = ()) -> Generator[Row, None, None]:
         """See `Reader.walk`."""
         with (
             store_errors("cannot read"),
-            self._borrowed() as connection,
+            self._borrowed(_nothing) as (connection, _),
             connection.transaction(),
             connection.cursor(name="walk", binary=True) as cursor,
         ):
@@ -239,8 +228,7 @@ class PostgresEngine:
         """
         if reserve > 0.0:  # rows are inserted that have partitions
             self.parts.refresh()
-        with store_errors("cannot write"), self._borrowed() as lent:
-            connection = self._begun(lent)
+        with store_errors("cannot write"), self._borrowed(_begin) as (connection, _):
             try:
                 with connection.cursor(binary=True) as cursor:
                     writer = PostgresWriter(cursor, self._cipher, self.slot, self.parts.of)
@@ -254,21 +242,6 @@ class PostgresEngine:
                 if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                     with suppress(psycopg.Error):
                         connection.execute("ROLLBACK")
-                if connection is not lent:
-                    self._give_back(connection)
-
-    def _begun(self, lent: TimedConnection) -> TimedConnection:
-        """Begin a transaction, on a new connection if this one was lost while it was idle."""
-        try:
-            lent.execute("BEGIN")
-        except psycopg.Error as error:
-            lent.close()
-            if not was_ended_while_idle(error) or not self._drop_idle():
-                raise
-            connection = connect(self._target)
-            connection.execute("BEGIN")
-            return connection
-        return lent
 
     def _commit(self, connection: TimedConnection) -> None:
         row = connection.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
@@ -302,7 +275,7 @@ class PostgresEngine:
 
     def _status(self, number: str) -> str | None:
         """Status of a transaction; None if the server has never heard of it."""
-        with connect(self._target) as connection:
+        with connect(self._options) as connection:
             try:
                 row = connection.execute("SELECT pg_xact_status(%s::xid8)", (number,)).fetchone()
             except psycopg.errors.InvalidParameterValue:
@@ -315,7 +288,7 @@ class PostgresEngine:
 
     def rewrite(self, tables: Sequence[str]) -> bool:
         """Write tables again, so that no deleted text remains in their files. Returns False if one is in use."""
-        with store_errors("cannot rewrite a table"), self._borrowed() as connection:
+        with store_errors("cannot rewrite a table"), self._borrowed(_nothing) as (connection, _):
             try:
                 connection.execute("SET statement_timeout = 0")
                 connection.patience = None
@@ -324,7 +297,7 @@ class PostgresEngine:
             except psycopg.errors.LockNotAvailable:
                 return False
             finally:
-                connection.patience = self._target.timeout_seconds + GRACE_SECONDS
+                connection.patience = self._options.timeout_seconds + GRACE_SECONDS
                 with suppress(psycopg.Error):
                     connection.execute("RESET statement_timeout")
         return True
@@ -332,6 +305,4 @@ class PostgresEngine:
     def close(self) -> None:
         """Close all connections, those in use once they are given back."""
         self._closed.set()
-        while self._idle:
-            with suppress(IndexError, psycopg.Error):
-                self._idle.pop().close()
+        self._close_idle()

@@ -7,27 +7,27 @@ run side by side during an upgrade.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 
 import psycopg
 
 from ragwatch.errors import StoreError
+from ragwatch.stores.dialect import in_postgres
 from ragwatch.stores.encryption import KEY_STATE, Rows, TextCipher, check_keys, new_key_ids
-from ragwatch.stores.postgres.connections import Target, connect, store_errors
+from ragwatch.stores.engine import REMEMBER
+from ragwatch.stores.migrations import scripts_of
+from ragwatch.stores.postgres.connections import connect, store_errors
+from ragwatch.stores.postgres.options import Options
 from ragwatch.stores.postgres.postgres_writer import MIGRATION, locked
 from ragwatch.stores.postgres.views import create_views, drop_views
 
-VERSION = 12
+SCRIPTS = scripts_of("postgres")
+VERSION = len(SCRIPTS)
 COMPATIBLE = 1  # the oldest version of ragwatch's schema whose workers can use a database of version `VERSION`
 OLDEST_SERVER = 130000
-_WRITE_KEY_IDS = "INSERT INTO states (name, body) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET body = excluded.body"
 DDL_LOCK_SECONDS = 1  # a migration that cannot lock a table within this time is given up, and workers go on
 
 
-def prepare(
-    connection: psycopg.Connection, name: str, *, scripts: Traversable | None = None, version: int = VERSION
-) -> None:
+def prepare(connection: psycopg.Connection, name: str, scripts: Sequence[str] = SCRIPTS) -> None:
     """Check the server, create the schema `name` if it is missing, and migrate it, on a connection in autocommit mode.
 
     Raises:
@@ -35,7 +35,7 @@ def prepare(
         psycopg.Error: It cannot be written; its version is unchanged.
     """
     check_server(connection)
-    stored = stored_version(connection, name)
+    stored, version = stored_version(connection, name), len(scripts)
     if stored is not None and stored[0] >= version:
         return check_compatible(stored, version)
     for _ in range(version):
@@ -46,7 +46,14 @@ def prepare(
             if current >= version:  # another worker was first
                 return check_compatible((current, compatible), version)
             readers = drop_views(connection, name)  # they would keep tables from being changed
-            _migrate(connection, name, current + 1, scripts or files("ragwatch.stores.postgres"))
+            if current == 0:
+                connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{name}"'.encode())
+                connection.execute(
+                    "CREATE TABLE schema_version (version integer NOT NULL, compatible integer NOT NULL)"
+                )
+                connection.execute("INSERT INTO schema_version VALUES (0, 0)")
+            connection.execute(scripts[current].encode())
+            connection.execute("UPDATE schema_version SET version = %s, compatible = %s", (current + 1, COMPATIBLE))
             if readers is not None:
                 create_views(connection, name, readers)
     return None
@@ -64,15 +71,6 @@ def stored_version(connection: psycopg.Connection, name: str) -> tuple[int, int]
         return None
     row = connection.execute("SELECT version, compatible FROM schema_version").fetchone()
     return None if row is None else (int(row[0]), int(row[1]))
-
-
-def _migrate(connection: psycopg.Connection, name: str, version: int, scripts: Traversable) -> None:
-    if version == 1:
-        connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{name}"'.encode())
-        connection.execute("CREATE TABLE schema_version (version integer NOT NULL, compatible integer NOT NULL)")
-        connection.execute("INSERT INTO schema_version VALUES (0, 0)")
-    connection.execute(scripts.joinpath(f"postgres_{version}.sql").read_text(encoding="utf-8").encode())
-    connection.execute("UPDATE schema_version SET version = %s, compatible = %s", (version, COMPATIBLE))
 
 
 def check_server(connection: psycopg.Connection) -> None:
@@ -100,34 +98,30 @@ def check_compatible(stored: tuple[int, int], version: int) -> None:
         )
 
 
-def prepare_database(target: Target, cipher: TextCipher | None) -> None:
+def prepare_database(options: Options, cipher: TextCipher | None) -> None:
     """Make the database ready for this worker. Raises as `postgres.connected`."""
-    with store_errors("cannot open the database"), connect(target) as connection:
-        prepare(connection, target.schema)
-        ids = new_key_ids(_reader(connection), cipher)
+    with store_errors("cannot open the database"), connect(options) as connection:
+        prepare(connection, options.database_schema)
+        ids = new_key_ids(_rows_of(connection), cipher)
         if ids is not None:  # as plain JSON: it is read without a key
-            connection.execute(_WRITE_KEY_IDS, (KEY_STATE, ids.encode("ascii")))
+            connection.execute(in_postgres(REMEMBER), {"name": KEY_STATE, "body": ids.encode("ascii")})
 
 
-def describe_database(target: Target, cipher: TextCipher | None) -> str:
+def describe_database(options: Options) -> str:
     """Connect, and return server and schema as text for people. Changes nothing. Raises as `postgres.connected`."""
-    with store_errors("cannot open the database"), connect(target) as connection:
+    cipher = options.cipher()
+    with store_errors("cannot open the database"), connect(options) as connection:
         check_server(connection)
         info = connection.info
         version = f"PostgreSQL {info.server_version // 10000}.{info.server_version % 10000}"
-        place = f"{version} at {info.host}, database {info.dbname}, schema {target.schema}"
-        stored = stored_version(connection, target.schema)
+        place = f"{version} at {info.host}, database {info.dbname}, schema {options.database_schema}"
+        stored = stored_version(connection, options.database_schema)
         if stored is None:
             return f"{place}: is created at the first start"
         check_compatible(stored, VERSION)
-        check_keys(_reader(connection), cipher)
+        check_keys(_rows_of(connection), cipher)
         return f"{place}: version {stored[0]}"
 
 
-def _reader(connection: psycopg.Connection) -> Rows:
-    """Return what runs a statement with the placeholders of SQLite."""
-
-    def rows(sql: str, parameters: Sequence[object]) -> list[tuple[object, ...]]:
-        return connection.execute(sql.replace("?", "%s").encode(), parameters, binary=True).fetchall()
-
-    return rows
+def _rows_of(connection: psycopg.Connection) -> Rows:
+    return lambda sql, values: connection.execute(in_postgres(sql), values, binary=True).fetchall()

@@ -41,9 +41,11 @@ _KEEP_SAMPLES = (
 )
 _DELETED = "SELECT count(*), max(at) FROM verdicts WHERE part = :day"
 _DROP = ("ALTER TABLE {table} DETACH PARTITION {table}_d{day}", "DROP TABLE {table}_d{day}")
-_FORGET_KEYS = "DELETE FROM sample_keys WHERE part = :day"
-_FORGET_FEEDBACK = "DELETE FROM feedback f USING samples s WHERE s.key = f.key AND s.part = :day"
-_FORGET_TRAITS = "DELETE FROM traits t USING samples s WHERE s.key = t.key AND s.part = :day"
+_FORGET = (
+    "DELETE FROM feedback f USING samples s WHERE s.key = f.key AND s.part = :day",
+    "DELETE FROM traits t USING samples s WHERE s.key = t.key AND s.part = :day",
+    "DELETE FROM sample_keys WHERE part = :day",
+)
 
 
 def day_of(at: float) -> int:
@@ -91,9 +93,8 @@ def drop(writer: Writer, day: int, retention: Retention, now: float) -> int:
     """Drop a day, after what outlives it has moved. Returns the number of deleted verdicts."""
     writer.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
     keep(writer, day, retention, now)
-    writer.execute(_FORGET_FEEDBACK, {"day": day})
-    writer.execute(_FORGET_TRAITS, {"day": day})
-    writer.execute(_FORGET_KEYS, {"day": day})
+    for statement in _FORGET:
+        writer.execute(statement, {"day": day})
     ((count, newest),) = writer.rows(_DELETED, {"day": day})
     if newest is not None:
         writer.lock(SEQUENCES)
@@ -113,10 +114,13 @@ class Parts:
         self._days: frozenset[int] = frozenset()
         self._next = 0.0
 
-    def refresh(self) -> None:
-        """Read the days again if that was long ago. Called outside of a transaction: it may need a connection."""
+    def refresh(self, *, changed: bool = False) -> None:
+        """Read the days again if they have changed, or if that was long ago.
+
+        Called outside of a transaction: it may need a connection.
+        """
         with self._lock:
-            if time.monotonic() >= self._next:
+            if changed or time.monotonic() >= self._next:
                 self._days = frozenset(self._read())
                 self._next = time.monotonic() + REFRESH_SECONDS
 
@@ -124,7 +128,3 @@ class Parts:
         """Return the partition of an answer."""
         day = day_of(at)
         return day if day in self._days else REST
-
-    def changed(self) -> None:
-        """Read the days again at the next refresh."""
-        self._next = 0.0

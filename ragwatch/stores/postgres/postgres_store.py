@@ -25,19 +25,18 @@ from ragwatch.errors import StoreError
 from ragwatch.model.sample import Draw
 from ragwatch.ports import Retention, SavedState
 from ragwatch.statistics.tally import Tallies
+from ragwatch.stores.counting import tallies_of
 from ragwatch.stores.dropping import NEWEST, Place
-from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.engine import Writer
+from ragwatch.stores.engine import RECALL, REMEMBER, Writer
 from ragwatch.stores.kept_texts import Texts, rules_of
 from ragwatch.stores.lock import StateLock
-from ragwatch.stores.notes import RECALL, REMEMBER
 from ragwatch.stores.postgres import partitions
-from ragwatch.stores.postgres.connections import PostgresEngine, Target, unless_in_use
+from ragwatch.stores.postgres.connections import PostgresEngine, unless_in_use
 from ragwatch.stores.postgres.migrations import prepare_database
+from ragwatch.stores.postgres.options import Options
 from ragwatch.stores.postgres.postgres_search import PostgresIndex, PostgresQueries, drop_words
 from ragwatch.stores.postgres.postgres_writer import STATES
 from ragwatch.stores.retention import ROW_BYTES
-from ragwatch.stores.rows import tallies_of
 from ragwatch.stores.store_base import StoreBase
 from ragwatch.stores.texts import damaged_text, pack, unpack
 
@@ -99,25 +98,17 @@ class PostgresStore(StoreBase):
 
     engine: PostgresEngine
 
-    def __init__(
-        self,
-        target: Target,
-        *,
-        state: StateLock | None = None,
-        name: str | None = None,
-        texts: Texts = Texts.ALL,
-        cipher: TextCipher | None = None,
-        text_search: bool = True,
-    ) -> None:
-        self.engine = PostgresEngine(target, cipher=cipher)
-        self.rules = rules_of(texts, cipher, text_search=text_search)
+    def __init__(self, options: Options, *, state: StateLock | None = None, name: str | None = None) -> None:
+        cipher = options.cipher()
+        self.engine = PostgresEngine(options, cipher=cipher)
+        self.rules = rules_of(options.texts, cipher, text_search=options.text_search)
         self.index, self.queries = PostgresIndex(), PostgresQueries
         self._behind: Place | None = NEWEST
         self._state, self._name = state, name
         self.holder = uuid4().hex
         self._leasing = threading.Lock()
         self._leased_at = -math.inf
-        prepare_database(target, cipher)
+        prepare_database(options, cipher)
         self._make_partitions(time.time())
         if name is not None:
             with self.engine.transaction() as writer:
@@ -216,7 +207,7 @@ class PostgresStore(StoreBase):
             with unless_in_use():
                 self.step(partial(partitions.keep, day=day, retention=retention, now=now), None)
                 deleted += self.step(partial(partitions.drop, day=day, retention=retention, now=now), 0)
-        self._parts_changed()
+        self.engine.parts.refresh(changed=True)
         return deleted
 
     def _make_partitions(self, now: float) -> None:
@@ -224,11 +215,7 @@ class PostgresStore(StoreBase):
         if partitions.day_of(now) + 1 not in self.engine.days():
             with unless_in_use(), self.engine.transaction() as writer:
                 partitions.make(writer, now)
-        self._parts_changed()
-
-    def _parts_changed(self) -> None:
-        self.engine.parts.changed()
-        self.engine.parts.refresh()
+        self.engine.parts.refresh(changed=True)
 
     def pruning_ends(self, now: float) -> None:  # noqa: ARG002 - of the other engine
         """See `Retaining.pruning_ends`. Indexes the answers that other versions have judged, once after each start."""

@@ -14,7 +14,8 @@ from psycopg import sql
 
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity
-from ragwatch.stores.postgres.connections import Target, connect, store_errors
+from ragwatch.stores.postgres.connections import connect, store_errors
+from ragwatch.stores.postgres.options import Options
 from ragwatch.stores.postgres.postgres_writer import MIGRATION, locked
 
 _VIEWS = (
@@ -63,18 +64,19 @@ def views_script(schema: str) -> str:
     return re.sub(r"(?m)(?<!-)\b(VIEWS|TABLES|COLUMNS|QUANTITIES)\b(?! stand)", lambda match: words[match[1]], text)
 
 
-def make_views(target: Target, readers: Collection[str] = ()) -> tuple[str, ...]:
+def make_views(options: Options, readers: Collection[str] = ()) -> tuple[str, ...]:
     """Create the views, or replace them by those of this version. Returns the roles that may read them.
 
     Args:
-        target: The database, whose tables exist.
+        options: The database, whose tables exist.
         readers: Roles that may read them, besides those that may already.
 
     Raises:
         StoreError: The server cannot be reached, a role does not exist, or a view is in use.
     """
-    with store_errors("cannot create the views"), connect(target) as connection, connection.transaction():
-        locked(connection, MIGRATION, target.schema)
+    with store_errors("cannot create the views"), connect(options) as connection, connection.transaction():
+        schema = options.database_schema
+        locked(connection, MIGRATION, schema)
         roles = {name for (name,) in connection.execute("SELECT rolname FROM pg_roles").fetchall()}
         missing = [name for name in readers if name not in roles]
         if missing:
@@ -82,8 +84,8 @@ def make_views(target: Target, readers: Collection[str] = ()) -> tuple[str, ...]
                 f"--reader {missing[0]}: the server has no such role; create it with"
                 f" `CREATE ROLE {missing[0]} LOGIN PASSWORD '...'`"
             )
-        every = sorted({*readers, *(drop_views(connection, target.schema) or ())})
-        create_views(connection, target.schema, every)
+        every = sorted({*readers, *(drop_views(connection, schema) or ())})
+        create_views(connection, schema, every)
         return tuple(every)
 
 

@@ -18,9 +18,17 @@ NETWORKED = re.compile(
     r"(sshfs|glusterfs|ceph|ceph-fuse|s3fs|mount-s3|goofys|gcsfuse|blobfuse2?|rclone|davfs2?|juicefs|smbnetfs|curlftpfs)"
 )
 
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_CLOSED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
-_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_DAMAGED = "restore a copy of it, or move ragwatch.* away to start from scratch"
+_ADVICE = {
+    **dict.fromkeys(
+        (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR), "free some space on its disk, or check the disk for errors"
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH),
+        "it must be on a disk that we may write",
+    ),
+    **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), "another program has locked it; stop that program"),
+}
 
 
 def file_system(path: Path, mounts: str) -> str | None:
@@ -80,17 +88,8 @@ def reason(error: Exception) -> str:
 
 def advice(error: Exception) -> str:
     """Return what to do about an error of the database."""
-    code = getattr(error, "sqlite_errorcode", None)
-    primary = None if code is None else code & 0xFF
-    if primary in _DAMAGED:
-        return "restore a copy of it, or move ragwatch.* away to start from scratch"
-    if primary in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}:
-        return "free some space on its disk, or check the disk for errors"
-    if primary in _CLOSED:
-        return "it must be on a disk that we may write"
-    if primary in _BUSY:
-        return "another program has locked it; stop that program"
-    return "restore a copy of it, or move ragwatch.* away to start from scratch"
+    primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return _ADVICE.get(primary, _DAMAGED)
 
 
 def use_own_temporary_files(connection: sqlite3.Connection, database: Path) -> None:

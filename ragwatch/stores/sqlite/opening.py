@@ -6,22 +6,31 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from ragwatch.errors import StoreError
 from ragwatch.stores.encryption import KEY_STATE, TextCipher, new_key_ids
+from ragwatch.stores.engine import REMEMBER
 from ragwatch.stores.lock import PRIVATE, write_private
+from ragwatch.stores.migrations import scripts_of
 from ragwatch.stores.sqlite.disk import FAILURES, TEMPORARY, advice, reason, use_own_temporary_files
+from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter
 
-VERSION = 9
+VERSION = len(scripts_of("sqlite"))
 PAGE_BYTES = 16384  # a compressed sample fits a page: 2.5 KB on disk for 6 KB of text, a third of what 4 KiB pages take
 WAL_BYTES = 64 << 20  # the write-ahead log is truncated to this after a slow reader made it grow
 BUSY_MS = 5000  # only other programs, such as the sqlite3 shell, can hold a lock
+MAX_FULL_CHECK_BYTES = 256 << 20  # above this size only the tables of cursors, counters and queue are checked
+CHECKED_TABLES = ("cursors", "tallies", "work")
+MARKER = "ragwatch.state"
+MARKER_TEXT = """\
+This file shows that ragwatch.db was created here, so that its loss is noticed.
+To start from scratch, move ragwatch.db and this file away together: counters begin at zero,
+and each log is read from the position of its `start`.
+"""
 
 
-def prepare(connection: sqlite3.Connection, *, scripts: Traversable | None = None, version: int = VERSION) -> None:
+def prepare(connection: sqlite3.Connection, scripts: Sequence[str] = scripts_of("sqlite")) -> None:
     """Configure the database for one writer, on its connection in autocommit mode, and migrate it.
 
     Raises:
@@ -34,15 +43,13 @@ def prepare(connection: sqlite3.Connection, *, scripts: Traversable | None = Non
     connection.execute(f"PRAGMA journal_size_limit={WAL_BYTES}")
     connection.execute("PRAGMA synchronous=FULL")  # NORMAL may lose the last commits on power loss
     connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
-    current = version_of(connection)
+    current, version = version_of(connection), len(scripts)
     if current > version:
         raise StoreError(
             f"state: written by a newer ragwatch (schema {current}, this one knows {version}); "
             "run that version, or point `state` to an empty directory"
         )
-    for target in range(current + 1, version + 1):
-        name = "schema.sql" if target == 1 else f"schema_{target}.sql"
-        script = (scripts or files("ragwatch.stores.sqlite")).joinpath(name).read_text(encoding="utf-8")
+    for target, script in enumerate(scripts[current:], current + 1):
         try:
             connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version={target};\nCOMMIT;")
         except sqlite3.Error:
@@ -54,16 +61,6 @@ def prepare(connection: sqlite3.Connection, *, scripts: Traversable | None = Non
 def version_of(connection: sqlite3.Connection) -> int:
     """Return the schema version of a database; 0 if it has none."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-MAX_FULL_CHECK_BYTES = 256 << 20  # above this size only the tables of cursors, counters and queue are checked
-CHECKED_TABLES = ("cursors", "tallies", "work")
-MARKER = "ragwatch.state"
-MARKER_TEXT = """\
-This file shows that ragwatch.db was created here, so that its loss is noticed.
-To start from scratch, move ragwatch.db and this file away together: counters begin at zero,
-and each log is read from the position of its `start`.
-"""
 
 
 def open_writer(path: Path, cipher: TextCipher | None = None) -> sqlite3.Connection:
@@ -85,7 +82,9 @@ def open_writer(path: Path, cipher: TextCipher | None = None) -> sqlite3.Connect
             writer.create_function("unhex", 1, bytes.fromhex, deterministic=True)
             check_content(writer, path, marker)
             prepare(writer)
-            _register_keys(writer, cipher)
+            states = SqliteWriter(writer, cipher)
+            if (ids := new_key_ids(states.rows, cipher)) is not None:  # as plain JSON: it is read without a key
+                states.execute(REMEMBER, {"name": KEY_STATE, "body": ids})
             if marker.exists():
                 marker.chmod(PRIVATE)  # others could read it once
             else:
@@ -135,14 +134,3 @@ def check_content(writer: sqlite3.Connection, path: Path, marker: Path) -> None:
                 f"state: {path} is damaged: {' '.join(result.split())}; "
                 "restore a copy of it, or move ragwatch.* away to start from scratch"
             )
-
-
-def _register_keys(writer: sqlite3.Connection, cipher: TextCipher | None) -> None:
-    """Check the keys, as `check_keys`, and record the one that is written with."""
-
-    def rows(sql: str, parameters: Sequence[object]) -> list[tuple[object, ...]]:
-        return writer.execute(sql, parameters).fetchall()
-
-    ids = new_key_ids(rows, cipher)
-    if ids is not None:  # as plain JSON: it is read without a key
-        writer.execute("INSERT OR REPLACE INTO states (name, body) VALUES (?, ?)", (KEY_STATE, ids))

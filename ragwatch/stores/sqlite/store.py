@@ -19,9 +19,8 @@ from ragwatch.statistics.tally import Tallies
 from ragwatch.statistics.verdict import Verdict
 from ragwatch.stores.dropping import NEWEST, Place
 from ragwatch.stores.encryption import EncryptionOptions, TextCipher
-from ragwatch.stores.engine import DAY, Writer
+from ragwatch.stores.engine import DAY, REMEMBER, Writer
 from ragwatch.stores.kept_texts import TEXT_SEARCH, Rules, Texts, rules_of
-from ragwatch.stores.notes import REMEMBER
 from ragwatch.stores.sqlite.sqlite_engine import ReadConnection, SqliteEngine
 from ragwatch.stores.sqlite.sqlite_search import HAS_WORDS, STATE, SqliteIndex, SqliteQueries, indexable
 from ragwatch.stores.store_base import StoreBase

@@ -1,5 +1,5 @@
 -- A state of schema 1, as ragwatch left it before schema 2: three answers seen and drawn, one judged, one unjudged,
--- one waiting, another stream of another source, an event. Run behind schema.sql.
+-- one waiting, another stream of another source, an event. Run behind its migrations.
 PRAGMA user_version = 1;
 INSERT INTO tallies VALUES ('seen', '["app"]', 5.0);
 INSERT INTO tallies VALUES ('drawn', '["search"]', 3.0);

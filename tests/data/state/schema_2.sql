@@ -1,5 +1,5 @@
 -- A state of schema 2, as ragwatch left it before schema 3: nine answers seen, four drawn on two routes, two judges, one
--- draw waiting for both of them; stages and faults are counted without the judge. Run behind schema_2.sql.
+-- draw waiting for both of them; stages and faults are counted without the judge. Run behind its migrations.
 PRAGMA user_version = 2;
 INSERT INTO cursors VALUES('app','log','{"offset":815}');
 INSERT INTO events VALUES(1700000000.0,'release','v2');

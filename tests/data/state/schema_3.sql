@@ -1,5 +1,5 @@
 -- A state of schema 3, as ragwatch left it before schema 4: five answers seen, three drawn for two judges, one draw in a
--- message batch, one settled without a score, a canary run, an event and the state of a loop. Run behind schema_3.sql.
+-- message batch, one settled without a score, a canary run, an event and the state of a loop. Run behind its migrations.
 PRAGMA user_version = 3;
 INSERT INTO batches VALUES(1,'other','provider-1',1700000000.0,'seed');
 INSERT INTO cursors VALUES('app','log','{"offset":99}');

@@ -1,5 +1,5 @@
 -- A state of schema 4, as ragwatch left it before schema 5: one judged answer with feedback, two draws that wait, feedback
--- that came before its answer, a part, a received id, an event and the state of a loop. Run behind schema_4.sql.
+-- that came before its answer, a part, a received id, an event and the state of a loop. Run behind its migrations.
 PRAGMA user_version = 4;
 INSERT INTO "cursors" VALUES('app','log','{"offset":44}');
 INSERT INTO "early_feedback" VALUES('00000000000000000000000000000000','00000000000000000000000000000000','app',1700000006.0,0.0,0.0);

@@ -1,5 +1,5 @@
 -- A state of schema 5, as ragwatch left it before schema 6: that of schema 3, where two judges have judged one answer, with
--- feedback, an id that was received, and a verdict whose scores are damaged. Run behind schema_5.sql.
+-- feedback, an id that was received, and a verdict whose scores are damaged. Run behind its migrations.
 PRAGMA user_version = 5;
 INSERT INTO batches VALUES(1,'other','provider-1',1700000000.0,'seed');
 INSERT INTO cursors VALUES('app','log','{"offset":44}');

@@ -1,5 +1,5 @@
 -- A state of schema 6, as ragwatch left it before schema 7: four answers of four releases, three of them judged; the second has no
--- traits, as if it had been stored before schema 5, and the texts of the third are not kept. Run behind schema_6.sql.
+-- traits, as if it had been stored before schema 5, and the texts of the third are not kept. Run behind its migrations.
 PRAGMA user_version = 6;
 INSERT INTO cursors VALUES('app','log','{"offset":66}');
 INSERT INTO events VALUES(1700000000.0,'release','v5');

@@ -1,5 +1,5 @@
 -- A state of schema 7, as ragwatch left it before schema 8: four answers, three of them judged, of which two fail in part; of the
--- first, two judges name different stages. Run behind schema_7.sql.
+-- first, two judges name different stages. Run behind its migrations.
 PRAGMA user_version = 7;
 INSERT INTO answer_index VALUES(1782579200145997,'91f842cb3ddac77c09bb8b466948f370',1700000000.0,X'0558F64C87AC0AEA3F1BAAA2FA7AD056EBC050DFB714FA49C559C8A15B869CC2',0);
 INSERT INTO answer_index VALUES(1782579201064247,'37b67d148096c2a567bb3d3dd44def90',1700000001.0,X'B863D1F8F0B132C925953A9654AF32E5EBC050DFB714FA495CD1081DD79E54FC',0);

@@ -29,8 +29,7 @@ from ragwatch.offline.export import ParquetDataset
 from ragwatch.offline.parquet_rows import COLUMNS, RowRules, row_of
 from ragwatch.ports import Retention, Store
 from ragwatch.stores.days import DayReader, DayVerdict
-from ragwatch.stores.decoding import verdict_of
-from ragwatch.stores.rows import verdict_row
+from ragwatch.stores.rows import verdict_of, verdict_row
 from ragwatch.stores.sqlite.sqlite_engine import ReadConnection
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.stores.texts import pack

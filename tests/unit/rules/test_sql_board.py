@@ -12,13 +12,12 @@ import pytest
 from click.testing import CliRunner
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.postgres import Postgres, shared_server
-from support.stores import emptied
+from support.stores import database, emptied
 
 from ragwatch.commands import cli
 from ragwatch.model.budget import Cost
 from ragwatch.ports import Feedback, RecordedEvent
 from ragwatch.rules.dashboards import sql_board
-from ragwatch.stores.postgres.connections import Target
 from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.stores.postgres.views import make_views
 from tools.dashboard_linter import left, panels
@@ -49,7 +48,7 @@ def server() -> Postgres:
     """A server with views of a few answers, feedback, an event and costs."""
     server = shared_server()
     emptied(server.url, SCHEMA)
-    target = Target(server.url, SCHEMA)
+    target = database(server.url, SCHEMA)
     store = PostgresStore(target)
     for number, row in enumerate([(1, 0), (0, 0), (1, 0)]):
         draw = a_draw(f"r{number}", at=AT + number, route=["search", "support"][number % 2], probability=0.5)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from support.postgres import Postgres, shared_server
-from support.stores import WORKERS_SCHEMA, emptied
+from support.stores import WORKERS_SCHEMA, Workers, database, emptied
 
-from ragwatch.stores.postgres.connections import Target
+from ragwatch.stores.postgres import Options
 from ragwatch.stores.postgres.postgres_store import PostgresStore
 
 
@@ -20,19 +20,19 @@ def server() -> Postgres:
 
 
 @pytest.fixture
-def target(server: Postgres) -> Target:
+def target(server: Postgres) -> Options:
     """An empty schema."""
     emptied(server.url, WORKERS_SCHEMA)
-    return Target(server.url, WORKERS_SCHEMA, connections=3, timeout_seconds=20.0)
+    return database(server.url, WORKERS_SCHEMA, connections=3, timeout_seconds=20.0)
 
 
 @pytest.fixture
-def worker(target: Target) -> Iterator[Callable[..., PostgresStore]]:
+def worker(target: Options) -> Iterator[Workers]:
     """Starts workers on one schema, and ends them."""
     workers = list[PostgresStore]()
 
-    def start(**how: Any) -> PostgresStore:
-        workers.append(PostgresStore(target, **how))
+    def start(name: str | None = None, **options: Any) -> PostgresStore:
+        workers.append(PostgresStore(target.model_copy(update=options), name=name))
         return workers[-1]
 
     yield start

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence
+from support.kit import AT, JUDGE, a_draw, a_verdict, an_evidence
 from support.stored_bytes import readable
+from support.stores import admit_and_settle
 
 from ragwatch.errors import UnsearchableError
 from ragwatch.model.quantities import Quantity
@@ -21,6 +22,7 @@ from ragwatch.statistics.trends import TrendKind
 from ragwatch.stores import dropping, search_index
 from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.kept_texts import Rules, Texts
+from ragwatch.stores.migrations import scripts_of
 from ragwatch.stores.search_index import TERM_BYTES, asked_terms, stored_terms, terms_of
 from ragwatch.stores.searching import answers_statement
 from ragwatch.stores.settling import SETTLED
@@ -111,7 +113,7 @@ def upgraded(folder: Path) -> SqliteStore:
     """A state of the schema before this index, opened by this version."""
     folder.mkdir()
     with closing(sqlite3.connect(folder / "ragwatch.db", isolation_level=None)) as connection:
-        prepare(connection, version=6)
+        prepare(connection, scripts_of("sqlite")[:6])
         connection.executescript(STATE.read_text(encoding="utf-8"))
     return SqliteStore(folder)
 
@@ -162,8 +164,7 @@ def test_answers_whose_ids_would_be_the_same_are_both_found(
     monkeypatch.setattr(sqlite_search, "_HASH_BITS", 0)
     contexts = [Context("Cats purr.", "doc-1"), Context("Dogs bark.", "doc-2")]
     draws = [a_draw(name, contexts=contexts) for name in ("r1", "r2", "r3")]
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw) for draw in draws])
+    admit_and_settle(store, *draws)
     assert sorted(found_by(store, Query(context="doc-1"))) == ["r1", "r2", "r3"]
     assert counts(store)[0] == 3
 
@@ -174,8 +175,7 @@ def test_with_encryption_the_database_holds_no_value(tmp_path: Path) -> None:
     query = Query(context="doc-1", metadata=(("release", "v2"),))
     plain = terms_of({"contexts": ["doc-1"], "metadata": {"release": "v2"}}, None)
     store = SqliteStore(tmp_path, cipher=TextCipher([old]))
-    store.admit(an_admission(DRAW))
-    store.settle([a_verdict(DRAW)])
+    admit_and_settle(store, DRAW)
     assert found_by(store, query) == ["r1"]
     ((packed,),) = store.engine._reader.rows("SELECT terms FROM answer_index")
     assert not [term for term in plain if term.to_bytes(TERM_BYTES, "big", signed=True) in packed]
@@ -203,8 +203,7 @@ TEXT = a_draw("r1", question="Is SECRETWORD open?")
 def with_words(folder: Path, **settings: Any) -> SqliteStore:
     """A store with one judged answer that has a word of its own."""
     store = SqliteStore(folder, **settings)
-    store.admit(an_admission(TEXT))
-    store.settle([a_verdict(TEXT, an_evidence((0, 0)))])
+    admit_and_settle(store, TEXT, evidence=an_evidence((0, 0)))
     return store
 
 
@@ -251,8 +250,7 @@ def test_words_of_a_damaged_text_go_with_all_and_the_rest_come_back(tmp_path: Pa
     """What cannot be read cannot be taken out of the index: it is emptied, and filled again by retention."""
     store = with_words(tmp_path)
     other = a_draw("o", question="Is another open?")
-    store.admit(an_admission(other))
-    store.settle([a_verdict(other)])
+    admit_and_settle(store, other)
     with store.engine.transaction() as writer:
         writer.execute("UPDATE samples SET body = x'0102' WHERE key = ?", (TEXT.key,))
     store.forget(Erasure(ids=frozenset({TEXT.key})))
@@ -268,8 +266,7 @@ def test_pages_of_words_go_on_behind_the_matches_of_one_page(tmp_path: Path, mon
     monkeypatch.setattr(sqlite_search, "PLAIN_MATCHES", 1)
     store = SqliteStore(tmp_path)
     draws = [a_draw(f"r{number}", at=AT + number) for number in range(12)]
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw) for draw in draws])
+    admit_and_settle(store, *draws)
     seen, query = list[str](), Query(words=(("cats",),), limit=2)
     while page := store.find(query):
         seen += [row.verdict.key for row in page]

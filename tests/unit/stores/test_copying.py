@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.postgres import Postgres
-from support.stores import WORKERS_SCHEMA
+from support.stores import WORKERS_SCHEMA, Workers, admit_and_settle, database
 
 from ragwatch.commands import cli
 from ragwatch.errors import StoreError
@@ -33,8 +33,8 @@ from ragwatch.ports import (
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.tally import Tally
 from ragwatch.stores import copying
-from ragwatch.stores.postgres.connections import PostgresEngine, Target
-from ragwatch.stores.postgres.postgres_store import PostgresStore
+from ragwatch.stores.postgres import Options
+from ragwatch.stores.postgres.connections import PostgresEngine
 from ragwatch.stores.postgres.postgres_writer import PostgresWriter
 from ragwatch.stores.sqlite.sqlite_engine import ReadConnection, SqliteEngine
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -119,7 +119,7 @@ def ends(store: Store) -> Iterator[object]:
 class Ends(PostgresEngine):
     """An engine that ends after so many transactions."""
 
-    def __init__(self, target: Target, left: int) -> None:
+    def __init__(self, target: Options, left: int) -> None:
         super().__init__(target)
         self.left = left
 
@@ -141,16 +141,14 @@ def copied(state: Path, config: Path) -> tuple[int, str]:
     return int(result.return_value), result.output
 
 
-def test_a_copied_state_is_the_same(tmp_path: Path, worker: Callable[..., PostgresStore], server: Postgres) -> None:
+def test_a_copied_state_is_the_same(tmp_path: Path, worker: Workers, server: Postgres) -> None:
     """Everything that can be read is the same, numbers go on, and later steps give the same results."""
     store = SqliteStore(tmp_path / "state")
     list(steps(store))
     asked = a_draw("asked", at=AT + 9 * DAY)
-    store.admit(an_admission(asked))
-    store.settle([a_verdict(asked, an_evidence((1, 0), replies=("fully",)))])
+    admit_and_settle(store, asked, evidence=an_evidence((1, 0), replies=("fully",)))
     old = a_draw("old", at=AT - 100 * DAY)
-    store.admit(an_admission(old))
-    store.settle([a_verdict(old)])
+    admit_and_settle(store, old)
     store.prune(Retention(days=30, failing_days=90, bytes=1 << 40), now=AT)
     (tmp_path / "state" / "ragwatch.secret").write_text("ab" * 32, encoding="ascii")
     config = tmp_path / "ragwatch.yaml"
@@ -194,7 +192,7 @@ def test_what_cannot_be_copied_is_said(tmp_path: Path, text: str, message: str) 
 
 
 def test_a_copy_goes_back_and_on_after_a_kill(
-    tmp_path: Path, worker: Callable[..., PostgresStore], server: Postgres, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, worker: Workers, server: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is copied there and back is the same, also if a copy is cut short; a store refuses half of one."""
     monkeypatch.setattr(copying, "MAX_ROWS_PER_STEP", 2)
@@ -202,7 +200,7 @@ def test_a_copy_goes_back_and_on_after_a_kill(
     list(steps(store))
     store.close()
     worker().close()
-    target = Target(server.url, WORKERS_SCHEMA)
+    target = database(server.url, WORKERS_SCHEMA)
     for cut in (3, 11, 10_000):
         with (
             closing(ReadConnection(tmp_path / "state" / "ragwatch.db")) as source,

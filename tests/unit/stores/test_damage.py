@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
+from support.stores import admit_and_settle
 
 from ragwatch.errors import StoreError
 from ragwatch.judges.llm.calls.messages import parse_message
@@ -32,8 +33,7 @@ KEYS = [a_draw(name).key for name in "abc"]
 def filled(store: SqliteStore) -> SqliteStore:
     """Three verdicts, a label on each, and three runs."""
     draws = [a_draw(name, at=AT + number) for number, name in enumerate("abc")]
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw) for draw in draws])
+    admit_and_settle(store, *draws)
     store.add_labels([Label(draw.key, "ann", AT, {Quantity.FAITHFULNESS: 1.0}) for draw in draws])
     for number in range(3):
         store.record_run(StoredRun("canary", "docs", AT + number, failing=False, body={"n": number}), Counter())
@@ -152,8 +152,7 @@ def test_runs_of_canaries_do_not_evict_every_verdict(store: SqliteStore) -> None
     """30 runs of 128 KiB in a state that may hold 1 MiB: runs are forgotten too, the oldest first."""
     rng = random.Random(1)
     draws = [a_draw(f"r{number}") for number in range(5)]
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw) for draw in draws])
+    admit_and_settle(store, *draws)
     for number in range(30):
         store.record_run(
             StoredRun("canary", "docs", AT + number, failing=False, body={"hits": rng.randbytes(128 << 10).hex()}),
@@ -199,8 +198,7 @@ def test_what_a_newer_version_has_kept_does_not_stop_an_older_one(store: SqliteS
     They stay where they are, and everything else is read as ever.
     """
     draw, writer = a_draw("a"), store.engine._writer
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw)])
+    admit_and_settle(store, draw)
     store.add_labels([Label(draw.key, "ann", AT, {Quantity.FAITHFULNESS: 1.0})])
     before = everything(store, draw)
     writer.execute("INSERT INTO tallies VALUES ('humour_seen', '[\"search\"]', 1.0, '[\"route\"]')")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from click.testing import CliRunner
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.patience import DEADLINE
 from support.postgres import Postgres
-from support.stores import WORKERS_SCHEMA, sql
+from support.stores import WORKERS_SCHEMA, Workers, admit_and_settle, sql
 
 from ragwatch.commands import cli
 from ragwatch.config import Config, load
@@ -25,15 +24,16 @@ from ragwatch.offline import state_reader
 from ragwatch.ports import Assignment, FollowUp, Part, Query, RecordedEvent, Retention, StoredRun
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.tally import Tally
-from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.postgres.connections import Target, connect
+from ragwatch.stores.encryption import EncryptionOptions
+from ragwatch.stores.postgres import Options
+from ragwatch.stores.postgres.connections import connect
 from ragwatch.stores.postgres.postgres_store import PostgresStore, sizes
 from ragwatch.stores.settling import settle
 
 DAY = 86400.0
 
 
-def test_workers_share_the_queue_and_settle_once(worker: Callable[..., PostgresStore]) -> None:
+def test_workers_share_the_queue_and_settle_once(worker: Workers) -> None:
     """No draw is leased to two workers; a verdict that two of them have counts once; a worker's end frees its draws."""
     one, two = worker(), worker()
     draws = [a_draw(f"r{index}") for index in range(6)]
@@ -53,7 +53,7 @@ def test_workers_share_the_queue_and_settle_once(worker: Callable[..., PostgresS
     assert one.lease(JUDGE, 9, now=AT, seconds=60) == second
 
 
-def test_one_budget_for_all_workers(worker: Callable[..., PostgresStore]) -> None:
+def test_one_budget_for_all_workers(worker: Workers) -> None:
     """Workers that reserve at the same time stay within one cap together."""
     stores = [worker() for _ in range(3)]
     cap, reserved = SpendingCap(DAY, usd=1.0), list[int | None]()
@@ -70,7 +70,7 @@ def test_one_budget_for_all_workers(worker: Callable[..., PostgresStore]) -> Non
     assert stores[0].spent(JUDGE, 0.0) == Cost(1.0, 8)
 
 
-def test_readers_see_verdicts_in_the_order_of_their_numbers(worker: Callable[..., PostgresStore]) -> None:
+def test_readers_see_verdicts_in_the_order_of_their_numbers(worker: Workers) -> None:
     """While one worker has not committed its verdict, no later one is visible: a reader would never see the first."""
     one, two = worker(), worker()
     draws = [a_draw("a"), a_draw("b")]
@@ -91,7 +91,7 @@ def test_readers_see_verdicts_in_the_order_of_their_numbers(worker: Callable[...
     assert [row.key for row in two.window(0, 0.0, 9)] == [draws[0].key, draws[1].key]
 
 
-def test_texts_that_postgresql_cannot_store_are_replaced(worker: Callable[..., PostgresStore]) -> None:
+def test_texts_that_postgresql_cannot_store_are_replaced(worker: Workers) -> None:
     """NUL and lone surrogates in columns become replacement characters; texts of samples stay as they are."""
     store = worker()
     draw = a_draw("a", question="nul \x00 \ud800", metadata={"trace_id": "t\x00\ud800é"})
@@ -109,7 +109,7 @@ def test_texts_that_postgresql_cannot_store_are_replaced(worker: Callable[..., P
     ]
 
 
-def test_an_admission_that_the_server_refuses_leaves_nothing(worker: Callable[..., PostgresStore]) -> None:
+def test_an_admission_that_the_server_refuses_leaves_nothing(worker: Workers) -> None:
     """A statement that fails among those that are sent together: the error names it, and the next admission works."""
     store, draws = worker(), [a_draw(f"r{index}") for index in range(3)]
     with pytest.raises(StoreError, match="work_judge_key_key"):
@@ -119,7 +119,7 @@ def test_an_admission_that_the_server_refuses_leaves_nothing(worker: Callable[..
     assert store.pending() == {JUDGE: 3}
 
 
-def test_damaged_rows_are_counted_and_affect_no_others(target: Target, worker: Callable[..., PostgresStore]) -> None:
+def test_damaged_rows_are_counted_and_affect_no_others(target: Options, worker: Workers) -> None:
     """A damaged text is left out, and its row is rebuilt from columns."""
     store = worker()
     draws = [a_draw("a"), a_draw("b"), a_draw("c")]
@@ -139,7 +139,7 @@ def test_damaged_rows_are_counted_and_affect_no_others(target: Target, worker: C
     assert store.damaged() == 5
 
 
-def test_size_is_measured_by_what_is_stored(worker: Callable[..., PostgresStore]) -> None:
+def test_size_is_measured_by_what_is_stored(worker: Workers) -> None:
     """Files do not shrink: what was deleted before is no reason to delete more. The oldest good verdicts go first."""
     store = worker()
     for index in range(20):
@@ -155,28 +155,25 @@ def test_size_is_measured_by_what_is_stored(worker: Callable[..., PostgresStore]
     assert store.find(Query()) == []
 
 
-def test_encrypted_texts(target: Target, worker: Callable[..., PostgresStore]) -> None:
+def test_encrypted_texts(target: Options, worker: Workers) -> None:
     """No stored column contains a text; without the key nothing opens; with an older key beside it, both are read."""
     pytest.importorskip("cryptography")
     old, new = bytes(32), bytes(range(32))
-    store = worker(cipher=TextCipher([old]))
+    store = worker(encryption=EncryptionOptions(key=old.hex()))
     draw = a_draw("secret-id", question="Where is my parcel?")
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw)])
+    admit_and_settle(store, draw)
     store.remember("state", {"query": "Where is my parcel?"})
     stored = sql(target, "SELECT body FROM samples UNION ALL SELECT line FROM verdicts")
     assert all(bytes(value).startswith(b"\x02") for (value,) in stored)
     with pytest.raises(ConfigError, match=r"store\.encryption: .* no key is configured"):
         worker()
-    both = worker(cipher=TextCipher([new, old]))
+    both = worker(encryption=EncryptionOptions(key=f"{new.hex()} {old.hex()}"))
     assert both.find(Query())[0].sample == draw.sample.to_record()
     assert both.summaries(Query())[0].line["id"] == "secret-id"
     assert both.recall("state") == {"query": "Where is my parcel?"}
 
 
-def test_feedback_and_answer_that_arrive_at_two_workers_are_joined(
-    target: Target, worker: Callable[..., PostgresStore]
-) -> None:
+def test_feedback_and_answer_that_arrive_at_two_workers_are_joined(target: Options, worker: Workers) -> None:
     """Neither transaction sees the other: retention joins what waits beside its stored answer, and counts it once."""
     store = worker()
     store.admit(an_admission(a_draw("a")))
@@ -186,7 +183,7 @@ def test_feedback_and_answer_that_arrive_at_two_workers_are_joined(
     assert store.tallies()[Tally.FEEDBACK, ("app", "joined")] == 1
 
 
-def test_one_worker_prunes_at_a_time(worker: Callable[..., PostgresStore]) -> None:
+def test_one_worker_prunes_at_a_time(worker: Workers) -> None:
     """Another one deletes nothing meanwhile, and does not wait."""
     store = worker()
     store.admit(an_admission(a_draw("a", at=AT - 100 * DAY)))
@@ -197,13 +194,13 @@ def test_one_worker_prunes_at_a_time(worker: Callable[..., PostgresStore]) -> No
     assert worker().prune(Retention(30, 30, 1 << 40), now=AT) == 1
 
 
-def test_tables_in_use_are_not_rewritten(target: Target, worker: Callable[..., PostgresStore]) -> None:
+def test_tables_in_use_are_not_rewritten(target: Options, worker: Workers) -> None:
     """While another session holds a lock, what was erased may remain in files, and that is told."""
     store = worker()
     with connect(target) as other:
         other.execute("BEGIN; LOCK TABLE events IN ACCESS SHARE MODE")
-        with store.engine._borrowed() as lent:
-            lent.execute("SET lock_timeout = '50ms'")
+        with store.engine._borrowed(lambda lent: lent.execute("SET lock_timeout = '50ms'")):
+            pass
         assert store.engine.rewrite(["events"]) is False
     assert store.engine.rewrite(["events"]) is True
 
@@ -232,7 +229,7 @@ def config(path: Path) -> Config:
 
 
 @pytest.fixture
-def running(worker: Callable[..., PostgresStore]) -> PostgresStore:
+def running(worker: Workers) -> PostgresStore:
     """A worker with two verdicts, a label, a run and an event."""
     store = worker()
     draws = [a_draw(name, metadata={"user": name}) for name in ("anna", "bob")]

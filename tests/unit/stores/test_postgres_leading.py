@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE
-from support.stores import sql
+from support.stores import Workers, admit_and_settle, sql
 
 from ragwatch.errors import NotLeadingError, UnsearchableError
 from ragwatch.model.quantities import Quantity
@@ -22,7 +22,8 @@ from ragwatch.statistics.tally import Tallies, Tally
 from ragwatch.stores import dropping
 from ragwatch.stores.dialect import in_postgres
 from ragwatch.stores.kept_texts import Texts
-from ragwatch.stores.postgres.connections import Target, connect
+from ragwatch.stores.postgres import Options
+from ragwatch.stores.postgres.connections import connect
 from ragwatch.stores.postgres.postgres_search import PostgresQueries
 from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.stores.search_index import asked_terms
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.costly
 _OVER = "UPDATE leader SET until = clock_timestamp()"
 
 
-def test_terms(target: Target, worker: Callable[..., PostgresStore]) -> None:
+def test_terms(target: Options, worker: Workers) -> None:
     """One worker leads; another one when the time of the first is over, when it resigns, or by force."""
     one, two = worker(), worker()
     first = one.lead(60.0)
@@ -45,7 +46,7 @@ def test_terms(target: Target, worker: Callable[..., PostgresStore]) -> None:
     assert (one.lead(60.0), two.lead(60.0, force=True), one.lead(60.0)) == (first + 2, first + 3, None)
 
 
-def test_who_was_stopped_past_the_term_writes_nothing(target: Target, worker: Callable[..., PostgresStore]) -> None:
+def test_who_was_stopped_past_the_term_writes_nothing(target: Options, worker: Workers) -> None:
     """Every write of the former leader is refused, whether or not another one leads by now; reading goes on."""
     one, two = worker(), worker()
     term = one.lead(60.0)
@@ -69,9 +70,7 @@ def test_who_was_stopped_past_the_term_writes_nothing(target: Target, worker: Ca
     assert (led.recall("drift"), two.runs("drift", "x", 9), two.tallies()) == ({"seq": 1}, [], {})
 
 
-def test_no_term_begins_within_a_transaction_of_the_leader(
-    target: Target, worker: Callable[..., PostgresStore]
-) -> None:
+def test_no_term_begins_within_a_transaction_of_the_leader(target: Options, worker: Workers) -> None:
     """A leader that is past its check, and slow, commits before the next one reads: nothing is missed."""
     one, two = worker(), worker()
     term = one.lead(60.0)
@@ -87,7 +86,7 @@ def test_no_term_begins_within_a_transaction_of_the_leader(
     assert sql(target, "SELECT 1 FROM states WHERE name = 'drift'") == [(1,)]
 
 
-def test_counters_by_worker_add_up(target: Target, worker: Callable[..., PostgresStore]) -> None:
+def test_counters_by_worker_add_up(target: Options, worker: Workers) -> None:
     """What each has counted is its own, also after a restart; those of a worker that ended stay in the sum."""
     one, two = worker(name="one"), worker(name="two")
     draws = [a_draw(f"r{index}") for index in range(4)]
@@ -109,7 +108,7 @@ def test_counters_by_worker_add_up(target: Target, worker: Callable[..., Postgre
     assert two.own_tallies()[Tally.DRAWN, ("search",)] == 1
 
 
-def test_workers_learn_one_vocabulary(worker: Callable[..., PostgresStore]) -> None:
+def test_workers_learn_one_vocabulary(worker: Workers) -> None:
     """Questions of both count, a complete vocabulary is used by both, and one that is renewed is dropped by both."""
     one, two = (Vocabularies(10, ("search",), store=worker()) for _ in range(2))
     one.learn({"search": ["What do cats do?"] * 6})
@@ -149,11 +148,10 @@ def read_whole(plan: Mapping[str, Any]) -> Iterator[str]:
         yield from read_whole(step)
 
 
-def test_a_search_goes_through_the_index(target: Target, worker: Callable[..., PostgresStore]) -> None:
+def test_a_search_goes_through_the_index(target: Options, worker: Workers) -> None:
     """Of thousands of answers the few that match are looked up by term, then by key in every partition."""
     store, draw = worker(), answer("r1", "doc-1")
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw)])
+    admit_and_settle(store, draw)
     with connect(target) as connection:
         connection.execute(
             "INSERT INTO samples SELECT 'k' || n, 'app', 'search', n, 'x' FROM generate_series(1, %s) AS n", (MANY,)
@@ -188,13 +186,10 @@ def test_a_search_goes_through_the_index(target: Target, worker: Callable[..., P
     assert prepared == [], "each search is planned for its own parameters"
 
 
-def test_workers_of_the_version_before_leave_nothing_behind(
-    target: Target, worker: Callable[..., PostgresStore]
-) -> None:
+def test_workers_of_the_version_before_leave_nothing_behind(target: Options, worker: Workers) -> None:
     """Texts that they delete are not found, and what they drop is dropped from the index."""
     store, draws = worker(), [answer("r1", "doc-1"), answer("r2", "doc-2", AT + 1)]
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw, an_evidence((1, 0), replies=("fully",))) for draw in draws])
+    admit_and_settle(store, *draws, evidence=an_evidence((1, 0), replies=("fully",)))
     assert sql(target, "SELECT key FROM replies ORDER BY seq") == [(draw.key,) for draw in draws]
     assert keys_by(store, context="doc-9") == [draws[1].key, draws[0].key]
     sql(target, f"{DROPPED} WHERE key = '{draws[0].key}'")
@@ -207,13 +202,12 @@ def test_workers_of_the_version_before_leave_nothing_behind(
 
 
 def test_answers_of_the_version_before_are_added_after_the_start(
-    target: Target, worker: Callable[..., PostgresStore], monkeypatch: pytest.MonkeyPatch
+    target: Options, worker: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is not in the index is added by its traits, a few at a time; a second time there is nothing to do."""
     monkeypatch.setattr(dropping, "MAX_ROWS_PER_STEP", 2)
     store, draws = worker(), [answer(f"r{number}", f"doc-{number}", AT + number) for number in range(5)]
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw) for draw in draws])
+    admit_and_settle(store, *draws)
     sql(target, f"{NOT_INDEXED} WHERE key <> '{draws[3].key}'")
     sql(target, f"DELETE FROM traits WHERE key = '{draws[0].key}'")  # noqa: S608 - of ours
     store.prune(KEEP, now=AT)
@@ -227,11 +221,10 @@ def test_answers_of_the_version_before_are_added_after_the_start(
     assert keys_by(store, metadata=(("user", "anna"),)) == []
 
 
-def test_words_are_indexed_as_the_configuration_says(target: Target, worker: Callable[..., PostgresStore]) -> None:
+def test_words_are_indexed_as_the_configuration_says(target: Options, worker: Workers) -> None:
     """A worker that does not index them refuses, and deletes those of before; one that does adds them again."""
     store, draw = worker(), answer("r1", "doc-1")
-    store.admit(an_admission(draw))
-    store.settle([a_verdict(draw)])
+    admit_and_settle(store, draw)
     assert keys_by(store, words=(("cats", "purr"),)) == [draw.key]
     other = worker(text_search=False)
     other.prune(KEEP, now=AT)

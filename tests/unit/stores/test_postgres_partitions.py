@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import psycopg
@@ -12,11 +12,12 @@ import pytest
 from support.kit import JUDGE, a_draw, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE, SCALE
 from support.postgres import Postgres
-from support.stores import sql
+from support.stores import Workers, admit_and_settle, database, sql
 
 from ragwatch.ports import Feedback, Query, Retention
+from ragwatch.stores.postgres import Options
 from ragwatch.stores.postgres import migrations as schema
-from ragwatch.stores.postgres.connections import Target, connect
+from ragwatch.stores.postgres.connections import connect
 from ragwatch.stores.postgres.partitions import REST, day_of
 from ragwatch.stores.postgres.postgres_store import PostgresStore
 
@@ -39,12 +40,12 @@ DELETE = (
 )
 
 
-def parts(target: Target, table: str) -> dict[int, int]:
+def parts(target: Options, table: str) -> dict[int, int]:
     """Number of rows by partition."""
     return dict(sql(target, f"SELECT part, count(*) FROM {table} GROUP BY part"))  # noqa: S608 - names of ours
 
 
-def test_retention_drops_days(target: Target, worker: Callable[..., PostgresStore]) -> None:
+def test_retention_drops_days(target: Options, worker: Workers) -> None:
     """A day goes as a whole when its last answer is too old; faults stay for longer; what is erased is biased."""
     store, now = worker(), time.time()
     today = day_of(now)
@@ -76,11 +77,10 @@ def test_retention_drops_days(target: Target, worker: Callable[..., PostgresStor
     worker()  # a start makes the partitions again
 
 
-def test_a_table_in_use_is_left_for_the_next_time(target: Target, worker: Callable[..., PostgresStore]) -> None:
+def test_a_table_in_use_is_left_for_the_next_time(target: Options, worker: Workers) -> None:
     """A reader keeps a day from being dropped, waits for nothing, and nothing is lost; then it is dropped."""
     store, now = worker(), time.time()
-    store.admit(an_admission(a_draw("a", at=now)))
-    store.settle([a_verdict(a_draw("a", at=now))])
+    admit_and_settle(store, a_draw("a", at=now))
     with connect(target) as reader:
         reader.execute("BEGIN; SELECT count(*) FROM verdicts")
         assert store.prune(KEEP, now=now + 32 * DAY) == 0
@@ -90,14 +90,14 @@ def test_a_table_in_use_is_left_for_the_next_time(target: Target, worker: Callab
 
 
 @pytest.fixture
-def before(server: Postgres) -> Iterator[Target]:
+def before(server: Postgres) -> Iterator[Options]:
     """A database of schema 1."""
     name = "before"
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE".encode())
-    target = Target(server.url, name, connections=3, timeout_seconds=20.0)
+    target = database(server.url, name, connections=3, timeout_seconds=20.0)
     with connect(target) as connection:
-        schema.prepare(connection, name, version=1)
+        schema.prepare(connection, name, schema.SCRIPTS[:1])
     yield target
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute(f"DROP SCHEMA {name} CASCADE".encode())
@@ -109,7 +109,7 @@ def admitted(connection: psycopg.Connection, *keys: str) -> int:
     return len(connection.execute(ADMIT, columns).fetchall())
 
 
-def test_two_versions_share_the_partitions(before: Target) -> None:
+def test_two_versions_share_the_partitions(before: Options) -> None:
     """What either has stored is refused as a duplicate to the other, numbers go on, and both read and delete all."""
     with connect(before) as old:
         draw = a_draw("shared", at=time.time())
@@ -128,7 +128,7 @@ def test_two_versions_share_the_partitions(before: Target) -> None:
         store.close()
 
 
-def test_a_migration_holds_no_lock_for_long(before: Target) -> None:
+def test_a_migration_holds_no_lock_for_long(before: Options) -> None:
     """A worker of the version before goes on writing meanwhile: none of its statements waits long for a lock.
 
     On a quiet machine that is less than a second; a busy one stops the migration, too, while it holds its locks.

@@ -9,19 +9,17 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 from support.cut_connection import CutConnection
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from support.patience import DEADLINE
 from support.postgres import Postgres, new_server
-from support.stores import WORKERS_SCHEMA, sql
+from support.stores import WORKERS_SCHEMA, Workers, database, sql
 
 from ragwatch.errors import StoreError
 from ragwatch.model.estimate import Addends
@@ -29,14 +27,14 @@ from ragwatch.statistics.tally import Tally
 from ragwatch.statistics.trends import SPANS, start_of
 from ragwatch.stores.postgres import Options, build, describe
 from ragwatch.stores.postgres import migrations as schema
-from ragwatch.stores.postgres.connections import PostgresEngine, Target, connect
+from ragwatch.stores.postgres.connections import PostgresEngine, connect
 from ragwatch.stores.postgres.migrations import VERSION
 from ragwatch.stores.postgres.postgres_store import PostgresStore
 
 DAY = 86400.0
 
 
-def test_an_unknown_commit_is_looked_up(target: Target, worker: Callable[..., PostgresStore]) -> None:
+def test_an_unknown_commit_is_looked_up(target: Options, worker: Workers) -> None:
     """The connection is lost with the reply to a COMMIT: the store finds out whether it took effect."""
     store = worker()
     store.remember("state", {"seq": 1})
@@ -51,7 +49,7 @@ def test_an_unknown_commit_is_looked_up(target: Target, worker: Callable[..., Po
     assert store.engine._took_effect(aborted) is False
 
 
-def test_idle_connections_that_were_ended_are_replaced(target: Target, worker: Callable[..., PostgresStore]) -> None:
+def test_idle_connections_that_were_ended_are_replaced(target: Options, worker: Workers) -> None:
     """A restart of the server ends idle connections: the next read and the next write connect again."""
     store = worker()
     store.admit(an_admission(a_draw("a")))
@@ -67,9 +65,7 @@ def test_idle_connections_that_were_ended_are_replaced(target: Target, worker: C
     assert store.tallies_and_pending()[1] == {}
 
 
-def test_a_connection_that_is_lost_in_a_transaction_writes_nothing(
-    target: Target, worker: Callable[..., PostgresStore]
-) -> None:
+def test_a_connection_that_is_lost_in_a_transaction_writes_nothing(target: Options, worker: Workers) -> None:
     """The step fails as a whole, with a StoreError, and can be repeated."""
     store = worker()
 
@@ -96,7 +92,7 @@ def test_workers_that_start_at_once_make_one_schema(server: Postgres) -> None:
 
     def start() -> None:
         try:
-            PostgresStore(Target(server.url, name)).close()
+            PostgresStore(database(server.url, name)).close()
         except BaseException as error:  # noqa: BLE001 - told below
             failures.append(error)
 
@@ -106,7 +102,7 @@ def test_workers_that_start_at_once_make_one_schema(server: Postgres) -> None:
     for thread in threads:
         thread.join(DEADLINE)
     assert failures == []
-    assert sql(Target(server.url, name), "SELECT version, compatible FROM schema_version") == [(VERSION, 1)]
+    assert sql(database(server.url, name), "SELECT version, compatible FROM schema_version") == [(VERSION, 1)]
 
 
 def test_an_upgrade_sums_the_stored_scores(server: Postgres) -> None:
@@ -115,7 +111,7 @@ def test_an_upgrade_sums_the_stored_scores(server: Postgres) -> None:
     row = "(key, judge, version, at, route, probability, outcome, failing, scores, line)"
     with psycopg.connect(server.url, autocommit=True, options=f"-c search_path={name}") as connection:
         connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE".encode())
-        schema.prepare(connection, name, version=1)
+        schema.prepare(connection, name, schema.SCRIPTS[:1])
         for key, scores in (
             ("a", '{"faithfulness": 1.0, "top_ranked_ignored": 1.0, "expected": {"top_ranked_ignored": 0.75}}'),
             ("b", '{"faithfulness": null, "expected": {}}'),
@@ -140,12 +136,11 @@ def test_an_upgrade_sums_the_stored_scores(server: Postgres) -> None:
             }
 
 
-def test_two_versions_work_side_by_side(target: Target, worker: Callable[..., PostgresStore], tmp_path: Path) -> None:
+def test_two_versions_work_side_by_side(target: Options, worker: Workers) -> None:
     """A newer version migrates while an older one runs; the older one starts again unless it is too old."""
     worker().admit(an_admission(a_draw("a")))
-    (tmp_path / f"postgres_{VERSION + 1}.sql").write_text("ALTER TABLE samples ADD COLUMN later text", encoding="utf-8")
     with connect(target) as connection:
-        schema.prepare(connection, WORKERS_SCHEMA, scripts=tmp_path, version=VERSION + 1)
+        schema.prepare(connection, WORKERS_SCHEMA, (*schema.SCRIPTS, "ALTER TABLE samples ADD COLUMN later text"))
     try:
         assert worker().pending() == {JUDGE: 1}
         sql(target, f"UPDATE schema_version SET compatible = {VERSION + 1}")  # noqa: S608 - a number
@@ -188,7 +183,7 @@ def test_options() -> None:
             Options.model_validate(wrong)
 
 
-def test_description(target: Target, worker: Callable[..., PostgresStore], server: Postgres) -> None:
+def test_description(target: Options, worker: Workers, server: Postgres) -> None:
     """`check` is told server, database and version; nothing is created."""
     worker()
     options = Options.model_validate({"url": server.url, "database_schema": WORKERS_SCHEMA})
@@ -200,7 +195,7 @@ def test_description(target: Target, worker: Callable[..., PostgresStore], serve
 
 def test_connections_are_limited(server: Postgres) -> None:
     """A caller that gets none in time is told which key to raise, and a closed store says so."""
-    connections = PostgresEngine(Target(server.url, WORKERS_SCHEMA, connections=1, timeout_seconds=0.2))
+    connections = PostgresEngine(database(server.url, WORKERS_SCHEMA, connections=1, timeout_seconds=0.2))
     with connections.transaction(), pytest.raises(StoreError, match=r"raise store\.connections"):
         connections.rows("SELECT 1")
     assert connections.rows("SELECT 1") == [(1,)]
@@ -213,12 +208,14 @@ def test_connections_are_limited(server: Postgres) -> None:
 
 @pytest.mark.parametrize(("when", "succeeds"), [("before", False), ("after", True)])
 def test_a_reply_that_is_lost_counts_nothing_twice(
-    target: Target, server: Postgres, when: str, *, succeeds: bool
+    target: Options, server: Postgres, when: str, *, succeeds: bool
 ) -> None:
     """The connection breaks at COMMIT: the step succeeds exactly if it took effect, else it is repeated as a whole."""
     folder = Path(tempfile.mkdtemp(prefix="ragwatch-cut-"))  # a path of pytest is too long for a socket
     with CutConnection(server.folder, folder) as cut:
-        store = PostgresStore(replace(target, conninfo=f"postgresql://ragwatch@/postgres?host={folder}"))
+        store = PostgresStore(
+            target.model_copy(update={"url": SecretStr(f"postgresql://ragwatch@/postgres?host={folder}")})
+        )
         admission = an_admission(a_draw("a"), tallies=Counter({(Tally.SEEN, ("app",)): 1}), cursor="1")
         store.pending()
         cut.arm(when)
@@ -238,7 +235,7 @@ def test_a_reply_that_is_lost_counts_nothing_twice(
 def test_a_server_that_is_stopped_is_given_up() -> None:
     """Reads, transactions and new connections end with a clear error within the time limit of a statement."""
     server = new_server()
-    target = Target(server.url, "public", connections=2, timeout_seconds=1.0)
+    target = database(server.url, "public", connections=2, timeout_seconds=1.0)
     connections = PostgresEngine(target)
     pids = [int(server.postmaster())]
     try:

@@ -8,13 +8,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
-from support.stores import balanced
+from support.stores import admit_and_settle, balanced
 
 from ragwatch.errors import StoreError
 from ragwatch.model.estimate import Addends
@@ -22,6 +21,7 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.ports import AnswerQuery, Part, Query, RecordedEvent, TrendQuery
 from ragwatch.statistics.tally import Tally, violations
 from ragwatch.statistics.trends import SPANS, TrendKind, start_of
+from ragwatch.stores.migrations import scripts_of
 from ragwatch.stores.sqlite import opening
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -84,13 +84,12 @@ def _everything(connection: sqlite3.Connection) -> list[str]:
 
 def as_left_by(version: int, state: Path) -> Path:
     """A database as that schema left it."""
-    scripts = files("ragwatch.stores.sqlite")
     state.mkdir()
     path = state / "ragwatch.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript("PRAGMA page_size=16384; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL;")
-        for script in ("schema.sql", *(f"schema_{number}.sql" for number in range(2, version + 1))):
-            connection.executescript(scripts.joinpath(script).read_text(encoding="utf-8"))
+        for script in scripts_of("sqlite")[:version]:
+            connection.executescript(script)
         connection.executescript((OLD / f"schema_{version}.sql").read_text(encoding="utf-8"))
     return path
 
@@ -163,14 +162,12 @@ def test_t34_an_upgrade_from_schema_1_goes_on_counting(old: Path) -> None:
         assert violations(*store.tallies_and_pending()) == {}
 
 
-def test_t34_a_failing_upgrade_leaves_the_old_state(old: Path, tmp_path: Path) -> None:
+def test_t34_a_failing_upgrade_leaves_the_old_state(old: Path) -> None:
     """A script that fails half way, or a disk that fills, changes nothing: the older program could still go on.
 
     Each version is a transaction of its own: when the second fails, the first stands, and the next start goes on.
     """
-    scripts = tmp_path / "scripts"
-    scripts.mkdir()
-    two, three = scripts / "schema_2.sql", scripts / "schema_3.sql"
+    first = scripts_of("sqlite")[0]
     with closing(sqlite3.connect(old, isolation_level=None)) as connection:
         before = _everything(connection)
         connection.execute(f"PRAGMA max_page_count={connection.execute('PRAGMA page_count').fetchone()[0]}")
@@ -178,17 +175,14 @@ def test_t34_a_failing_upgrade_leaves_the_old_state(old: Path, tmp_path: Path) -
             opening.prepare(connection)
         assert _everything(connection) == before
         connection.execute("PRAGMA max_page_count=1000000")
-        two.write_text("DELETE FROM cursors; CREATE TABLE more (x); SELECT no_such_thing;")
         with pytest.raises(sqlite3.OperationalError, match="no_such_thing"):
-            opening.prepare(connection, scripts=scripts, version=2)
+            opening.prepare(connection, (first, "DELETE FROM cursors; CREATE TABLE more (x); SELECT no_such_thing;"))
         assert _everything(connection) == before
-        two.write_text("CREATE TABLE two (x);")
-        three.write_text("CREATE TABLE three (x); SELECT no_such_thing;")
+        scripts = (first, "CREATE TABLE two (x);", "CREATE TABLE three (x);")
         with pytest.raises(sqlite3.OperationalError):
-            opening.prepare(connection, scripts=scripts, version=3)
+            opening.prepare(connection, (*scripts[:2], f"{scripts[2]} SELECT no_such_thing;"))
         assert opening.version_of(connection) == 2
-        three.write_text("CREATE TABLE three (x);")
-        opening.prepare(connection, scripts=scripts, version=3)
+        opening.prepare(connection, scripts)
         assert opening.version_of(connection) == 3
         assert connection.execute("SELECT cursor FROM cursors WHERE source = 'app'").fetchone() == ('{"offset":4711}',)
 
@@ -232,8 +226,7 @@ def test_t34_an_upgrade_from_schema_4_keeps_feedback(tmp_path: Path) -> None:
         assert store.feedback_of(a_draw("first").key) == (1.0, AT + 5)
         assert (store.received("app", ["r-1"]), store.recall("keeping")) == ({"r-1"}, {"at": AT})
         draw = a_draw("fourth", at=AT + 9)
-        store.admit(an_admission(draw))
-        store.settle([a_verdict(draw)])
+        admit_and_settle(store, draw)
         assert [traits is not None for _, traits in store.answers(AnswerQuery(0.0, AT + 10))] == [True, False]
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE
+from support.stores import admit_and_settle
 
 from ragwatch.daemon.state_secret import state_secret
 from ragwatch.errors import StoreError
@@ -121,8 +122,7 @@ def test_full_disk_while_recording_and_forgetting(store: SqliteStore) -> None:
     """An event that does not fit is told and not half kept; forgetting needs no room of the file, and makes some."""
     for index in range(40):
         draw = big(f"b{index}")
-        store.admit(an_admission(draw))
-        store.settle([a_verdict(draw)])
+        admit_and_settle(store, draw)
     limit(store, 1)
     with pytest.raises(StoreError, match=r"cannot write: .*full; free some space"):
         store.record(RecordedEvent(AT, "note", noise("long") * 10))

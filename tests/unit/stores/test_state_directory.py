@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-import subprocess
-import sys
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -46,25 +44,6 @@ def test_only_an_empty_directory_is_closed_to_others(tmp_path: Path) -> None:
     for name, closed in (("empty", 0o700), ("used", 0o755)):
         StateLock(tmp_path / name).close()
         assert mode(tmp_path / name) == closed
-
-
-@pytest.mark.costly
-def test_a_killed_owner_holds_nothing(tmp_path: Path) -> None:
-    """The kernel lets go of the lock of a process that died, however it died."""
-    script = (
-        "import os, sys; from pathlib import Path; from ragwatch.stores.lock import StateLock\n"
-        "lock = StateLock(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", script, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"held\n"
-        with pytest.raises(StoreError, match=f"locked by process {other.pid}"):
-            StateLock(tmp_path)
-        other.kill()
-        other.wait()
-    StateLock(tmp_path).close()
 
 
 def test_unusable_directory(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.postgres import Postgres
-from support.stores import WORKERS_SCHEMA
+from support.stores import WORKERS_SCHEMA, Workers, admit_and_settle
 
 from ragwatch.commands import cli
 from ragwatch.errors import RagwatchError
@@ -23,7 +23,7 @@ from ragwatch.model.evidence import CriterionAnswer, CriterionReading
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Feedback, RecordedEvent, Retention
 from ragwatch.statistics.estimators import hajek
-from ragwatch.stores.postgres.migrations import prepare
+from ragwatch.stores.postgres.migrations import SCRIPTS, prepare
 from ragwatch.stores.postgres.postgres_store import PostgresStore
 
 pytestmark = pytest.mark.servers
@@ -71,8 +71,7 @@ def filled(store: PostgresStore) -> list[tuple[float, float]]:
         probability = rng.choice((0.25, 1.0))
         draw = a_draw(f"r{number}", at=AT + number, probability=probability)
         good = rng.random() < 0.7
-        store.admit(an_admission(draw))
-        store.settle([a_verdict(draw, an_evidence((1, 0) if good else (0, 0)))])
+        admit_and_settle(store, draw, evidence=an_evidence((1, 0) if good else (0, 0)))
         scores.append((float(good), probability))
     unjudged = a_draw("late", at=AT + 500, route="support", probability=0.5)
     store.admit(an_admission(unjudged))
@@ -80,7 +79,7 @@ def filled(store: PostgresStore) -> list[tuple[float, float]]:
     return scores
 
 
-def test_views_show_what_is_stored(config: Path, worker: Callable[..., PostgresStore], reader: str) -> None:
+def test_views_show_what_is_stored(config: Path, worker: Workers, reader: str) -> None:
     """Estimates with the interval of the core, pending draws, events and feedback, to a role without other rights."""
     store = worker()
     scores = filled(store)
@@ -119,7 +118,7 @@ def test_views_show_what_is_stored(config: Path, worker: Callable[..., PostgresS
         seen(reader, "UPDATE {v}.events SET detail = ''")
 
 
-def test_feedback_costs_and_deletions(config: Path, worker: Callable[..., PostgresStore], server: Postgres) -> None:
+def test_feedback_costs_and_deletions(config: Path, worker: Workers, server: Postgres) -> None:
     """Feedback has its route, a criterion its rows; scores of times of which good answers were deleted are left out."""
     store = worker()
     old, bad, new = a_draw("old", at=AT - 50 * DAY), a_draw("bad", at=AT - 60 * DAY), a_draw("new", at=AT)
@@ -149,22 +148,17 @@ def test_feedback_costs_and_deletions(config: Path, worker: Callable[..., Postgr
         seen(server.url, f"SELECT * FROM {{v}}.{name}")
 
 
-def test_a_migration_keeps_views_and_readers(
-    config: Path, worker: Callable[..., PostgresStore], reader: str, server: Postgres, tmp_path: Path
-) -> None:
+def test_a_migration_keeps_views_and_readers(config: Path, worker: Workers, reader: str, server: Postgres) -> None:
     """A version that changes a table on which views build succeeds, and the reader can go on."""
     worker()
     assert views(config, "--reader", "grafana")[0] == 0
-    (tmp_path / "schema_1.sql").write_text("SELECT 1")
-    ((version,),) = seen(server.url, f"SELECT version FROM {WORKERS_SCHEMA}.schema_version")
     script = "ALTER TABLE events RENAME TO before; CREATE TABLE events (LIKE before INCLUDING ALL); DROP TABLE before"
-    (tmp_path / f"postgres_{version + 1}.sql").write_text(script)
     with psycopg.connect(server.url, autocommit=True, options=f"-c search_path={WORKERS_SCHEMA}") as connection:
-        prepare(connection, WORKERS_SCHEMA, scripts=tmp_path, version=version + 1)
+        prepare(connection, WORKERS_SCHEMA, (*SCRIPTS, script))
         try:
             assert seen(reader, "SELECT count(*) FROM {v}.events") == [(0,)]
         finally:
-            connection.execute("UPDATE schema_version SET version = %s", (version,))
+            connection.execute("UPDATE schema_version SET version = version - 1")
 
 
 def test_the_script_can_be_read_before(config: Path, tmp_path: Path) -> None:

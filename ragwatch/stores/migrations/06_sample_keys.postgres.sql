@@ -1,9 +1,9 @@
--- Schema 3 to 7 divide samples and verdicts into partitions by day, each step in a transaction of its own, so that no lock
+-- Migrations 6 to 10 divide samples and verdicts into partitions by day, each step in a transaction of its own, so that no lock
 -- is held for long. Here: one place for the keys of all samples, because no index spans partitions. Rows of workers of
 -- earlier versions are registered by a trigger.
 CREATE TABLE sample_keys (
     key  text COLLATE "C" PRIMARY KEY,
-    part integer NOT NULL DEFAULT 0     -- of the sample: see postgres_7.sql
+    part integer NOT NULL DEFAULT 0     -- of the sample: see migration 10
 );
 CREATE INDEX sample_keys_part ON sample_keys (part) WHERE part > 0;
 

@@ -1,4 +1,4 @@
--- Schema 10. Index of judged answers for searches: see search_index.py. It is empty: each worker adds those of before, and those
+-- Index of judged answers for searches: see search_index.py. It is empty: each worker adds those of before, and those
 -- of workers of earlier schemas beside it, after its start. What these delete goes by the trigger and by the reference.
 
 -- Tables are locked in the order in which an insertion locks them: samples, then keys.

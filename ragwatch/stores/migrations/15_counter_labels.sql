@@ -1,4 +1,4 @@
--- Schema 9. Counters are stored with the names of their labels.
+-- Counters are stored with the names of their labels. Earlier rows have none, and labels in the order below.
 ALTER TABLE tallies ADD COLUMN label_names TEXT;  -- JSON list, in the order of `labels`
 WITH known (name, label_names) AS (VALUES
     ('seen', '["source"]'), ('rejected', '["source", "reason"]'), ('skipped', '["source", "reason"]'),

@@ -1,4 +1,4 @@
--- Schema 1. Migrations to later versions: postgres_2.sql, postgres_3.sql ... Keys are compared as bytes (COLLATE "C").
+-- Keys are compared as bytes (COLLATE "C").
 -- Texts are compressed (and encrypted) before they are stored, so PostgreSQL does not try again (STORAGE EXTERNAL).
 
 -- Counters. Each is incremented in the transaction that writes what it counts; a worker writes to one of a few slots,

@@ -1,4 +1,4 @@
--- Schema 3. Queue times, judge costs, message batches; runs, labels by people, saved state and claims.
+-- Queue times, judge costs, message batches; runs, labels by people, saved state and claims.
 
 ALTER TABLE work ADD COLUMN since REAL NOT NULL DEFAULT 0.0;  -- since when the draw is pending for that judge
 ALTER TABLE work ADD COLUMN batch INTEGER;                    -- the message batch that contains it; not leased meanwhile

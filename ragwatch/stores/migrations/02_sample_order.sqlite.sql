@@ -1,4 +1,4 @@
--- Schema 2. Samples are stored in insertion order, and assignments are counted by judge.
+-- Samples are stored in insertion order, and assignments are counted by judge.
 
 -- Sorted by key (a hash), pages were two thirds full, and deleting the oldest left free space in all of them.
 CREATE TABLE samples_2 (

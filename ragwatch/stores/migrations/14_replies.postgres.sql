@@ -1,5 +1,5 @@
--- Schema 11. Raw replies of LLM judges. Workers of earlier schemas write none; texts that they delete go by the trigger of
--- schema 10, and what they drop by the reference.
+-- Raw replies of LLM judges. Workers of earlier schemas write none; texts that they delete go by the trigger of
+-- migration 13, and what they drop by the reference.
 CREATE TABLE replies (
     seq  bigint PRIMARY KEY,            -- of the verdict
     key  text COLLATE "C" NOT NULL REFERENCES sample_keys (key) ON DELETE CASCADE,

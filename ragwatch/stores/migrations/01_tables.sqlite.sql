@@ -1,5 +1,3 @@
--- Schema 1. Migrations to later versions: schema_2.sql, schema_3.sql ...
-
 -- Counters. Each is incremented in the transaction that writes what it counts.
 CREATE TABLE tallies (
     name   TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- Schema 7: samples and verdicts are partitioned by `part`: 0 holds what was stored before and what earlier versions store,
+-- Samples and verdicts are partitioned by `part`: 0 holds what was stored before and what earlier versions store,
 -- -1 what outlives its day or belongs to none, and every other number is a day since 1970 (UTC) of the answer. Partitions
 -- of days are made and dropped by partitions.py, each with its indexes.
 ALTER TABLE samples RENAME TO samples_0;

@@ -1,4 +1,4 @@
--- Schema 7. Index of judged answers for searches: see search_index.py. Answers of before are added by retention.
+-- Index of judged answers for searches: see search_index.py. Answers of before are added by retention.
 
 CREATE TABLE answer_index (
     id    INTEGER PRIMARY KEY,      -- grows with the time of the answer in seconds

@@ -1,4 +1,4 @@
--- Schema 9. Sums of scores and peaks of drift evidence by bucket of time, for charts; versions named by records.
+-- Sums of scores and peaks of drift evidence by bucket of time, for charts; versions named by records.
 SET LOCAL statement_timeout = 0;
 
 -- Sums that estimates are computed from (model/estimate.py), incremented in the transaction that writes the scores.

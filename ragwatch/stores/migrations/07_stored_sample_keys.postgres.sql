@@ -1,3 +1,3 @@
--- Schema 4: the keys of the samples that are stored already. Locks nothing that others write.
+-- The keys of the samples that are stored already. Locks nothing that others write.
 SET LOCAL statement_timeout = 0;
 INSERT INTO sample_keys (key) SELECT key FROM samples ON CONFLICT DO NOTHING;

@@ -1,4 +1,4 @@
--- Schema 5. What answers have in common: see statistics/causes/traits.py.
+-- What answers have in common: see statistics/causes/traits.py.
 
 CREATE TABLE traits (
     key  TEXT NOT NULL UNIQUE,      -- of the sample

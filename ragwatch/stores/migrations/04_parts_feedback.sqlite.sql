@@ -1,4 +1,4 @@
--- Schema 4. Parts that wait for the rest of a sample, ids of records that were received, feedback of users.
+-- Parts that wait for the rest of a sample, ids of records that were received, feedback of users.
 
 CREATE TABLE parts (
     source     TEXT NOT NULL,

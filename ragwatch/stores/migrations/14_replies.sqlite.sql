@@ -1,4 +1,4 @@
--- Schema 8. Searches that read 100,000 answers are answered by indices; raw replies of LLM judges.
+-- Searches that read 100,000 answers are answered by indices; raw replies of LLM judges.
 
 -- An answer by its time, so that rows which are read in the order of time are near each other.
 CREATE INDEX verdicts_answer ON verdicts (at, key, judge, stage);

@@ -1,4 +1,4 @@
--- Schema 8. What answers have in common: see statistics/causes/traits.py. Workers of earlier schemas may run beside: they write none.
+-- What answers have in common: see statistics/causes/traits.py. Workers of earlier schemas may run beside: they write none.
 
 CREATE TABLE traits (
     key  text COLLATE "C" PRIMARY KEY,  -- of the sample

@@ -1,4 +1,4 @@
--- Schema 2: one worker leads, and each counts under a number of its own.
+-- One worker leads, and each counts under a number of its own.
 
 -- The worker that leads. Its transactions lock the row and compare the number of the term: see postgres_store.py.
 CREATE TABLE leader (
