@@ -29,6 +29,8 @@ from ragwatch.stores.sqlite.disk import (
 from ragwatch.stores.sqlite.opening import BUSY_MS, WAL_BYTES, open_writer
 from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter, bound
 
+RETRY_SECONDS = 0.05
+VACUUM_PAGES = 512  # 8 MiB at a time, so that other writers are not blocked for long
 CACHE_KIB = 512  # instead of 2 MiB for each connection; the kernel caches the same pages anyway
 REPLACE_INVALID = partial(str, encoding="utf-8", errors="replace")
 
@@ -110,10 +112,6 @@ class ReadConnection:
         """Close the connection, after the running statement."""
         with self._turn:
             self._connection.close()
-
-
-RETRY_SECONDS = 0.05
-VACUUM_PAGES = 512  # 8 MiB at a time, so that other writers are not blocked for long
 
 
 class SqliteEngine:

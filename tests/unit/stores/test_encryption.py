@@ -6,6 +6,7 @@ import base64
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from pydantic import ValidationError
 from support.draws import draws
 from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidence
 from support.stored_bytes import readable
+from support.stores import PARAMETERS, open_store
 
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.model.quantities import Quantity
@@ -83,26 +85,32 @@ def test_nothing_is_readable_on_disk(tmp_path: Path) -> None:
     assert b"SECRET" not in readable(tmp_path)
 
 
-def test_keys_rotate(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", PARAMETERS)
+def test_keys_rotate(tmp_path: Path, kind: str) -> None:
     """The first key writes and all read; once nothing is encrypted with an old key, it may go."""
-    store = opened(tmp_path, OLD)
+
+    def opened(*keys: bytes) -> Any:
+        return open_store(kind, tmp_path, **({"encryption": {"key": " ".join(map(bytes.hex, keys))}} if keys else {}))
+
+    store = opened(OLD)
     fill(store, "first")
     store.close()
-    store = opened(tmp_path, NEW, OLD)
+    store = opened(NEW, OLD)
     check(store, "first")
     fill(store, "second")
     store.close()
     for keys, what in (((), "no key is configured"), ((NEW,), "is that one")):
         message = rf"store\.encryption: [0-9]+ stored texts are encrypted with .*key.* {what}"
         with pytest.raises(ConfigError, match=message):
-            opened(tmp_path, *keys)
-    store = opened(tmp_path, NEW, OLD)
+            opened(*keys)
+    store = opened(NEW, OLD)
     check(store, "second")
-    for rows in ("labels", "runs", "states WHERE name != 'encryption'"):
-        store.engine._writer.execute(f"DELETE FROM {rows}")  # noqa: S608 - a literal
+    with store.engine.transaction() as writer:
+        for rows in ("labels", "runs", "states WHERE name != 'encryption'"):
+            writer.execute(f"DELETE FROM {rows}")  # noqa: S608 - a literal
     store.forget(Erasure(frozenset({"r-first", "p-first"}), with_scores=True))
     store.close()
-    store = opened(tmp_path, NEW)
+    store = opened(NEW)
     assert [row.verdict.id for row in store.find(Query())] == ["r-second"]
     store.close()
 

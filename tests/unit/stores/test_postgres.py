@@ -12,19 +12,18 @@ from click.testing import CliRunner
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.patience import DEADLINE
 from support.postgres import Postgres
-from support.stores import WORKERS_SCHEMA, Workers, admit_and_settle, sql
+from support.stores import WORKERS_SCHEMA, Workers, sql
 
 from ragwatch.commands import cli
 from ragwatch.config import Config, load
 from ragwatch.daemon.state_secret import state_secret
-from ragwatch.errors import ConfigError, StoreError
+from ragwatch.errors import StoreError
 from ragwatch.model.budget import Cost, SpendingCap
 from ragwatch.model.quantities import Quantity
 from ragwatch.offline import state_reader
 from ragwatch.ports import Assignment, FollowUp, Part, Query, RecordedEvent, Retention, StoredRun
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.tally import Tally
-from ragwatch.stores.encryption import EncryptionOptions
 from ragwatch.stores.postgres import Options
 from ragwatch.stores.postgres.connections import connect
 from ragwatch.stores.postgres.postgres_store import PostgresStore, sizes
@@ -153,24 +152,6 @@ def test_size_is_measured_by_what_is_stored(worker: Workers) -> None:
     assert store.prune(Retention(1e6, 1e6, size // 2), now=AT + 100) > 0
     assert store.prune(Retention(1e6, 1e6, 1), now=AT + 100) + deleted <= 20
     assert store.find(Query()) == []
-
-
-def test_encrypted_texts(target: Options, worker: Workers) -> None:
-    """No stored column contains a text; without the key nothing opens; with an older key beside it, both are read."""
-    pytest.importorskip("cryptography")
-    old, new = bytes(32), bytes(range(32))
-    store = worker(encryption=EncryptionOptions(key=old.hex()))
-    draw = a_draw("secret-id", question="Where is my parcel?")
-    admit_and_settle(store, draw)
-    store.remember("state", {"query": "Where is my parcel?"})
-    stored = sql(target, "SELECT body FROM samples UNION ALL SELECT line FROM verdicts")
-    assert all(bytes(value).startswith(b"\x02") for (value,) in stored)
-    with pytest.raises(ConfigError, match=r"store\.encryption: .* no key is configured"):
-        worker()
-    both = worker(encryption=EncryptionOptions(key=f"{new.hex()} {old.hex()}"))
-    assert both.find(Query())[0].sample == draw.sample.to_record()
-    assert both.summaries(Query())[0].line["id"] == "secret-id"
-    assert both.recall("state") == {"query": "Where is my parcel?"}
 
 
 def test_feedback_and_answer_that_arrive_at_two_workers_are_joined(target: Options, worker: Workers) -> None:
