@@ -195,7 +195,10 @@ def _forget_running(client: ApiClient, state: Path, store: KindConfig, erasure: 
         "dry_run": dry_run,
     }
     counts = client.forget(body)
-    if selected.keys and (not counts["answers"] or (not dry_run and _remaining(database, selected.keys))):
+    with closing(ReadConnection(database)) as reader:
+        stored = "SELECT 1 FROM samples WHERE key = ? AND body <> x'00'"
+        remain = not dry_run and any(reader.rows(stored, (key,)) for key in selected.keys)
+    if selected.keys and (remain or not counts["answers"]):
         raise StoreError(
             f"state: {state} still contains these answers: the ragwatch that answered has another state directory; "
             "give the address of the one that uses this directory with --url, or stop it and run this again"
@@ -212,8 +215,3 @@ def _erased(counts: Mapping[str, object], selected: Selection) -> Erased:
         raise RagwatchError(
             f"--url: the response is not that of a ragwatch of this version ({error}); give its address"
         ) from error
-
-
-def _remaining(database: Path, keys: tuple[str, ...]) -> bool:
-    with closing(ReadConnection(database)) as reader:
-        return any(reader.rows("SELECT 1 FROM samples WHERE key = ? AND body <> x'00'", (key,)) for key in keys)

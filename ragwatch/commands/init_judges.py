@@ -64,10 +64,6 @@ def _detector() -> Path:
     return Path.cwd() / "model"
 
 
-def _lacks_key() -> str:
-    return "" if os.environ.get("ANTHROPIC_API_KEY") else "the environment variable ANTHROPIC_API_KEY"
-
-
 def _usd(dollars: float) -> str:
     return "less than $0.01" if dollars < 0.01 else f"${dollars:.2f}"
 
@@ -110,7 +106,7 @@ ROWS = (
     JudgeRow(
         "claude",
         "words, and Claude for a part: meaning, in any language, and whether the question is answered",
-        needs=_lacks_key,
+        needs=lambda: "" if os.environ.get("ANTHROPIC_API_KEY") else "the environment variable ANTHROPIC_API_KEY",
         price=_price_of_claude,
         items=lambda: (
             _embedded("lexical"),

@@ -181,7 +181,11 @@ def open_worst(given: OpenArguments) -> int:
     address = given.url or (DEFAULT_URL if config is None else address_of(config))
     client = ApiClient(address, read_token(given.token_file))
     filters = {"since": given.since} | ({} if given.route is None else {"route": given.route})
-    worst = _by_stage(client, filters) if given.quantity is None else _by_score(client, filters, given.quantity)
+    if given.quantity is None:
+        worst = _by_stage(client, filters)
+    else:  # the worst score, unless it is the best that there can be
+        bound = {"above": "0"} if given.quantity in LOW_IS_GOOD else {"below": "1"}
+        worst = client.worst({**filters, **bound, "quantity": given.quantity, "sort": "worst"})
     if worst is None:
         what = "with a stage at fault" if given.quantity is None else f"with less than the best {given.quantity}"
         click.echo(printable(f"no answer {what} since {given.since}; choose an earlier --since"), err=True)
@@ -193,12 +197,6 @@ def open_worst(given: OpenArguments) -> int:
     click.echo(printable(about), err=True)
     click.echo(printable(link))
     return 0
-
-
-def _by_score(client: ApiClient, filters: Mapping[str, str], quantity: str) -> Line | None:
-    """The worst score of a quantity, unless it is the best that there can be."""
-    bound = {"above": "0"} if quantity in LOW_IS_GOOD else {"below": "1"}
-    return client.worst({**filters, **bound, "quantity": quantity, "sort": "worst"})
 
 
 def _by_stage(client: ApiClient, filters: Mapping[str, str]) -> Line | None:

@@ -256,7 +256,10 @@ def _yaml(proposal: _Proposal, log: LogHead, *, brief: bool = False) -> list[str
         lines.append(f"split: {json.dumps(proposal.splitter.option, ensure_ascii=False)}")
     elif 2 * sum(map(has_prompt, trial.samples)) > len(trial.samples):
         lines.append("# the contexts look like whole prompts, which split cannot cut: log the passages as a list")
-    return lines if brief else [*lines, *_route_lines(trial.samples), *_samples(trial)]
+    if brief:
+        return lines
+    shown = list(zip(trial.answers, trial.samples, strict=True))[:MAX_SHOWN]
+    return [*lines, *_route_lines(trial.samples), *(f"#| {line}" for pair in shown for line in as_read(*pair))]
 
 
 def _draft(best: FormatGuess) -> Iterator[str]:
@@ -276,12 +279,6 @@ def _missing(best: FormatGuess) -> Iterator[str]:
         if part in best.missing:
             yield f"  # {part} is missing: " + ("is it one of these?" if best.missing[part] else "no field fits")
             yield from (f"  #   {printable(one.shown)}" for one in best.missing[part])
-
-
-def _samples(trial: FormatTrial) -> Iterator[str]:
-    """Comments that show the first samples as they were read, below the records."""
-    for record, sample in list(zip(trial.answers, trial.samples, strict=True))[:MAX_SHOWN]:
-        yield from (f"#| {line}" for line in as_read(record, sample))
 
 
 def _route_lines(samples: Sequence[Sample]) -> Iterator[str]:

@@ -42,9 +42,13 @@ def run(given: RunArguments) -> int:
         run_async(_serve(config, given.path))
         return OK
     with _state_directory(given.state, config) as directory:
-        settings = config.settings.model_copy(update={"state": directory})
-        once_config = replace(config, settings=settings, store=_private_store(config))
-        text, once_run = run_async(_run_once(_start_at_beginning(once_config)))
+        once_config = replace(  # it reads existing records, which may be whole documents, into a state of its own
+            config,
+            settings=config.settings.model_copy(update={"state": directory}),
+            store=_private_store(config),
+            sources=tuple(replace(source, options=reads_existing(source.options)) for source in config.sources),
+        )
+        text, once_run = run_async(_run_once(once_config))
     click.echo(text, nl=False)
     code = _report_problems(once_run.read)
     if code == OK:
@@ -160,9 +164,3 @@ def _report_few_draws(once_run: OneShotRun) -> None:
             "for a trial on a small log set `sampling.probability: 1.0` in the configuration",
             err=True,
         )
-
-
-def _start_at_beginning(config: Config) -> Config:
-    """Set the options that `--once` needs: it reads the existing records, which may be whole documents."""
-    sources = tuple(replace(source, options=reads_existing(source.options)) for source in config.sources)
-    return replace(config, sources=sources)
