@@ -33,17 +33,11 @@ def finding(folder: Path, web: dict[str, Any], names: tuple[str, ...] = ("app",)
     return findings(folder, web={"listen": "127.0.0.1:10999", **web}, sources=sources)["sources[0]"]
 
 
-def test_the_command_that_sends_an_answer(tmp_path: Path) -> None:
-    """It has the address of this configuration, and no token where none is needed."""
-    one = finding(tmp_path, {})
-    assert (one.state, one.detail.endswith(" http://127.0.0.1:10999/v1/samples")) == (OK, True)
-    assert "curl -H 'Content-Type: application/json' -d" in one.detail
-    assert "Bearer" not in one.detail
-
-
 @pytest.mark.parametrize(
     ("web", "names", "says"),
     [
+        ({}, ("app",), " http://127.0.0.1:10999/v1/samples"),
+        ({}, ("app",), "one with: curl -H 'Content-Type: application/json' -d"),  # and no token
         ({"tokens": [{"name": "a", "token": TOKEN, "rights": ["ingest"]}]}, ("app",), "Authorization: Bearer $TOKEN"),
         ({}, ("app", "other"), "'http://127.0.0.1:10999/v1/samples?source=app'"),
         ({"listen": "0.0.0.0:10999", "open": ["ingest"]}, ("app",), " http://localhost:10999/v1/samples"),
@@ -51,7 +45,9 @@ def test_the_command_that_sends_an_answer(tmp_path: Path) -> None:
         ({"external_url": "https://rag.example/w/"}, ("app",), " https://rag.example/w/v1/samples"),
     ],
 )
-def test_addresses_and_tokens(tmp_path: Path, web: dict[str, Any], names: tuple[str, ...], says: str) -> None:
+def test_the_command_that_sends_an_answer(
+    tmp_path: Path, web: dict[str, Any], names: tuple[str, ...], says: str
+) -> None:
     """A token where one is needed, the name where there are several sources, an address that a client can use."""
     one = finding(tmp_path, web, names)
     assert one.state == OK
@@ -154,20 +150,15 @@ def test_an_endpoint_that_takes_both(tmp_path: Path, backend: OtlpBackend) -> No
 
 
 def test_an_endpoint_that_takes_spans_only(tmp_path: Path, backend: OtlpBackend) -> None:
-    """What is refused is an error, with what to set."""
+    """What is refused is an error, with what to set; without metadata in the store, spans cannot link to anything."""
+    one = exported(tmp_path, {"endpoint": backend.url}, store={"kind": "sqlite", "texts": "none"})
+    assert (one.state, "store.texts is none" in one.detail) == (WARNING, True)
     backend.faults = [Fault(404)]
     one = exported(tmp_path, {"endpoint": backend.url, "explanations": True})
     assert one.state == FAILED
     assert "all quantities and texts of answers that explain them" in one.detail
     assert "events: refused: HTTP 404; set logs: false if" in one.detail
     assert "spans: accepted" in one.detail
-
-
-def test_what_is_lost_without_metadata(tmp_path: Path, backend: OtlpBackend) -> None:
-    """Where the store keeps no metadata, spans cannot link to anything: a warning."""
-    one = exported(tmp_path, {"endpoint": backend.url}, store={"kind": "sqlite", "texts": "none"})
-    assert one.state == WARNING
-    assert "store.texts is none" in one.detail
 
 
 def test_secrets_over_plain_http(tmp_path: Path) -> None:
