@@ -36,9 +36,7 @@ _CANARY = click.Group(
     commands=[LazyCommand("suggest", offline.SuggestArguments)],
 )
 _DETECTOR = _group(
-    "detector",
-    "Get models for judges of kind `detector`.",
-    LazyCommand("fetch", administration.DetectorFetchArguments),
+    "detector", "Get models for judges of kind `detector`.", LazyCommand("fetch", administration.DetectorFetchArguments)
 )
 _STORE = _group(
     "store",
@@ -47,14 +45,10 @@ _STORE = _group(
     LazyCommand("views", administration.StoreViewsArguments),
 )
 _AUDIT = _group(
-    "audit",
-    "Work with audit logs (key `audit.file`).",
-    LazyCommand("verify", administration.AuditVerifyArguments),
+    "audit", "Work with audit logs (key `audit.file`).", LazyCommand("verify", administration.AuditVerifyArguments)
 )
 _CONFIG = _group(
-    "config",
-    "Work with the configuration file.",
-    LazyCommand("schema", administration.ConfigSchemaArguments),
+    "config", "Work with the configuration file.", LazyCommand("schema", administration.ConfigSchemaArguments)
 )
 GROUPS: Mapping[str, Mapping[click.Command, str]] = {
     "Set up and run": {

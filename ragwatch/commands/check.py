@@ -14,13 +14,7 @@ from rich.table import Column, Table
 
 from ragwatch import sources
 from ragwatch.commands.api_client import lock_owner
-from ragwatch.commands.check_records import (
-    check_records,
-    document_advice,
-    first_records,
-    incomplete_file,
-    pieces_fault,
-)
+from ragwatch.commands.check_records import check_records, document_advice, first_records, incomplete_file, pieces_fault
 from ragwatch.commands.check_settings import (
     FAILED,
     OK,

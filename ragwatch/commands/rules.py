@@ -94,11 +94,7 @@ def plan_of(config: Config) -> RulePlan:
     return RulePlan(
         judge=name,
         job=options.job,
-        links=Links(
-            runbooks=options.runbooks,
-            dashboards=options.dashboards,
-            pages=settings.web.pages,
-        ),
+        links=Links(runbooks=options.runbooks, dashboards=options.dashboards, pages=settings.web.pages),
         thresholds=MappingProxyType(settings.live_thresholds),
         route_thresholds=MappingProxyType(settings.route_thresholds),
         objectives=MappingProxyType({quantity: slo.objective for quantity, slo in options.slos.items()}),

@@ -132,8 +132,7 @@ class CompareArguments(Arguments, work="ragwatch.offline.compare:compare"):
     qrels: Path | None = QRELS
     ks: Sequence[int] = CUT_OFFS
     log: Sequence[Path] = option(
-        type=INPUT,
-        help="Log that contains both variants; A and B are then values of --label.",
+        type=INPUT, help="Log that contains both variants; A and B are then values of --label."
     )
     on_live: bool = option("--live", help="A and B are values of --label in the live traffic judged by the daemon.")
     since: str = option(default="7d", help="Time range of --live, such as 12h or 7d.")

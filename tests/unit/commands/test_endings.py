@@ -61,11 +61,7 @@ def _ended(raised: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
         (FULL, 1, "ragwatch: No space left on device\n"),
         (OSError("odd"), 1, "ragwatch: odd\n"),
         (_closed(), 1, "ragwatch: out.json: No space left on device\n"),
-        (
-            ModuleNotFoundError("x", name="a.b"),
-            2,
-            "ragwatch: the Python module `a` is not installed: `make run` installs",
-        ),
+        (ModuleNotFoundError("x", name="a.b"), 2, "ragwatch: the Python module `a` is not installed: `make run` "),
         (MemoryError(), 1, "ragwatch: out of memory: give this process more memory, or use smaller files; the"),
         (RecursionError(), 1, "ragwatch: the input is nested too deeply; flatten it\n"),
     ],

@@ -173,9 +173,7 @@ def test_files_that_are_too_large_or_gone(config: Path) -> None:
 
 @pytest.mark.parametrize("texts", ["failing", "none"])
 @pytest.mark.parametrize(
-    "words",
-    [("canary", "suggest"), ("compare", "a", "b", "--live"), ("label", "--annotator", "ann")],
-    ids=" ".join,
+    "words", [("canary", "suggest"), ("compare", "a", "b", "--live"), ("label", "--annotator", "ann")], ids=" ".join
 )
 def test_what_needs_texts_says_that_they_are_not_kept(config: Path, texts: str, words: tuple[str, ...]) -> None:
     """Nobody takes a part of the answers, which would be a biased one, for all of them."""

@@ -141,10 +141,7 @@ def test_a_row_of_a_file() -> None:
 
 
 UNREADABLE = [
-    (
-        '{"key": "k", "scores": {"faithfullness": 1}}',
-        "scores: 'faithfullness' is no quantity; use one of: faithful",
-    ),
+    ('{"key": "k", "scores": {"faithfullness": 1}}', "scores: 'faithfullness' is no quantity; use one of: faithful"),
     ('{"key": "k", "scores": {"polite_tone": 1}}', "scores: 'polite_tone' is no quantity"),
     ('{"key": "k", "scores": {"faithfulness": "good"}}', "scores.faithfulness: 'good' is no number"),
     ('{"key": "k", "scores": {"faithfulness": null}}', "scores.faithfulness: None is no number"),

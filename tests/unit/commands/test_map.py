@@ -268,11 +268,7 @@ def test_a_join_is_proposed_over_records_of_two_shapes(tmp_path: Path, files: in
     result = run_map(tmp_path, *([[*RETRIEVAL, *ANSWERS]] if files == 1 else [RETRIEVAL, ANSWERS]))
     proposed = options(result)
     assert (result.return_value, proposed.by, len(proposed.of), proposed.parts) == (0, "request_id", files, None)
-    assert proposed.mapping == {
-        "question": "query",
-        "contexts": "hits[].{id: id, text: text}",
-        "answer": "response",
-    }
+    assert proposed.mapping == {"question": "query", "contexts": "hits[].{id: id, text: text}", "answer": "response"}
     assert "9 requests are in 2 records each" in result.stdout
 
 

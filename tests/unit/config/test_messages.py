@@ -13,6 +13,8 @@ from ragwatch.config.text import resolve_secrets, value_of
 from ragwatch.errors import ConfigError
 
 SOURCE = "sources: [{kind: tail, name: app, path: app.jsonl}]\n"
+SLO = "slos: {faithfulness: {objective: 0.9}}"
+FEEDBACK = "rollout: {a: x, b: y, live: {start: '2026-01-31', feedback:"
 PROBE = "{kind: http, url: 'http://localhost/', body: '{{ query }}', contexts: passages}"
 FILES = sorted((Path(__file__).parents[2] / "data" / "configs").glob("invalid-*.yaml"))
 assert len(FILES) >= 20, "the folder is elsewhere"
@@ -72,10 +74,7 @@ SAID = [
     ("events: {metadata: release}", "events.metadata: is a text; write a list, such as [a, b]"),
     ("web: {hosts: 5}", "web.hosts: is not a list; write a list, such as [a, b]"),
     ("segments: {a: []}", "segments.a: is empty; give at least 1"),
-    (
-        "events: {metadata: [a, a, a, a, a, a, a, a, a, a, a]}",
-        "events.metadata: has more than 10 items; leave some out",
-    ),
+    ("events: {metadata: [a,a,a,a,a,a,a,a,a,a,a]}", "events.metadata: has more than 10 items; leave some out"),
     ("yes: x", "[1]: the key true is not a text; write it in quotes"),
     ("log: {level: info, format: 5}", "log.format: 5 is not known; use 'json' or 'text'"),
     ("redaction: {enabled: []}", "redaction.enabled: is neither true nor false; write one of them"),
@@ -124,10 +123,7 @@ BEGINS = [
     ("alerts: {window: 2h}", "alerts.window: is not one of `windows`, or the longest"),
     ("alerts: {windows: [1h, 15m]}", "alerts.windows: must rise, such as [15m, 1h, 1d]"),
     ("alerts: {slos: {faithfulness: {objective: 0.1}}}", "alerts.slos.faithfulness: burns[0] can never fire"),
-    (
-        "alerts: {slos: {faithfulness: {objective: 0.9}}, burns: [{long: 2h, short: 1h, budget: 0.1}]}",
-        "alerts.burns: long and short must be of `windows`",
-    ),
+    (f"alerts: {{{SLO}, burns: [{{long: 2h, short: 1h, budget: 0.1}}]}}", "alerts.burns: long and short must be of"),
     ("gate: {metrics: {mrr: {severity: warn}}}", "gate.metrics.mrr: has no threshold; give one"),
     # No encoding has half of a surrogate pair.
     (r'state: "\ud800"', "c.yaml: state: contains half of a surrogate pair; write"),
@@ -144,19 +140,10 @@ BEGINS = [
     ("criteria: [{name: faithfulness, question: q}]", "criteria[0].name: 'faithfulness' is a quantity of"),
     ("criteria: [{name: segment, question: q}]", "criteria[0].name: 'segment' would be exported as"),
     ("criteria: [{name: polite, question: ' '}]", "criteria[0]: question: must be one line of 1 to 500"),
-    (
-        "criteria: [{name: polite, question: q, examples: [{text: '', answer: 'yes'}]}]",
-        "criteria[0]: examples: must be one line of 1",
-    ),
-    (
-        f"criteria: [{{name: polite, question: q, examples: [{', '.join(['{text: a, answer: yes}'] * 6)}]}}]",
-        "criteria[0].examples: has more than 5 items; leave some out",
-    ),
+    ("criteria: [{name: a, question: q, examples: [{text: '', answer: 'yes'}]}]", "criteria[0]: examples: must be one"),
+    (f"criteria: [{{name: a, question: q, examples: [{'{text: a, answer: yes},' * 6}]}}]", "criteria[0].examples: has"),
     ("criteria: [{name: polite, question: q}, {name: polite, question: q}]", "criteria: 'polite' is the name of two"),
-    (
-        f"criteria: [{', '.join(f'{{name: polite_{n}, question: q}}' for n in range(21))}]",
-        "criteria: has more than 20 items; leave some out",
-    ),
+    (f"criteria: [{'{name: a, question: q},' * 21}]", "criteria: has more than 20 items; leave some out"),
     ("export: {otlp: {endpoint: otel:4318}}", "export.otlp.endpoint: 'otel:4318' is not a URL; write one such as"),
     ("export: {otlp: {endpoint: 'http://[::1'}}", "export.otlp.endpoint: 'http://[::1' is not a URL; write one"),
     ("export: {otlp: {endpoint: 'http://a/?key=1'}}", "export.otlp.endpoint: 'http://a/?key=1' is not a URL"),
@@ -164,18 +151,9 @@ BEGINS = [
     ("export: {otlp: {endpoint: http://x/v1/traces}}", "export.otlp.endpoint: ends with /v1/traces, which is"),
     ("export: {otlp: {endpoint: http://x/, logs: no, spans: no}}", "export.otlp: sends neither `logs` nor"),
     ("export: {otlp: {endpoint: http://x/, headers: {Content-Type: x}}}", "export.otlp.headers: 'Content-Type' cannot"),
-    (
-        'export: {otlp: {endpoint: http://x/, headers: {A: "s3cret\\r\\nB: c"}}}',
-        "export.otlp.headers: A: is empty, or holds a",
-    ),
-    (
-        "sources: [{kind: tail, name: app, path: app.jsonl, scan_seconds: no}]",
-        "sources[0].scan_seconds: false is not a",
-    ),
-    (
-        "judges: [{name: j, kind: claude, model: m, api_key: k, budget: {usd_per_day: yes}}]",
-        "judges[0].budget.usd_per_day: true is not a",
-    ),
+    ('export: {otlp: {endpoint: http://x/, headers: {A: "s3cret\\r\\nB: c"}}}', "export.otlp.headers: A: is empty, or"),
+    ("sources: [{kind: tail, name: app, path: a.jsonl, scan_seconds: no}]", "sources[0].scan_seconds: false is not a"),
+    ("judges: [{name: j, kind: lexical, budget: {usd_per_day: yes}}]", "judges[0].budget.usd_per_day: true is not a"),
     (
         f"canaries: [{{suite: s, items: [{{query: q, expected: [a]}}], probe: {PROBE[:-1]}, timeout: yes}}}}]",
         "canaries[0].probe.timeout: true is not a",
@@ -190,18 +168,9 @@ BEGINS = [
     ("rollout: {a: x, b: y, judged: {a: x}}", "rollout.judged: has one log only; give both `a` and"),
     ("rollout: {a: x, b: y, live: {start: 5}}", "rollout.live.start: 5 is not a time; write one such"),
     ("rollout: {a: x, b: y, live: {start: soon}}", "rollout.live.start: 'soon' is not a time; write"),
-    (
-        "rollout: {a: x, b: y, live: {start: '2026-01-31', feedback: thumbs}}",
-        "rollout.live.feedback.field: 'thumbs' is",
-    ),
-    (
-        "rollout: {a: x, b: y, live: {start: '2026-01-31', feedback: {field: metadata.x, best: 5}}}",
-        "rollout.live.feedback: has half a scale",
-    ),
-    (
-        "rollout: {a: x, b: y, live: {start: '2026-01-31', feedback: {field: user_score, worst: 1, best: 5}}}",
-        "rollout.live.feedback: has a scale for",
-    ),
+    (f"{FEEDBACK} thumbs}}}}", "rollout.live.feedback.field: 'thumbs' is"),
+    (f"{FEEDBACK} {{field: metadata.x, best: 5}}}}}}", "rollout.live.feedback: has half a scale"),
+    (f"{FEEDBACK} {{field: user_score, worst: 1, best: 5}}}}}}", "rollout.live.feedback: has a scale for"),
     ("rollout: {a: x, b: y, live: {start: '2026-01-31', share: 1.5}}", "rollout.live.share: input should be less"),
     ("gate: {metrics: {faithfulness: 1.5}}", "gate.metrics.faithfulness.threshold: input should be less than or"),
     ("criteria: [{name: correctness, question: q}]", "criteria[0].name: 'correctness' is no name of a quantity"),

@@ -242,11 +242,7 @@ def test_criteria_are_named_where_quantities_are(path: str) -> None:
         ([LEXICAL], False, "no judge reads them, because the embedded judges cannot"),
         ([CLAUDE], True, "read by claude"),
         ([LEXICAL, CLAUDE], True, "Pages and alerts are about the judge embedded, which does not read them"),
-        (
-            [{**CLAUDE, "quantities": ["faithfulness"]}],
-            False,
-            "no judge reads polite; add them to `quantities` of one of",
-        ),
+        ([{**CLAUDE, "quantities": ["faithfulness"]}], False, "no judge reads polite; add them to `quantities` of"),
     ],
 )
 def test_check_says_who_reads_them(judges: list[dict[str, Any]], well: bool, text: str) -> None:  # noqa: FBT001 - a case
