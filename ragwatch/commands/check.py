@@ -87,7 +87,7 @@ def check(given: CheckArguments) -> int:
 
 def check_all(config: Config) -> Iterator[Finding]:
     """Test every part of a configuration."""
-    yield Finding("configuration", OK, "every key is known and valid")
+    yield Finding(OK, "every key is known and valid", subject="configuration")
     of_sources = list(_sources(config))
     yield from _alerts(config, dated=any(finding.dated for finding in of_sources))
     yield from setting_notes(config)
@@ -112,12 +112,13 @@ def check_all(config: Config) -> Iterator[Finding]:
 
 
 def _tested(subject: str, test: Callable[..., Finding | Coroutine[object, object, Finding]], *of: object) -> Finding:
-    """Call a test with its subject and what it is of; an error is its result, too."""
+    """Call a test with what it is of; an error is its result, too."""
     try:
-        result = test(subject, *of)
-        return result if isinstance(result, Finding) else run_async(result)
+        result = test(*of)
+        finding = result if isinstance(result, Finding) else run_async(result)
     except (RagwatchError, OSError) as error:
-        return Finding(subject, FAILED, str(error))
+        finding = Finding(FAILED, str(error))
+    return replace(finding, subject=subject)
 
 
 def _sources(config: Config) -> Iterator[Finding]:
@@ -125,7 +126,7 @@ def _sources(config: Config) -> Iterator[Finding]:
         subject = f"sources[{index}]"
         yield _tested(subject, _source, source, config)
         if (skipped := _skipped_records(source, config)) is not None:
-            yield Finding(f"{subject}.start", WARNING, skipped)
+            yield Finding(WARNING, skipped, subject=f"{subject}.start")
 
 
 def _alerts(config: Config, *, dated: bool) -> Iterator[Finding]:
@@ -136,34 +137,35 @@ def _alerts(config: Config, *, dated: bool) -> Iterator[Finding]:
         for failure in FAILURES
         if all(outcome_of(config, failure, route)[0] is Outcome.PAGE for route in routes)
     )
-    yield Finding("alerts", OK, f"pages on every route: {', '.join(paging) or 'nothing'}")
-    yield from (Finding("alerts", OK, reason) for reason in unpaged(config, routes if dated else ()))
+    paged = f"pages on every route: {', '.join(paging) or 'nothing'}"
+    for detail in (paged, *unpaged(config, routes if dated else ())):
+        yield Finding(OK, detail, subject="alerts")
     warning = link_warning(config.settings.web.pages)
     if warning is not None:
-        yield Finding("web.external_url", WARNING, warning.removeprefix("web.external_url "))
+        yield Finding(WARNING, warning.removeprefix("web.external_url "), subject="web.external_url")
 
 
-def _listener(subject: str, listener: GrpcListener, owner: str | None) -> Finding:
+def _listener(listener: GrpcListener, owner: str | None) -> Finding:
     """Whether a source can receive calls over gRPC."""
     grpc_library(listener.source)
-    return check_address(subject, listener.address, owner)
+    return check_address(listener.address, owner)
 
 
-def _source(subject: str, config: KindConfig, whole: Config) -> Finding:
+def _source(config: KindConfig, whole: Config) -> Finding:
     options = config.options
     if isinstance(options, OtlpOptions):
-        return check_traces(subject, options, whole)
+        return check_traces(options, whole)
     if isinstance(options, PushOptions):
-        return check_push(subject, options, whole)
+        return check_push(options, whole)
     options = reads_existing(options)
     source: Source = sources.KINDS[config.kind].build(options)
     if isinstance(source, SupportsPeek):  # others may read the stream as well: nothing is taken from them
         with closing(source):
             detail, batch = source.peek()
         if batch is None:
-            return Finding(subject, WARNING, f"nothing to read yet: {detail}")
-        return check_records(subject, options, batch, whole.settings)
-    finding, lag = _read_content(subject, source, options, whole.settings)
+            return Finding(WARNING, f"nothing to read yet: {detail}")
+        return check_records(options, batch, whole.settings)
+    finding, lag = _read_content(source, options, whole.settings)
     patterns = config.options.patterns if isinstance(config.options, HasLogFiles) else ()
     if not getattr(config.options, "documents", True) and (advice := document_advice(patterns)) is not None:
         finding = finding.warned(advice)
@@ -174,15 +176,15 @@ def _source(subject: str, config: KindConfig, whole: Config) -> Finding:
     return finding.warned(f"cannot be read: {name}: {why}{others}")
 
 
-def _read_content(subject: str, source: Source, options: BaseModel, settings: Settings) -> tuple[Finding, Lag]:
+def _read_content(source: Source, options: BaseModel, settings: Settings) -> tuple[Finding, Lag]:
     """Test the first records of a source that is read without taking anything from others, and close it."""
     batch, lag, parts = first_records(source)
     if fault := "; ".join(lag.problems) or pieces_fault(parts):
-        return Finding(subject, FAILED, fault), lag
+        return Finding(FAILED, fault), lag
     if batch is not None:
-        return check_records(subject, options, batch, settings), lag
+        return check_records(options, batch, settings), lag
     reason = incomplete_file(options.patterns) if isinstance(options, HasLogFiles) else None
-    return Finding(subject, WARNING, f"nothing to read yet: {reason or 'no file matches, or all are empty'}"), lag
+    return Finding(WARNING, f"nothing to read yet: {reason or 'no file matches, or all are empty'}"), lag
 
 
 def _skipped_records(config: KindConfig, whole: Config) -> str | None:
@@ -203,7 +205,7 @@ def _skipped_records(config: KindConfig, whole: Config) -> str | None:
     return f"source {source.name}: {skipped}" if skipped else None
 
 
-async def _suite(subject: str, config: SuiteConfig, secret: bytes | None) -> Finding:
+async def _suite(config: SuiteConfig, secret: bytes | None) -> Finding:
     """Send the first query of a suite. The reply is not scored here; `ragwatch canary` does that."""
     suite = suite_of(config, secret)
     try:
@@ -212,8 +214,8 @@ async def _suite(subject: str, config: SuiteConfig, secret: bytes | None) -> Fin
         await suite.probe.close()
     (first,) = report.reports
     if first.failure is not None:
-        return Finding(subject, FAILED, f"{config.place.suite}: {first.failure}: {first.retrieved.detail}")
-    return Finding(subject, OK, f"{config.place.suite}: the retriever returned {len(first.retrieved.hits)} passages")
+        return Finding(FAILED, f"{config.place.suite}: {first.failure}: {first.retrieved.detail}")
+    return Finding(OK, f"{config.place.suite}: the retriever returned {len(first.retrieved.hits)} passages")
 
 
 def _unusual_canaries(config: SuiteConfig, subject: str) -> Iterator[Finding]:
@@ -226,10 +228,10 @@ def _unusual_canaries(config: SuiteConfig, subject: str) -> Iterator[Finding]:
             f" contexts for their category: {'; '.join(unusual[:MAX_UNUSUAL])}{more}. Complete `expected`, or correct"
             " `category`"
         )
-        yield Finding(f"{subject}.category", WARNING, detail)
+        yield Finding(WARNING, detail, subject=f"{subject}.category")
 
 
-async def _judge(subject: str, config: JudgeConfig, criteria: tuple[Criterion, ...]) -> Finding:
+async def _judge(config: JudgeConfig, criteria: tuple[Criterion, ...]) -> Finding:
     judge = build_judge(config, criteria)
     try:
         detail = f"; {await judge.probe()}" if isinstance(judge, SupportsProbe) else ""
@@ -239,7 +241,7 @@ async def _judge(subject: str, config: JudgeConfig, criteria: tuple[Criterion, .
     finally:
         await judge.close()
     if faithfulness(evidence) != 1.0:
-        return Finding(subject, FAILED, f"{judge.version} does not support a claim that its context states{detail}")
+        return Finding(FAILED, f"{judge.version} does not support a claim that its context states{detail}")
     if isinstance(judge, HasFallback) and judge.fallback is not None:
-        return Finding(subject, WARNING, f"{judge.version} falls back to the lexical judge: {judge.fallback}")
-    return Finding(subject, OK, f"{judge.version} works{detail}")
+        return Finding(WARNING, f"{judge.version} falls back to the lexical judge: {judge.fallback}")
+    return Finding(OK, f"{judge.version} works{detail}")

@@ -48,7 +48,7 @@ class _Records(NamedTuple):
     left_out: list[LostField]
 
 
-def check_records(subject: str, options: object, batch: Batch, settings: Settings) -> Finding:
+def check_records(options: object, batch: Batch, settings: Settings) -> Finding:
     """Test whether the records of a batch can be converted to samples, and whether the samples look right."""
     samples, records, errors, skipped, left_out = _read(options, batch)
     total = len(samples) + len(errors)
@@ -57,7 +57,7 @@ def check_records(subject: str, options: object, batch: Batch, settings: Setting
         reasons = ", ".join(f"{reason} {count}" for reason, count in skipped.most_common())
         summary += f"; {skipped.total()} lines are skipped ({reasons})"
     if not total:
-        return Finding(subject, FAILED, f"{summary}: no line is a record; see `where`, `prefix` and `records`")
+        return Finding(FAILED, f"{summary}: no line is a record; see `where`, `prefix` and `records`")
     suspected = suspicions(samples)
     warnings = [
         *suspected,
@@ -73,12 +73,12 @@ def check_records(subject: str, options: object, batch: Batch, settings: Setting
         limit = settings.alerts.rejects
         advice = reject_warnings(len(errors), total, limit) if samples else format_advice(batch.lines[0])
         detail = "; ".join((summary, f"first error: {errors[0]}", *advice, *warnings))
-        return Finding(subject, state if samples else FAILED, detail, shown)
+        return Finding(state if samples else FAILED, detail, shown)
     if not any(sample.contexts for sample in samples):
         text = f"{summary}, but none has a context with text; log what the retriever returned"
-        return Finding(subject, FAILED, text)
+        return Finding(FAILED, text)
     dated = any(context.updated_at for sample in samples for context in sample.contexts)
-    return Finding(subject, state, "; ".join((summary, *warnings)), shown, dated)
+    return Finding(state, "; ".join((summary, *warnings)), shown, dated)
 
 
 def _read(options: object, batch: Batch) -> _Records:

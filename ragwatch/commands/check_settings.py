@@ -43,34 +43,34 @@ OK, WARNING, SUSPECT, FAILED = "ok", "warning", "suspect", "failed"
 class Finding:
     """Result of one test."""
 
-    subject: str  # key of the configuration that was tested
     state: str  # `ok`, `warning`, `suspect` (records are read, but probably wrongly) or `failed`
     detail: str  # what the test found, as text for people
     shown: tuple[str, ...] = ()  # the first samples as they were read, below their records
     dated: bool = False  # whether any context of them has the date of its document
+    subject: str = ""  # key of the configuration that was tested
 
     def warned(self, text: str) -> Finding:
         """Return this result with a warning."""
         return replace(self, state=WARNING if self.state == OK else self.state, detail=f"{self.detail}; {text}")
 
 
-def noted(subject: str, detail: str, *, well: bool) -> Finding:
+def noted(detail: str, *, well: bool, subject: str = "") -> Finding:
     """Return a result that is a warning where not all is well."""
-    return Finding(subject, OK if well else WARNING, detail)
+    return Finding(OK if well else WARNING, detail, subject=subject)
 
 
-def check_state(subject: str, config: Config, owner: str | None) -> Finding:
+def check_state(config: Config, owner: str | None) -> Finding:
     """Make the checks that the daemon makes of its state before it changes anything; `owner` is who has locked it."""
     directory = config.settings.state
     if owner is not None:
-        return Finding(subject, WARNING, f"{directory} is in use by a running ragwatch (process {owner})")
+        return Finding(WARNING, f"{directory} is in use by a running ragwatch (process {owner})")
     existing = directory if directory.exists() else next(parent for parent in directory.parents if parent.exists())
     with tempfile.TemporaryFile(dir=existing):
         if isinstance(config.store.options, SqliteOptions):
             refuse_network(directory)
             _check_database(directory / "ragwatch.db")
         stored_secret(directory)
-    return Finding(subject, OK, f"{existing} can be written")
+    return Finding(OK, f"{existing} can be written")
 
 
 def _check_database(path: Path) -> None:
@@ -102,19 +102,19 @@ _CONSEQUENCES = {
 }
 
 
-def check_privacy(config: Config) -> Iterator[tuple[str, Callable[[str, Config], Finding]]]:
+def check_privacy(config: Config) -> Iterator[tuple[str, Callable[[Config], Finding]]]:
     """Tests of what the store keeps, whether its keys fit, and whether the audit log can be written, by key."""
-    yield "store.texts", lambda key, _: noted(key, _CONSEQUENCES[config.texts], well=config.texts == "all")
+    yield "store.texts", lambda _: noted(_CONSEQUENCES[config.texts], well=config.texts == "all")
     options = config.store.options
     if isinstance(options, postgres.Options):
-        yield "store.url", lambda key, _: Finding(key, OK, postgres.describe(options))
+        yield "store.url", lambda _: Finding(OK, postgres.describe(options))
     if isinstance(options, SqliteOptions):
         yield "store.encryption", _encryption
     if config.settings.audit.file is not None:
         yield "audit.file", _audit_log
 
 
-def _encryption(subject: str, config: Config) -> Finding:
+def _encryption(config: Config) -> Finding:
     """Test the keys on the state, if there is one."""
     options = config.store.options
     assert isinstance(options, SqliteOptions)  # noqa: S101 - for the type checker
@@ -123,30 +123,30 @@ def _encryption(subject: str, config: Config) -> Finding:
         with state_reader(config):  # checks that the keys of all encrypted texts are configured
             pass
     if cipher is None:
-        return Finding(subject, OK, "texts are stored as they are; file permissions protect them")
+        return Finding(OK, "texts are stored as they are; file permissions protect them")
     others = len(cipher.ids) - 1
     detail = f"key {cipher.current.hex()} encrypts" + (f"; {others} older keys decrypt" if others else "")
     file = None if options.encryption is None else options.encryption.key_file
     if file is not None and file.stat().st_mode & 0o077:
-        return Finding(subject, WARNING, f"{detail}; others may read {file}: run chmod 600 on it")
-    return Finding(subject, OK, detail)
+        return Finding(WARNING, f"{detail}; others may read {file}: run chmod 600 on it")
+    return Finding(OK, detail)
 
 
-def _audit_log(subject: str, config: Config) -> Finding:
+def _audit_log(config: Config) -> Finding:
     file = config.settings.audit.file or Path()
     if not os.access(file if file.exists() else file.parent, os.W_OK):
-        return Finding(subject, FAILED, f"{file} cannot be written; nothing could be shown or changed")
+        return Finding(FAILED, f"{file} cannot be written; nothing could be shown or changed")
     result = verify([file]) if file.exists() else None
     if result is not None and result.error is not None:
-        return Finding(subject, WARNING, f"the chain is broken: {result.error}")
-    return Finding(subject, OK, f"{file} can be written")
+        return Finding(WARNING, f"the chain is broken: {result.error}")
+    return Finding(OK, f"{file} can be written")
 
 
 _FORMS = {Signal.LOGS: "gen_ai.evaluation.result events", Signal.SPANS: "OpenInference EVALUATOR spans"}
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def check_export(subject: str, options: OtlpExportOptions, config: Config) -> Finding:
+def check_export(options: OtlpExportOptions, config: Config) -> Finding:
     """Test whether the endpoint of the export accepts all that is sent."""
     from ragwatch.pipeline.export.loop import try_endpoint  # noqa: PLC0415 - heavy, and for this option only
 
@@ -159,7 +159,7 @@ def check_export(subject: str, options: OtlpExportOptions, config: Config) -> Fi
         parts.append(f"{_FORMS[signal]}: {'accepted' if fault is None else fault}{advice}")
     warnings = list(_warnings(options, config))
     state = FAILED if any(faults.values()) else WARNING if warnings else OK
-    return Finding(subject, state, "; ".join((*parts, *warnings)))
+    return Finding(state, "; ".join((*parts, *warnings)))
 
 
 def _warnings(options: OtlpExportOptions, config: Config) -> Iterator[str]:
@@ -179,10 +179,10 @@ DAY = 86400.0
 def setting_notes(config: Config) -> Iterator[Finding]:
     """Describe settings that need no test."""
     if config.settings.segments:
-        yield Finding("segments", OK, config.describe_segments())
+        yield Finding(OK, config.describe_segments(), subject="segments")
     if config.settings.criteria:
         well, text = _criteria(config)
-        yield noted("criteria", text, well=well)
+        yield noted(text, well=well, subject="criteria")
     days = config.settings.retention.days
     long = [name for name, seconds in config.settings.estimates.windows.items() if seconds > days * DAY]
     if long:
@@ -190,7 +190,7 @@ def setting_notes(config: Config) -> Iterator[Finding]:
             f"retention.days deletes verdicts after {days:g} days: after a restart, estimates over {', '.join(long)} "
             "contain only these days; set retention.days to the longest window, or give shorter windows"
         )
-        yield Finding("estimates.windows", WARNING, text)
+        yield Finding(WARNING, text, subject="estimates.windows")
 
 
 def _criteria(config: Config) -> tuple[bool, str]:
@@ -215,15 +215,15 @@ def _criteria(config: Config) -> tuple[bool, str]:
     return True, f"read by {readers}"
 
 
-def check_traces(subject: str, options: OtlpOptions, config: Config) -> Finding:
+def check_traces(options: OtlpOptions, config: Config) -> Finding:
     """What is known about the traces of a source so far."""
     if not _may_send(read_rules(config.settings.web).access):
-        return Finding(subject, WARNING, NOBODY_SENDS)
+        return Finding(WARNING, NOBODY_SENDS)
     name = options.name
     outcomes = {labels[1]: count for labels, count in stored_tallies(config, Tally.TRACES).items() if labels[0] == name}
     if not outcomes:
         grpc = "" if options.grpc is None else f" and calls over gRPC at {options.grpc.listen}"
-        return Finding(subject, OK, f"receives POST /v1/traces{grpc}; no request in a trace is complete yet")
+        return Finding(OK, f"receives POST /v1/traces{grpc}; no request in a trace is complete yet")
     counts = ", ".join(f"{count:,.0f} {outcome}" for outcome, count in sorted(outcomes.items()))
     text = f"requests in traces: {counts}"
     silent = {labels[1]: count for labels, count in stored_tallies(config, Tally.SILENT).items() if labels[0] == name}
@@ -232,19 +232,19 @@ def check_traces(subject: str, options: OtlpOptions, config: Config) -> Finding:
         for kind, count in sorted(silent.items())
         if kind in SWITCHES
     ]
-    return noted(subject, "; ".join((text, *advice)), well=not advice and bool(outcomes.get("assembled")))
+    return noted("; ".join((text, *advice)), well=not advice and bool(outcomes.get("assembled")))
 
 
 EXAMPLE = '{"id": "1", "question": "Who wrote Faust?", "contexts": ["Faust is by Goethe."], "answer": "Goethe."}'
 _WILDCARDS = ("0.0.0.0", "::", "")  # noqa: S104 - nothing is bound
 
 
-def check_push(subject: str, options: PushOptions, config: Config) -> Finding:
+def check_push(options: PushOptions, config: Config) -> Finding:
     """How to send a record to a source, and whether anybody may."""
     web = config.settings.web
     access = read_rules(web).access
     if not _may_send(access):
-        return Finding(subject, WARNING, NOBODY_SENDS)
+        return Finding(WARNING, NOBODY_SENDS)
     port = web.listen.rpartition(":")[2]
     host = "localhost" if web.host in _WILDCARDS else f"[{web.host}]" if ":" in web.host else web.host
     address = (web.external_url or f"http://{host}:{port}").rstrip("/") + "/v1/samples"
@@ -253,13 +253,13 @@ def check_push(subject: str, options: PushOptions, config: Config) -> Finding:
     headers = "" if Right.INGEST in access.anonymous else '-H "Authorization: Bearer $TOKEN" '
     headers += "-H 'Content-Type: application/json'"
     request = f"curl {headers} -d {shlex.quote(EXAMPLE)} {shlex.quote(address)}"
-    return Finding(subject, OK, f"receives answers; send one with: {request}")
+    return Finding(OK, f"receives answers; send one with: {request}")
 
 
 NOBODY_SENDS = "nobody has the right ingest: give it to a token, as `web.tokens: [{name, token, rights: [ingest]}]`"
 
 
-def check_address(subject: str, listen: str, owner: str | None) -> Finding:
+def check_address(listen: str, owner: str | None) -> Finding:
     """Whether an address is free; `owner` is the process that has the state. `OSError` says why it is not."""
     host = host_of(listen)
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as server:
@@ -269,17 +269,17 @@ def check_address(subject: str, listen: str, owner: str | None) -> Finding:
         except OSError as error:
             if owner is None or error.errno != errno.EADDRINUSE:
                 raise
-            return Finding(subject, WARNING, f"{listen} is in use, as it is while ragwatch runs (process {owner})")
-    return Finding(subject, OK, f"{listen} is free")
+            return Finding(WARNING, f"{listen} is in use, as it is while ragwatch runs (process {owner})")
+    return Finding(OK, f"{listen} is free")
 
 
-def check_web(subject: str, web: WebOptions, listeners: Sequence[GrpcListener]) -> Finding:
+def check_web(web: WebOptions, listeners: Sequence[GrpcListener]) -> Finding:
     """Whether credentials are safe on their way, and who may do what."""
     rules = read_rules(web, listeners)
     access = rules.access
     transport = "HTTP" if rules.tls is None else "TLS"
     if not access.has_credentials:
-        return Finding(subject, OK, f"{transport}; nobody is asked for a password: {_rights(access.anonymous)}")
+        return Finding(OK, f"{transport}; nobody is asked for a password: {_rights(access.anonymous)}")
     who = [
         f"{len(access.users)} users" if access.users else "",
         f"{len(access.tokens)} tokens" if access.tokens else "",
@@ -289,8 +289,8 @@ def check_web(subject: str, web: WebOptions, listeners: Sequence[GrpcListener]) 
     addresses = (web.listen, *(listener.address for listener in listeners))
     if rules.tls is None and not all(map(is_loopback, addresses)):
         text += "; passwords and tokens travel unencrypted: use TLS, here or in a proxy"
-        return Finding(subject, WARNING, text)
-    return Finding(subject, OK, text)
+        return Finding(WARNING, text)
+    return Finding(OK, text)
 
 
 def _may_send(access: Access) -> bool:

@@ -199,11 +199,11 @@ def test_who_may_do_what(tmp_path: Path, web: dict[str, Any], text: str | None, 
         Authority(tmp_path).issue("server", "server")
         (tmp_path / "web.yml").write_text(text)
         web = {**web, "config_file": tmp_path / "web.yml"}
-    finding = check_web("web", WebOptions.model_validate(web), ())
+    finding = check_web(WebOptions.model_validate(web), ())
     assert (finding.state, finding.detail[: len(detail)]) == (state, detail)
 
 
 def test_an_open_address_is_a_failure() -> None:
     """What does not start does not pass the check."""
     with pytest.raises(ConfigError, match="can be reached from other machines"):
-        check_web("web", WebOptions(listen=EVERYWHERE), ())
+        check_web(WebOptions(listen=EVERYWHERE), ())

@@ -109,7 +109,7 @@ def test_few_rejects_are_no_reason_for_an_alert(tmp_path: Path) -> None:
 def test_the_first_fault_is_shown_with_file_and_line() -> None:
     """A finding about content names the place."""
     batch = Batch("s", "a.jsonl", [b"{"], [0], [7], "")
-    assert "a.jsonl:7: torn_json" in check_records("s", object(), batch, Settings()).detail
+    assert "a.jsonl:7: torn_json" in check_records(object(), batch, Settings()).detail
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
