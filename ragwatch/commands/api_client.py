@@ -88,15 +88,15 @@ def _other_version(where: str) -> RagwatchError:
 
 
 def query_of(options: Mapping[str, str | None]) -> str:
-    """Return options of the command line, by name, as a query string; None leaves one out.
+    """Return options of the command line, by name, as the end of an address; None leaves one out.
 
-    >>> query_of({"route": "a b", "judge": None})
-    'route=a+b'
+    >>> query_of({"route": "a b", "judge": None}), query_of({"judge": None})
+    ('?route=a+b', '')
     """
     given = {name: value for name, value in options.items() if value is not None}
     for name, value in given.items():
         require_utf8(f"--{name}", value)
-    return urllib.parse.urlencode(given)
+    return f"?{urllib.parse.urlencode(given)}" if given else ""
 
 
 def require_utf8(option: str, value: str) -> None:
@@ -193,22 +193,22 @@ class ApiClient:
 
     def worst(self, parameters: Mapping[str, str]) -> Mapping[str, object] | None:
         """Return the verdict line of the first answer of a search, such as the worst one; None if there is none."""
-        path = f"/api/v1/samples?{query_of({**parameters, 'limit': '1'})}"
+        path = f"/api/v1/samples{query_of({**parameters, 'limit': '1'})}"
         with reply_of_this_version(self._address + path):
             rows = self._request(path)["samples"]
             return dict(rows[0]["verdict"]) if rows else None
 
     def read(self, path: str, query: Mapping[str, str | None]) -> Mapping[str, Any]:
         """Return the reply at a path below `/api/v1`; an empty one where there is none of this name."""
-        return self._request(f"/api/v1{path}?{query_of(query)}".rstrip("?"), absent={})
+        return self._request(f"/api/v1{path}{query_of(query)}", absent={})
 
     def overview(self, window: str | None) -> Mapping[str, Any]:
         """Return the data of the overview page; None selects its default window."""
-        return self._request(f"/api/v1/snapshot?{query_of({'window': window})}".rstrip("?"))
+        return self._request(f"/api/v1/snapshot{query_of({'window': window})}")
 
     def incident(self, options: Mapping[str, str | None]) -> str:
         """Return what the pages say of a time, as Markdown."""
-        text = self._send(f"/incident.md?{query_of(options)}", None).decode("utf-8", "replace")
+        text = self._send(f"/incident.md{query_of(options)}", None).decode("utf-8", "replace")
         if not text.startswith("# Incident"):
             raise _other_version(self._address)
         return text
@@ -223,8 +223,8 @@ class ApiClient:
 
     def acknowledge(self, options: Mapping[str, str | None]) -> str:
         """Acknowledge drift alarms; returns what was acknowledged, for people."""
-        path = f"/-/drift/acknowledge?{query_of(options)}".rstrip("?")
-        return self._send(path, b"")[:_MAX_TEXT].decode("utf-8", "replace")
+        text = self._send(f"/-/drift/acknowledge{query_of(options)}", b"")[:_MAX_TEXT]
+        return text.decode("utf-8", "replace")
 
     def _request(
         self,
