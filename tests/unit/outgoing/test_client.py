@@ -38,7 +38,7 @@ BUILDS_CLIENTS = {
     "emit.py",  # the standard library alone, within a user's service; it follows no redirects
     "commands/api_client.py",  # of the daemon, at an address that the user gives
     "web/server/serve.py",  # asks the daemon itself whether it serves
-    "demo/driver.py",  # the demo's own service
+    "demo/__init__.py",  # the demo's own service
     "sources/brokers/nats.py",  # a client of NATS
 }
 
