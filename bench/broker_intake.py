@@ -28,9 +28,9 @@ from support.brokers import BrokerProcess, nats_server, redis_server  # noqa: E4
 from support.kit import JUDGE  # noqa: E402 - the same
 from support.postgres import new_server  # noqa: E402 - the same
 
-from ragwatch import formats  # noqa: E402 - after the path is set
+from ragwatch.formats.log_reader import LogReader, RecordRules  # noqa: E402 - the same
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules  # noqa: E402 - the same
-from ragwatch.ports import Source, Store  # noqa: E402 - the same
+from ragwatch.ports import LoopContext, Source, Store  # noqa: E402 - the same
 from ragwatch.redaction.redactor import Redactor  # noqa: E402 - the same
 from ragwatch.sources.brokers import nats as nats_source  # noqa: E402 - the same
 from ragwatch.sources.brokers import redis_streams  # noqa: E402 - the same
@@ -74,7 +74,7 @@ def drained(source: Source, store: Store, probability: float, count: int) -> flo
     """Read everything. Returns the CPU seconds of this process."""
     source.resume({})
     rules = IntakeRules(SamplingPlan(probability, known_routes=frozenset({"search"})), {JUDGE: 1.0}, Redactor(), 10**9)
-    loop = IntakeLoop(source, formats.build("auto").read, rules, store=store, telemetry=Telemetry(), clock=time.time)
+    loop = IntakeLoop(source, LogReader(RecordRules()), rules, LoopContext(store, Telemetry(), time.time))
 
     async def drain() -> None:
         while sum(value for (tally, _), value in store.tallies().items() if tally == "seen") < count:

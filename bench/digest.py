@@ -25,11 +25,14 @@ from support.kit import JUDGE, ScriptedJudge, a_draw, a_verdict, an_admission, a
 from support.postgres import Postgres, new_server  # noqa: E402 - the same
 
 from ragwatch.board import Board  # noqa: E402 - after the path
-from ragwatch.pipeline.digest import DigestInputs, DigestLoop  # noqa: E402 - the same
+from ragwatch.pipeline.digest import (  # noqa: E402 - the same
+    DigestInputs,
+    DigestLoop,
+    SharedSnapshot,
+)
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl  # noqa: E402 - the same
-from ragwatch.pipeline.shared_snapshot import SharedSnapshot  # noqa: E402 - the same
 from ragwatch.pipeline.windows import SlidingWindows  # noqa: E402 - the same
-from ragwatch.ports import Store  # noqa: E402 - the same
+from ragwatch.ports import LoopContext, Store  # noqa: E402 - the same
 from ragwatch.statistics.snapshot import Snapshot  # noqa: E402 - the same
 from ragwatch.statistics.tally import Tally  # noqa: E402 - the same
 from ragwatch.stores.postgres import Options, connected  # noqa: E402 - the same
@@ -56,13 +59,11 @@ def digest(store: Store, board: Board, *, leads: bool) -> DigestLoop:
     return DigestLoop(
         SlidingWindows({"5m": 300.0, "1h": 3600.0, "1d": 86400.0}, {JUDGE: "scripted-1"}, 0.95),
         DigestInputs(lags=dict, probabilities=dict, problems=tuple),
+        LoopContext(store, Telemetry(), lambda: NOW),
         shares=shares,
-        store=store,
         board=board,
-        telemetry=Telemetry(),
         judges=[ScriptedJudge()],
-        clock=lambda: NOW,
-        shared=SharedSnapshot(store, lambda: leads, store.own_tallies),  # type: ignore[attr-defined]  # it counts by worker
+        shared=SharedSnapshot(store, lambda: leads, store.own_tallies),
     )
 
 

@@ -19,9 +19,11 @@ from pathlib import Path
 
 from ragwatch import formats
 from ragwatch.daemon.process import limit_malloc_arenas
+from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.record import parse
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
 from ragwatch.pipeline.vocabularies import Vocabularies
+from ragwatch.ports import LoopContext
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.source import TailSource
@@ -100,7 +102,7 @@ def intake(path: Path, state: Path) -> int:
         max_pending=10**9,
         vocabularies=words,
     )
-    loop = IntakeLoop(source, formats.build("auto").read, rules, store=store, telemetry=Telemetry(), clock=time.time)
+    loop = IntakeLoop(source, LogReader(RecordRules()), rules, LoopContext(store, Telemetry(), time.time))
 
     async def drain() -> None:
         while await loop.step():

@@ -18,11 +18,12 @@ from pathlib import Path
 import orjson
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from ragwatch import formats
+from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.traces.assemble import assemble
 from ragwatch.formats.traces.span import unpacked
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
-from ragwatch.ports.receiving import IncomingRequest
+from ragwatch.ports import LoopContext
+from ragwatch.ports.sources import IncomingRequest
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.sources.otlp.protobuf_request import spans_of
 from ragwatch.sources.otlp.source import Options, OtlpSource
@@ -104,9 +105,7 @@ async def _intake(bodies: list[bytes], state: Path) -> int:
     rules = IntakeRules(
         SamplingPlan(0.01, known_routes=frozenset({"search"})), {"embedded": 1.0}, Redactor(), max_pending=10**9
     )
-    loop = IntakeLoop(
-        source, formats.build("canonical").read, rules, store=store, telemetry=Telemetry(), clock=time.time
-    )
+    loop = IntakeLoop(source, LogReader(RecordRules("canonical")), rules, LoopContext(store, Telemetry(), time.time))
     handle = source.handlers["/v1/traces"]
     waiting = iter(bodies)
     headers = {"content-type": "application/x-protobuf"}

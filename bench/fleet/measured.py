@@ -27,7 +27,7 @@ from ragwatch.judges.lexical.judge import LexicalJudge, Options
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.sample import Draw, Sample
 from ragwatch.pipeline.judging import JudgingLoop, JudgingRules
-from ragwatch.ports import FollowUp, Store
+from ragwatch.ports import FollowUp, LoopContext, Store
 from ragwatch.statistics.tally import Tallies
 from ragwatch.statistics.verdict import NO_USAGE, Usage, Verdict
 from ragwatch.stores import KINDS
@@ -325,13 +325,7 @@ def work(state: str, plan: Plan, url: str, signals: Signals) -> None:
         judge.readings.clear()
     else:
         judge = WaitingJudge(JUDGE, plan.concurrency, plan.wait)
-    loop = JudgingLoop(
-        judge,
-        JudgingRules(),
-        store=store,
-        telemetry=Telemetry(),
-        clock=time.time,  # type: ignore[arg-type]
-    )
+    loop = JudgingLoop(judge, JudgingRules(), LoopContext(store, Telemetry(), time.time))
     signals.ready.release()
     signals.go.wait()
     begin = time.process_time()

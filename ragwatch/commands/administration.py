@@ -17,7 +17,7 @@ from ragwatch.audit import verify
 from ragwatch.commands import cli
 from ragwatch.config import load
 from ragwatch.config.schema import json_schema
-from ragwatch.daemon.state_secret import stored_secret, write_secret
+from ragwatch.daemon.process import stored_secret, write_secret
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.judges.detector.artefact import GRAPHS, PIECES
 from ragwatch.judges.detector.fetch import HUB_HOSTS, Hub, RemoteFile, parse_hashes

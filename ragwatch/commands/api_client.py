@@ -23,7 +23,7 @@ from typing import Any
 from ragwatch import stores
 from ragwatch.config import Config
 from ragwatch.config.web_file import load_web_file
-from ragwatch.daemon.state_secret import state_secret
+from ragwatch.daemon.process import state_secret
 from ragwatch.errors import ConfigError, ExternalError, RagwatchError, StoreError
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.ports import Query, Store

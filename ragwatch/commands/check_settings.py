@@ -18,14 +18,14 @@ from ragwatch.audit import verify
 from ragwatch.config import Config
 from ragwatch.config.export import OtlpExportOptions
 from ragwatch.config.web import WebOptions
-from ragwatch.daemon.state_secret import stored_secret
+from ragwatch.daemon.process import stored_secret
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import StoreError
 from ragwatch.formats.traces.assemble import SWITCHES
 from ragwatch.judges.llm.calls.options import is_llm
 from ragwatch.offline.state_reader import refuse_newer, state_reader, stored_tallies
 from ragwatch.pipeline.export.evaluation import Signal
-from ragwatch.ports.receiving import GrpcListener, host_of, is_loopback
+from ragwatch.ports.sources import GrpcListener, host_of, is_loopback
 from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
 from ragwatch.statistics.tally import Tally

@@ -23,7 +23,7 @@ from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.judges import KINDS
 from ragwatch.offline.state_reader import is_shared, state_reader, writable_store
-from ragwatch.pipeline.rejudging import RejudgeOutcome, RejudgeRequest, Rejudging, outcome_of
+from ragwatch.pipeline.reading import RejudgeOutcome, RejudgeRequest, Rejudging, outcome_of
 from ragwatch.pipeline.sampling_control import StoredBudgetAccount
 from ragwatch.ports import Judge, JudgeContext, RejudgeQuery, Store
 from ragwatch.ports.capabilities import uses_batches

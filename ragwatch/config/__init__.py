@@ -22,9 +22,9 @@ from ragwatch.config.text import load_text, naming, resolve_secrets
 from ragwatch.config.validation import KindConfig, read_kind, read_model
 from ragwatch.errors import ConfigError
 from ragwatch.model.sample import OTHER
-from ragwatch.pipeline.drift.anchors import Anchor
+from ragwatch.pipeline.drift.judge_drift import Anchor
 from ragwatch.ports.capabilities import HasDeadline, HasGrpcListener, HasName, KeepsTexts, uses_batches
-from ragwatch.ports.receiving import GrpcListener
+from ragwatch.ports.sources import GrpcListener
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats.record import parse
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.signals import Signal
-from ragwatch.pipeline.drift.anchors import Anchor, AnchorRules
+from ragwatch.pipeline.drift.judge_drift import Anchor, AnchorRules
 from ragwatch.pipeline.drift.rules import TOLERANCES, DriftRules
 from ragwatch.pipeline.drift.traffic import TrafficRules
 from ragwatch.statistics.sampling import SamplingPlan

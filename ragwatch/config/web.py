@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, SecretStr
 
 from ragwatch.config.options import FilePath, FrozenOptions, Name
-from ragwatch.ports.receiving import PATTERN, checked_port, host_of, is_loopback
+from ragwatch.ports.sources import PATTERN, checked_port, host_of, is_loopback
 
 MIN_TOKEN_CHARS = 16
 RightName = Literal["metrics", "pages", "write", "ingest"]

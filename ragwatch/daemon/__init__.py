@@ -18,17 +18,21 @@ from ragwatch.config.web import WebOptions
 from ragwatch.daemon.actions import actions, page_scope, rebuilt_prompts, rejudge_with
 from ragwatch.daemon.changes import record_judges, record_reload
 from ragwatch.daemon.loops import ReloadQueue, StopSignal, repeat, retry, runtime_loops
-from ragwatch.daemon.process import limit_malloc_arenas, log_library_warnings, raise_file_limit, settle
-from ragwatch.daemon.runtime import Runtime, build
+from ragwatch.daemon.process import (
+    SharedState,
+    limit_malloc_arenas,
+    log_library_warnings,
+    raise_file_limit,
+    settle,
+    state_secret,
+)
+from ragwatch.daemon.runtime import Runtime, build, check_places
 from ragwatch.daemon.schedule import JobSchedule
-from ragwatch.daemon.shared import SharedState
-from ragwatch.daemon.state_secret import state_secret
-from ragwatch.daemon.stored_places import check_places
 from ragwatch.daemon.web_access import GrpcListeners, WebAccess
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.pipeline.leadership import Leadership
 from ragwatch.ports import Clock, Erased, Erasure, RecordedEvent
-from ragwatch.ports.receiving import Handler
+from ragwatch.ports.sources import Handler
 from ragwatch.process import EXIT_CODE_OF_SECOND_SIGNAL, TERMINATION, in_loop
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import RequestPolicy, Server, allowed_hosts, build_app

@@ -8,13 +8,13 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 from ragwatch.config.paging import unpaged
 from ragwatch.daemon.changes import REPORTED
+from ragwatch.daemon.components import Watchers
 from ragwatch.daemon.runtime import Runtime
-from ragwatch.daemon.watchers import Watchers
 from ragwatch.errors import JudgeError
 from ragwatch.judges.claims.claims import other_sentences
 from ragwatch.model.sample import Sample, SampleRecord
 from ragwatch.pipeline.drift.loop import Cell
-from ragwatch.pipeline.rejudging import RejudgeRequest, Rejudging
+from ragwatch.pipeline.reading import RejudgeRequest, Rejudging
 from ragwatch.ports import Judge, Store
 from ragwatch.ports.capabilities import ShowsPrompts
 from ragwatch.statistics.canary.answer import answers_line
@@ -38,10 +38,7 @@ def rejudge_with(
         if fields["judge"] not in judges:
             raise ParameterError(f"judge: {fields['judge']!r} is not configured; use one of: {', '.join(judges)}")
         rejudging = Rejudging(
-            judges[fields["judge"]],
-            store=store,
-            timeout_seconds=config.settings.judging.timeout,
-            telemetry=telemetry,
+            judges[fields["judge"]], store=store, timeout_seconds=config.settings.judging.timeout, telemetry=telemetry
         )
         request = RejudgeRequest(fields["of"], fields["share"], fields["keys"], fields["charted_before"])
         return (await rejudging.read(request)).to_dict()

@@ -14,8 +14,7 @@ from contextlib import suppress
 from enum import StrEnum
 
 from ragwatch.config import Config
-from ragwatch.daemon.shared import SharedState
-from ragwatch.daemon.watchers import holder
+from ragwatch.daemon.process import SharedState, holder
 from ragwatch.errors import StoreError
 from ragwatch.ports import RecordedEvent
 from ragwatch.statistics.snapshot import Gauge, Gauges

@@ -13,8 +13,8 @@ from functools import partial
 
 from anyio import CapacityLimiter, to_thread
 
+from ragwatch.daemon.process import SharedState
 from ragwatch.daemon.runtime import Runtime
-from ragwatch.daemon.shared import SharedState
 from ragwatch.errors import RagwatchError, StoreError
 from ragwatch.pipeline.leadership import RENEW_SECONDS, Leadership
 from ragwatch.ports import Clock, Store

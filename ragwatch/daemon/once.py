@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 from ragwatch import stores
 from ragwatch.board import Board
 from ragwatch.config import Config, JudgeConfig
-from ragwatch.daemon.process import limit_malloc_arenas
+from ragwatch.daemon.process import SharedState, limit_malloc_arenas, state_secret
 from ragwatch.daemon.runtime import Runtime, build
-from ragwatch.daemon.shared import SharedState
-from ragwatch.daemon.state_secret import state_secret
 from ragwatch.pipeline.intake import IntakeLoop
 from ragwatch.ports import Query, Rejection, Store
 from ragwatch.ports.capabilities import Finishes, uses_batches

@@ -1,4 +1,8 @@
-"""Process settings for long-running daemons: malloc, garbage collection, file descriptors, event loop errors."""
+"""What belongs to the process, not to a configuration: what a reload keeps, the secret of the state, and settings.
+
+The secret is the key of sampling and of canary marks, in a file beside the database. It is made with the state and
+kept: with another secret, a log that is read again is drawn from differently.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,138 @@ import asyncio
 import ctypes
 import errno
 import gc
+import os
 import resource
+import secrets
+import socket
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from ragwatch.board import Board
+from ragwatch.errors import StoreError
+from ragwatch.pipeline.leadership import Leadership, Step
+from ragwatch.ports import Clock, LoopContext, Store
+from ragwatch.ports.capabilities import SharedStore
 from ragwatch.statistics.snapshot import Gauge, Gauges
 from ragwatch.stores.sqlite.disk import free_bytes
 from ragwatch.telemetry import Telemetry
+
+
+@dataclass(frozen=True, slots=True)
+class SharedState:
+    """What all configurations use in turn.
+
+    Attributes:
+        store: Open, with the lock of its directory.
+        secret: Secret of the state: the key of sampling and of canary marks.
+        leadership: Whether this worker leads; None where one process has the store for itself.
+    """
+
+    store: Store
+    board: Board
+    telemetry: Telemetry
+    clock: Clock
+    secret: bytes = field(default=b"", repr=False)
+    leadership: Leadership | None = None
+
+    @property
+    def context(self) -> LoopContext:
+        """What loops of every worker use."""
+        return LoopContext(self.store, self.telemetry, self.clock)
+
+    @property
+    def led_context(self) -> LoopContext:
+        """What loops of the leader use."""
+        return LoopContext(self.led, self.telemetry, self.clock)
+
+    @property
+    def led(self) -> Store:
+        """The store for what only the leader writes."""
+        return self.store if self.leadership is None else self.leadership.store
+
+    def in_leader(self, step: Step) -> Step:
+        """Return a step that runs in the leader only."""
+        return step if self.leadership is None else self.leadership.led(step)
+
+
+KEY_FILE = "ragwatch.secret"
+_SECRET_BYTES = 32
+
+
+def state_secret(state: Path, store: object = None) -> bytes:
+    """Read the secret of a state directory; make it if there is none. The caller holds the lock of the directory.
+
+    Args:
+        state: The directory.
+        store: A store that workers share has one secret for all of them, which replaces that of the directory.
+
+    Raises:
+        StoreError: It cannot be read or written, or is damaged.
+    """
+    stored = stored_secret(state)
+    secret = stored or secrets.token_bytes(_SECRET_BYTES)
+    if isinstance(store, SharedStore):
+        secret = store.shared_secret(secret)
+    if secret != stored:
+        write_secret(state, secret)
+    return secret
+
+
+def write_secret(state: Path, secret: bytes) -> None:
+    """Write the secret of a state directory.
+
+    Raises:
+        StoreError: It cannot be written.
+    """
+    path = state / KEY_FILE
+    new = path.with_name(f"{KEY_FILE}.new")
+    try:
+        new.unlink(missing_ok=True)
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
+            file.write(f"{secret.hex()}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)  # never half a secret, whenever the process is killed
+    except OSError as error:
+        raise StoreError(
+            f"state: cannot write {path}: {error.strerror}; it must be on a writable disk with free space"
+        ) from error
+
+
+def readable_secret(state: Path) -> bytes | None:
+    """Read the secret if this process may; None otherwise. For commands that run canaries beside the daemon."""
+    with suppress(StoreError):
+        return stored_secret(state)
+    return None
+
+
+def stored_secret(state: Path) -> bytes | None:
+    """Read the secret of a state directory; None if there is none.
+
+    Raises:
+        StoreError: It cannot be read, or is damaged.
+    """
+    path = state / KEY_FILE
+    try:
+        text = path.read_text("ascii").strip()
+        secret = bytes.fromhex(text)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(
+            f"state: cannot read {path}: {error.strerror}; run as the user whom the state belongs to"
+        ) from error
+    except ValueError:
+        secret = b""
+    if len(secret) != _SECRET_BYTES:
+        raise StoreError(
+            f"state: {path} is damaged: it holds no {2 * _SECRET_BYTES} hexadecimal digits; restore it, or delete it: "
+            "a new secret is then made, and answers that are read again may be drawn differently"
+        )
+    return secret
+
 
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
@@ -71,3 +200,8 @@ def free_disk_bytes(state: Path) -> Gauges:
         return {(Gauge.STATE_FREE, ()): float(free_bytes(state))}
     except OSError:
         return {}
+
+
+def holder() -> str:
+    """Name this process: host and process id, unique among all that share a store."""
+    return f"{socket.gethostname()}/{os.getpid()}"

@@ -1,9 +1,12 @@
-"""Builds and connects all components of one configuration. A reload builds a second runtime and replaces the first."""
+"""Builds and connects all components of one configuration, and lets its sources continue from what is stored.
+
+A reload builds a second runtime and replaces the first.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,13 +17,21 @@ from ragwatch.config.judge_options import JudgeOptions
 from ragwatch.config.model import Settings
 from ragwatch.config.validation import KindConfig
 from ragwatch.daemon.changes import RECENT_SECONDS, last_events
-from ragwatch.daemon.figures import digest_loop, export_loops, label_rules, labelling
-from ragwatch.daemon.process import free_disk_bytes
-from ragwatch.daemon.shared import SharedState
-from ragwatch.daemon.stored_places import place_of, resume_source
-from ragwatch.daemon.suites import canary_loop
-from ragwatch.daemon.watchers import Watchers, build_watchers
-from ragwatch.exporter import AllowedLabels, Exporter
+from ragwatch.daemon.components import (
+    Watchers,
+    build_watchers,
+    canary_loop,
+    digest_loop,
+    export_loops,
+    exporter_of,
+    label_rules,
+    labelling,
+    retention_loop,
+    sampling_control,
+)
+from ragwatch.daemon.process import SharedState, free_disk_bytes
+from ragwatch.errors import ConfigError, SourceError
+from ragwatch.exporter import Exporter
 from ragwatch.model.sample import OTHER
 from ragwatch.pipeline.batching import MAX_BATCH_SECONDS, BatchJudgingLoop, LeftBatchesLoop
 from ragwatch.pipeline.canaries import CanaryLoop
@@ -32,12 +43,12 @@ from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.placing import NamedVersions
 from ragwatch.pipeline.reading import JudgeSelfTests
 from ragwatch.pipeline.retention import RetentionLoop
-from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl, StoredBudgetAccount
+from ragwatch.pipeline.sampling_control import SamplingControl, StoredBudgetAccount
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.ports import Clock, Judge, JudgeContext, Retention, Source, Store
-from ragwatch.ports.capabilities import HasFallback, HasName, ReceivesRequests, log_reader, uses_batches
+from ragwatch.ports import Clock, Judge, JudgeContext, Part, Source, Store
+from ragwatch.ports.capabilities import HasFallback, HasName, HoldsParts, ReceivesRequests, log_reader, uses_batches
 from ragwatch.ports.judging import BatchJudge
-from ragwatch.ports.receiving import Handler
+from ragwatch.ports.sources import Handler
 from ragwatch.statistics.canary.definition import CanaryMarks
 from ragwatch.statistics.sampling import FollowRule, SamplingHash, SamplingPlan
 from ragwatch.statistics.snapshot import Gauge
@@ -182,7 +193,7 @@ def build(
     """
     plan = sampling_plan(config)
     built_judges = tuple(_judge(judge, config.settings, shared) for judge in config.judges)
-    shares = _shares(config, shared)
+    shares = sampling_control(config, shared)
     canaries = canary_loop(config, built_judges, shared)
     watchers = build_watchers(config, plan, built_judges, shared)
     rules = partial(_intake_rules, config, plan, shares, secret=shared.secret)  # each intake has its own redactor
@@ -212,21 +223,11 @@ def build(
         digest=digest_loop(
             config, shared, inputs, shares=shares, built_judges=built_judges, labels=labels, patience=patience
         ),
-        retention=_retention(config, shared),
+        retention=retention_loop(config, shared),
         labelling=labelling(labels, config, shared),
-        exporter=_exporter(config, intakes, built_judges, shared),
+        exporter=exporter_of(config, intakes, built_judges, shared),
         sampling=shares,
         exports=export_loops(config, shared),
-    )
-
-
-def _retention(config: Config, shared: SharedState) -> RetentionLoop:
-    options = config.settings.retention
-    return RetentionLoop(
-        Retention(options.days, options.failing_days, options.bytes, options.trend_days),
-        store=shared.led,
-        telemetry=shared.telemetry,
-        clock=shared.clock,
     )
 
 
@@ -246,15 +247,6 @@ def _judge(judge: JudgeConfig, settings: Settings, shared: SharedState) -> Judge
     redact = str if redactor is None else redactor.redact
     context = JudgeContext(shared.telemetry, budget, shared.clock, quantities, settings.criterion_rules, redact=redact)
     return judges.KINDS[judge.kind].build(judge.options, name=options.name, context=context)
-
-
-def _shares(config: Config, shared: SharedState) -> SamplingControl:
-    options = [judge.place for judge in config.judges]
-    default = next(judge.name for judge in options if judge.follows is None)  # sources wait for it (backpressure)
-    plans = {
-        judge.name: JudgePlan(judge.probability, judge.budget.caps, waits=judge.name == default) for judge in options
-    }
-    return SamplingControl(plans, shared.store, config.settings.judging.max_pending, shared.clock)
 
 
 def _intake_rules(
@@ -284,17 +276,7 @@ def source_names(config: Config) -> tuple[str, ...]:
 def _intake(source: KindConfig, rules: IntakeRules, shared: SharedState) -> IntakeLoop:
     built_source: Source = sources.KINDS[source.kind].build(source.options)
     reader = log_reader(source.options)
-    return IntakeLoop(
-        built_source,
-        reader.read,
-        rules,
-        store=shared.store,
-        telemetry=shared.telemetry,
-        clock=shared.clock,
-        parse=reader.parse,
-        expand=reader.expand,
-        rescue=reader.read_without_wrong_fields,
-    )
+    return IntakeLoop(built_source, reader, rules, shared.context)
 
 
 def _judging(
@@ -319,7 +301,7 @@ def _judging(
     if isinstance(judge, BatchJudge):  # some batches may be left from when it was `relaxed`
         loop = partial(BatchJudgingLoop if batched else LeftBatchesLoop, led=shared.in_leader)
     self_tests = JudgeSelfTests(judge_config.place.repeat, judge_config.place.known_bad)
-    return loop(judge, rules, store=shared.store, telemetry=shared.telemetry, clock=shared.clock, self_tests=self_tests)
+    return loop(judge, rules, shared.context, self_tests=self_tests)
 
 
 def _follower(options: JudgeOptions, shares: SamplingControl) -> Follower:
@@ -327,21 +309,64 @@ def _follower(options: JudgeOptions, shares: SamplingControl) -> Follower:
     return Follower(FollowRule(options.probability, unsure), lambda: shares.factor(options.name))
 
 
-def _exporter(
-    config: Config, intakes: tuple[IntakeLoop, ...], built_judges: tuple[Judge, ...], shared: SharedState
-) -> Exporter:
-    labels = AllowedLabels(
-        sources=[intake.source.name for intake in intakes],
-        routes=config.settings.routes,
-        judges=[judge.name for judge in built_judges],
-        suites=[suite.place.suite for suite in config.canaries],
-        segments=config.settings.segment_rules,
-        criteria=config.settings.criterion_rules,
-    )
-    return Exporter(shared.board, shared.telemetry, labels)
-
-
 def _probabilities(plan: SamplingPlan, intakes: tuple[IntakeLoop, ...]) -> dict[str, float]:
     """Compute the current inclusion probabilities by route: those of the plan, lowered under backpressure."""
     factor = min(intake.factor for intake in intakes)
     return {route: factor * plan.probability_of(route) for route in (*sorted(plan.known_routes), OTHER)}
+
+
+StoredPlace = tuple[Mapping[str, str], tuple[Part, ...]]
+"""Where a source continues: cursors by stream, and parts of samples that wait for the others."""
+
+
+def place_of(source: Source, store: Store) -> StoredPlace:
+    """Read where a source continues."""
+    parts = tuple(store.parts(source.name)) if isinstance(source, HoldsParts) else ()
+    return store.cursors(source.name), parts
+
+
+def resume_source(source: Source, place: StoredPlace, config: Config, *, running: Config | None = None) -> None:
+    """Let a source continue from its place, which the configuration that runs has stored, if that is known.
+
+    Raises:
+        ConfigError: It cannot, because the place is one of another kind of source, or is damaged.
+    """
+    try:
+        cursors, parts = place
+        source.resume(cursors)
+        if isinstance(source, HoldsParts):
+            source.restore(parts)
+    except (SourceError, ValueError, KeyError, TypeError, AttributeError) as error:
+        kinds = _kinds(config)
+        kind, before = kinds[source.name], None if running is None else _kinds(running).get(source.name)
+        reason = str(error).partition("\n")[0]
+        where = f"sources[{list(kinds).index(source.name)}].name: {source.name} has a stored place"
+        if before not in (None, kind):
+            message = f"{where} of another kind of source ({before}); give the new source another name"
+        else:
+            message = (
+                f"{where} that a source of kind {kind} cannot continue from: {reason}; give the source another name if "
+                "it was of another kind before, or restore a copy of the state"
+            )
+        raise ConfigError(message) from error
+
+
+def check_places(config: Config, store: Store, running: Config | None = None) -> None:
+    """Check that each source of a configuration can continue from what is stored under its name.
+
+    A source of its own is tried, and closed again: the one that is to run resumes once, from where it will be then.
+
+    Raises:
+        ConfigError: One cannot.
+    """
+    for source in config.sources:
+        tried: Source = sources.KINDS[source.kind].build(source.options)
+        try:
+            resume_source(tried, place_of(tried, store), config, running=running)
+        finally:
+            tried.close()
+
+
+def _kinds(config: Config) -> dict[str, str]:
+    """Kinds of the sources by name, in their order."""
+    return {source.options.name: source.kind for source in config.sources if isinstance(source.options, HasName)}

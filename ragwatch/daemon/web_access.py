@@ -16,7 +16,7 @@ from time import monotonic
 from ragwatch.config.web import WebOptions
 from ragwatch.config.web_file import REQUIRED, TlsServerConfig, WebFile, load_web_file
 from ragwatch.errors import ConfigError
-from ragwatch.ports.receiving import GrpcListener, Handler, is_loopback
+from ragwatch.ports.sources import GrpcListener, Handler, is_loopback
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import (
     EVERYTHING,

@@ -14,8 +14,8 @@ from rich.table import Table
 
 from ragwatch.config import Config, load
 from ragwatch.config.canaries import SuiteConfig
-from ragwatch.daemon.state_secret import readable_secret
-from ragwatch.daemon.suites import answers_of, suite_of
+from ragwatch.daemon.components import answers_of, suite_of
+from ragwatch.daemon.process import readable_secret
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.offline.judge import build_judge
 from ragwatch.offline.state_reader import MAX_VERDICTS, labels_by_key, last_index_event, state_reader, verdicts

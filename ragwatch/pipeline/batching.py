@@ -19,11 +19,10 @@ from ragwatch.model.sample import Draw
 from ragwatch.pipeline.judging import MAX_DOUBLINGS, MAX_PAUSE_SECONDS, MIN_PAUSE_SECONDS, JudgingLoop, JudgingRules
 from ragwatch.pipeline.leadership import Step
 from ragwatch.pipeline.reading import JudgeSelfTests
-from ragwatch.ports import Clock, OpenBatch, Store
+from ragwatch.ports import LoopContext, OpenBatch
 from ragwatch.ports.judging import BatchJudge, Collected
 from ragwatch.statistics.sampling import key_of
 from ragwatch.statistics.verdict import NO_USAGE, Reading, Unjudged, UnjudgedReason, Usage, judged
-from ragwatch.telemetry import Telemetry
 
 MAX_BATCH_DRAWS = 500
 MAX_OPEN_BATCHES = 16  # sent and not collected; while there are so many, the next batch grows
@@ -67,17 +66,15 @@ class BatchJudgingLoop(JudgingLoop):
         self,
         judge: BatchJudge,
         rules: JudgingRules,
+        context: LoopContext,
         *,
-        store: Store,
-        telemetry: Telemetry,
-        clock: Clock,
         self_tests: JudgeSelfTests | None = None,
         led: Callable[[Step], Step] = lambda step: step,
     ) -> None:
-        super().__init__(judge, rules, store=store, telemetry=telemetry, clock=clock, self_tests=self_tests)
+        self._telemetry = context.telemetry
+        super().__init__(judge, rules, context, self_tests=self_tests)
         self._batches = judge
         self._next_poll: dict[int, float] = {}  # by batch
-        self._telemetry = telemetry
         self._step_batches = led(self._collect_and_send)
 
     async def step(self) -> bool:

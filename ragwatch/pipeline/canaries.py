@@ -11,7 +11,7 @@ from typing import Any
 
 from ragwatch.errors import JudgeError, RagwatchError
 from ragwatch.model.sample import Sample
-from ragwatch.ports import Clock, Judge, Oracle, Probe, RecordedEvent, Store, StoredRun
+from ragwatch.ports import Clock, Judge, LoopContext, Oracle, Probe, RecordedEvent, Store, StoredRun
 from ragwatch.statistics.canary.answer import GOLD, RETRIEVED, JudgedAnswer, gold_texts, sample_of
 from ragwatch.statistics.canary.definition import Canary
 from ragwatch.statistics.canary.history import (
@@ -28,7 +28,6 @@ from ragwatch.statistics.ranking import TAU, Similarity
 from ragwatch.statistics.reference import score_by_reference
 from ragwatch.statistics.scores import score_all
 from ragwatch.statistics.snapshot import Gauges
-from ragwatch.telemetry import Telemetry
 
 
 class AnswerJudging:
@@ -148,21 +147,12 @@ class CanaryLoop:
     """
 
     def __init__(
-        self,
-        suites: Sequence[CanarySuite],
-        *,
-        store: Store,
-        telemetry: Telemetry,
-        holder: str,
-        clock: Clock,
-        claim_seconds: float = CLAIM_SECONDS,
+        self, suites: Sequence[CanarySuite], context: LoopContext, *, holder: str, claim_seconds: float = CLAIM_SECONDS
     ) -> None:
+        self._store, self._telemetry, self._clock = context.store, context.telemetry, context.clock
         self._claim_seconds = claim_seconds
         self.suites = {suite.name: suite for suite in suites}
-        self._store = store
-        self._telemetry = telemetry
         self._holder = f"{holder}/{secrets.token_hex(4)}"  # a reload makes another loop in the same process
-        self._clock = clock
         self._locks = {name: asyncio.Lock() for name in self.suites}
         self._gauges: dict[str, Gauges] = {}
         self._last_success: dict[str, float] = {}

@@ -1,24 +1,130 @@
-"""Digest: computes a Snapshot from what the store holds, and publishes it. Reads only the score rows that are new."""
+"""Digest: computes a Snapshot from what the store holds, and publishes it. Reads only the score rows that are new.
+
+The leader of several workers stores its Snapshot, as JSON by the types of its fields, and the others show the same.
+What belongs to one worker (how far its sources are behind, its disk, what it has counted) is its own everywhere.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import types
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
+from functools import cache
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ragwatch.board import Board
 from ragwatch.errors import NotLeadingError, StoreError
+from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.pipeline.feedback import FeedbackWindows
 from ragwatch.pipeline.labels.correction import LabelCorrection
 from ragwatch.pipeline.sampling_control import SamplingControl
-from ragwatch.pipeline.shared_snapshot import SharedSnapshot
 from ragwatch.pipeline.windows import MINUTE, SegmentWindows, SlidingWindows
-from ragwatch.ports import Clock, Judge, Peak, Store, TrendStore
+from ragwatch.ports import Judge, LoopContext, Peak, Store, TrendStore
 from ragwatch.statistics.snapshot import Gauge, Gauges, Lag, Snapshot
 from ragwatch.statistics.tally import Tallies, violations
 from ragwatch.statistics.trends import SPANS, TrendKey, TrendKind, start_of
-from ragwatch.telemetry import Telemetry
+
+STATE = "snapshot"
+
+
+class SharedSnapshot:
+    """The Snapshot of the leader, in the store.
+
+    Args:
+        store: The store of this worker; writes are refused unless it leads.
+        leads: Whether this worker computes the figures.
+        own_tallies: What this worker has counted.
+    """
+
+    def __init__(self, store: Store, leads: Callable[[], bool], own_tallies: Callable[[], Tallies]) -> None:
+        self._store = store
+        self.leads = leads
+        self.own_tallies = own_tallies
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Store the figures for the other workers.
+
+        Raises:
+            StoreError: They could not be written, or another worker leads.
+        """
+        shared = replace(snapshot, lags={}, probabilities={}, exported=None)
+        self._store.remember(STATE, {"snapshot": to_record(shared)})
+
+    def latest(self) -> Snapshot | None:
+        """Return the figures of the leader; None if there are none, or only those of another version."""
+        state = self._store.recall(STATE)
+        if state is None:
+            return None
+        try:
+            return snapshot_of(state.get("snapshot"))
+        except ValueError:
+            return None
+
+
+def to_record(value: object) -> object:
+    """Convert a value to JSON values: objects to lists of their fields, mappings to lists of pairs.
+
+    >>> to_record({("a", "b"): 1.0})
+    [[['a', 'b'], 1.0]]
+    """
+    if is_dataclass(value):
+        return [to_record(getattr(value, field.name)) for field in fields(value)]
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return [[to_record(key), to_record(item)] for key, item in value.items()]
+    if isinstance(value, tuple):
+        return [to_record(item) for item in value]
+    return value
+
+
+def snapshot_of(record: object) -> Snapshot:
+    """Convert back.
+
+    Raises:
+        ValueError: The record is of a version with other fields.
+    """
+    try:
+        snapshot = _value_of(Snapshot, record)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"not a snapshot: {error}") from error
+    if not isinstance(snapshot, Snapshot):
+        raise ValueError("not a snapshot")  # noqa: TRY004 - a record of another version
+    return snapshot
+
+
+def _value_of(kind: Any, record: Any) -> Any:  # noqa: ANN401 - a type, and JSON
+    if isinstance(kind, type) and is_dataclass(kind):
+        pairs = zip(_fields(kind), record, strict=True)
+        return kind(**{name: _value_of(hint, item) for (name, hint), item in pairs})
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):  # here always with None
+        return None if record is None else _value_of(arguments[0], record)
+    if origin is tuple:
+        hints = arguments[:1] * len(record) if arguments[-1] is Ellipsis else arguments
+        return tuple(_value_of(hint, item) for hint, item in zip(hints, record, strict=True))
+    if origin is Counter:
+        return Counter({_value_of(arguments[0], key): number for key, number in record})
+    if origin is not None:
+        return {_value_of(arguments[0], key): _value_of(arguments[1], item) for key, item in record}
+    return _leaf_of(kind, record)
+
+
+def _leaf_of(kind: Any, record: Any) -> Any:  # noqa: ANN401 - the same
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return quantity_of(record) if kind is Quantity else kind(record)  # a quantity may be a criterion
+    return record
+
+
+@cache
+def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
+    hints = get_type_hints(kind)
+    return tuple((field.name, hints[field.name]) for field in fields(kind))
+
 
 ROWS = 5000
 OVERDUE_SECONDS = 60.0  # a draw that has been pending for longer counts as unjudged and widens the worst-case bounds
@@ -52,7 +158,6 @@ class DigestLoop:
     """The loop that publishes Snapshots.
 
     Args:
-        windows: Made for the judges in force; a reload makes another DigestLoop.
         patience: Seconds after which a pending draw counts as unjudged.
         shared: The figures of the leader, where several workers share a store; None where there is one process.
     """
@@ -61,19 +166,18 @@ class DigestLoop:
         self,
         windows: SlidingWindows,
         inputs: DigestInputs,
+        context: LoopContext,
         *,
         shares: SamplingControl,
-        store: Store,
         board: Board,
-        telemetry: Telemetry,
         judges: Sequence[Judge],
-        clock: Clock,
         labels: LabelCorrection,
         feedback: FeedbackWindows,
         segments: SegmentWindows,
         patience: float = OVERDUE_SECONDS,
         shared: SharedSnapshot | None = None,
     ) -> None:
+        self._store, self._telemetry, self._clock = context.store, context.telemetry, context.clock
         self._shared = shared
         self._windows = windows
         self._patience = patience
@@ -82,12 +186,9 @@ class DigestLoop:
         self._segments = segments
         self._inputs = inputs
         self._shares = shares
-        self._store = store
         self._board = board
-        self._telemetry = telemetry
         self._judges = {judge.name: (judge.kind, judge.version) for judge in judges}
-        self._clock = clock
-        self._peaks = PeakRecorder(store)
+        self._peaks = PeakRecorder(context.store)
         self._last_seq = 0
         self._last_step = 0.0
 
@@ -99,7 +200,7 @@ class DigestLoop:
         shared = self._shared
         if shared is None:
             snapshot, news = self._computed(self._clock())
-        elif not shared.leads and (latest := shared.latest()) is not None:
+        elif not shared.leads() and (latest := shared.latest()) is not None:
             self._shares.adopt(latest.shares, latest.budgets)
             news = False
             snapshot = replace(
@@ -113,11 +214,11 @@ class DigestLoop:
             )
         else:  # also before the first leader has stored figures, or while that one is of another version
             snapshot, news = self._computed(self._clock())
-            snapshot = replace(snapshot, exported=shared.own_tallies(), leads=shared.leads)
+            snapshot = replace(snapshot, exported=shared.own_tallies(), leads=shared.leads())
         self._board.publish(snapshot)
-        if shared is None or shared.leads:
+        if shared is None or shared.leads():
             self._peaks.take(snapshot.at, snapshot.gauges)
-        if shared is not None and shared.leads:
+        if shared is not None and shared.leads():
             with suppress(NotLeadingError):  # the next leader stores its figures
                 shared.save(snapshot)
         return news
@@ -178,8 +279,7 @@ class DigestLoop:
 class PeakRecorder:
     """Stores how high the evidence of drift was, for charts: the first of a bucket of time, and what is higher in it.
 
-    Args:
-        store: Keeps the peaks. While it cannot be written, charts have gaps, and nothing else is affected.
+    While the store cannot be written, charts have gaps, and nothing else is affected.
     """
 
     def __init__(self, store: TrendStore) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 
@@ -12,14 +12,24 @@ from ragwatch.errors import FormatError, ReceivedMeanwhileError
 from ragwatch.formats.canonical import AHEAD, MAX_AHEAD_SECONDS, LostField, name_of
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.guessing.suspicion import MISREAD, Doubts
-from ragwatch.formats.record import Line, Parse, parse
+from ragwatch.formats.log_reader import LogReader
+from ragwatch.formats.record import Line
 from ragwatch.formats.selection import Expand
 from ragwatch.model.sample import Draw, RejectReason, Sample, SkipReason
 from ragwatch.pipeline.feedback import FeedbackRules
 from ragwatch.pipeline.placing import MARK_ADVICE, NamedVersions, names_canary, placing
-from ragwatch.pipeline.unreadable_files import UnreadableFiles
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.ports import Admission, Assignment, Batch, BatchReport, Feedback, Rejection, Source, Store, VersionValue
+from ragwatch.ports import (
+    Admission,
+    Assignment,
+    Batch,
+    BatchReport,
+    Feedback,
+    LoopContext,
+    Rejection,
+    Source,
+    VersionValue,
+)
 from ragwatch.ports.capabilities import RecognisesResent
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.statistics.canary.definition import CanaryMarks
@@ -29,20 +39,18 @@ from ragwatch.statistics.signals import SignalCounter
 from ragwatch.statistics.snapshot import Lag
 from ragwatch.statistics.tally import Tallies, Tally, lines_read
 from ragwatch.statistics.text.repeated import RepeatedAnswers
-from ragwatch.telemetry import Telemetry
 
 CANARY = "canary"
 """Metadata key of answers to our own canaries: the mark that probes send as the header `X-Ragwatch-Canary`."""
-LOOKED_UP_AT_ONCE = 100
-"""Ids of records that are looked up in the store with one query."""
+LOOKED_UP_AT_ONCE = 100  # ids of records that are looked up in the store with one query
+SETTLE_SECONDS = 60.0
+"""Time without a failure after which a file counts as readable: on a failing disk, a file can often be opened."""
 NumberedSample = tuple[Sample, int, Mapping[str, object]]
-Read = Callable[[Mapping[str, object], str], Sample]
-Rescue = Callable[[Mapping[str, object], str], tuple[Sample, Sequence[LostField]]]
 
 
 @dataclass(frozen=True, slots=True)
 class IntakeRules:
-    """Settings of intake; replaced as a whole when the configuration is reloaded.
+    """Settings of intake.
 
     Attributes:
         plan: Inclusion probabilities.
@@ -73,10 +81,11 @@ class IntakeRules:
 
 @dataclass(slots=True)
 class _BatchResult:
-    """The content of an Admission, while a batch is read."""
+    """The content of an Admission, and the report to the source, while a batch is read."""
 
     tallies: Tallies
     signals: SignalCounter
+    report: BatchReport
     draws: list[tuple[Draw, tuple[Assignment, ...]]] = field(default_factory=list)
     tallies_of_draws: dict[str, Tallies] = field(default_factory=dict)
     received: list[str] = field(default_factory=list)
@@ -87,13 +96,6 @@ class _BatchResult:
 class IntakeLoop:
     """The loop that reads one source.
 
-    Args:
-        read: The format: converts a record, and the id that follows from its position, to a Sample.
-        clock: Seconds since the epoch; used for records without a time.
-        parse: Converts a line to a record.
-        expand: Finds the records in a line that holds several; None where a line is one.
-        rescue: Reads a record without its wrong optional fields; None where these cost the record.
-
     Attributes:
         lag: How far the source is behind, as of the last step; None before the first.
         skipped: How many existing records are skipped at the very first start, until something was read; else empty.
@@ -102,29 +104,12 @@ class IntakeLoop:
         factor: Factor on the inclusion probabilities at present, below 1 while draws pile up.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        read: Read,
-        rules: IntakeRules,
-        *,
-        store: Store,
-        telemetry: Telemetry,
-        clock: Callable[[], float],
-        parse: Parse = parse,
-        expand: Expand | None = None,
-        rescue: Rescue | None = None,
-    ) -> None:
+    def __init__(self, source: Source, reader: LogReader, rules: IntakeRules, context: LoopContext) -> None:
+        self._store, self._telemetry, self._clock = context.store, context.telemetry, context.clock
         self.source = source
         self.rules = rules
-        self._read = read
-        self._parse = parse
-        self._expand = expand
-        self._rescue = rescue
-        self._store = store
-        self._telemetry = telemetry
-        self._clock = clock
-        self._unreadable = UnreadableFiles(source.name, telemetry)
+        self._reader = reader
+        self._unreadable: dict[str, tuple[str, float]] = {}  # by file: reason, time of the last failure
         self.lag: Lag | None = None
         self.skipped = ""
         self.first_rejected: Rejection | None = None
@@ -145,12 +130,28 @@ class IntakeLoop:
             return self._admit()
         finally:  # a step that fails leaves more unread, so that the lag of before it is out of date
             first, self.lag = self.lag is None, self.source.lag()
-            self._unreadable.update(self.lag.unreadable, self._clock())
+            self._report_unreadable(self.lag.unreadable, self._clock())
             if self.lag.closed:
                 self._telemetry.files_closed(self.source.name, self.lag.closed)
             if first and self.lag.skipped and not lines_read(self._store.tallies(), self.source.name):
                 self.skipped = self.lag.skipped
                 self._telemetry.skipped(self.source.name, self.skipped)
+
+    def _report_unreadable(self, failing: Mapping[str, str], now: float) -> None:
+        """Log which files (by name: why) fail, fail for another reason, or are readable again, once for each change."""
+        new = {name: why for name, why in failing.items() if self._unreadable.get(name, ("", 0.0))[0] != why}
+        self._unreadable.update((name, (why, now)) for name, why in failing.items())
+        readable = [
+            name
+            for name, (_, last) in self._unreadable.items()
+            if name not in failing and abs(now - last) >= SETTLE_SECONDS
+        ]
+        for name in readable:
+            del self._unreadable[name]
+        if new:
+            self._telemetry.unreadable(self.source.name, new, len(self._unreadable))
+        if readable:
+            self._telemetry.readable_again(self.source.name, readable, len(self._unreadable))
 
     def _admit(self) -> bool:
         # Of the default judge: an outage of another one must not stop the sources.
@@ -161,10 +162,12 @@ class IntakeLoop:
         batch = self.source.read()
         if batch is None:
             return False
+        admission, questions = self._admission(batch)
         try:
-            admission, questions = self._admitted(batch)
+            self._store.admit(admission)
         except ReceivedMeanwhileError:  # what another worker has received now counts as resent
-            admission, questions = self._admitted(batch)
+            admission, questions = self._admission(batch)
+            self._store.admit(admission)
         self.source.commit(batch)
         for reason in batch.resets:
             self._telemetry.reset(self.source.name, batch.file, reason)
@@ -174,26 +177,20 @@ class IntakeLoop:
             self.rules.vocabularies.learn(questions)
         return True
 
-    def _admitted(self, batch: Batch) -> tuple[Admission, dict[str, list[str]]]:
-        """Store a batch. Returns what was written, and the questions to learn from."""
-        admission, questions = self._admission(batch)
-        self._store.admit(admission)
-        return admission, questions
-
     def _admission(self, batch: Batch) -> tuple[Admission, dict[str, list[str]]]:
         """What to write, and the questions to learn from once it is written."""
         vocabularies = self.rules.vocabularies
         meters = None if vocabularies is None else vocabularies.meters
         signals = SignalCounter(meters, self._repeated, self._clock())
-        result = _BatchResult(Counter(batch.tallies), signals)
-        name, tallies, report = self.source.name, result.tallies, batch.report or BatchReport()
+        result = _BatchResult(Counter(batch.tallies), signals, batch.report or BatchReport())
+        name, tallies, report = self.source.name, result.tallies, result.report
         report.rejections.clear()  # of an attempt that could not be stored
         report.resent.clear()
         for rejection in batch.rejections:
-            self._reject(tallies, rejection, report)
+            self._reject(rejection, result)
         for reason, times in batch.resets.items():
             tallies[Tally.RESETS, (name, reason)] += times
-        self._read_lines(batch, result, report)
+        self._read_lines(batch, result)
         if seen := len(batch.lines) + len(batch.rejections) - len(report.resent):
             tallies[Tally.SEEN, (name,)] += seen
         result.signals.add_to(tallies)
@@ -213,13 +210,13 @@ class IntakeLoop:
         )
         return admission, result.signals.to_learn_from()
 
-    def _read_lines(self, batch: Batch, result: _BatchResult, report: BatchReport) -> None:
+    def _read_lines(self, batch: Batch, result: _BatchResult) -> None:
         """Read every line of a batch. This is the hot path: most lines are not drawn."""
         name, now, versions = self.source.name, self._clock(), self.rules.versions
         place = placing(self.rules.plan, self.factor)
-        samples = self._samples(batch, result, report)
+        samples = self._samples(batch, result)
         if isinstance(self.source, RecognisesResent) and self.source.recognises_resent:
-            samples = self._without_resent(samples, result, report)
+            samples = self._without_resent(samples, result)
         for sample, _, record in samples:
             if CANARY in sample.metadata and self._is_canary(sample, result.tallies):
                 continue
@@ -234,14 +231,14 @@ class IntakeLoop:
                     self._count_lost(result.tallies, AHEAD)
                 self._draw(result, Draw(key, sample, name, route, probability, at=at), record)
 
-    def _samples(self, batch: Batch, result: _BatchResult, report: BatchReport) -> Iterator[NumberedSample]:
+    def _samples(self, batch: Batch, result: _BatchResult) -> Iterator[NumberedSample]:
         """Yield the samples of a batch, each with its number and record. Other lines are rejected or skipped.
 
         Lines with feedback on an answer are read on the way.
         """
         skipped: Counter[SkipReason] = Counter()
-        name, stream, parse, read = self.source.name, batch.stream, self._parse, self._read
-        for index, line, number, part in self._lines(batch, result, report):
+        name, stream, parse, read = self.source.name, batch.stream, self._reader.parse, self._reader.read
+        for index, line, number, part in self._lines(batch, result):
             try:
                 parsed = parse(line)
                 if isinstance(parsed, SkipReason):
@@ -256,8 +253,7 @@ class IntakeLoop:
             except FormatError as error:
                 rescued = self._without_wrong_fields(line, error, result.tallies)
                 if rescued is None:
-                    rejection = Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error))
-                    self._reject(result.tallies, rejection, report)
+                    self._reject(_rejection(error, batch.file, number), result)
                     continue
                 sample, record, repaired = rescued
             if repaired:
@@ -273,11 +269,11 @@ class IntakeLoop:
         self, line: Line, error: FormatError, tallies: Tallies
     ) -> tuple[Sample, dict[str, object], bool] | None:
         """Read a record without the optional fields that are wrong, and count them; None if a required one is wrong."""
-        parsed = None if self._rescue is None or name_of(error.field) is None else self._parse(line)
-        if self._rescue is None or parsed is None or isinstance(parsed, SkipReason):
+        parsed = None if name_of(error.field) is None else self._reader.parse(line)
+        if parsed is None or isinstance(parsed, SkipReason):
             return None
         try:
-            sample, lost = self._rescue(parsed[0], "")
+            sample, lost = self._reader.read_without_wrong_fields(parsed[0], "")
         except FormatError:
             return None
         for one in lost:
@@ -288,44 +284,39 @@ class IntakeLoop:
         tallies[Tally.FIELDS_LOST, (self.source.name, one.name, one.reason)] += 1
         self._telemetry.rejected(self.source.name, one.reason, "field left out", field=one.name, why=one.detail)
 
-    def _lines(self, batch: Batch, result: _BatchResult, report: BatchReport) -> Iterable[tuple[int, Line, int, int]]:
+    def _lines(self, batch: Batch, result: _BatchResult) -> Iterable[tuple[int, Line, int, int]]:
         """Index, record, number and place in its line of the records in a batch."""
-        if self._expand is None:
+        if self._reader.expand is None:
             return zip(range(len(batch.lines)), batch.lines, batch.numbers, repeat(0))
-        return self._expanded(self._expand, batch, result, report)
+        return self._expanded(self._reader.expand, batch, result)
 
-    def _expanded(
-        self, expand: Expand, batch: Batch, result: _BatchResult, report: BatchReport
-    ) -> Iterator[tuple[int, Line, int, int]]:
+    def _expanded(self, expand: Expand, batch: Batch, result: _BatchResult) -> Iterator[tuple[int, Line, int, int]]:
         """The same for lines that hold several records; those without any are skipped."""
         seen, skipped = (Tally.SEEN, (self.source.name,)), (Tally.SKIPPED, (self.source.name, SkipReason.NO_RECORDS))
         for index, (line, number) in enumerate(zip(batch.lines, batch.numbers, strict=True)):
             try:
                 records = expand(line)
             except FormatError as error:
-                rejection = Rejection(RejectReason(error.reason), batch.file, number, error.field, str(error))
-                self._reject(result.tallies, rejection, report)
+                self._reject(_rejection(error, batch.file, number), result)
                 continue
             result.tallies[seen] += len(records) - 1
             result.tallies[skipped] += not records
             yield from ((index, record, number, part) for part, record in enumerate(records))
 
-    def _without_resent(
-        self, samples: Iterator[NumberedSample], result: _BatchResult, report: BatchReport
-    ) -> Iterator[NumberedSample]:
+    def _without_resent(self, samples: Iterator[NumberedSample], result: _BatchResult) -> Iterator[NumberedSample]:
         """Yield the samples whose id was not received before, in this batch or an earlier one; count the others."""
         admitted: set[str] = set()
         while some := list(islice(samples, LOOKED_UP_AT_ONCE)):  # few at a time, so that most objects live shortly
             known = self._store.received(self.source.name, {sample.id for sample, _, _ in some})
             for sample, number, record in some:
                 if sample.id in known or sample.id in admitted:
-                    report.resent.append(number)
+                    result.report.resent.append(number)
                     continue
                 admitted.add(sample.id)
                 result.received.append(sample.id)
                 yield sample, number, record
-        if report.resent:
-            result.tallies[Tally.RESENT, (self.source.name,)] += len(report.resent)
+        if resent := len(result.report.resent):
+            result.tallies[Tally.RESENT, (self.source.name,)] += resent
 
     def _is_canary(self, sample: Sample, tallies: Tallies) -> bool:
         """Whether this is an answer to one of our canaries. Invalid marks are counted: they hide no answer."""
@@ -380,9 +371,9 @@ class IntakeLoop:
             or self.rules.sampling.draws(key_of(judge, draw.key), share)
         )
 
-    def _reject(self, tallies: Tallies, rejection: Rejection, report: BatchReport) -> None:
-        report.rejections.append(rejection)
-        tallies[Tally.REJECTED, (self.source.name, rejection.reason)] += 1
+    def _reject(self, rejection: Rejection, result: _BatchResult) -> None:
+        result.report.rejections.append(rejection)
+        result.tallies[Tally.REJECTED, (self.source.name, rejection.reason)] += 1
         self.first_rejected = self.first_rejected or rejection
         self._telemetry.rejected(
             self.source.name,
@@ -392,3 +383,7 @@ class IntakeLoop:
             field=rejection.field,
             why=rejection.detail,
         )
+
+
+def _rejection(error: FormatError, file: str, line: int) -> Rejection:
+    return Rejection(RejectReason(error.reason), file, line, error.field, str(error))

@@ -12,12 +12,11 @@ from itertools import count
 from ragwatch.errors import RagwatchError
 from ragwatch.model.sample import Draw
 from ragwatch.pipeline.reading import Deferred, DrawReader, JudgeSelfTests
-from ragwatch.ports import Assignment, Clock, FollowUp, Judge, Store
+from ragwatch.ports import Assignment, FollowUp, Judge, LoopContext, Store
 from ragwatch.statistics.sampling import FollowRule, SamplingHash, follow_probability, key_of
 from ragwatch.statistics.segments import Segments
 from ragwatch.statistics.tally import Tallies
 from ragwatch.statistics.verdict import Judged, Reading, Unjudged, UnjudgedReason, Verdict
-from ragwatch.telemetry import Telemetry
 
 MAX_SETTLED_AT_ONCE = 500
 MAX_CLOCK_STEP_SECONDS = 600.0  # between two checks of the clock: one that moves by more was set, or the host slept
@@ -111,21 +110,13 @@ class JudgingLoop:
     """Whether message batches that are open are collected."""
 
     def __init__(
-        self,
-        judge: Judge,
-        rules: JudgingRules,
-        *,
-        store: Store,
-        telemetry: Telemetry,
-        clock: Clock,
-        self_tests: JudgeSelfTests | None = None,
+        self, judge: Judge, rules: JudgingRules, context: LoopContext, *, self_tests: JudgeSelfTests | None = None
     ) -> None:
+        self._store, self._clock = context.store, context.clock
         self.judge = judge
-        self._reader = DrawReader(judge, timeout_seconds=rules.timeout_seconds, telemetry=telemetry)
+        self._reader = DrawReader(judge, timeout_seconds=rules.timeout_seconds, telemetry=context.telemetry)
         self._self_tests = self_tests or JudgeSelfTests()
         self._rules = rules
-        self._store = store
-        self._clock = clock
         self._tasks: set[asyncio.Task[_Outcome]] = set()
         self._done = _FinishedReading()
         self._deferrals: Counter[str] = Counter()  # number by key

@@ -36,13 +36,7 @@ class Leadership:
         begin: Called when a term begins: loads what is stored.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        telemetry: Telemetry,
-        timer: Callable[[], float] = monotonic,
-    ) -> None:
+    def __init__(self, store: Store, *, telemetry: Telemetry, timer: Callable[[], float] = monotonic) -> None:
         self._elections = store if isinstance(store, SharedStore) else None
         self._telemetry = telemetry
         self._timer = timer

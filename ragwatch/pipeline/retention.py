@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TypedDict
 
-from ragwatch.ports import Clock, Retention, Store
-from ragwatch.telemetry import Telemetry
+from ragwatch.ports import LoopContext, Retention, SavedState
 
 STATE = "keeping"
 MAX_CLOCK_STEP_SECONDS = 86400.0  # between two steps; a clock that moves on by more is not trusted at once
 
 
-class LastStep(TypedDict):
-    """When the store was pruned last, and whether the clock was doubted then."""
-
-    at: float
-    doubted: bool
-
-
 class RetentionLoop:
     """The loop that prunes the store."""
 
-    def __init__(self, retention: Retention, *, store: Store, telemetry: Telemetry, clock: Clock) -> None:
+    def __init__(self, retention: Retention, context: LoopContext) -> None:
+        self._store, self._telemetry, self._clock = context.store, context.telemetry, context.clock
         self._retention = retention
-        self._store = store
-        self._telemetry = telemetry
-        self._clock = clock
-        self._last: LastStep | None = None
+        self._last: SavedState = None  # when it pruned last, and whether the clock was doubted then
 
     def resume(self) -> None:
         """Continue after the last step that is stored: another worker may have pruned meanwhile."""

@@ -13,21 +13,12 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TypedDict
 
-from ragwatch.ports import NoteStore
+from ragwatch.ports import NoteStore, SavedState
 from ragwatch.ports.capabilities import SharedStore
 from ragwatch.statistics.text.vocabulary import SLOTS, NoveltyMeter, Vocabulary, learn
 
 KIND = "vocabulary"
-
-
-class VocabularyState(TypedDict):
-    """A vocabulary as JSON values; `learnt` once it is complete."""
-
-    counts: str
-    questions: int
-    learnt: bool
 
 
 class Vocabularies:
@@ -54,7 +45,7 @@ class Vocabularies:
             with self._lock:
                 self._load(route, self._store.recall(f"{KIND}/{route}"))
 
-    def _load(self, route: str, state: VocabularyState | None) -> None:
+    def _load(self, route: str, state: SavedState | None) -> None:
         try:
             vocabulary = Vocabulary() if state is None else _from_state(state)
         except (KeyError, TypeError, ValueError, zlib.error):  # stored by a version that counted differently
@@ -86,12 +77,12 @@ class Vocabularies:
         if not isinstance(self._store, SharedStore):
             vocabulary = learn(self._learning.get(route, Vocabulary()), texts)
             complete = vocabulary.questions >= self._questions
-            self._save(route, vocabulary, learnt=complete)
+            self._store.remember(f"{KIND}/{route}", _to_state(vocabulary, learnt=complete))
             return vocabulary, complete
-        state: VocabularyState = self._store.revise(f"{KIND}/{route}", partial(self._with_questions, texts))
+        state = self._store.revise(f"{KIND}/{route}", partial(self._with_questions, texts))
         return _from_state(state), state["learnt"]
 
-    def _with_questions(self, texts: Sequence[str], state: VocabularyState | None) -> VocabularyState | None:
+    def _with_questions(self, texts: Sequence[str], state: SavedState | None) -> SavedState | None:
         """A stored state after further questions; None for one that is complete, and stays."""
         before = Vocabulary()
         with suppress(KeyError, TypeError, ValueError, zlib.error):  # as in `resume`
@@ -108,7 +99,7 @@ class Vocabularies:
             StoreError: It could not be written; then nothing has changed.
         """
         with self._lock:
-            self._save(route, Vocabulary(), learnt=False)
+            self._store.remember(f"{KIND}/{route}", _to_state(Vocabulary(), learnt=False))
             self._learning[route] = Vocabulary()
             self.meters.pop(route, None)
 
@@ -117,16 +108,13 @@ class Vocabularies:
         meter = self.meters.get(route)
         return None if meter is None else meter.vocabulary.mark
 
-    def _save(self, route: str, vocabulary: Vocabulary, *, learnt: bool) -> None:
-        self._store.remember(f"{KIND}/{route}", _to_state(vocabulary, learnt=learnt))
 
-
-def _to_state(vocabulary: Vocabulary, *, learnt: bool) -> VocabularyState:
+def _to_state(vocabulary: Vocabulary, *, learnt: bool) -> SavedState:
     counts = b64encode(zlib.compress(vocabulary.counts)).decode()
     return {"counts": counts, "questions": vocabulary.questions, "learnt": learnt}
 
 
-def _from_state(state: VocabularyState) -> Vocabulary:
+def _from_state(state: SavedState) -> Vocabulary:
     counts = zlib.decompress(b64decode(state["counts"]))
     if len(counts) != SLOTS:
         raise ValueError(f"{len(counts)} slots instead of {SLOTS}")

@@ -15,10 +15,6 @@ from ragwatch.ports.judging import Judge as Judge
 from ragwatch.ports.judging import JudgeContext as JudgeContext
 from ragwatch.ports.judging import Oracle as Oracle
 from ragwatch.ports.judging import Probe as Probe
-from ragwatch.ports.rejudging import RejudgeCandidate as RejudgeCandidate
-from ragwatch.ports.rejudging import RejudgeQuery as RejudgeQuery
-from ragwatch.ports.rejudging import RejudgeReader as RejudgeReader
-from ragwatch.ports.rejudging import RejudgeStore as RejudgeStore
 from ragwatch.ports.rows import Admission as Admission
 from ragwatch.ports.rows import AnswerQuery as AnswerQuery
 from ragwatch.ports.rows import Assignment as Assignment
@@ -38,21 +34,26 @@ from ragwatch.ports.rows import StoredRun as StoredRun
 from ragwatch.ports.rows import StoredText as StoredText
 from ragwatch.ports.rows import StoredVerdict as StoredVerdict
 from ragwatch.ports.rows import VersionValue as VersionValue
+from ragwatch.ports.sources import Batch as Batch
+from ragwatch.ports.sources import BatchReport as BatchReport
+from ragwatch.ports.sources import Rejection as Rejection
+from ragwatch.ports.sources import Source as Source
 from ragwatch.ports.storage import Accounts as Accounts
 from ragwatch.ports.storage import Batches as Batches
+from ragwatch.ports.storage import LoopContext as LoopContext
 from ragwatch.ports.storage import NoteStore as NoteStore
+from ragwatch.ports.storage import RejudgeCandidate as RejudgeCandidate
+from ragwatch.ports.storage import RejudgeQuery as RejudgeQuery
+from ragwatch.ports.storage import RejudgeReader as RejudgeReader
+from ragwatch.ports.storage import RejudgeStore as RejudgeStore
 from ragwatch.ports.storage import SavedState as SavedState
 from ragwatch.ports.storage import Store as Store
-from ragwatch.ports.traffic import Batch as Batch
-from ragwatch.ports.traffic import BatchReport as BatchReport
-from ragwatch.ports.traffic import Peak as Peak
-from ragwatch.ports.traffic import Rejection as Rejection
-from ragwatch.ports.traffic import SegmentQuery as SegmentQuery
-from ragwatch.ports.traffic import SegmentSums as SegmentSums
-from ragwatch.ports.traffic import Source as Source
-from ragwatch.ports.traffic import TrendQuery as TrendQuery
-from ragwatch.ports.traffic import TrendStore as TrendStore
-from ragwatch.ports.traffic import TrendSums as TrendSums
+from ragwatch.ports.trends import Peak as Peak
+from ragwatch.ports.trends import SegmentQuery as SegmentQuery
+from ragwatch.ports.trends import SegmentSums as SegmentSums
+from ragwatch.ports.trends import TrendQuery as TrendQuery
+from ragwatch.ports.trends import TrendStore as TrendStore
+from ragwatch.ports.trends import TrendSums as TrendSums
 
 Built_co = TypeVar("Built_co", covariant=True)
 

@@ -9,10 +9,9 @@ from typing import Protocol, runtime_checkable
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.model.budget import Cost
 from ragwatch.model.sample import Sample
-from ragwatch.ports.receiving import GrpcListener, Handler
 from ragwatch.ports.rows import Part
+from ragwatch.ports.sources import Batch, GrpcListener, Handler
 from ragwatch.ports.storage import SavedState, Store
-from ragwatch.ports.traffic import Batch
 from ragwatch.statistics.tally import Tallies
 
 
@@ -20,9 +19,8 @@ from ragwatch.statistics.tally import Tallies
 class HasFallback(Protocol):
     """A judge that reads with the lexical judge if its model cannot be loaded."""
 
-    @property
-    def fallback(self) -> str | None:
-        """Why the lexical judge reads instead; None if the model is loaded."""
+    fallback: str | None
+    """Why the lexical judge reads instead; None if the model is loaded."""
 
 
 @runtime_checkable
@@ -84,22 +82,18 @@ class ReceivesRequests(Protocol):
     It answers a request after intake has committed the batch with its records. Closing it answers those that wait.
     """
 
-    @property
-    def wake(self) -> asyncio.Event:
-        """Set when a request has arrived, so that the source is read at once."""
-
-    @property
-    def handlers(self) -> Mapping[str, Handler]:
-        """Handlers of POST requests and of calls over gRPC, by path."""
+    wake: asyncio.Event
+    """Set when a request has arrived, so that the source is read at once."""
+    handlers: Mapping[str, Handler]
+    """Handlers of POST requests and of calls over gRPC, by path."""
 
 
 @runtime_checkable
 class RecognisesResent(Protocol):
     """A source whose clients may send a record again, because they have not received the answer."""
 
-    @property
-    def recognises_resent(self) -> bool:
-        """Whether records with an id that was received before are counted as resent, and not read again."""
+    recognises_resent: bool
+    """Whether records with an id that was received before are counted as resent, and not read again."""
 
 
 @runtime_checkable
@@ -152,9 +146,8 @@ class SharedStore(Protocol):
 class KeepsTexts(Protocol):
     """Options of a store that can delete texts after judging."""
 
-    @property
-    def texts(self) -> str:
-        """Texts of which answers are kept: all, failing or none."""
+    texts: str
+    """Texts of which answers are kept: all, failing or none."""
 
 
 @runtime_checkable
@@ -170,9 +163,8 @@ class HasName(Protocol):
 class HasRecordRules(Protocol):
     """Options of a source whose records are selected and read by rules, such as `sources.record_options`."""
 
-    @property
-    def rules(self) -> RecordRules:
-        """How its records are read."""
+    rules: RecordRules
+    """How its records are read."""
 
 
 def record_rules(options: object) -> RecordRules:
@@ -202,31 +194,26 @@ class HasLogFiles(HasName, Protocol):
 class HasGrpcListener(HasName, Protocol):
     """Options of a source that may receive calls over gRPC, such as `sources.otlp.Options`."""
 
-    @property
-    def grpc_listener(self) -> GrpcListener | None:
-        """Where they are received; None if they are not."""
+    grpc_listener: GrpcListener | None
+    """Where they are received; None if they are not."""
 
 
 @runtime_checkable
 class HasUrgency(Protocol):
     """Options of a judge that may send samples as message batches."""
 
-    @property
-    def urgency(self) -> str:
-        """`relaxed` for message batches, else `normal`."""
+    urgency: str
+    """`relaxed` for message batches, else `normal`."""
 
 
 @runtime_checkable
 class HasDeadline(Protocol):
     """Options of a judge that is called over a network."""
 
-    @property
-    def timeout_seconds(self) -> float:
-        """Timeout of one call."""
-
-    @property
-    def deadline_seconds(self) -> float:
-        """Seconds after the first call of a sample from which no further call starts."""
+    timeout_seconds: float
+    """Timeout of one call."""
+    deadline_seconds: float
+    """Seconds after the first call of a sample from which no further call starts."""
 
 
 def uses_batches(options: object) -> bool:

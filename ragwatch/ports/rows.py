@@ -1,4 +1,4 @@
-"""Value classes that are passed to and returned by the store."""
+"""Value classes that are passed to and returned by the store. Times are seconds since the epoch."""
 
 from __future__ import annotations
 
@@ -29,10 +29,8 @@ class FollowUp:
     """A draw that is assigned to a further judge because of the verdict of an earlier one.
 
     Attributes:
-        key: The draw.
         after: The judge whose verdict causes the follow-up.
         assignment: The further judge, with the joint probability of draw and follow-up.
-        at: When, in seconds since the epoch.
     """
 
     key: str
@@ -47,8 +45,8 @@ class OpenBatch:
 
     Attributes:
         id: Our number of the batch.
-        provider_id: The provider's id of the batch; None while it is unknown whether the provider accepted it.
-        prepared: When it was prepared, in seconds since the epoch.
+        provider_id: The provider's; None while it is unknown whether the provider accepted it.
+        prepared: When it was prepared.
         seed: Seed of the ids in its prompts, needed to parse the replies.
     """
 
@@ -66,7 +64,7 @@ class Part:
         group: What the parts of one sample have in common: a trace id, a request id.
         name: Identifies the part within its group. A part whose name is stored already is ignored.
         payload: Its content, in a form that its source can read again.
-        at: When it arrived, in seconds since the epoch.
+        at: When it arrived.
     """
 
     group: str
@@ -82,7 +80,7 @@ class Feedback:
     Attributes:
         keys: Keys that the sample may have: one for each source that it may come from.
         score: In [0, 1].
-        at: When it was given, in seconds since the epoch.
+        at: When it was given.
         source: Name of the source that delivered it, for counts.
     """
 
@@ -99,7 +97,7 @@ class VersionValue:
     Attributes:
         field: The metadata key.
         value: Its value, redacted.
-        at: When the first answer with it was given, in seconds since the epoch.
+        at: When the first answer with it was given.
     """
 
     field: str
@@ -207,13 +205,11 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class AnswerQuery:
-    """Filters for judged answers with their traits, newest first.
+    """Filters for judged answers with their traits, newest first. None for all routes, and all judges.
 
     Attributes:
-        since: The oldest time of an answer, in seconds since the epoch.
+        since: The oldest time of an answer.
         until: Answers are older than this.
-        route: None for all routes.
-        judge: None for all judges.
         before: `at` and `seq` of the last row of the previous page.
         limit: Number of rows of a page.
     """
@@ -231,7 +227,6 @@ class StoredVerdict:
     """A stored verdict, complete or (see `Store.summaries`) shortened for lists.
 
     Attributes:
-        verdict: The verdict, decoded.
         line: The verdict line of the public contract, plus `key`, `judge_name`, `route`, `at`, `probability` and
             `trace_id`: JSON for the HTTP API and for commands that print it.
         sample: The (redacted) sample in canonical form; None once retention has deleted it.
@@ -263,7 +258,6 @@ class PackedVerdict:
     """A stored verdict with compressed texts.
 
     Attributes:
-        seq: Sequence number in the order of settlement.
         verdict: The verdict as far as its columns contain it, without claims and contexts.
         place: Columns beyond the verdict line, as JSON: `key`, `judge_name`, `route`, `at`, `probability`, `trace_id`.
         bare: The verdict line rebuilt from its columns, with `place`, for use if the line cannot be decoded.
@@ -336,7 +330,7 @@ class Erased:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Retention limits.
+    """Limits of what is kept.
 
     Attributes:
         days: Age at which verdicts are deleted.
@@ -358,7 +352,6 @@ class StoredRun:
     Attributes:
         kind: What was run: `canary`, `anchor` ...
         name: Name of the suite, judge or series.
-        at: When, in seconds since the epoch.
         failing: Whether it failed; failed runs are kept longer.
         body: Full result, as JSON values.
     """

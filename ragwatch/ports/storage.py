@@ -1,17 +1,18 @@
-"""Protocols of the store."""
+"""Protocols of the store. Value classes: `ragwatch.ports.rows`, `ragwatch.ports.trends`."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ragwatch.model.budget import Cost, SpendingCap
 from ragwatch.model.estimate import Addends
 from ragwatch.model.sample import Draw
-from ragwatch.ports.rejudging import RejudgeStore
 from ragwatch.ports.rows import (
     Admission,
     AnswerQuery,
+    Clock,
     Erased,
     Erasure,
     FollowUp,
@@ -25,12 +26,88 @@ from ragwatch.ports.rows import (
     StoredRun,
     StoredVerdict,
 )
-from ragwatch.ports.traffic import TrendStore
+from ragwatch.ports.trends import TrendStore
 from ragwatch.statistics.causes.traits import Traits
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.tally import Tallies
 from ragwatch.statistics.trends import BucketKey
 from ragwatch.statistics.verdict import Verdict
+from ragwatch.telemetry import Telemetry
+
+
+@dataclass(frozen=True, slots=True)
+class RejudgeQuery:
+    """Which stored answers a judge may read again.
+
+    Attributes:
+        of: The judge whose answers these are: those that it was assigned and has settled.
+        since: The oldest time of an answer.
+        until: Answers are older than this.
+        route: None for all routes.
+    """
+
+    judge: str
+    of: str
+    since: float
+    until: float
+    route: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RejudgeCandidate:
+    """An answer that a judge may read again.
+
+    Attributes:
+        has_texts: Whether its texts are stored.
+        version: Version of the judge whose verdict on it is stored; None if there is none.
+        rejudged: Whether that verdict is of such a reading, and not of a draw that was assigned to the judge.
+        waiting: Whether it is in the queue of the judge.
+    """
+
+    key: str
+    at: float
+    has_texts: bool
+    version: str | None
+    rejudged: bool
+    waiting: bool
+
+
+class RejudgeReader(Protocol):
+    """Finds answers that another judge may read."""
+
+    def rejudge_candidates(self, query: RejudgeQuery) -> list[RejudgeCandidate]:
+        """Return the answers of a query, oldest first.
+
+        Left out are the same ones as in `Store.window`: what retention leaves of a time is no random sample of it.
+        """
+
+    def first_reading(self, judge: str) -> float:
+        """Return the time of the oldest answer that was assigned to a judge; infinity if there is none."""
+
+    def draws_of(self, judge: str, keys: Collection[str]) -> list[Draw]:
+        """Return answers that a judge has settled, each with the probability with which it was assigned to it.
+
+        Answers whose texts are deleted are left out.
+        """
+
+
+class RejudgeStore(RejudgeReader, Protocol):
+    """Has stored answers read again, outside of the queues.
+
+    These verdicts are marked. `Store.window` leaves them out, so that they enter no gauge, drift detector, correction
+    or export; counters of draws and scores do not count them.
+    """
+
+    def add_rejudged(self, verdicts: Sequence[Verdict], *, charted_before: float) -> int:
+        """Store verdicts, and count them. Returns the number of new ones.
+
+        Skipped are answers that the judge has settled or in its queue, and those whose texts were deleted meanwhile.
+
+        Args:
+            verdicts: At most one for each draw and judge.
+            charted_before: Scores of answers before this instant are added to the trends.
+        """
+
 
 SavedState = Any
 """A JSON object that a loop has saved: the loop says which fields it has."""
@@ -263,3 +340,12 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, RejudgeStor
 
     def close(self) -> None:
         """Close the database and unlock the state directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopContext:
+    """What every loop of the pipeline uses. The clock returns seconds since the epoch."""
+
+    store: Store
+    telemetry: Telemetry
+    clock: Clock

@@ -19,8 +19,8 @@ from support.postgres import Postgres
 
 from ragwatch.board import Board
 from ragwatch.config import load
+from ragwatch.daemon.process import SharedState
 from ragwatch.daemon.runtime import build
-from ragwatch.daemon.shared import SharedState
 from ragwatch.errors import StoreError
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.ports import ScoreRow, Store

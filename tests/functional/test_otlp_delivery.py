@@ -13,8 +13,10 @@ from support.kit import JUDGE, Clock
 from support.spans import JSON, PROTOBUF, a_request, joined, json_of, single_spans
 
 from ragwatch.formats import canonical
+from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.model.sample import Context, Sample
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
+from ragwatch.ports import LoopContext
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.source import OtlpSource
 from ragwatch.statistics.sampling import SamplingPlan
@@ -49,9 +51,9 @@ class Receiver:
         self.source.resume(self.store.cursors("traces"))
         self.source.restore(self.store.parts("traces"))
         rules = IntakeRules(SamplingPlan(1.0), {JUDGE: 1.0}, None, max_pending=10**6)
-        self.intake = IntakeLoop(
-            self.source, self._read, rules, store=self.store, telemetry=Telemetry(), clock=self.clock
-        )
+        reader = LogReader(RecordRules("canonical"))
+        reader.read = self._read
+        self.intake = IntakeLoop(self.source, reader, rules, LoopContext(self.store, Telemetry(), self.clock))
 
     def _read(self, record: dict[str, object], fallback: str) -> Sample:
         sample = canonical.read(record, fallback)

@@ -31,7 +31,7 @@ from ragwatch.board import Board
 from ragwatch.judges import claude
 from ragwatch.pipeline.judging import JudgingLoop, JudgingRules
 from ragwatch.pipeline.sampling_control import StoredBudgetAccount
-from ragwatch.ports import JudgeContext
+from ragwatch.ports import JudgeContext, LoopContext
 from ragwatch.statistics.snapshot import Snapshot
 from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -151,7 +151,7 @@ class Simulated:
         context = JudgeContext(self.telemetry, purse, self.now)
         self.judge = claude.build(given, name="claude", context=context, clock=self.hand, rng=random.Random(3))
         rules = JudgingRules(max_age_seconds=3600.0)
-        self.loop = JudgingLoop(self.judge, rules, store=store, telemetry=self.telemetry, clock=self.now)
+        self.loop = JudgingLoop(self.judge, rules, LoopContext(store, self.telemetry, self.now))
         self.digest = a_digest(store, self.board, self.now, judge=self.judge, telemetry=self.telemetry)
         self.admitted = 0
 

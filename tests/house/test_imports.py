@@ -22,7 +22,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "confluent_kafka": ("ragwatch.sources.brokers.kafka",),
     "cryptography": ("ragwatch.stores.encryption",),
     "google": (
-        "ragwatch.pipeline.export.messages",
+        "ragwatch.pipeline.export.otlp",
         "ragwatch.sources.otlp.protobuf_request",
     ),
     "grpc": ("ragwatch.web.server.grpc_server",),
@@ -31,7 +31,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
         "ragwatch.outgoing",
         "ragwatch.judges.detector.fetch",
         "ragwatch.judges.openai",
-        "ragwatch.pipeline.export.client",
+        "ragwatch.pipeline.export.otlp",
         "ragwatch.probes.exchange",
         "ragwatch.sources.otlp.resolver",
     ),
@@ -43,7 +43,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "numpy": ("ragwatch.judges.detector.session", "ragwatch.judges.local.session"),
     "onnxruntime": ("ragwatch.judges.detector.session", "ragwatch.judges.local.session"),
     "opentelemetry": (
-        "ragwatch.pipeline.export.messages",
+        "ragwatch.pipeline.export.otlp",
         "ragwatch.sources.otlp.protobuf_request",
         "ragwatch.sources.otlp.request",
     ),

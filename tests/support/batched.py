@@ -19,7 +19,7 @@ from ragwatch.pipeline.batching import BatchJudgingLoop
 from ragwatch.pipeline.judging import JudgingRules
 from ragwatch.pipeline.reading import JudgeSelfTests
 from ragwatch.pipeline.sampling_control import StoredBudgetAccount
-from ragwatch.ports import JudgeContext, Query
+from ragwatch.ports import JudgeContext, LoopContext, Query
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 from support.callers import PRICES, HandClock, ScriptedProvider, failed, said
@@ -132,7 +132,7 @@ class Life:
         self.judge = BatchLLMJudge(JUDGE, "claude", provider, given, context, clock=HandClock(), rng=random.Random(1))
         whole = JudgingRules(**{"batch": 4, "max_age_seconds": 90 * 86400.0, **rules})
         self.loop = BatchJudgingLoop(
-            self.judge, whole, store=self.store, telemetry=self.telemetry, clock=self.clock, self_tests=trials
+            self.judge, whole, LoopContext(self.store, self.telemetry, self.clock), self_tests=trials
         )
 
     async def work(self, hours: float = 3.0) -> None:

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from ragwatch import formats
+from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
-from ragwatch.ports import Batch, Source, Store
+from ragwatch.ports import Batch, LoopContext, Source, Store
 from ragwatch.statistics.sampling import SamplingPlan
 from ragwatch.statistics.tally import Tally
 from ragwatch.telemetry import Telemetry
@@ -139,8 +139,7 @@ class Worker:
         self.source, self.store = source, store
         rules = IntakeRules(SamplingPlan(1.0, known_routes=frozenset({"search"})), {JUDGE: 1.0}, None, max_pending)
         source.resume(store.cursors(SOURCE))
-        read = formats.build("auto").read
-        self.intake = IntakeLoop(source, read, rules, store=store, telemetry=Telemetry(), clock=Clock(AT))
+        self.intake = IntakeLoop(source, LogReader(RecordRules()), rules, LoopContext(store, Telemetry(), Clock(AT)))
 
     async def drain(self) -> None:
         """Step until nothing is left to read."""

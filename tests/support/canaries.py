@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ragwatch.pipeline.canaries import CanaryLoop, CanarySuite
-from ragwatch.ports import Store
+from ragwatch.ports import LoopContext, Store
 from ragwatch.statistics.canary.definition import Canary, Direction, Expected, Failure, Grade, Hit, Retrieved
 from ragwatch.statistics.canary.report import CanaryReport, evaluate
 from ragwatch.telemetry import Telemetry
@@ -52,7 +52,7 @@ def a_canary_loop(
 ) -> CanaryLoop:
     """The loop of some suites."""
     clock = clock or Clock()
-    return CanaryLoop(suites, store=store, telemetry=telemetry or Telemetry(), holder=holder, clock=clock, **parts)
+    return CanaryLoop(suites, LoopContext(store, telemetry or Telemetry(), clock), holder=holder, **parts)
 
 
 class ScriptedProbe:

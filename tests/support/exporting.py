@@ -6,9 +6,10 @@ from collections import Counter
 from typing import Any
 
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.export.client import OtlpClient
 from ragwatch.pipeline.export.evaluation import ExportRules, ExportTarget, Signal
 from ragwatch.pipeline.export.loop import ExportLoop
+from ragwatch.pipeline.export.otlp import OtlpClient
+from ragwatch.ports import LoopContext
 from ragwatch.statistics.verdict import Verdict
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import EventCount, Telemetry
@@ -31,13 +32,7 @@ class Exporting:
         """A new loop: that of a new process."""
         client = OtlpClient(ExportTarget(self.url, **target), self.clock)
         return ExportLoop(
-            signal,
-            rules,
-            client=client,
-            store=self.store,
-            telemetry=self.telemetry,
-            clock=self.clock,
-            timer=self.timer,
+            signal, rules, LoopContext(self.store, self.telemetry, self.clock), client=client, timer=self.timer
         )
 
     def settle(self, *verdicts: Verdict) -> None:

@@ -13,7 +13,7 @@ import orjson
 
 from ragwatch.ports import Source, Store
 from ragwatch.ports.capabilities import HoldsParts
-from ragwatch.ports.receiving import IncomingRequest
+from ragwatch.ports.sources import IncomingRequest
 from ragwatch.sources import KINDS
 from ragwatch.sources.otlp.options import Options as OtlpOptions
 from ragwatch.sources.otlp.source import OtlpSource

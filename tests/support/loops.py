@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ragwatch.board import Board
-from ragwatch.formats import canonical
-from ragwatch.model.sample import Sample
+from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.pipeline.digest import DigestInputs, DigestLoop
 from ragwatch.pipeline.feedback import FeedbackWindows
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
@@ -17,43 +16,36 @@ from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.pipeline.reading import JudgeSelfTests
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
 from ragwatch.pipeline.windows import SegmentWindows, SlidingWindows
-from ragwatch.ports import Batch, Judge, Source, Store
+from ragwatch.ports import Batch, Judge, LoopContext, Source, Store
 from ragwatch.statistics.sampling import SamplingPlan
 from ragwatch.statistics.segments import Segments
 from ragwatch.telemetry import Telemetry
 from support.kit import AT, JUDGE, Clock, ListSource, ScriptedJudge
 
 ALL = SamplingPlan(1.0, known_routes=frozenset({"search", "support"}))
-_OF_LOOP = ("parse", "expand", "rescue")
+CANONICAL = LogReader(RecordRules("canonical"))
 
 
 def an_intake(
     store: Store,
     *batches: Batch,
     source: Source | None = None,
-    read: Callable[[Mapping[str, object], str], Sample] = canonical.read,
+    reader: LogReader = CANONICAL,
     telemetry: Telemetry | None = None,
     clock: Callable[[], float] | None = None,
     **parts: Any,
 ) -> Any:
-    """The intake of some batches, or of a source; `parts` are those of the loop or of its rules."""
-    given = {name: parts.pop(name) for name in _OF_LOOP if name in parts}
+    """The intake of some batches, or of a source; `parts` are those of its rules."""
     rules = IntakeRules(**{"plan": ALL, "judges": {JUDGE: 1.0}, "redactor": None, "max_pending": 1000, **parts})
     loop: Any = IntakeLoop(
-        source or ListSource(batches),
-        read,
-        rules,
-        store=store,
-        telemetry=telemetry or Telemetry(),
-        clock=clock or Clock(AT),
-        **given,
+        source or ListSource(batches), reader, rules, LoopContext(store, telemetry or Telemetry(), clock or Clock(AT))
     )
     return loop
 
 
-async def take_all(intake: IntakeLoop) -> None:
+async def take_all(loop: IntakeLoop | JudgingLoop) -> None:
     """Step until nothing is left to read."""
-    while await intake.step():
+    while await loop.step():
         pass
 
 
@@ -70,9 +62,7 @@ def a_judging(
     return JudgingLoop(
         judge or ScriptedJudge(),
         JudgingRules(**rules),
-        store=store,
-        telemetry=telemetry or Telemetry(),
-        clock=clock or Clock(),
+        LoopContext(store, telemetry or Telemetry(), clock or Clock()),
         self_tests=self_tests,
     )
 
@@ -89,20 +79,20 @@ def a_digest(
     judge: Judge | None = None,
     spans: Mapping[str, float] = HOUR,
     inputs: DigestInputs = NOTHING,
+    telemetry: Telemetry | None = None,
     **parts: Any,
 ) -> DigestLoop:
     """The digest of a judge, by default of a scripted one over one hour."""
     judge = judge or ScriptedJudge()
-    versions, parts = {judge.name: judge.version}, {"telemetry": Telemetry(), **parts}
+    versions = {judge.name: judge.version}
     parts.setdefault("labels", LabelCorrection(LabelRules(versions, (judge.name,)), spans, store=store))
     return DigestLoop(
         SlidingWindows(spans, versions, 0.95),
         inputs,
+        LoopContext(store, telemetry or Telemetry(), clock or Clock()),
         shares=SamplingControl({judge.name: JudgePlan(1.0, waits=True)}, store, 1000),
-        store=store,
         board=board,
         judges=[judge],
-        clock=clock or Clock(),
         feedback=FeedbackWindows(spans, versions, 0.95, store=store),
         segments=SegmentWindows(Segments(), spans, versions, 0.95),
         **parts,

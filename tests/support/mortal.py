@@ -13,9 +13,8 @@ import orjson
 import structlog
 
 from ragwatch.errors import StoreError
-from ragwatch.formats import canonical
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
-from ragwatch.ports import Batch
+from ragwatch.ports import Batch, LoopContext
 from ragwatch.sources.tail.descriptors import DescriptorBudget
 from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.source import TailSource
@@ -25,6 +24,7 @@ from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.stores.texts import unpack
 from ragwatch.telemetry import Telemetry
 from support.kit import AT, JUDGE, a_verdict, an_unjudged
+from support.loops import CANONICAL
 
 FREE_PAGES = 1 << 30
 
@@ -135,9 +135,7 @@ class MortalDaemon:
             SamplingPlan(1.0, known_routes=frozenset({"search"})), {JUDGE: 1.0}, None, self._max_pending
         )
         telemetry = Telemetry(structlog.wrap_logger(None, processors=[_silence]))
-        self._intake = IntakeLoop(
-            self.source, canonical.read, rules, store=self.store, telemetry=telemetry, clock=lambda: AT
-        )
+        self._intake = IntakeLoop(self.source, CANONICAL, rules, LoopContext(self.store, telemetry, lambda: AT))
 
     def stop(self) -> None:
         """End as after SIGTERM."""

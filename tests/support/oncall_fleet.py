@@ -17,7 +17,7 @@ from functional.asking import an_llm
 from functional.daemon import RagwatchProcess, write_config
 from loopback.process import LoopbackProcess
 
-from ragwatch.daemon.state_secret import NAME
+from ragwatch.daemon.process import KEY_FILE
 from ragwatch.demo import Demo
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules import BurnRate, Limits, Links, RulePlan
@@ -123,8 +123,8 @@ class Fleet:
         folder = self.folder / name
         (folder / "log").mkdir(parents=True)
         (folder / "state").mkdir(mode=0o700)
-        (folder / "state" / NAME).write_text(f"{bytes(range(32)).hex()}\n")  # all draw the same answers
-        (folder / "state" / NAME).chmod(0o600)
+        (folder / "state" / KEY_FILE).write_text(f"{bytes(range(32)).hex()}\n")  # all draw the same answers
+        (folder / "state" / KEY_FILE).chmod(0o600)
         (folder / "anchors.jsonl").write_text("\n".join(json.dumps(_anchor(number)) for number in range(5)))
         return self._process(
             name,

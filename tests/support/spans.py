@@ -14,7 +14,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from ragwatch.formats.traces.span import Event, Span
-from ragwatch.ports.receiving import IncomingRequest
+from ragwatch.ports.sources import IncomingRequest
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 START = 1_795_223_809_000_000_000

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.loop import Standing
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop
-from ragwatch.ports import Store
+from ragwatch.ports import LoopContext, Store
 from ragwatch.telemetry import Telemetry
 from support.kit import AT, JUDGE, Clock, a_draw, a_reading, a_verdict, an_admission, an_evidence
 
@@ -59,12 +60,14 @@ def a_drift(
 ) -> ScoreDriftLoop:
     """A process that has continued what the store remembers, at some instant."""
     loop = ScoreDriftLoop(
-        rules,
-        store=store,
-        telemetry=telemetry or Telemetry(),
-        judge_moved=lambda: moved,
-        clock=Clock(now),
-        standing=standing,
+        rules, LoopContext(store, telemetry or Telemetry(), Clock(now)), judge_moved=lambda: moved, standing=standing
     )
     loop.resume()
+    return loop
+
+
+async def stepped(store: Store, rules: DriftRules = RULES, **parts: Any) -> ScoreDriftLoop:
+    """The same, after one step."""
+    loop = a_drift(store, rules, **parts)
+    await loop.step()
     return loop

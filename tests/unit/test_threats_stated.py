@@ -13,19 +13,20 @@ import httpx
 import pytest
 from support.callers import HandClock, canned
 from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_judge_context, a_line
+from support.loops import CANONICAL
 from support.secret_examples import EXAMPLES
 from support.snapshots import small
 from support.tail_reader import Reader
 
 from ragwatch.board import Board
 from ragwatch.errors import JudgeError, SourceError
-from ragwatch.formats import canonical
 from ragwatch.judges.lexical.judge import Options as LexicalOptions
 from ragwatch.judges.lexical.judge import build as build_lexical
 from ragwatch.judges.openai import Options, build
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Context, Sample
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
+from ragwatch.ports import LoopContext
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.statistics.sampling import SamplingPlan
 from ragwatch.statistics.scores import score_all
@@ -71,7 +72,7 @@ async def test_x4_secrets_in_1000_lines_reach_neither_disk_nor_provider(
     ]
     rules = IntakeRules(SamplingPlan(1.0), {JUDGE: 1.0}, Redactor(), 2000)
     source = ListSource([a_batch(*lines)])
-    intake = IntakeLoop(source, canonical.read, rules, store=store, telemetry=telemetry, clock=Clock(AT))
+    intake = IntakeLoop(source, CANONICAL, rules, LoopContext(store, telemetry, Clock(AT)))
     await intake.step()
     draws = store.lease(JUDGE, 1000, now=AT, seconds=0)
     assert len(draws) == 1000

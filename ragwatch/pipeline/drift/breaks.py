@@ -13,22 +13,19 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import TypedDict
 
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.stages import Stage
 from ragwatch.pipeline.drift.loop import Cell, Figures, is_segment, name_of
-from ragwatch.ports import ScoreRow
+from ragwatch.ports import SavedState, ScoreRow
 from ragwatch.statistics.drift.detect import Score
 from ragwatch.statistics.snapshot import Gauge
 from ragwatch.statistics.stage import IGNORED, StageChange, changed_stage, counted_stage, stage_shares
 
-NEWEST = 500
-"""Scores among which a begin is searched: more than a break that pages takes until it is noticed."""
-NEWEST_OF_SEGMENT = 300
-"""The same for a segment, of which there are many."""
+NEWEST = 500  # scores among which a begin is searched: more than a break that pages takes until it is noticed
+NEWEST_OF_SEGMENT = 300  # the same for a segment, of which there are many
 _GAUGES = Gauge.DRIFT_BEGAN, Gauge.DRIFT_BEFORE, Gauge.DRIFT_SINCE, Gauge.DRIFT_ANSWERS
 _SEGMENT_GAUGES = (
     Gauge.SEGMENT_DRIFT_BEGAN,
@@ -36,16 +33,6 @@ _SEGMENT_GAUGES = (
     Gauge.SEGMENT_DRIFT_SINCE,
     Gauge.SEGMENT_DRIFT_ANSWERS,
 )
-
-
-class BreakRecord(TypedDict):
-    """A break as JSON values."""
-
-    began: float
-    before: float
-    since: float
-    answers: int
-    weight: float
 
 
 @dataclass(slots=True)
@@ -72,21 +59,6 @@ class Break:
         self.weight += score.weight
         self.since += (score.value - self.since) * score.weight / self.weight
 
-    @property
-    def readings(self) -> tuple[float, float, float, float]:
-        """Values of its gauges: begin, mean before, mean since, number of answers."""
-        return self.began, self.before, self.since, float(self.answers)
-
-    def to_record(self) -> BreakRecord:
-        """The break as JSON values."""
-        return {
-            "began": self.began,
-            "before": self.before,
-            "since": self.since,
-            "answers": self.answers,
-            "weight": self.weight,
-        }
-
 
 class Breaks:
     """Follows the scores of each detector, and keeps the break behind each alarm that is active."""
@@ -96,10 +68,10 @@ class Breaks:
         self._open: dict[Cell, Break] = {}
 
     def follow(self, cell: Cell, at: float, score: Score, *, before: float | None, alarmed: bool) -> None:
-        """Count a score.
+        """Count a score of a detector.
 
         Args:
-            cell: Its detector.
+            cell: The detector.
             at: Time of the answer.
             score: The score.
             before: The mean while the reference was learnt; None where there is none, and then there is no break.
@@ -127,14 +99,18 @@ class Breaks:
             (gauge, cell): value
             for cell, known in self._open.items()
             if cell in alarmed
-            for gauge, value in zip(_SEGMENT_GAUGES if is_segment(cell) else _GAUGES, known.readings, strict=True)
+            for gauge, value in zip(
+                _SEGMENT_GAUGES if is_segment(cell) else _GAUGES,
+                (known.began, known.before, known.since, float(known.answers)),
+                strict=True,
+            )
         }
 
-    def to_dict(self) -> dict[str, BreakRecord]:
+    def to_dict(self) -> dict[str, SavedState]:
         """The breaks as JSON values. Scores before an alarm are not stored: the store has them."""
-        return {name_of(cell): known.to_record() for cell, known in self._open.items()}
+        return {name_of(cell): asdict(known) for cell, known in self._open.items()}
 
-    def load(self, cells: Mapping[str, Cell], state: Mapping[str, BreakRecord]) -> None:
+    def load(self, cells: Mapping[str, Cell], state: Mapping[str, SavedState]) -> None:
         """Continue with breaks that `to_dict` returned.
 
         Raises:
@@ -161,14 +137,6 @@ def _latest_break(newest: deque[tuple[float, Score]], before: float) -> Break:
 
 NEWEST_ANSWERS, MIN_NEWEST = 200, 20
 _LETTERS: Mapping[str, str] = MappingProxyType({name[0]: name for name in (*map(str, Stage), IGNORED)})
-
-
-class StagesRecord(TypedDict):
-    """Counts of stages as JSON values: initials of the newest by route, and counts by cell."""
-
-    newest: dict[str, str]
-    normal: dict[str, dict[str, int]]
-    rising: dict[str, int]
 
 
 class RouteStages:
@@ -222,19 +190,17 @@ class RouteStages:
         largest: Counter[str] = max(references, key=Counter[str].total, default=Counter())
         return stage_shares(largest)
 
-    def to_dict(self) -> StagesRecord:
-        """The counts as JSON values."""
+    def to_dict(self) -> SavedState:
+        """The counts as JSON values: initials of the newest by route, and counts by cell."""
         newest = {route: "".join(name[0] for name in names) for route, names in self._newest.items()}
         normal = {name_of(cell): dict(counts) for cell, counts in self._normal.items()}
         return {"newest": newest, "normal": normal, "rising": {name_of(cell): n for cell, n in self._rising.items()}}
 
-    def load(self, state: StagesRecord) -> None:
+    def load(self, state: SavedState) -> None:
         """Continue with counts that `to_dict` returned.
 
         Raises:
-            KeyError: A value is missing.
-            TypeError: A value has another type.
-            ValueError: A value is out of range.
+            KeyError, TypeError, ValueError: A value is missing, of another type or out of range.
         """
         newest = {
             route: deque((_LETTERS[letter] for letter in letters), NEWEST_ANSWERS)

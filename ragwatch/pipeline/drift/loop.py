@@ -22,17 +22,14 @@ from urllib.parse import quote
 from ragwatch.board import Board
 from ragwatch.model.estimate import Estimate
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
-from ragwatch.pipeline.drift.signal_stream import SignalStream
-from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream
-from ragwatch.ports import Clock, RecordedEvent, SavedState, Store, StoredRun
+from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream, SignalStream
+from ragwatch.ports import LoopContext, RecordedEvent, SavedState, StoredRun
 from ragwatch.statistics.drift.detect import Alarm
 from ragwatch.statistics.drift.recovery import Mend
 from ragwatch.statistics.snapshot import Gauge, Gauges, Snapshot
 from ragwatch.statistics.tally import Tallies
-from ragwatch.telemetry import Telemetry
 
-MIN_EFFECTIVE = 30.0
-"""Effective scores of an estimate, from which on it counts."""
+MIN_EFFECTIVE = 30.0  # scores of an estimate, from which on it counts
 
 
 class PauseReason(StrEnum):
@@ -44,11 +41,7 @@ class PauseReason(StrEnum):
 
 
 class StandingAlerts:
-    """Tells whether a route has a standing alert: degraded canaries, or an estimate significantly beyond its threshold.
-
-    Args:
-        thresholds: Returns the thresholds of a route.
-    """
+    """Tells whether a route has a standing alert: degraded canaries, or an estimate clearly beyond its threshold."""
 
     def __init__(self, board: Board, judge: str, thresholds: Callable[[str], Mapping[Quantity, float]]) -> None:
         self._board = board
@@ -62,13 +55,9 @@ class StandingAlerts:
             return None
         if any(value > 0.0 for (gauge, _), value in snapshot.gauges.items() if gauge is Gauge.CANARY_DEGRADED):
             return PauseReason.CANARIES
-        thresholds = self._thresholds(route)
-        newest = self._newest(snapshot, route)
-        if any(
-            _beyond(newest[quantity], quantity, limit) for quantity, limit in thresholds.items() if quantity in newest
-        ):
-            return PauseReason.THRESHOLD
-        return None
+        limits, newest = self._thresholds(route), self._newest(snapshot, route)
+        beyond = any(_beyond(newest[name], name, limit) for name, limit in limits.items() if name in newest)
+        return PauseReason.THRESHOLD if beyond else None
 
     def _newest(self, snapshot: Snapshot, route: str) -> dict[Quantity, Estimate]:
         """By quantity, the estimate of the newest answers that are enough: that of fewest among several windows."""
@@ -106,10 +95,8 @@ class DriftLoop(ABC, Generic[_S]):
     kind: ClassVar[str]
     pause_gauge: ClassVar[Gauge]
 
-    def __init__(self, *, store: Store, telemetry: Telemetry, clock: Clock, standing: Standing | None = None) -> None:
-        self._store = store
-        self._telemetry = telemetry
-        self._clock = clock
+    def __init__(self, context: LoopContext, *, standing: Standing | None = None) -> None:
+        self._store, self._telemetry, self._clock = context.store, context.telemetry, context.clock
         self._standing = standing or (lambda _: None)
         self._pauses: dict[Cell, PauseReason] = {}
         self._paused_routes: frozenset[str] = frozenset()
@@ -138,9 +125,6 @@ class DriftLoop(ABC, Generic[_S]):
             name: Only this quantity or signal; None for all.
             route: Only this route; None for all.
             renew: Whether to learn another reference as well, with or without an alarm.
-
-        Raises:
-            StoreError: It could not be written; a restart would undo it.
         """
         async with self._lock:
             return await asyncio.to_thread(self._settle, name, route, renew=renew)

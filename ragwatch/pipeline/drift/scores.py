@@ -9,51 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import NotRequired, TypedDict
+from dataclasses import asdict
 from urllib.parse import unquote
 
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import quantity_of
-from ragwatch.pipeline.drift.breaks import BreakRecord, Breaks, RouteStages, StagesRecord
-from ragwatch.pipeline.drift.loop import (
-    Cell,
-    DriftLoop,
-    Figures,
-    PauseReason,
-    Standing,
-    is_segment,
-    name_of,
-    words_of,
-)
+from ragwatch.pipeline.drift.breaks import Breaks, RouteStages
+from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, PauseReason, Standing, is_segment, name_of, words_of
 from ragwatch.pipeline.drift.rules import MAX_SEGMENT_DETECTORS, DriftRules, SegmentCell
 from ragwatch.pipeline.drift.streams import ScoreStream
-from ragwatch.ports import Clock, RecordedEvent, SavedState, ScoreRow, Store, StoredRun
-from ragwatch.statistics.drift.bands import DAY, DayBand, DayBandRecord, day_from_dict, day_to_dict
-from ragwatch.statistics.drift.detect import Alarm, AlarmRecord, Score
+from ragwatch.ports import LoopContext, RecordedEvent, SavedState, ScoreRow, StoredRun
+from ragwatch.statistics.drift.bands import DAY, DayBand, day_from_dict, day_to_dict
+from ragwatch.statistics.drift.detect import Alarm, Score
 from ragwatch.statistics.drift.recovery import Mend
 from ragwatch.statistics.snapshot import Gauge
 from ragwatch.statistics.tally import Tallies, Tally
-from ragwatch.telemetry import Telemetry
 
 KIND = "drift"
 ROWS = 5000
 _ANY_AGE = 0.0  # answers of any age count, in the order in which they were judged
-
-
-_Recorded = TypedDict("_Recorded", {"told": dict[str, int]})  # noqa: UP013 - a name that is stored
-
-
-class DriftState(_Recorded):
-    """What the loop saves, by cell; earlier versions saved neither bands nor stages nor breaks."""
-
-    seq: int
-    judge: str
-    version: str
-    streams: Mapping[str, SavedState]
-    bands: NotRequired[dict[str, DayBandRecord]]
-    alarms: dict[str, AlarmRecord]
-    stages: NotRequired[StagesRecord]
-    breaks: NotRequired[dict[str, BreakRecord]]
 
 
 class ScoreDriftLoop(DriftLoop[ScoreStream]):
@@ -70,14 +44,12 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
     def __init__(
         self,
         rules: DriftRules,
+        context: LoopContext,
         *,
-        store: Store,
-        telemetry: Telemetry,
         judge_moved: Callable[[], bool],
-        clock: Clock,
         standing: Standing | None = None,
     ) -> None:
-        super().__init__(store=store, telemetry=telemetry, clock=clock, standing=standing)
+        super().__init__(context, standing=standing)
         self.rules = rules
         self._judge_moved = judge_moved
         self._readers = rules.readers()
@@ -93,8 +65,11 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
         self._stages = RouteStages()
         self._breaks = Breaks()
 
-    def _load(self, state: DriftState | None) -> None:
-        """Load the state. Alarms stay active under any judge; references belong to the judge that read the scores."""
+    def _load(self, state: SavedState | None) -> None:
+        """Load the state. Alarms stay active under any judge; references belong to the judge that read the scores.
+
+        Earlier versions stored neither bands nor stages nor breaks.
+        """
         if state is None:
             return
         self._seq = int(state["seq"])
@@ -116,9 +91,9 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
                 with suppress(KeyError, TypeError, ValueError):  # as above; no more than the current day is lost
                     self._bands[cell] = day_from_dict(self._bands[cell], state["bands"][name])
         if same_judge:
-            with suppress(KeyError, TypeError, ValueError):  # not stored by earlier versions
+            with suppress(KeyError, TypeError, ValueError):
                 self._stages.load(state["stages"])
-            with suppress(KeyError, TypeError):  # likewise
+            with suppress(KeyError, TypeError):
                 self._breaks.load({name_of(cell): cell for cell in self._streams}, state["breaks"])
             self._look_back()
             return
@@ -173,7 +148,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
     def _is_watched(self, row: ScoreRow) -> bool:
         return row.judge == self.rules.judge and row.version == self.rules.version and row.scores is not None
 
-    def _state(self) -> DriftState:
+    def _state(self) -> Mapping[str, object]:
         return {
             "seq": self._seq,
             "judge": self.rules.judge,
@@ -267,7 +242,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
             "judge": self.rules.judge,
             "judge_moved": moved,
             "changed_stage": stage or None,
-            "break": None if known is None else known.to_record(),
+            "break": None if known is None else asdict(known),
         }
         run = StoredRun(KIND, name_of(cell), alarm.at, failing=True, body=body)
         self._store.record_run(run, Tallies() if is_segment(cell) else Tallies({(Tally.DRIFT_ALARMS, cell): 1}))

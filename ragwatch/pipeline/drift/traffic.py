@@ -1,30 +1,35 @@
-"""Traffic drift: watches the distributions of signals of all traffic, which need no judge.
+"""Traffic: watches the distributions of signals of all traffic, and whether each route still answers. Needs no judge.
 
-Its alarms are early warnings: they tell that traffic is different, not that answers are worse, and have a budget of
-false alarms of their own. What is watched is the growth of the tallies of all traffic since the last step. Counts and
+Alarms of traffic drift are early warnings: they tell that traffic is different, not that answers are worse, and have a
+budget of false alarms of their own. What is watched is the growth of the tallies since the last step. Counts and
 evidence are stored together, so that a kill at any instant loses no request and counts none twice.
+
+Silence is judged by the rhythm of each route (see `ragwatch.statistics.drift.silence`), and ends with the next answer.
+The route `other` is what no other route takes, and a new route takes from it: it is silent only while no route answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypedDict
 
 from ragwatch.errors import StoreError
+from ragwatch.model.sample import OTHER
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, Standing, name_of
 from ragwatch.pipeline.drift.rules import RISK
-from ragwatch.pipeline.drift.signal_stream import SignalRecord, SignalStream
+from ragwatch.pipeline.drift.streams import SignalStream
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.ports import Store, StoredRun
+from ragwatch.ports import Clock, LoopContext, SavedState, Store, StoredRun
+from ragwatch.statistics.drift import silence
 from ragwatch.statistics.drift.detect import Alarm, Unit, threshold_for
 from ragwatch.statistics.drift.detectors.shift import CountScheme
 from ragwatch.statistics.drift.recovery import EndTest
-from ragwatch.statistics.snapshot import Gauge
+from ragwatch.statistics.drift.silence import Rhythm, RhythmRecord
+from ragwatch.statistics.snapshot import Gauge, Gauges
 from ragwatch.statistics.tally import BUCKETS, INF, Tallies, Tally, bound_label
-from ragwatch.telemetry import Telemetry
 
 KIND = "traffic_drift"
 
@@ -34,8 +39,6 @@ class TrafficRules:
     """Which signals are watched, and how.
 
     Attributes:
-        signals: The signals.
-        routes: The routes, as label values.
         false_alarm_days: All detectors together raise one false alarm in so many days, or fewer.
         requests: Requests to learn from, at least.
         reference_seconds: Time to learn for, at least: traffic differs by the hour.
@@ -69,23 +72,11 @@ class TrafficRules:
         )
 
 
-_Recorded = TypedDict("_Recorded", {"told": int | None})  # noqa: UP013 - a name that is stored
-
-
-class WatchedSignal(SignalRecord, _Recorded):
-    """The state of a stream as JSON values, with the number of the last alarm that was recorded."""
-
-
 class TrafficDriftLoop(DriftLoop[SignalStream]):
     """The loop that watches signals of all traffic.
 
     Args:
-        rules: What to watch.
-        tallies: All counts at present.
-        store: Keeps state.
-        clock: Seconds since the epoch.
         vocabularies: Measure the words of questions; None where these are not watched.
-        standing: Why no reference may be learnt on a route at present.
     """
 
     kind = KIND
@@ -94,22 +85,18 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
     def __init__(
         self,
         rules: TrafficRules,
+        context: LoopContext,
         *,
-        tallies: Callable[[], Tallies],
-        store: Store,
-        telemetry: Telemetry,
-        clock: Callable[[], float],
         vocabularies: Vocabularies | None = None,
         standing: Standing | None = None,
     ) -> None:
-        super().__init__(store=store, telemetry=telemetry, clock=clock, standing=standing)
+        super().__init__(context, standing=standing)
         self.rules = rules
         self._vocabularies = vocabularies
-        self._tallies = tallies
 
-    def _load(self, state: Mapping[str, WatchedSignal] | None) -> None:
+    def _load(self, state: SavedState | None) -> None:
         """Load the state. Signals that are watched for the first time start with the counts of this instant."""
-        tallies = self._tallies()
+        tallies = self._store.tallies()
         for signal, route in self.rules.cells:
             counts = counts_of(tallies, signal, route)
             end = EndTest(self.rules.false_alarm_days)
@@ -126,14 +113,14 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
         with suppress(StoreError):  # a full disk stops the sources, so that few requests can be missed until it is not
             self._save()  # a stream that starts now continues after a restart
 
-    def _state(self) -> dict[str, WatchedSignal]:
+    def _state(self) -> Mapping[str, object]:
         return {
             name_of(cell): {**stream.to_dict(), "told": self._recorded.get(cell)}
             for cell, stream in self._streams.items()
         }
 
     def _observe(self, now: float) -> bool:
-        tallies = self._tallies()
+        tallies = self._store.tallies()
         changed = [self._take(cell, stream, tallies, now) for cell, stream in self._streams.items()]
         if any(changed):
             self._save()
@@ -214,3 +201,77 @@ def counts_of(tallies: Tallies, signal: Signal, route: str) -> tuple[int, ...]:
         return buckets
     with_signal = int(tallies[counter, (route,)])
     return sum(buckets) - with_signal, with_signal
+
+
+SILENCE = "silence"  # name of its state
+SAVE_SECONDS = 600.0
+ELSEWHERE_SECONDS = 3600.0  # without an answer on any route, for `other` to be silent
+
+
+class SilenceLoop:
+    """The loop that watches the gaps between the answers of each route.
+
+    Args:
+        false_alarm_days: All routes together raise one false alarm in so many days, or fewer.
+        store: Keeps state; a change of an alarm is stored at once, what is learnt every `SAVE_SECONDS`.
+    """
+
+    def __init__(self, routes: Sequence[str], false_alarm_days: float, *, store: Store, clock: Clock) -> None:
+        self._routes = tuple(routes)
+        self._days = false_alarm_days * len(self._routes)
+        self._store = store
+        self._clock = clock
+        self._rhythms = dict.fromkeys(self._routes, Rhythm())
+        self._counts: dict[str, int] = {}
+        self._saved = 0.0
+
+    def resume(self) -> None:
+        """Continue where an earlier process, or another worker, stopped. Unreadable state is learnt again."""
+        state: Mapping[str, RhythmRecord] = self._store.recall(SILENCE) or {}
+        self._rhythms = dict.fromkeys(self._routes, Rhythm())
+        for route in self._routes:
+            if route in state:
+                with suppress(KeyError, TypeError, ValueError):
+                    self._rhythms[route] = silence.from_dict(state[route])
+        self._counts = self._answers()
+        self._saved = self._clock()
+
+    async def step(self) -> bool:
+        """Observe all routes. True when an alarm began or ended."""
+        return await asyncio.to_thread(self._step)
+
+    def gauges(self) -> Gauges:
+        """Whether each route is silent, and the answers it usually has in such a time; empty while nothing is known."""
+        gauges: dict[tuple[Gauge, tuple[str, ...]], float] = {}
+        for route, rhythm in self._rhythms.items():
+            if any(rhythm.answers):
+                gauges[Gauge.SILENCE_ALARM, (route,)] = float(self._is_silent(route))
+                gauges[Gauge.SILENCE_MISSED, (route,)] = rhythm.missed
+        return gauges
+
+    def _step(self) -> bool:
+        now, counts = self._clock(), self._answers()
+        before = self._silent()
+        for route, rhythm in self._rhythms.items():
+            answered = counts[route] != self._counts.get(route, 0)
+            self._rhythms[route] = silence.observe(rhythm, now, answered=answered, days=self._days)
+        self._counts = counts
+        changed = self._silent() != before
+        if changed or abs(now - self._saved) >= SAVE_SECONDS:
+            self._store.remember(SILENCE, {route: silence.to_dict(rhythm) for route, rhythm in self._rhythms.items()})
+            self._saved = now
+        return changed
+
+    def _answers(self) -> dict[str, int]:
+        tallies = self._store.tallies()
+        return {route: sum(counts_of(tallies, Signal.ABSTENTIONS, route)) for route in self._routes}
+
+    def _silent(self) -> frozenset[str]:
+        return frozenset(route for route in self._routes if self._is_silent(route))
+
+    def _is_silent(self, route: str) -> bool:
+        if route == OTHER:
+            times = (rhythm.last for rhythm in self._rhythms.values() if any(rhythm.answers))
+            newest = max((last for last in times if last is not None), default=0.0)
+            return self._rhythms[route].silent and self._clock() - newest > ELSEWHERE_SECONDS
+        return self._rhythms[route].silent

@@ -121,26 +121,30 @@ class Evaluation:
         answer_span_id: Span of the call of a model that answered; empty if it is not known.
         response_id: The provider's id of the answer; empty if it is not known.
         results: The results; not empty.
-        error: Why the answer could not be judged; None if it was.
-        annotator: `LLM` or `CODE`.
-        seconds: Duration of the reading.
-        stage: Stage at fault; None if it is not known.
-        identity: 24 bytes of the verdict's identity: whenever it is sent, its own trace and span have the same ids.
     """
 
+    verdict: VerdictRecord
     trace_id: str
     span_id: str
     answer_span_id: str
     response_id: str
     results: tuple[Result, ...]
-    error: str | None
-    judge: str
-    version: str
-    annotator: str
-    seconds: float
-    route: str
-    stage: str | None
-    identity: bytes
+
+    @property
+    def error(self) -> str | None:
+        """Why the answer could not be judged; None if it was."""
+        return None if self.verdict.judged else self.verdict.reason
+
+    @property
+    def annotator(self) -> str:
+        """What kind of judge it was: `LLM` or `CODE`."""
+        return "LLM" if self.verdict.read_by.kind in _MODELS else "CODE"
+
+    @property
+    def identity(self) -> bytes:
+        """24 bytes of the verdict's identity: whenever it is sent, its own trace and span have the same ids."""
+        text = f"{self.verdict.key} {self.verdict.judge} {self.verdict.judge_version}"
+        return blake2b(text.encode("utf-8", "replace"), digest_size=24).digest()
 
 
 def trace_id_of(logged: str) -> str | None:
@@ -171,7 +175,8 @@ def skipped(row: ScoreRow, oldest: float) -> Skipped | None:
 def evaluation_of(stored: StoredVerdict, signal: Signal, rules: ExportRules) -> Evaluation | Skipped:
     """Return what is sent of a verdict with a trace id, or why nothing is."""
     verdict = stored.verdict
-    metadata = _metadata(stored)
+    metadata = None if stored.sample is None else stored.sample.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
     span_id = span_id_of(metadata.get("span_id"))
     if signal is Signal.SPANS and not span_id:
         return Skipped.NO_SPAN_ID
@@ -179,29 +184,14 @@ def evaluation_of(stored: StoredVerdict, signal: Signal, rules: ExportRules) -> 
     if not results:
         return Skipped.NO_SCORES
     response_id = metadata.get("response_id")
-    version = verdict.judge_version
     return Evaluation(
+        verdict,
         trace_id=trace_id_of(verdict.trace_id or "") or "",
         span_id=span_id,
         answer_span_id=span_id_of(metadata.get("answer_span_id")),
         response_id=response_id if isinstance(response_id, str) else "",
         results=results,
-        error=None if verdict.judged else verdict.reason,
-        judge=verdict.judge,
-        version=version,
-        annotator="LLM" if verdict.read_by.kind in _MODELS else "CODE",
-        seconds=verdict.read_by.seconds or 0.0,
-        route=verdict.route,
-        stage=verdict.stage,
-        identity=blake2b(
-            f"{verdict.key} {verdict.judge} {version}".encode("utf-8", "replace"), digest_size=24
-        ).digest(),
     )
-
-
-def _metadata(stored: StoredVerdict) -> Mapping[str, object]:
-    metadata = None if stored.sample is None else stored.sample.get("metadata")
-    return metadata if isinstance(metadata, Mapping) else {}
 
 
 def _results(verdict: VerdictRecord, rules: ExportRules) -> tuple[Result, ...]:

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from random import SystemRandom
 from time import monotonic
 
-from ragwatch.pipeline.export import messages
-from ragwatch.pipeline.export.client import Failure, OtlpClient, Reply
 from ragwatch.pipeline.export.evaluation import (
     Evaluation,
     ExportRules,
@@ -24,8 +22,8 @@ from ragwatch.pipeline.export.evaluation import (
     evaluation_of,
     skipped,
 )
-from ragwatch.ports import Clock, Query, ScoreRow, Store
-from ragwatch.telemetry import Telemetry
+from ragwatch.pipeline.export.otlp import Failure, OtlpClient, Reply, records_in, rejected_of, request_of
+from ragwatch.ports import LoopContext, Query, ScoreRow
 
 
 async def try_endpoint(target: ExportTarget, signals: Iterable[Signal]) -> Mapping[Signal, str | None]:
@@ -38,7 +36,7 @@ async def try_endpoint(target: ExportTarget, signals: Iterable[Signal]) -> Mappi
     faults: dict[Signal, str | None] = {}
     try:
         for signal in signals:
-            reply = await client.send(signal, messages.request_of(signal, (), ExportRules(), 0.0))
+            reply = await client.send(signal, request_of(signal, (), ExportRules(), 0.0))
             faults[signal] = None if reply.failure is None else f"{reply.failure}: {reply.why}"
     finally:
         await client.close()
@@ -88,19 +86,15 @@ class ExportLoop:
         self,
         signal: Signal,
         rules: ExportRules,
+        context: LoopContext,
         *,
         client: OtlpClient,
-        store: Store,
-        telemetry: Telemetry,
-        clock: Clock,
         timer: Callable[[], float] = monotonic,
     ) -> None:
+        self._store, self._telemetry, self._clock = context.store, context.telemetry, context.clock
         self.signal = signal
         self._rules = rules
         self._client = client
-        self._store = store
-        self._telemetry = telemetry
-        self._clock = clock
         self._timer = timer
         self._state = f"export {signal}"
         self._random = SystemRandom()
@@ -110,7 +104,7 @@ class ExportLoop:
         self._not_before = 0.0
         self._waiting_since: float | None = None
         self._running: asyncio.Task[bool] | None = None
-        telemetry.export_begins(signal, [*map(str, Failure)])
+        context.telemetry.export_begins(signal, [*map(str, Failure)])
 
     def resume(self) -> None:
         """Continue after the last verdict that is stored as sent."""
@@ -165,11 +159,11 @@ class ExportLoop:
     def _count(self, outgoing: _Outgoing, reply: Reply) -> None:
         for reason, verdicts in (outgoing.left_out or {}).items():
             self._telemetry.export_skipped(self.signal, reason, verdicts)
-        records = messages.records_in(self.signal, outgoing.evaluations)
+        records = records_in(self.signal, outgoing.evaluations)
         if reply.failure is not None:
             self._telemetry.exported(self.signal, "dropped", records, reply.why)
             return
-        rejected, why = messages.rejected_of(self.signal, reply.body)
+        rejected, why = rejected_of(self.signal, reply.body)
         rejected = min(records, rejected)
         self._telemetry.exported(self.signal, "sent", records - rejected)
         self._telemetry.exported(self.signal, "rejected", rejected, why)
@@ -201,7 +195,7 @@ class ExportLoop:
                 left_out[sent] += 1
             else:
                 evaluations.append(sent)
-        body = messages.request_of(self.signal, evaluations, self._rules, now) if evaluations else b""
+        body = request_of(self.signal, evaluations, self._rules, now) if evaluations else b""
         return _Outgoing(rows[-1].seq, tuple(evaluations), left_out, body, full=len(rows) == self._limit)
 
     def _new_rows(self, now: float) -> list[ScoreRow]:

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 from operator import attrgetter
-from typing import NotRequired, TypedDict
 
+from ragwatch.ports import SavedState
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.labels.selection import LabelPool, LabelPosition, joint_probabilities
 from ragwatch.statistics.sampling import SamplingHash
@@ -18,25 +18,6 @@ MAX_GROUPS = 8  # of a pool: so many people can label it, each samples of their 
 MIN_GROUP = 10  # samples
 
 Labels = Mapping[str, Mapping[str, Label]]  # by sample and annotator
-
-
-class PoolRecord(TypedDict):
-    """A pool as JSON values, with the fields of each place; those of older versions lack some."""
-
-    made: float
-    beyond: NotRequired[float]
-    groups: NotRequired[int]
-    owners: NotRequired[dict[str, str]]
-    places: list[tuple[str, float, float, float]]
-
-
-class TaskRecord(TypedDict):
-    """The state as JSON values."""
-
-    until: int
-    gone: list[str]
-    given: NotRequired[dict[str, list[str]]]
-    pools: list[PoolRecord]
 
 
 @dataclass(slots=True)
@@ -54,9 +35,9 @@ class TaskPool:
     groups: list[LabelPool]
     owners: dict[int, str] = field(default_factory=dict)
 
-    def to_record(self) -> PoolRecord:
+    def to_record(self) -> dict[str, object]:
         """The pool as JSON values."""
-        record: PoolRecord = {
+        record: dict[str, object] = {
             "made": self.made,
             "groups": len(self.groups),
             "owners": {str(index): name for index, name in self.owners.items()},
@@ -101,8 +82,8 @@ class TaskState:
     given: dict[str, list[str]]
 
     @classmethod
-    def of(cls, record: TaskRecord | None, sampling: SamplingHash) -> TaskState:
-        """Read what `to_record` wrote. The samples of an earlier version are one group."""
+    def of(cls, record: SavedState | None, sampling: SamplingHash) -> TaskState:
+        """Read what `to_record` wrote, also in earlier versions: their pools are one group, and given to nobody."""
         if record is None:
             return cls(0, [], set(), {})
         pools = []
@@ -114,7 +95,7 @@ class TaskState:
         given = {key: list(names) for key, names in record.get("given", {}).items()}
         return cls(int(record["until"]), pools, set(record["gone"]), given)
 
-    def to_record(self) -> TaskRecord:
+    def to_record(self) -> dict[str, object]:
         """The state as JSON values."""
         return {
             "until": self.until,

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from ragwatch.errors import AddressError, ConfigError
-from ragwatch.ports.receiving import GrpcListener, Handler, IncomingRequest, host_of
+from ragwatch.ports.sources import GrpcListener, Handler, IncomingRequest, host_of
 from ragwatch.web.access import Right
 from ragwatch.web.authentication import Authenticator, Refusal
 from ragwatch.web.server.connections import HANDSHAKE_SECONDS, max_connections

@@ -17,7 +17,7 @@ from ragwatch.commands.rules import Proposal, pages, plan_of, show_proposals
 from ragwatch.config import load
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.scores import ScoreDriftLoop
-from ragwatch.ports import ScoreRow
+from ragwatch.ports import LoopContext, ScoreRow
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -69,7 +69,7 @@ async def test_a_baseline_becomes_a_threshold_of_its_route(tmp_path: Path) -> No
     store = stores.KINDS["sqlite"].build(config.store.options, config.settings.state)
     settle(store, faithful(400))
     rules = config.settings.drift.rules(JUDGE, "scripted-1", ["search", "other"], {})
-    loop = ScoreDriftLoop(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=Clock(AT + 1e6))
+    loop = ScoreDriftLoop(rules, LoopContext(store, Telemetry(), Clock(AT + 1e6)), judge_moved=lambda: False)
     loop.resume()
     await loop.step()
     store.close()

@@ -22,7 +22,7 @@ from ragwatch.config import load
 from ragwatch.daemon import Daemon
 from ragwatch.errors import RagwatchError
 from ragwatch.offline.judge import build_judge, judge_named
-from ragwatch.pipeline.rejudging import RejudgeOutcome, RejudgeRequest
+from ragwatch.pipeline.reading import RejudgeOutcome, RejudgeRequest
 from ragwatch.ports import Erasure, Query, RejudgeQuery
 from ragwatch.statistics.tally import Tally
 from ragwatch.statistics.verdict import Usage

@@ -6,54 +6,20 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
 from support.callers import canned
+from support.daemons import a_daemon, judged, log, running, until
 from support.kit import an_admission
 from support.patience import DEADLINE
 from support.stored_bytes import readable
-from unit.daemon.test_reload import running
 
 from ragwatch.config import load
 from ragwatch.daemon import Daemon
 from ragwatch.errors import ConfigError
-from ragwatch.ports import Erased, Erasure, Query
-
-
-def a_daemon(folder: Path, more: str = "") -> Daemon:
-    """A daemon that follows a log with answers of anna and bob."""
-    path = folder / "ragwatch.yaml"
-    source = f"{{kind: tail, name: app, path: '{folder}/*.jsonl', start: beginning}}"
-    path.write_text(
-        f"state: {folder}/state\nweb: {{listen: '127.0.0.1:0'}}\nsources: [{source}]\nsampling: {{probability: 1.0}}\n"
-        + more
-    )
-    log(folder, "anna", "bob")
-    return Daemon(load(path), path=path)
-
-
-def log(folder: Path, *names: str) -> None:
-    """One more answer of each person."""
-    with (folder / "rag.jsonl").open("a") as file:
-        for name in names:
-            row = {"id": f"request-{name}", "question": f"Where is the parcel of MARK-{name}?", "contexts": ["x"]}
-            file.write(json.dumps(row | {"answer": f"MARK-{name}, it is lost.", "metadata": {"user": name}}) + "\n")
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition."""
-    end = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.02)
-
-
-def judged(daemon: Daemon) -> set[str | None]:
-    """Ids of the stored verdicts."""
-    return {row.verdict.id for row in daemon.store.find(Query())}
+from ragwatch.ports import Erased, Erasure
 
 
 @pytest.mark.costly

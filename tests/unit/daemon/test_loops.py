@@ -1,10 +1,14 @@
-"""Loops go on while there is work and outlive what they meet; reloads wait in turn, and the store is watched."""
+"""Loops go on while there is work and outlive what they meet; reloads wait in turn; the process and its secret."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import shutil
+import stat
 import threading
 from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +25,16 @@ from ragwatch.daemon.loops import (
     repeat,
     retry,
 )
+from ragwatch.daemon.process import (
+    KEY_FILE,
+    free_disk_bytes,
+    log_library_warnings,
+    readable_secret,
+    state_secret,
+    stored_secret,
+)
 from ragwatch.errors import ConfigError, SourceError, StoreError
+from ragwatch.statistics.snapshot import Gauge
 from ragwatch.telemetry import EventCount, Telemetry
 from ragwatch.web import BusyError
 
@@ -58,12 +71,7 @@ def a_step(script: Iterable[bool | Exception]) -> Callable[[], Awaitable[bool]]:
 @pytest.mark.parametrize(
     ("script", "eager", "pauses", "told"),
     [
-        (
-            [True, True, False],
-            True,
-            [0.25] * 2,
-            True,
-        ),  # a pause comes after an idle step only
+        ([True, True, False], True, [0.25] * 2, True),  # a pause comes after an idle step only
         ([False], True, [0.25], False),  # events are set after a step with work only
         ([True] * 3, False, [0.25] * 3, True),  # a loop that is not eager keeps its rhythm
     ],
@@ -225,3 +233,72 @@ async def test_a_store_that_does_not_answer_fails_until_it_does() -> None:
     patient = StoreCheck(store, lambda: 0.0, seconds=DEADLINE)
     assert await patient.step() is False
     assert store.asked == 2
+
+
+def test_free_bytes_of_the_disk_are_what_others_say(tmp_path: Path) -> None:
+    """Within what the rest of this machine writes in between; a disk that says nothing has no figure, and never 0."""
+    disk = shutil.disk_usage(tmp_path)
+    ((place, free),) = free_disk_bytes(tmp_path).items()
+    assert place == (Gauge.STATE_FREE, ())
+    assert abs(free - disk.free) <= (64 << 20) + disk.total / 100
+    assert free_disk_bytes(tmp_path / "gone") == {}
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop that remembers what it would have logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left: list[dict[str, Any]] = []
+
+    def default_exception_handler(self, context: dict[str, Any]) -> None:
+        """Remember it."""
+        self.left.append(context)
+
+
+def test_connections_that_cannot_be_accepted_are_counted(telemetry: Telemetry) -> None:
+    """Only what asyncio says of a lack of descriptors or memory is taken from it; the rest it logs itself."""
+    loop, handle = _Loop(), log_library_warnings(telemetry)
+    others: list[dict[str, Any]] = [
+        {"message": "m"},
+        {"exception": OSError(errno.EIO, "x")},
+        {"exception": ValueError()},
+    ]
+    try:
+        for context in ({"exception": OSError(errno.EMFILE, "Too many open files")}, *others):
+            handle(loop, context)
+    finally:
+        loop.close()
+    assert loop.left == others
+    assert telemetry.counts() == {(EventCount.ACCEPT_FAILURES, ()): 1}
+
+
+def test_it_is_made_once_and_kept(tmp_path: Path) -> None:
+    """Every later start has the same secret, which nobody else may read; what a killed process left is replaced."""
+    assert stored_secret(tmp_path) is None
+    (tmp_path / f"{KEY_FILE}.new").write_text("12")
+    secret = state_secret(tmp_path)
+    assert len(secret) == 32
+    assert state_secret(tmp_path) == stored_secret(tmp_path) == readable_secret(tmp_path) == secret
+    assert stat.S_IMODE((tmp_path / KEY_FILE).stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == [KEY_FILE]
+    (tmp_path / "other").mkdir()
+    assert state_secret(tmp_path / "other") != secret
+
+
+@pytest.mark.parametrize("text", ["", "12", "no hex", "ä" * 64])
+def test_a_damaged_one_is_not_replaced(tmp_path: Path, text: str) -> None:
+    """It is an error that says what to do; commands beside the daemon do without."""
+    (tmp_path / KEY_FILE).write_text(text, encoding="utf-8")
+    with pytest.raises(StoreError, match=r"ragwatch\.secret is damaged.*restore it, or delete it"):
+        state_secret(tmp_path)
+    assert readable_secret(tmp_path) is None
+
+
+def test_places_that_cannot_be_used(tmp_path: Path) -> None:
+    """The error names the file."""
+    (tmp_path / KEY_FILE).mkdir()
+    with pytest.raises(StoreError, match=r"cannot read .*ragwatch\.secret"):
+        state_secret(tmp_path)
+    with pytest.raises(StoreError, match=r"cannot write .*ragwatch\.secret"):
+        state_secret(tmp_path / "missing")

@@ -19,9 +19,9 @@ from ragwatch.board import Board
 from ragwatch.config import parse
 from ragwatch.config.crontab import week_days
 from ragwatch.daemon import schedule
+from ragwatch.daemon.process import SharedState
 from ragwatch.daemon.runtime import Runtime, build
 from ragwatch.daemon.schedule import JobSchedule, next_delay, retention_trigger, trigger_of
-from ragwatch.daemon.shared import SharedState
 from ragwatch.pipeline.canaries import CanarySuite
 from ragwatch.pipeline.leadership import Leadership
 from ragwatch.statistics.tally import Tally

@@ -1,4 +1,4 @@
-"""Rules of the section `web`: what is open where, what refuses to start, and files that change while it runs."""
+"""Rules of the section `web`: what is open where, what refuses to start, files that change, and addresses of gRPC."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import CapturingLogger
 from support.certificates import Authority
 
 from ragwatch.config.web import WebOptions
-from ragwatch.daemon.web_access import CHECK_SECONDS, WebAccess, read_rules
+from ragwatch.daemon.web_access import CHECK_SECONDS, GrpcListeners, WebAccess, read_rules
 from ragwatch.errors import ConfigError
-from ragwatch.ports.receiving import GrpcListener
+from ragwatch.ports.sources import GrpcListener, Handler, IncomingRequest, Reply
 from ragwatch.telemetry import EventCount, Telemetry
 from ragwatch.web import EVERYTHING, Access, RateLimit, Right
 
@@ -170,10 +171,7 @@ def test_headers_and_rate_are_handed_on(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ("users: {}", "web.config_file: web.yml: users: is not a known key"),
-        (
-            TLS.replace("server.key", "next.key"),
-            "web.config_file: web.yml: tls_server_config.cert_file: the key",
-        ),
+        (TLS.replace("server.key", "next.key"), "web.config_file: web.yml: tls_server_config.cert_file: the key"),
         (TLS.replace("server.crt", "gone.crt"), "web.config_file: web.yml: tls_server_config.cert_file: "),
     ],
 )
@@ -260,3 +258,42 @@ def test_a_reload_puts_another_section_into_force(tmp_path: Path) -> None:
         running.rules.use(options(tmp_path, "users: {}"))
     assert running.rules.access().anonymous == {PAGES}
     assert (running.rules.scheme, running.rules.tls()) == ("http", None)
+
+
+METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+
+
+def answering(text: bytes) -> Handler:
+    """A handler that says its name."""
+
+    async def handle(_: IncomingRequest) -> Reply:
+        return Reply(200, text)
+
+    return handle
+
+
+async def test_every_source_has_its_address_and_follows_a_reload() -> None:
+    """A call reaches the handler of its source that is active now; the log names the addresses; after the end, none."""
+    grpc = pytest.importorskip("grpc", reason="needs the package grpcio: pip install 'ragwatch-exporter[grpc]'")
+    log = CapturingLogger()
+    telemetry = Telemetry(log)
+    handlers = {METHOD: {"one": answering(b"1"), "two": answering(b"2")}}
+    listeners = GrpcListeners(
+        [GrpcListener(name, "127.0.0.1:0", 1 << 20, 4) for name in ("one", "two")],
+        lambda: handlers,
+        WebAccess(WebOptions(), telemetry),
+        telemetry,
+    )
+    await listeners.bind()
+    await listeners.start()
+    addresses = {call.kwargs["source"]: call.kwargs["address"] for call in log.calls}
+    async with grpc.aio.insecure_channel(addresses["two"]) as channel:
+        export = channel.unary_unary(METHOD)
+        assert await export(b"") == b"2"
+        handlers[METHOD]["two"] = answering(b"3")
+        assert await export(b"") == b"3"
+        await listeners.stop()
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await export(b"")
+    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+    await listeners.stop()

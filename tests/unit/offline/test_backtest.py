@@ -24,6 +24,7 @@ from ragwatch.offline.chart import chart
 from ragwatch.offline.replay import ScoredAnswer, lowest_probabilities, replay
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
+from ragwatch.ports import LoopContext
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -224,7 +225,7 @@ def test_the_store_replays_as_the_daemon_would(tmp_path: Path) -> None:
     quantities = DriftOptions().quantities
     rules = DriftRules(JUDGE, "scripted-1", quantities, ("search", "other"), reference=300, lowest=lowest)
     clock = Clock(START + 1e8)
-    drift = ScoreDriftLoop(rules, store=store, telemetry=Telemetry(), judge_moved=lambda: False, clock=clock)
+    drift = ScoreDriftLoop(rules, LoopContext(store, Telemetry(), clock), judge_moved=lambda: False)
     drift.resume()
     drift._step()
     [raised] = store.runs(KIND, "faithfulness/search", 5)

@@ -11,9 +11,8 @@ from support.watched import BAD, GOOD, settle
 
 from ragwatch.errors import JudgeError
 from ragwatch.model.sample import Role, Sample, Turn
-from ragwatch.pipeline.drift.anchors import KIND, Anchor, AnchorLoop, AnchorRules
-from ragwatch.pipeline.drift.bridge import VersionBridge
-from ragwatch.ports import Query, Retention
+from ragwatch.pipeline.drift.judge_drift import ANCHOR, Anchor, AnchorLoop, AnchorRules, VersionBridge
+from ragwatch.ports import LoopContext, Query, Retention
 from ragwatch.statistics.snapshot import Gauge
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
@@ -41,13 +40,7 @@ def the_anchors(
 ) -> AnchorLoop:
     """A process that has begun."""
     loop = AnchorLoop(
-        AnchorRules(**rules),
-        some,
-        judge=judge,
-        store=store,
-        telemetry=telemetry or Telemetry(),
-        holder="me",
-        clock=clock,
+        AnchorRules(**rules), some, LoopContext(store, telemetry or Telemetry(), clock), judge=judge, holder="me"
     )
     loop.resume()
     return loop
@@ -64,7 +57,7 @@ async def test_a_steady_judge_has_not_moved(store: SqliteStore) -> None:
     clock.now += DAY
     assert await anchors.step() is True
     assert anchors.gauges() == the_anchors(store, clock, judge).gauges() == {FLIPS: 0.0, ALARM: 0.0}
-    runs = store.runs(KIND, JUDGE, 5)
+    runs = store.runs(ANCHOR, JUDGE, 5)
     assert [(run.failing, run.body["read"], run.body["unread"]) for run in runs] == [(False, 40, {})] * 2
     assert runs[0].body["agreement"]["value"] == 1.0
     assert runs[0].body["offsets"]["faithfulness"]["value"] == 0.0
@@ -81,7 +74,7 @@ async def test_a_harsher_version_is_read_at_once_and_has_moved(
     clock.now += 1.0
     assert await anchors.step() is True
     assert anchors.gauges() == the_anchors(store, clock, harsh).gauges() == {FLIPS: 0.25, ALARM: 1.0}
-    body = store.runs(KIND, JUDGE, 5, failing=True)[0].body
+    body = store.runs(ANCHOR, JUDGE, 5, failing=True)[0].body
     assert (body["since"], body["version"]) == ("scripted-1", "scripted-2")
     assert body["flips"]["p"] == pytest.approx(2 / 2**10)
     assert body["offsets"]["faithfulness"]["value"] == pytest.approx(-0.25)
@@ -123,7 +116,7 @@ async def test_what_cannot_be_read_is_left_out_and_counted(store: SqliteStore) -
     await anchors.step()
     clock.now += DAY
     await anchors.step()
-    body = store.runs(KIND, JUDGE, 1)[0].body
+    body = store.runs(ANCHOR, JUDGE, 1)[0].body
     assert (body["read"], body["unread"], body["flips"]["rate"]["n"]) == (40, {"refused": 1}, 39)
     assert body["agreement"]["n"] == 38
 
@@ -144,7 +137,7 @@ async def test_a_set_is_read_to_its_end_across_outages(store: SqliteStore) -> No
 
 async def test_one_process_of_a_fleet_reads(store: SqliteStore) -> None:
     """Whoever comes second leaves it."""
-    assert store.claim(f"{KIND} {JUDGE}", "another", now=AT, seconds=DAY)
+    assert store.claim(f"{ANCHOR} {JUDGE}", "another", now=AT, seconds=DAY)
     assert await the_anchors(store, Clock(), a_judge()).step() is False
 
 
@@ -153,7 +146,7 @@ def a_bridge(
 ) -> VersionBridge:
     """A process that has begun."""
     bridge = VersionBridge(
-        judge, most, timeout_seconds=5.0, store=store, telemetry=telemetry or Telemetry(), clock=Clock(AT + DAY)
+        judge, most, LoopContext(store, telemetry or Telemetry(), Clock(AT + DAY)), timeout_seconds=5.0
     )
     bridge.resume()
     return bridge
@@ -167,13 +160,12 @@ async def test_a_bridge_finds_the_offset(store: SqliteStore) -> None:
     settle(store, [True] * 41)
     damaged = a_draw("search-scripted-1-40").key
     store.engine._writer.execute("UPDATE samples SET body = X'00ff' WHERE key = ?", (damaged,))
-    assert a_bridge(store, ScriptedJudge()).is_open is False
+    assert await a_bridge(store, ScriptedJudge()).step() is False
     settle(store, [False] * 5, 41, version="scripted-2")
     half = an_evidence(a_claim((1, 0)), a_claim((0, 0)))
     judge = ScriptedJudge({f"search-scripted-1-{index}": half for index in range(40)})
     judge.version = "scripted-2"
     bridge = a_bridge(store, judge)
-    assert bridge.is_open is True
     judge.tired = 1.0
     assert await bridge.step() is False
     judge.tired = 0.0
@@ -185,7 +177,7 @@ async def test_a_bridge_finds_the_offset(store: SqliteStore) -> None:
     assert (offset["value"], offset["n"]) == (-0.5, 30)
     assert offset["low"] < -0.5 < offset["high"] < 0.0
     assert "faithfulness -0.500" in store.events(0.0)[0].detail
-    assert a_bridge(store, judge).is_open is False
+    assert await a_bridge(store, judge).step() is False
 
 
 async def test_a_bridge_does_not_rest_on_failures_that_outlived_the_rest(store: SqliteStore) -> None:

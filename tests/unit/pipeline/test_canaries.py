@@ -133,10 +133,7 @@ async def test_figures_of_a_run_are_part_of_trends(store: SqliteStore) -> None:
     rows = store.trends(TrendQuery(TrendKind.CANARY, "docs", COARSE, HOUR, start, start + HOUR))
     assert {
         row.series.name: (row.sums.n, row.sums.wx) for row in rows if row.series.name in ("recall@1", "degraded")
-    } == {
-        "recall@1": (1, 0.5),
-        "degraded": (1, 0.0),
-    }
+    } == {"recall@1": (1, 0.5), "degraded": (1, 0.0)}
 
 
 async def test_runs_never_overlap(store: SqliteStore) -> None:

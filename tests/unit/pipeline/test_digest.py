@@ -6,16 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from support.kit import (
-    AT,
-    JUDGE,
-    Clock,
-    a_draw,
-    a_reading,
-    a_verdict,
-    an_admission,
-    an_unjudged,
-)
+from support.kit import AT, JUDGE, Clock, a_draw, a_reading, a_verdict, an_admission, an_unjudged
 from support.loops import a_digest
 
 from ragwatch.board import Board

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from structlog.testing import LogCapture
 from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
-from support.watched import CELL, MINUTE, RULES, a_drift, faithful, settle
+from support.watched import CELL, MINUTE, RULES, a_drift, faithful, settle, stepped
 
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
@@ -19,14 +19,7 @@ from ragwatch.telemetry import Telemetry
 pytestmark = pytest.mark.uncounted
 
 DAY = 86400.0
-BESIDE = {
-    Gauge.BAND_MEAN,
-    Gauge.BAND_LOW,
-    Gauge.BAND_HIGH,
-    Gauge.BAND_SCORES,
-    Gauge.BAND_SINCE,
-    Gauge.STAGE_BASELINE,
-}
+BESIDE = {Gauge.BAND_MEAN, Gauge.BAND_LOW, Gauge.BAND_HIGH, Gauge.BAND_SCORES, Gauge.BAND_SINCE, Gauge.STAGE_BASELINE}
 
 
 def of_detector(drift: ScoreDriftLoop) -> Gauges:
@@ -58,8 +51,7 @@ async def test_learns_then_alarms_once(store: SqliteStore, telemetry: Telemetry,
     assert runs[0].at == AT + MINUTE * (runs[0].body["seq"] - 1)
     assert runs[0].body["evidence"] >= runs[0].body["threshold"] == 30.0
     assert store.tallies()[Tally.DRIFT_ALARMS, CELL] == 1
-    again = a_drift(store)
-    await again.step()
+    again = await stepped(store)
     assert again.gauges() == drift.gauges()
     assert again.gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
     assert runs[0].body["judge_moved"] is True
@@ -70,8 +62,7 @@ async def test_learns_then_alarms_once(store: SqliteStore, telemetry: Telemetry,
 async def test_failed_judgements_and_other_judges_move_nothing(store: SqliteStore) -> None:
     """Unjudged draws, answers without a claim and verdicts of another version leave evidence as it is."""
     settle(store, faithful(400))
-    drift = a_drift(store)
-    await drift.step()
+    drift = await stepped(store)
     before = drift.gauges()
     draws = [a_draw(f"u{index}", at=AT + index) for index in range(50)]
     store.admit(an_admission(*draws))
@@ -87,8 +78,7 @@ async def test_failed_judgements_and_other_judges_move_nothing(store: SqliteStor
 async def test_acknowledged_alarms_are_gone_for_good(store: SqliteStore) -> None:
     """Acknowledging takes the alarm down, here and after a restart; if things are still bad, another one comes."""
     settle(store, faithful(400, 100))
-    drift = a_drift(store)
-    await drift.step()
+    drift = await stepped(store)
     assert store.runs(KIND, "faithfulness/search", 1)[0].body["judge_moved"] is False
     assert await drift.acknowledge("context_precision") == ()
     assert await drift.acknowledge(route="support") == ()
@@ -109,8 +99,7 @@ async def test_acknowledged_alarms_are_gone_for_good(store: SqliteStore) -> None
 async def test_a_renewed_baseline_is_learnt_from_what_follows(store: SqliteStore) -> None:
     """The lower mean is ordinary from now on: no second alarm, against a lower baseline."""
     settle(store, faithful(400, 100))
-    drift = a_drift(store)
-    await drift.step()
+    drift = await stepped(store)
     old = drift.gauges()[Gauge.DRIFT_BASELINE, CELL]
     assert await drift.acknowledge("faithfulness", "search", renew=True) == (CELL,)
     assert of_detector(drift) == {}
@@ -124,11 +113,10 @@ async def test_a_renewed_baseline_is_learnt_from_what_follows(store: SqliteStore
 async def test_another_version_of_the_judge_is_no_alarm(store: SqliteStore) -> None:
     """A harsher judge begins a new baseline, and says so; an alarm that stood still stands until acknowledged."""
     settle(store, faithful(400))
-    await a_drift(store).step()
+    await stepped(store)
     harsh = replace(RULES, version="scripted-2")
     settle(store, faithful(0, 400), 400, version="scripted-2")
-    drift = a_drift(store, harsh)
-    await drift.step()
+    drift = await stepped(store, harsh)
     assert store.tallies()[Tally.DRIFT_ALARMS, CELL] == 0
     assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
     assert [event.kind for event in store.events(0.0)] == ["judge"]
@@ -151,8 +139,7 @@ async def test_routes_are_apart_and_share_the_budget(store: SqliteStore) -> None
     assert rules.alarm_at == 60.0
     settle(store, faithful(400, 100))
     settle(store, faithful(500, seed=2), 500, route="support")
-    drift = a_drift(store, rules)
-    await drift.step()
+    drift = await stepped(store, rules)
     shown = drift.gauges()
     assert shown[Gauge.DRIFT_ALARM, ("top_ranked_ignored", "search")] == 1.0
     assert shown[Gauge.DRIFT_ALARM, ("top_ranked_ignored", "support")] == 0.0
@@ -166,8 +153,7 @@ async def test_a_lower_probability_weighs_more(store: SqliteStore) -> None:
     for route, probability in (("search", 1.0), ("support", 0.1)):
         settle(store, [True] * 300, route=route, probability=0.1)
         settle(store, [False] * 8, 300, route=route, probability=probability)
-    drift = a_drift(store, rules)
-    await drift.step()
+    drift = await stepped(store, rules)
     light, heavy = (drift.gauges()[Gauge.DRIFT_EVIDENCE, ("faithfulness", route)] for route in rules.routes)
     assert heavy > 10 * light > 0.0
 
@@ -203,8 +189,7 @@ async def test_kinds_without_a_guarantee_have_their_own_threshold(store: SqliteS
     """Page-Hinkley alarms at the configured height, not at days."""
     rules = replace(RULES, detector="page_hinkley", threshold=5.0)
     settle(store, faithful(400, 100))
-    drift = a_drift(store, rules)
-    await drift.step()
+    drift = await stepped(store, rules)
     assert drift.gauges()[Gauge.DRIFT_THRESHOLD, CELL] == 5.0
     assert store.runs(KIND, "faithfulness/search", 1)[0].body["evidence"] >= 5.0
 
@@ -213,7 +198,7 @@ async def test_what_cannot_be_continued_begins_anew(store: SqliteStore) -> None:
     """A route that gets a control has no queue yet: it begins, instead of ending the daemon."""
     rules = replace(RULES, routes=("search", "steady"))
     settle(store, faithful(400))
-    await a_drift(store, rules).step()
+    await stepped(store, rules)
     drift = a_drift(store, replace(rules, controls={"search": "steady"}))
     assert drift.gauges()[Gauge.DRIFT_EVIDENCE, CELL] == 0.0
 
@@ -223,10 +208,8 @@ async def test_learns_for_as_long_as_asked(store: SqliteStore) -> None:
     """Scores enough, but not a day of them: still learning, and the day is known after a restart."""
     rules = replace(RULES, reference_seconds=DAY)
     settle(store, faithful(1440))
-    drift = a_drift(store, rules)
-    await drift.step()
+    drift = await stepped(store, rules)
     assert of_detector(drift) == {}
     settle(store, faithful(60), 1440)
-    drift = a_drift(store, rules)
-    await drift.step()
+    drift = await stepped(store, rules)
     assert drift.gauges()[Gauge.DRIFT_BASELINE, CELL] > 0.8

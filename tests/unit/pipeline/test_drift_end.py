@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from support.draws import draws
 from support.kit import AT, JUDGE
 from support.mortal import Fate, KilledError, MortalConnection
-from support.watched import CELL, MINUTE, a_drift, faithful, settle
+from support.watched import CELL, MINUTE, a_drift, faithful, settle, stepped
 from support.watched import RULES as QUICK
 
 from ragwatch.model.quantities import Quantity
@@ -150,11 +150,10 @@ def test_a_quantity_that_should_be_low_and_scores_that_stand_for_others() -> Non
 async def test_the_end_is_told_once_and_another_break_is_another_alarm(store: SqliteStore) -> None:
     """As an event and a run, with the time of the mend; the evidence restarts, against the same baseline."""
     settle(store, [*faithful(400, 60), *[True] * 5])
-    await a_drift(store).step()
+    await stepped(store)
     assert a_drift(store).gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
     settle(store, [True] * 60, 465)
-    loop = a_drift(store)
-    await loop.step()
+    loop = await stepped(store)
     assert loop.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
     ended, alarm = store.runs(KIND, "faithfulness/search", 9)
     assert (ended.failing, alarm.failing, ended.body["seq"]) == (False, True, alarm.body["seq"])
@@ -162,7 +161,7 @@ async def test_the_end_is_told_once_and_another_break_is_another_alarm(store: Sq
     (event,) = store.events(0.0)
     assert event.detail.startswith("faithfulness/search: back since ")
     assert event.detail.endswith(f" UTC, {ended.body['answers']} answers at {ended.body['mean']:.2f}")
-    await a_drift(store).step()
+    await stepped(store)
     assert len(store.events(0.0)) == 1
     settle(store, faithful(0, 60), 540)
     await loop.step()

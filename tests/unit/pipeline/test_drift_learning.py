@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from structlog.testing import LogCapture
 from support.kit import AT, JUDGE, Clock, an_admission
-from support.watched import CELL, MINUTE, RULES, a_drift, faithful, settle
+from support.watched import CELL, MINUTE, RULES, a_drift, faithful, settle, stepped
 
 from ragwatch.board import Board
 from ragwatch.model.estimate import Estimate
@@ -17,6 +17,7 @@ from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.loop import PauseReason, StandingAlerts
 from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.pipeline.drift.traffic import TrafficDriftLoop, TrafficRules
+from ragwatch.ports import LoopContext
 from ragwatch.statistics.snapshot import EstimateRow, Gauge, Gauges, Snapshot
 from ragwatch.statistics.tally import Tallies, Tally, observe
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -111,9 +112,7 @@ def test_traffic_of_an_outage_is_not_ordinary(store: SqliteStore) -> None:
     """Signals of traffic wait, too: the requests meanwhile are skipped, and noticed as unusual later."""
     alert, clock = Alert(), Clock()
     rules = TrafficRules((Signal.EMPTY_RETRIEVALS,), ("search",), requests=1000, reference_seconds=3600.0)
-    loop = TrafficDriftLoop(
-        rules, tallies=store.tallies, store=store, telemetry=Telemetry(), clock=clock, standing=alert
-    )
+    loop = TrafficDriftLoop(rules, LoopContext(store, Telemetry(), clock), standing=alert)
     loop.resume()
     alert.reason = PauseReason.CANARIES
     for hour in range(48):
@@ -174,22 +173,19 @@ BAND = {Gauge.BAND_MEAN, Gauge.BAND_LOW, Gauge.BAND_HIGH, Gauge.BAND_SCORES, Gau
 async def test_the_band_is_the_day_s_and_survives(store: SqliteStore) -> None:
     """It runs while nothing is learnt yet, begins anew at midnight and when the mean has moved, through restarts."""
     settle(store, [True, False] * 45)
-    drift = a_drift(store, now=MIDNIGHT - MINUTE)
-    await drift.step()
+    drift = await stepped(store, now=MIDNIGHT - MINUTE)
     first = drift.gauges()
     assert (first[Gauge.BAND_MEAN, CELL], first[Gauge.BAND_SCORES, CELL]) == (0.5, 90.0)
     assert first[Gauge.BAND_LOW, CELL] < 0.5 < first[Gauge.BAND_HIGH, CELL]
     assert first[Gauge.BAND_SINCE, CELL] == AT
     assert a_drift(store, now=MIDNIGHT - 1.0).gauges() == first
     settle(store, [True] * 300, 90)
-    drift = a_drift(store, now=AT + 500 * MINUTE)
-    await drift.step()
+    drift = await stepped(store, now=AT + 500 * MINUTE)
     later = drift.gauges()
     assert MIDNIGHT <= later[Gauge.BAND_SINCE, CELL] < MIDNIGHT + MINUTE
     assert later[Gauge.BAND_LOW, CELL] > 0.9
     settle(store, [False] * 60, 390)
-    drift = a_drift(store, now=AT + 500 * MINUTE)
-    await drift.step()
+    drift = await stepped(store, now=AT + 500 * MINUTE)
     moved = drift.gauges()
     assert moved[Gauge.BAND_SINCE, CELL] > AT + 390 * MINUTE
     assert moved[Gauge.BAND_HIGH, CELL] < 0.3
@@ -198,7 +194,7 @@ async def test_the_band_is_the_day_s_and_survives(store: SqliteStore) -> None:
 async def test_what_an_earlier_version_kept_has_no_band(store: SqliteStore) -> None:
     """And no beginning of learning: it is watched on as it was."""
     settle(store, faithful(400))
-    await a_drift(store).step()
+    await stepped(store)
     kept = dict(store.recall(KIND) or {})
     del kept["bands"], kept["streams"]["faithfulness/search"]["learnt"]
     store.remember(KIND, kept)
@@ -210,8 +206,7 @@ async def test_what_an_earlier_version_kept_has_no_band(store: SqliteStore) -> N
 async def test_a_route_that_fell_silent_has_no_band(store: SqliteStore) -> None:
     """Midnight alone takes no figure away, but what nobody has asked for a whole day is no figure of now."""
     settle(store, faithful(90))
-    drift = a_drift(store, now=MIDNIGHT - 1.0)
-    await drift.step()
+    drift = await stepped(store, now=MIDNIGHT - 1.0)
     assert drift.gauges()[Gauge.BAND_SCORES, CELL] == 90.0
     assert a_drift(store, now=MIDNIGHT).gauges() == drift.gauges()
     later = a_drift(store, now=MIDNIGHT + DAY)
@@ -219,20 +214,18 @@ async def test_a_route_that_fell_silent_has_no_band(store: SqliteStore) -> None:
         assert {gauge for gauge, _ in later.gauges()} & BAND == set()
         await later.step()
     settle(store, [True], 2000)
-    later = a_drift(store, now=AT + 2001 * MINUTE)
-    await later.step()
+    later = await stepped(store, now=AT + 2001 * MINUTE)
     assert later.gauges()[Gauge.BAND_SCORES, CELL] == 1.0
 
 
 async def test_a_band_that_cannot_be_read_begins_anew(store: SqliteStore) -> None:
     """Kept by another version: no reason not to start."""
     settle(store, faithful(90))
-    await a_drift(store).step()
+    await stepped(store)
     kept = dict(store.recall(KIND) or {})
     store.remember(KIND, kept | {"bands": {"faithfulness/search": {"since": AT, "band": {"kind": "other"}}}})
     settle(store, [True], 90)
-    drift = a_drift(store, now=AT + 91 * MINUTE)
-    await drift.step()
+    drift = await stepped(store, now=AT + 91 * MINUTE)
     assert drift.gauges()[Gauge.BAND_SCORES, CELL] == 1.0
 
 
@@ -240,14 +233,13 @@ async def test_a_band_that_cannot_be_read_begins_anew(store: SqliteStore) -> Non
 async def test_a_clock_that_was_a_year_ahead_leaves_nobody_blind(store: SqliteStore) -> None:
     """Answers of that time count as of now, the band is today's, and a drop is an alarm as ever."""
     settle(store, faithful(400))
-    await a_drift(store).step()
+    await stepped(store)
     settle(store, [True] * 5, 365 * 1440)
-    await a_drift(store, now=AT + 366 * DAY).step()
+    await stepped(store, now=AT + 366 * DAY)
     answers = faithful(1500, 100)
     for first in range(0, 1600, 100):
         assert store.tallies()[Tally.DRIFT_ALARMS, CELL] == 0
         settle(store, answers[first : first + 100], 400 + first)
-        drift = a_drift(store, now=AT + (500 + first) * MINUTE)
-        await drift.step()
+        drift = await stepped(store, now=AT + (500 + first) * MINUTE)
     assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
     assert drift.gauges()[Gauge.BAND_SINCE, CELL] <= AT + 2000 * MINUTE

@@ -24,9 +24,9 @@ from support.spans import PROTOBUF, a_request
 
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.export.client import OtlpClient
 from ragwatch.pipeline.export.evaluation import ExportRules, ExportTarget, Signal
 from ragwatch.pipeline.export.loop import MAX_PAUSE_SECONDS, try_endpoint
+from ragwatch.pipeline.export.otlp import OtlpClient
 from ragwatch.ports import Retention
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.source import PATH, OtlpSource

@@ -8,18 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from support.kit import (
-    AT,
-    JUDGE,
-    a_batch,
-    a_draw,
-    a_line,
-    a_reading,
-    a_verdict,
-    an_admission,
-    an_evidence,
-    an_unjudged,
-)
+from support.kit import AT, JUDGE, a_batch, a_draw, a_line, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 from support.loops import ALL, an_intake, take_all
 
 from ragwatch.formats.feedback import FeedbackReader

@@ -19,9 +19,7 @@ from structlog.testing import LogCapture
 from support.kit import AT, JUDGE, Clock, a_batch, a_draw, a_line, a_sample, a_verdict, an_admission
 from support.loops import ALL, an_intake
 
-from ragwatch import formats
 from ragwatch.formats.log_reader import LogReader, RecordRules
-from ragwatch.formats.selection import line_parser, record_finder
 from ragwatch.model.sample import RejectReason
 from ragwatch.ports import Rejection
 from ragwatch.redaction.redactor import Redactor
@@ -91,7 +89,7 @@ async def test_each_rejection_is_counted_and_told(
 async def test_skipped_lines_are_no_records(make: Any, store: SqliteStore) -> None:
     """Lines that the source leaves out are counted by reason, apart from records: neither seen nor rejected."""
     batch = a_batch(b'{"level": "info"}', a_line("a"), b"Traceback:", b"{torn", a_line("b"), cursor="7")
-    intake = make(batch, parse=line_parser(where="answer"))
+    intake = make(batch, reader=LogReader(RecordRules("canonical", where="answer")))
     await intake.step()
     assert counts(store, Tally.SKIPPED) == {("app", "where"): 1, ("app", "no_json"): 1}
     assert (counts(store, Tally.SEEN), counts(store, Tally.REJECTED)) == ({("app",): 3}, {("app", "torn_json"): 1})
@@ -258,7 +256,7 @@ def test_no_line_stops_a_source(batch: list[bytes]) -> None:
     with TemporaryDirectory() as state, closing(SqliteStore(Path(state))) as store:
         telemetry = Telemetry(structlog.wrap_logger(None, processors=[LogCapture()]))
         rules = {"plan": replace(ALL, stratum="tier"), "redactor": Redactor()}
-        intake = an_intake(store, a_batch(*batch), read=formats.build("auto").read, telemetry=telemetry, **rules)
+        intake = an_intake(store, a_batch(*batch), reader=LogReader(RecordRules()), telemetry=telemetry, **rules)
         assert intake._step() is True
         rejected = sum(counts(store, Tally.REJECTED).values())
         assert counts(store, Tally.SEEN) == {("app",): len(batch)}
@@ -293,7 +291,9 @@ async def test_a_line_with_several_records(make: Any, store: SqliteStore) -> Non
     """Each of them is seen and drawn under an id of its own; a line without any is skipped."""
     row = {"question": "q", "contexts": ["The mill stands by the river."], "answer": "a"}
     page = {"data": [row, {**row, "id": "named"}, row, 7]}
-    intake = make(a_batch(json.dumps(page).encode(), b'{"data": []}'), expand=record_finder("data"))
+    intake = make(
+        a_batch(json.dumps(page).encode(), b'{"data": []}'), reader=LogReader(RecordRules("canonical", records="data"))
+    )
     assert await intake.step()
     assert counts(store, Tally.SEEN) == {("app",): 4}
     assert counts(store, Tally.SKIPPED) == {("app", "no_records"): 1}
@@ -303,10 +303,9 @@ async def test_a_line_with_several_records(make: Any, store: SqliteStore) -> Non
 
 async def test_a_wrong_optional_field_costs_that_field(make: Any, store: SqliteStore) -> None:
     """The answer is read at the time of reading it; what was left out is counted by name and reason."""
-    reader = LogReader(RecordRules())
     row = {"id": "r1", "at": 0, "question": "q", "contexts": ["The mill stands by the river."], "answer": "a"}
     bad = {**row, "id": "r2", "answer": None}
-    intake = make(a_batch(json.dumps(row).encode(), json.dumps(bad).encode()), rescue=reader.read_without_wrong_fields)
+    intake = make(a_batch(json.dumps(row).encode(), json.dumps(bad).encode()))
     assert await intake.step()
     assert counts(store, Tally.FIELDS_LOST) == {("app", "at", "implausible_time"): 1}
     assert counts(store, Tally.REJECTED) == {("app", RejectReason.WRONG_TYPE): 1}

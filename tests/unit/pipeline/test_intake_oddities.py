@@ -170,7 +170,7 @@ async def test_a_request_is_one_sample_across_a_restart(tmp_path: Path) -> None:
             source, reader = JoinSource(options, Clock(AT)), log_reader(options)
             source.resume(store.cursors("app"))
             source.restore(store.parts("app"))
-            await take_all(an_intake(store, source=source, read=reader.read, parse=reader.parse))
+            await take_all(an_intake(store, source=source, reader=reader))
             source.close()
     store = SqliteStore(tmp_path / "state")
     (draw,) = store.lease(JUDGE, 10, now=AT, seconds=0)

@@ -18,6 +18,7 @@ from support.mortal import Fate, KilledError, MortalConnection
 from ragwatch.model.signals import Signal
 from ragwatch.pipeline.drift.traffic import KIND, TrafficDriftLoop, TrafficRules
 from ragwatch.pipeline.vocabularies import Vocabularies
+from ragwatch.ports import LoopContext
 from ragwatch.statistics.snapshot import Gauge
 from ragwatch.statistics.tally import Tallies, Tally, observe
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -46,7 +47,7 @@ def hours(first: int, last: int, *, score: float = 0.8, abstained: float = 0.05)
 
 def a_watch(store: SqliteStore, clock: Clock, telemetry: Telemetry | None = None) -> TrafficDriftLoop:
     """A process that has begun."""
-    loop = TrafficDriftLoop(RULES, tallies=store.tallies, store=store, telemetry=telemetry or Telemetry(), clock=clock)
+    loop = TrafficDriftLoop(RULES, LoopContext(store, telemetry or Telemetry(), clock))
     loop.resume()
     return loop
 
@@ -201,8 +202,8 @@ def a_worded_watch(store: SqliteStore, clock: Clock) -> tuple[TrafficDriftLoop, 
     """A process that has begun, and knows what words are ordinary."""
     words = Vocabularies(3, ("search",), store=store)
     words.resume()
-    parts: dict[str, Any] = {"tallies": store.tallies, "store": store, "telemetry": Telemetry(), "clock": clock}
-    loop = TrafficDriftLoop(replace(RULES, signals=(Signal.QUESTION_WORDS,)), vocabularies=words, **parts)
+    rules = replace(RULES, signals=(Signal.QUESTION_WORDS,))
+    loop = TrafficDriftLoop(rules, LoopContext(store, Telemetry(), clock), vocabularies=words)
     loop.resume()
     return loop, words
 

@@ -1,30 +1,40 @@
-"""Retention, files that cannot be read, and the stored snapshot."""
+"""What is kept and for how long: retention, vocabularies, the stored snapshot, and files that cannot be read."""
 
 from __future__ import annotations
 
 import json
 import math
+import tempfile
+from base64 import b64encode
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from zlib import compress
 
 import pytest
 from structlog.testing import LogCapture
-from support.kit import AT, Clock, ListSource, a_draw, a_verdict, an_admission
-from support.loops import an_intake
+from support.elections import Server, WorkerStore
+from support.kit import AT, Clock, ListSource, a_batch, a_draw, a_line, a_verdict, an_admission
+from support.loops import ALL, an_intake
+from support.mortal import Fate, KilledError, MortalConnection
 from support.snapshots import estimate, large, small
 
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.pipeline.digest import STATE, SharedSnapshot, snapshot_of, to_record
+from ragwatch.pipeline.intake import SETTLE_SECONDS
 from ragwatch.pipeline.retention import RetentionLoop
-from ragwatch.pipeline.shared_snapshot import STATE, SharedSnapshot, snapshot_of, to_record
-from ragwatch.pipeline.unreadable_files import SETTLE_SECONDS, UnreadableFiles
-from ragwatch.ports import Query, Retention
+from ragwatch.pipeline.vocabularies import KIND, Vocabularies
+from ragwatch.ports import LoopContext, Query, Retention
 from ragwatch.statistics.estimators.corrected import AnnotatorShares, WithoutAnnotator
 from ragwatch.statistics.feedback import Correlation, JudgeCorrelation, UserScoreRow, UserScores
 from ragwatch.statistics.snapshot import EstimateRow, Gauge, Lag, SegmentRow, Snapshot
-from ragwatch.statistics.tally import Tally
+from ragwatch.statistics.tally import Tallies, Tally
+from ragwatch.statistics.text.vocabulary import Vocabulary, learn
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -34,7 +44,7 @@ async def test_old_verdicts_go(store: SqliteStore, telemetry: Telemetry, log: Lo
     old, new = a_draw("old", at=AT - 2 * 86400), a_draw("new")
     store.admit(an_admission(old, new))
     store.settle([a_verdict(old), a_verdict(new)])
-    keeping = RetentionLoop(Retention(1, 1, 1 << 40), store=store, telemetry=telemetry, clock=Clock())
+    keeping = RetentionLoop(Retention(1, 1, 1 << 40), LoopContext(store, telemetry, Clock()))
     assert [await keeping.step(), await keeping.step()] == [True, False]
     assert [row.verdict.id for row in store.find(Query())] == ["new"]
     assert [(entry["event"], entry["verdicts"]) for entry in log.entries] == [("verdicts pruned", 1)]
@@ -49,21 +59,21 @@ async def test_a_clock_that_leaps_is_not_believed_at_once(
     So it does on a machine that is asleep for days between all steps, or that starts ragwatch anew for each.
     """
     clock, days = Clock(), {0: False, 40: False, 1: False, 41: False, 41.1: True, 50: False, 60: True}
-    keeping = RetentionLoop(Retention(30, 30, 1 << 40), store=store, telemetry=telemetry, clock=clock)
+    keeping = RetentionLoop(Retention(30, 30, 1 << 40), LoopContext(store, telemetry, clock))
     for day, gone in days.items():
         draw = a_draw(str(day))
         store.admit(an_admission(draw))
         store.settle([a_verdict(draw)])
         clock.now = AT + day * 86400
         if restarts:
-            keeping = RetentionLoop(Retention(30, 30, 1 << 40), store=store, telemetry=telemetry, clock=clock)
+            keeping = RetentionLoop(Retention(30, 30, 1 << 40), LoopContext(store, telemetry, clock))
         assert await keeping.step() is gone
 
 
 async def test_doubt_ends_where_nothing_can_be_written(store: SqliteStore, telemetry: Telemetry) -> None:
     """On a full disk forgetting is what helps: it is tried again at the second step, whatever could be noted."""
     clock = Clock()
-    keeping = RetentionLoop(Retention(1, 1, 1 << 40), store=store, telemetry=telemetry, clock=clock)
+    keeping = RetentionLoop(Retention(1, 1, 1 << 40), LoopContext(store, telemetry, clock))
     await keeping.step()
     draw = a_draw()
     store.admit(an_admission(draw))
@@ -89,32 +99,35 @@ def told(log: LogCapture) -> list[tuple[str, Any]]:
     return [(entry["event"], entry["first"]) for entry in log.entries]
 
 
-def test_once_for_each_change(telemetry: Telemetry, log: LogCapture) -> None:
-    """A file that stays closed is told once; another reason and another file are news, and so is that it is well."""
-    unreadable = UnreadableFiles("app", telemetry)
-    for at, failing in enumerate([{}, DENIED, DENIED, SICK, SICK | {"b": "gone"}, {"b": "gone"}]):
-        unreadable.update(failing, AT + at)
-    assert told(log) == [("files cannot be read", reasons) for reasons in (DENIED, SICK, {"b": "gone"})]
-    unreadable.update({}, AT + 5 + SETTLE_SECONDS)
-    unreadable.update({}, AT + 6 + SETTLE_SECONDS)
-    assert told(log)[3:] == [("files no longer unreadable", ["a", "b"])]
+async def looked_at(
+    store: SqliteStore, telemetry: Telemetry, failing: Iterable[tuple[float, Mapping[str, str]]]
+) -> None:
+    """An intake that looks at a source at these times, when these files cannot be read. Its steps do not fail."""
+    source, clock = ListSource([]), Clock(AT)
+    intake = an_intake(store, source=source, telemetry=telemetry, clock=clock)
+    for at, files in failing:
+        clock.now = AT + at
+        source.lag = lambda files=files: Lag(0, 0.0, files)  # type: ignore[method-assign]
+        assert await intake.step() is False
 
 
-def test_what_comes_and_goes_is_told_once(telemetry: Telemetry, log: LogCapture) -> None:
+async def test_files_that_cannot_be_read_are_told_once(
+    store: SqliteStore, telemetry: Telemetry, log: LogCapture
+) -> None:
+    """Anew for another reason; and when a file is readable again, once it has been so for a minute."""
+    changes: list[Mapping[str, str]] = [{}, DENIED, DENIED, SICK, SICK | {"b": "gone"}, {"b": "gone"}]
+    later = [(5 + SETTLE_SECONDS, {}), (6 + SETTLE_SECONDS, {})]
+    await looked_at(store, telemetry, [*enumerate(changes), *later])
+    assert told(log) == [
+        *(("files cannot be read", reasons) for reasons in (DENIED, SICK, {"b": "gone"})),
+        ("files no longer unreadable", ["a", "b"]),
+    ]
+
+
+async def test_what_comes_and_goes_is_told_once(store: SqliteStore, telemetry: Telemetry, log: LogCapture) -> None:
     """A sick disk opens a file on each scan, and fails where it is read."""
-    unreadable = UnreadableFiles("app", telemetry)
-    for at in range(500):
-        unreadable.update(SICK if at % 2 else {}, AT + at)
+    await looked_at(store, telemetry, enumerate([{}, SICK] * 50))
     assert told(log) == [("files cannot be read", SICK)]
-
-
-async def test_intake_tells_while_others_are_read(store: SqliteStore, telemetry: Telemetry, log: LogCapture) -> None:
-    """Nothing fails, so that no step says so: the lag does, and the log."""
-    source = ListSource([])
-    source.lag = lambda: Lag(0, 0.0, DENIED)  # type: ignore[method-assign]
-    intake = an_intake(store, source=source, telemetry=telemetry)
-    assert [await intake.step(), await intake.step()] == [False, False]
-    assert told(log) == [("files cannot be read", DENIED)]
 
 
 def full() -> Snapshot:
@@ -164,3 +177,134 @@ def test_workers_share_all_but_what_is_their_own(store: SqliteStore) -> None:
     assert shared.latest() == replace(full(), lags={}, probabilities={}, exported=None)
     store.remember(STATE, {"snapshot": [7]})
     assert shared.latest() is None
+
+
+ORDINARY = "What do cats do?"
+SHORT = b64encode(compress(bytes(8))).decode()
+
+
+def words(store: SqliteStore, questions: int = 10) -> Vocabularies:
+    """A process that has begun."""
+    vocabularies = Vocabularies(questions, ("search", "other"), store=store)
+    vocabularies.resume()
+    return vocabularies
+
+
+def test_learnt_once_and_left_alone(store: SqliteStore) -> None:
+    """Ten questions make a vocabulary; later ones change nothing, nor does a restart or a larger wish."""
+    first = words(store)
+    first.learn({"search": [ORDINARY] * 6})
+    assert (first.meters, first.mark("search")) == ({}, None)
+    second = words(store)
+    second.learn({"search": [ORDINARY] * 6, "other": ["Why?"]})
+    assert second.meters["search"].vocabulary == learn(Vocabulary(), [ORDINARY] * 12)
+    mark = second.mark("search")
+    second.learn({"search": ["Refund!"] * 9})
+    assert words(store, 100).mark("search") == second.mark("search") == mark
+    assert second.mark("other") is None
+
+
+def test_renewed_begins_with_nothing(store: SqliteStore) -> None:
+    """Here and after a restart."""
+    vocabularies = words(store)
+    vocabularies.learn({"search": [ORDINARY] * 10})
+    vocabularies.renew("search")
+    for same in (vocabularies, words(store)):
+        assert same.mark("search") is None
+        same.learn({"search": ["Refund!"] * 10})
+        assert same.meters["search"].vocabulary == learn(Vocabulary(), ["Refund!"] * 10)
+        same.renew("search")
+
+
+def test_workers_learn_together(store: SqliteStore) -> None:
+    """Of workers that share a store, the questions of all count; what is complete is used and dropped by all."""
+    server = Server()
+    one, two = (Vocabularies(10, ("search",), store=WorkerStore(store, server, name)) for name in "ab")  # type: ignore[arg-type]  # a store
+    one.learn({"search": [ORDINARY] * 6})
+    two.learn({"search": [ORDINARY] * 6})
+    assert two.meters["search"].vocabulary == learn(Vocabulary(), [ORDINARY] * 12)
+    assert one.mark("search") is None
+    one.learn({"search": ["Refund!"] * 9})
+    assert one.mark("search") == two.mark("search")
+    two.renew("search")
+    one.resume()
+    assert one.mark("search") is None
+    store.remember(f"{KIND}/search", {"counts": "AAAA"})
+    one.learn({"search": [ORDINARY] * 3})
+    assert (store.recall(f"{KIND}/search") or {})["questions"] == 3
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {},
+        {"counts": "AAAA"},
+        {"counts": SHORT, "questions": 1},
+        {"counts": "?", "questions": 1},
+        {"counts": 7, "questions": 1},
+    ],
+)
+def test_what_another_version_kept_is_learnt_anew(store: SqliteStore, kept: dict[str, object]) -> None:
+    """State that cannot be understood is no reason to stop."""
+    store.remember(f"{KIND}/search", kept)
+    vocabularies = words(store)
+    vocabularies.learn({"search": [ORDINARY] * 10})
+    assert vocabularies.meters["search"].vocabulary.questions == 10
+
+
+def test_what_cannot_be_kept_is_not_used(tmp_path: Path) -> None:
+    """A vocabulary that a restart would not know measures nothing."""
+    store = SqliteStore(tmp_path / "state")
+    vocabularies = words(store)
+    store.close()
+    with pytest.raises(StoreError):
+        vocabularies.learn({"search": [ORDINARY] * 10})
+    assert vocabularies.meters == {}
+
+
+def lines(first: int, last: int, question: str) -> list[bytes]:
+    """Lines of a log."""
+    return [a_line(f"r{number}", question=question) for number in range(first, last)]
+
+
+def read(store: SqliteStore, spans: list[tuple[int, int, str]]) -> tuple[Vocabularies, Tallies]:
+    """What intake makes of these batches: vocabularies, and counts of strangeness."""
+    vocabularies = words(store)
+    batches = [a_batch(*lines(*span), cursor=str(span[1])) for span in spans]
+    loop = an_intake(store, *batches, plan=replace(ALL, probability=0.0), vocabularies=vocabularies)
+    while loop._step():
+        pass
+    counted = {place: count for place, count in store.tallies().items() if place[0] is Tally.QUESTION_STRANGENESS}
+    return vocabularies, Tallies(counted)
+
+
+def test_intake_learns_then_measures(store: SqliteStore) -> None:
+    """The batch that completes the vocabulary is not measured with it, every one after it is."""
+    vocabularies, counted = read(
+        store, [(0, 6, ORDINARY), (6, 12, ORDINARY), (12, 14, ORDINARY), (14, 17, "Refund tickets")]
+    )
+    assert vocabularies.meters["search"].vocabulary.questions == 12
+    cells = {labels[1]: count for (_, labels), count in counted.items() if labels[1] != "sum"}
+    assert sum(cells.values()) == 5
+    assert cells["1.0"] == 3
+
+
+@pytest.mark.costly
+def test_a_kill_never_changes_a_vocabulary_that_was_used() -> None:
+    """At each write of a life: what was counted was counted with the vocabulary that the next life reads."""
+    measured = []
+    for instant in range(40):
+        with tempfile.TemporaryDirectory() as folder:
+            store, fate = SqliteStore(Path(folder)), Fate()
+            store.engine._writer = MortalConnection(store.engine._writer, fate)  # type: ignore[assignment]
+            fate.left = instant
+            with suppress(KilledError):
+                read(store, [(0, 10, ORDINARY), (10, 15, "Refund tickets")])
+            store.close()
+            store = SqliteStore(Path(folder))
+            counted = [place for place in store.tallies() if place[0] is Tally.QUESTION_STRANGENESS]
+            measured.append(bool(counted))
+            assert not counted or words(store).mark("search") == learn(Vocabulary(), [ORDINARY] * 10).mark, instant
+            store.close()
+    assert measured == sorted(measured)
+    assert (measured[0], measured[-1]) == (False, True)

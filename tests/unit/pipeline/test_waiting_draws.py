@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import LogCapture
 from support.batched import Life, Provider
 from support.kit import AT, JUDGE, Clock, ScriptedJudge, a_claim, a_draw, a_verdict, an_admission, an_evidence
-from support.loops import a_judging
+from support.loops import a_judging, take_all
 
 from ragwatch.errors import JudgeError
 from ragwatch.pipeline.judging import MAX_CHARS, MAX_PAUSE_SECONDS, Follower, JudgingLoop, give_up
@@ -154,8 +154,7 @@ async def test_the_probabilities_multiply(
     """The second judge's are those of the draw, of the share it reads of the first's, and of what its budget allows."""
     store.admit(an_admission(*(a_draw(f"r{index}", probability=probability) for index in range(200))))
     judging = first(store, FollowRule(0.25, 0.25), share=share)
-    while await judging.step():
-        pass
+    await take_all(judging)
     waiting = leased(store)
     assert set(waiting.values()) == {expected}
     assert 25 < len(waiting) < 75
@@ -168,8 +167,7 @@ async def test_what_the_first_was_unsure_of_is_read_more_often(store: SqliteStor
     script = {f"r{index}": an_evidence(replace(a_claim(), support=0.5 if index % 2 else 1.0)) for index in range(200)}
     store.admit(an_admission(*(a_draw(f"r{index}") for index in range(200))))
     judging = first(store, FollowRule(0.1, 0.9), **script)
-    while await judging.step():
-        pass
+    await take_all(judging)
     waiting = leased(store)
     unsure = [name for name, probability in waiting.items() if abs(probability - 0.9) < 1e-9]
     sure = [name for name, probability in waiting.items() if abs(probability - 0.1) < 1e-9]
@@ -219,8 +217,7 @@ async def test_a_damaged_draw_is_unjudged_and_the_next_is_read(
     harm(store, "a")
     judge = ScriptedJudge()
     loop = a_judging(store, judge, telemetry=telemetry)
-    while await loop.step():
-        pass
+    await take_all(loop)
     assert reasons(store) == {a_draw("a").key: "damaged", a_draw("b").key: None}
     assert (judge.asked, store.pending()) == (["b"], {})
     assert store.tallies()[Tally.UNJUDGED, ("search", JUDGE, "damaged")] == 1

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.kit import JUDGE, a_draw, an_admission
-from support.loops import a_judging
+from support.loops import a_judging, take_all
 
 from ragwatch.model.estimate import Addends
 from ragwatch.model.quantities import Quantity
@@ -241,8 +241,7 @@ async def test_the_judging_loop_finds_segments_in_metadata(store: SqliteStore) -
     draws = [a_draw("a", metadata={"release": "v2"}), a_draw("b", metadata={"release": "v9"}), a_draw("c")]
     store.admit(an_admission(*draws))
     loop = a_judging(store, segments=Segments({"release": ("v1", "v2")}))
-    while await loop.step():
-        pass
+    await take_all(loop)
     found = {row.key: row.segments for row in store.window(0, 0.0, 9)}
     assert [found[draw.key] for draw in draws] == [{"release": "v2"}, {"release": "other"}, {}]
     assert store.tallies()[Tally.SEGMENT_LEFT_OUT, ("release", "search", JUDGE)] == 1

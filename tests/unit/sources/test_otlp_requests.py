@@ -19,7 +19,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from support.spans import JSON, PROTOBUF, a_request, a_span, as_json, as_protobuf
 
-from ragwatch.ports.receiving import Reply
+from ragwatch.ports.sources import Reply
 from ragwatch.sources.otlp import json_request, protobuf_request
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.protobuf_request import UNCOUNTED_BYTES, check_size

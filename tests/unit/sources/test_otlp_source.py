@@ -16,7 +16,7 @@ from support.traces import ANSWER, OI, openinference
 from ragwatch.formats.traces.span import Span
 from ragwatch.model.sample import RejectReason
 from ragwatch.ports import Batch, Part
-from ragwatch.ports.receiving import Reply
+from ragwatch.ports.sources import Reply
 from ragwatch.sources.otlp import build
 from ragwatch.sources.otlp import source as module
 from ragwatch.sources.otlp.options import Options

@@ -17,7 +17,7 @@ from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_adm
 from support.patience import DEADLINE
 from support.stores import admit_and_settle
 
-from ragwatch.daemon.state_secret import state_secret
+from ragwatch.daemon.process import state_secret
 from ragwatch.errors import StoreError
 from ragwatch.model.sample import Draw
 from ragwatch.ports import Query, RecordedEvent, Retention

@@ -17,7 +17,7 @@ from support.certificates import Authority, Pair, settings
 from support.patience import DEADLINE
 
 from ragwatch.errors import AddressError, ConfigError
-from ragwatch.ports.receiving import GrpcListener, Handler, IncomingRequest, Reply
+from ragwatch.ports.sources import GrpcListener, Handler, IncomingRequest, Reply
 from ragwatch.web import Access, Authenticator, GrpcServer, GrpcTls, Right, TlsSettings, build_grpc_tls
 from ragwatch.web.access import OPEN
 

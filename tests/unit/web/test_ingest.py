@@ -8,7 +8,7 @@ import httpx
 import pytest
 from support.asked import application, asking
 
-from ragwatch.ports.receiving import IncomingRequest, Reply
+from ragwatch.ports.sources import IncomingRequest, Reply
 from ragwatch.web.app import Receivers
 
 

@@ -20,13 +20,14 @@ from hypothesis import strategies as st
 from support.kit import AT, JUDGE, Clock, a_sample
 from support.patience import DEADLINE
 
-from ragwatch import formats
 from ragwatch.board import Board
 from ragwatch.daemon.loops import Loop, StopSignal, repeat
 from ragwatch.errors import FormatError, StoreError
+from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.record import Parse, parse
 from ragwatch.formats.selection import line_parser
 from ragwatch.pipeline.intake import IntakeLoop, IntakeRules
+from ragwatch.ports import LoopContext
 from ragwatch.sources.push import Options, PushSource, build
 from ragwatch.sources.push.records import MAX_RECORDS, ContentHashes, as_feedback, records_of
 from ragwatch.sources.requests import RefusedError
@@ -71,8 +72,7 @@ async def receiving(
     source = PushSource(Options(name="app", **options), deadline)
     rules = IntakeRules(SamplingPlan(1.0, known_routes=frozenset({"search"})), {JUDGE: 1.0}, None, max_pending)
     telemetry, stop = Telemetry(), StopSignal()
-    read = formats.build("auto").read
-    intake = IntakeLoop(source, read, rules, store=store, telemetry=telemetry, clock=Clock(AT))
+    intake = IntakeLoop(source, LogReader(RecordRules()), rules, LoopContext(store, telemetry, Clock(AT)))
     loop = asyncio.create_task(repeat(Loop("push", intake.step, 0.02, wake=source.wake), stop, telemetry, {}))
     receivers = {path: {"app": handler} for path, handler in source.handlers.items()}
     policy = RequestPolicy() if access is None else RequestPolicy(access=lambda: access)

@@ -1,10 +1,21 @@
-"""Encodes evaluations as OTLP requests, and decodes the replies. Imported only where scores are sent: it is heavy."""
+"""OTLP: encodes evaluations as requests, sends them over HTTP, and says what became of each.
+
+Imported only where scores are sent: protobuf and httpx are heavy.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import json
+import math
+import ssl
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
 
+import httpx
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
@@ -17,7 +28,10 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
 from ragwatch import __version__
-from ragwatch.pipeline.export.evaluation import Evaluation, ExportRules, Result, Signal
+from ragwatch.errors import ConfigError
+from ragwatch.outgoing.client import async_client
+from ragwatch.pipeline.export.evaluation import Evaluation, ExportRules, ExportTarget, Result, Signal
+from ragwatch.ports import Clock
 
 EVENT = "gen_ai.evaluation.result"
 _NANOSECONDS = 1_000_000_000
@@ -102,7 +116,7 @@ def _span(one: Evaluation, rules: ExportRules, at: int) -> Span:
             "label": result.label,
             "explanation": result.explanation,
             "annotator_kind": one.annotator,
-            "identifier": f"{one.judge}:{one.version}",
+            "identifier": f"{one.verdict.judge}:{one.verdict.judge_version}",
         }
         attributes |= {f"evaluations.{index}.evaluation.{name}": value for name, value in fields.items()}
     failed = Status(code=Status.STATUS_CODE_ERROR, message=f"not judged: {one.error}")
@@ -110,9 +124,9 @@ def _span(one: Evaluation, rules: ExportRules, at: int) -> Span:
         trace_id=judged_trace if rules.same_trace else one.identity[:_TRACE_BYTES],
         parent_span_id=judged_span if rules.same_trace else b"",
         span_id=one.identity[_TRACE_BYTES:],
-        name=f"evaluate {one.judge}",
+        name=f"evaluate {one.verdict.judge}",
         kind=Span.SPAN_KIND_INTERNAL,
-        start_time_unix_nano=at - int(one.seconds * _NANOSECONDS),
+        start_time_unix_nano=at - int((one.verdict.read_by.seconds or 0.0) * _NANOSECONDS),
         end_time_unix_nano=at,
         attributes=_attributes(attributes),
         links=[Span.Link(trace_id=judged_trace, span_id=judged_span)],
@@ -123,10 +137,10 @@ def _span(one: Evaluation, rules: ExportRules, at: int) -> Span:
 def _own(one: Evaluation) -> dict[str, Value]:
     """Attributes without a convention."""
     return {
-        "ragwatch.judge": one.judge,
-        "ragwatch.judge.version": one.version,
-        "ragwatch.route": one.route,
-        "ragwatch.stage": one.stage,
+        "ragwatch.judge": one.verdict.judge,
+        "ragwatch.judge.version": one.verdict.judge_version,
+        "ragwatch.route": one.verdict.route,
+        "ragwatch.stage": one.verdict.stage,
     }
 
 
@@ -145,3 +159,135 @@ def _attributes(values: Mapping[str, Value]) -> list[KeyValue]:
 def _text(value: str) -> str:
     """A text that protobuf can carry: a truncated escape in a log leaves half of a character."""
     return value.encode("utf-8", "replace").decode()
+
+
+MAX_REPLY_BYTES = 1 << 16
+MAX_MESSAGE_CHARS = 200
+_SERVER_ERRORS = 500
+_TOO_LARGE, _TOO_MANY, _TIMED_OUT = 413, 429, 408
+_NOT_ALLOWED = frozenset({401, 403})
+
+
+class Failure(StrEnum):
+    """Why a request failed. The values are label values.
+
+    REFUSED: what it holds is dropped; TOO_LARGE: it is sent in smaller parts. The others are repeated: UNAUTHORIZED
+    until the credentials are corrected, so that no score is lost by then.
+    """
+
+    CONNECTION = "connection"
+    TIMEOUT = "timeout"
+    RATE_LIMITED = "rate_limited"
+    UNAVAILABLE = "unavailable"
+    UNAUTHORIZED = "unauthorized"
+    TOO_LARGE = "too_large"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What became of a request.
+
+    Attributes:
+        failure: Why it failed; None if it was accepted.
+        body: Body of an accepted one.
+        why: What happened, as text for people.
+        wait: Seconds that the endpoint asks to wait (Retry-After); None if it does not.
+    """
+
+    failure: Failure | None = None
+    body: bytes = b""
+    why: str = ""
+    wait: float | None = None
+
+
+class OtlpClient:
+    """Sends protobuf over HTTP to one endpoint. Redirects are not followed, because the headers hold secrets.
+
+    Raises:
+        ConfigError: `ca_file` cannot be read.
+    """
+
+    def __init__(self, target: ExportTarget, clock: Clock) -> None:
+        self._target = target
+        self._clock = clock
+        self._client = _client(target)
+
+    async def send(self, signal: Signal, body: bytes) -> Reply:
+        """Send a request, compressed."""
+        compressed = await asyncio.to_thread(gzip.compress, body, 1)
+        try:
+            async with asyncio.timeout(self._target.timeout_seconds):
+                async with self._client.stream(
+                    "POST", f"{self._target.endpoint}{signal.path}", content=compressed
+                ) as response:
+                    return self._reply_of(response, await _read(response))
+        except TimeoutError:
+            return Reply(Failure.TIMEOUT, why=f"no reply within {self._target.timeout_seconds:g} s")
+        except (httpx.HTTPError, OSError) as error:
+            why = " ".join(str(error).split())[:MAX_MESSAGE_CHARS]
+            return Reply(Failure.CONNECTION, why=f"{type(error).__name__}: {why}")
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._client.aclose()
+
+    def _reply_of(self, response: httpx.Response, body: bytes) -> Reply:
+        status = response.status_code
+        if response.is_success:
+            return Reply(body=body)
+        why = f"HTTP {status}"
+        if status == _TOO_MANY:
+            failure = Failure.RATE_LIMITED
+        elif status >= _SERVER_ERRORS or status == _TIMED_OUT:
+            failure = Failure.UNAVAILABLE
+        elif status in _NOT_ALLOWED:
+            failure = Failure.UNAUTHORIZED
+        else:
+            failure = Failure.TOO_LARGE if status == _TOO_LARGE else Failure.REFUSED
+        return Reply(failure, why=why, wait=_retry_after(response.headers.get("retry-after", ""), self._clock()))
+
+
+def _retry_after(text: str, now: float) -> float | None:
+    """Seconds of the header Retry-After, a number or a date; None without a valid one."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - now
+        except ValueError:
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+async def _read(response: httpx.Response) -> bytes:
+    """The body of a reply, as far as it is needed."""
+    content = bytearray()
+    async for chunk in response.aiter_raw():
+        content += chunk
+        if len(content) > MAX_REPLY_BYTES:
+            return b""
+    return bytes(content)
+
+
+def _client(target: ExportTarget) -> httpx.AsyncClient:
+    headers = {
+        "User-Agent": f"ragwatch/{__version__}",
+        **target.headers,
+        "Content-Type": "application/x-protobuf",
+        "Content-Encoding": "gzip",
+        "Accept-Encoding": "identity",  # so that a reply cannot grow beyond its limit
+    }
+    client: httpx.AsyncClient = async_client(httpx, headers=headers, verify=_tls(target), timeout=None)
+    return client
+
+
+def _tls(target: ExportTarget) -> ssl.SSLContext | bool:
+    if not target.endpoint.startswith("https:"):
+        return False
+    try:
+        return ssl.create_default_context(cafile=target.ca_file)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(
+            f"export.otlp.ca_file: {target.ca_file} cannot be read; give a file of PEM certificates"
+        ) from error

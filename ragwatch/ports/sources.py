@@ -1,18 +1,20 @@
-"""Protocols of sources, with the batches of records they deliver, and of the part of the store that keeps trends."""
+"""Protocol of sources with the batches that they deliver, and the requests in which clients send records to them.
+
+Requests, replies and addresses are independent of HTTP and gRPC libraries.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from ipaddress import ip_address
+from typing import Protocol
 
 from ragwatch.formats.record import Line
-from ragwatch.model.estimate import Addends
 from ragwatch.model.sample import RejectReason
 from ragwatch.ports.rows import Part
 from ragwatch.statistics.snapshot import Lag
 from ragwatch.statistics.tally import TallyKey
-from ragwatch.statistics.trends import TrendKey, TrendKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,107 +108,94 @@ class Source(Protocol):
         """Close files and connections."""
 
 
+MAX_PORT = 65535
+PATTERN = r"^.+:\d{1,5}$"
+
+
+def checked_port(address: str) -> str:
+    """Return an address whose port exists.
+
+    Raises:
+        ValueError: It does not.
+    """
+    port = int(address.rpartition(":")[2])
+    if port > MAX_PORT:
+        raise ValueError(f"port {port} does not exist; give one from 0 to {MAX_PORT}")
+    return address
+
+
+def host_of(address: str) -> str:
+    """Return the name or address of a machine, without its port.
+
+    >>> host_of("[::1]:80"), host_of("localhost:80")
+    ('::1', 'localhost')
+    """
+    return address.rpartition(":")[0].strip("[]")
+
+
+def is_loopback(address: str) -> bool:
+    """Return whether only this machine can connect.
+
+    >>> is_loopback("[::1]:80"), is_loopback("localhost:80"), is_loopback("0.0.0.0:80"), is_loopback("rag:80")
+    (True, True, False, False)
+    """
+    host = host_of(address)
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
 @dataclass(frozen=True, slots=True)
-class TrendQuery:
-    """What to read of the trends of one place.
+class IncomingRequest:
+    """A POST request, or a call over gRPC, of a client that has the right `ingest`.
 
     Attributes:
-        kind: What the series are about.
-        place: Route, or canary suite.
-        span: Length of the stored buckets to read.
-        step: Length of the buckets to merge them into, a multiple of `span`.
-        since: Start of the first stored bucket, in seconds since the epoch.
-        until: Where the last one ends.
+        path: Its path, without parameters. That of a call names service and method.
+        headers: Header values by lower-case name; of repeated headers the last.
+        chunks: The body as it arrives, as the client encoded it. A body that arrives too slowly ends the request.
+        client: Who the client says it is, as authenticated; empty without authentication.
     """
 
-    kind: TrendKind
-    place: str
-    span: int
-    step: int
-    since: int
-    until: int
-
-
-class TrendSums(NamedTuple):
-    """Sums of one series over one bucket."""
-
-    series: TrendKey
-    start: int
-    sums: Addends
-
-
-class Peak(NamedTuple):
-    """The highest evidence of a drift detector within a bucket, and the threshold of its alarm."""
-
-    series: TrendKey
-    span: int
-    start: int
-    value: float
-    threshold: float | None
+    path: str
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+    client: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentQuery:
-    """Which answers to add up by segment.
+class Reply:
+    """The response to a request.
 
     Attributes:
-        key: Key of the segment, or `statistics.segments.STEP`: the retrieval step that returned a context.
-        quantity: Name of the score; of retrieval steps a `statistics.segments.StepMeasure`.
-        since: The oldest time of an answer, in seconds since the epoch.
-        until: Answers are older than this.
-        steps: Number of steps of equal length between the two.
-        limit: Answers at most, the newest ones.
+        status: HTTP status.
+        body: In the content type.
+        content_type: Type of the body.
+        headers: Further headers.
+        problem: Why the request is refused, as text for people; empty if it is not.
     """
 
-    key: str
-    quantity: str
-    route: str
-    judge: str
-    version: str
-    since: float
-    until: float
-    steps: int
-    limit: int
+    status: int
+    body: bytes = b""
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
 
 
-class SegmentSums(NamedTuple):
-    """Sums over the answers of a value of a segment in a step of time.
+Handler = Callable[[IncomingRequest], Awaitable[Reply]]
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcListener:
+    """An address on which calls over gRPC are received for one source.
 
     Attributes:
-        value: The value; None for answers that have none.
-        step: Number of the step, from 0.
-        scores: Sums over those with a score.
-        answers: Number of judged answers.
-        weight: Their weight: an estimate of how many there were before sampling.
-        staged: Weight of those of which is known whether a stage is at fault.
-        failing: Weight of those with a stage at fault.
-        faults: Number of answers with each stage at fault.
+        address: As `host:port`.
+        max_message_bytes: Largest message, as sent.
+        receiving: How many messages are received at once.
     """
 
-    value: str | None
-    step: int
-    scores: Addends
-    answers: int
-    weight: float
-    staged: float
-    failing: float
-    faults: Mapping[str, int]
-
-
-class TrendStore(Protocol):
-    """Sums of scores and peaks of evidence by bucket. `Store.settle` and `NoteStore.record_run` write the sums."""
-
-    def trends(self, query: TrendQuery) -> list[TrendSums]:
-        """Return the sums of all series of a place, by series and time. Buckets without a score are left out."""
-
-    def segments(self, query: SegmentQuery) -> list[SegmentSums]:
-        """Return the sums of the newest judged answers by value of a segment and step of time.
-
-        Answers without a value have None. Left out are the same verdicts as in `Store.window`.
-        """
-
-    def add_peaks(self, peaks: Sequence[Peak]) -> None:
-        """Store peaks; a stored one of the same bucket stays where it is higher. The newest threshold counts."""
-
-    def peaks(self, query: TrendQuery) -> list[Peak]:
-        """Return the highest peaks of all series of a place, by series and time; `span` is the step of the query."""
+    source: str
+    address: str
+    max_message_bytes: int
+    receiving: int
