@@ -27,11 +27,7 @@ RELOAD_RETRY_SECONDS = 5
 
 
 class ReloadQueue:
-    """Accepts reloads by HTTP request and by signal.
-
-    Args:
-        reload: Reloads the configuration; concurrent calls must run one after the other.
-    """
+    """Accepts reloads by HTTP request and by signal. Concurrent reloads must run one after the other."""
 
     def __init__(self, reload: Callable[[], Awaitable[None]]) -> None:
         self._reload = reload
@@ -82,23 +78,14 @@ MAX_DOUBLINGS = 10  # of the pause, to avoid a float overflow
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A step and when to repeat it.
+    """A step and when to repeat it."""
 
-    Attributes:
-        name: Name in logs and in the reasons of `/-/ready`; the label `loop`.
-        step: Does one unit of work; returns True if more may be waiting.
-        idle_seconds: Pause after a step without work.
-        wake: Event that ends the pause early.
-        notify: Events to set after a step with work.
-        eager: Whether to omit the pause after a step with work.
-    """
-
-    name: str
-    step: Callable[[], Awaitable[bool]]
-    idle_seconds: float
-    wake: asyncio.Event | None = None
-    notify: tuple[asyncio.Event, ...] = ()
-    eager: bool = True
+    name: str  # name in logs and in the reasons of `/-/ready`; the label `loop`
+    step: Callable[[], Awaitable[bool]]  # does one unit of work; returns True if more may be waiting
+    idle_seconds: float  # pause after a step without work
+    wake: asyncio.Event | None = None  # event that ends the pause early
+    notify: tuple[asyncio.Event, ...] = ()  # events to set after a step with work
+    eager: bool = True  # whether to omit the pause after a step with work
 
 
 class StopSignal:
@@ -171,10 +158,9 @@ ANSWER_SECONDS = 8.0
 
 
 class StoreCheck:
-    """A loop that fails while the store does not answer, in a thread of its own: the others may all be waiting.
+    """A loop that fails while the store does not answer within some seconds.
 
-    Args:
-        seconds: After so many without an answer a step fails.
+    It asks in a thread of its own: the others may all be waiting.
     """
 
     def __init__(self, store: Store, clock: Clock, seconds: float = ANSWER_SECONDS) -> None:

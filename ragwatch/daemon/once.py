@@ -21,26 +21,16 @@ from ragwatch.telemetry import Telemetry
 
 @dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """Records read from one source.
-
-    Attributes:
-        seen: Number of records, including rejected ones, of all runs with this state directory.
-        rejected: Number of rejected records, by reason.
-        skipped: Number of lines that are in no record, by reason.
-        parts: Number of parts of requests, by outcome.
-        fields_lost: Number of optional fields that could not be read, by name and reason.
-        example: The first record that this run rejected.
-        problems: Why the source, or some of its files, could not be read.
-    """
+    """Records read from one source."""
 
     source: str
-    seen: float
-    rejected: Mapping[str, float]
-    skipped: Mapping[str, float]
-    parts: Mapping[str, float]
-    fields_lost: Mapping[str, float]
-    example: Rejection | None
-    problems: tuple[str, ...]
+    seen: float  # number of records, including rejected ones, of all runs with this state directory
+    rejected: Mapping[str, float]  # number of rejected records, by reason
+    skipped: Mapping[str, float]  # number of lines that are in no record, by reason
+    parts: Mapping[str, float]  # number of parts of requests, by outcome
+    fields_lost: Mapping[str, float]  # number of optional fields that could not be read, by name and reason
+    example: Rejection | None  # the first record that this run rejected
+    problems: tuple[str, ...]  # why the source, or some of its files, could not be read
 
     @property
     def left_out(self) -> Mapping[str, float]:
@@ -77,11 +67,7 @@ class OneShotRun:
         self._config = replace(config, judges=tuple(self._without_batches(judge) for judge in config.judges))
 
     async def run(self, notify: Callable[[str], None] = lambda _: None) -> str:
-        """Read, judge and estimate. Returns the text of `/metrics`.
-
-        Args:
-            notify: Called with the progress, as text for people.
-        """
+        """Read, judge and estimate. Returns the text of `/metrics`. Progress is told as text for people."""
         try:
             secret = state_secret(self._config.settings.state)
             shared = SharedState(self._store, Board(), Telemetry(), self._clock, secret)

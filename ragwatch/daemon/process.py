@@ -31,20 +31,14 @@ from ragwatch.telemetry import Telemetry
 
 @dataclass(frozen=True, slots=True)
 class SharedState:
-    """What all configurations use in turn.
+    """What all configurations use in turn."""
 
-    Attributes:
-        store: Open, with the lock of its directory.
-        secret: Secret of the state: the key of sampling and of canary marks.
-        leadership: Whether this worker leads; None where one process has the store for itself.
-    """
-
-    store: Store
+    store: Store  # open, with the lock of its directory
     board: Board
     telemetry: Telemetry
     clock: Clock
-    secret: bytes = field(default=b"", repr=False)
-    leadership: Leadership | None = None
+    secret: bytes = field(default=b"", repr=False)  # secret of the state: the key of sampling and of canary marks
+    leadership: Leadership | None = None  # whether this worker leads; None where one process has the store for itself
 
     @property
     def context(self) -> LoopContext:
@@ -73,9 +67,7 @@ _SECRET_BYTES = 32
 def state_secret(state: Path, store: object = None) -> bytes:
     """Read the secret of a state directory; make it if there is none. The caller holds the lock of the directory.
 
-    Args:
-        state: The directory.
-        store: A store that workers share has one secret for all of them, which replaces that of the directory.
+    A store that workers share has one secret for all of them, which replaces that of the directory.
 
     Raises:
         StoreError: It cannot be read or written, or is damaged.

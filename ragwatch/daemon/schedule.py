@@ -41,9 +41,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class JobSchedule:
     """Jobs of the active runtime. Runs of one job never overlap, and several missed runs become one.
 
-    Args:
-        telemetry: Logs failures; a failed job runs again at its next time.
-        leadership: Whether this worker leads.
+    A job that fails is logged, and runs again at its next time.
     """
 
     def __init__(self, telemetry: Telemetry, leadership: Leadership) -> None:

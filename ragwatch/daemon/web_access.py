@@ -39,8 +39,7 @@ Receivers = Callable[[], Mapping[str, Mapping[str, Handler]]]
 class GrpcListeners:
     """The servers of all these addresses.
 
-    Args:
-        receivers: Returns the handlers of the active sources, by path and name of the source.
+    `receivers` returns the handlers of the active sources, by path and name of the source.
 
     Raises:
         ConfigError: The extra is not installed.
@@ -221,10 +220,9 @@ def tls_settings(tls: TlsServerConfig) -> TlsSettings:
 
 
 class WebAccess:
-    """Holds the rules in force. Looks at the files at most once per `CHECK_SECONDS`; a wrong file changes nothing.
+    """Holds the rules in force, also of addresses on which sources receive calls over gRPC.
 
-    Args:
-        listeners: Addresses on which sources receive calls over gRPC.
+    Looks at the files at most once per `CHECK_SECONDS`; a wrong file changes nothing.
 
     Raises:
         ConfigError: See `read_rules`.

@@ -54,8 +54,7 @@ class _Suspected:
 class BatchJudgingLoop(JudgingLoop):
     """The loop of one judge that is called with message batches. Its self-tests, which are few, are single calls.
 
-    Args:
-        led: Makes a step one that runs in the leader only: of several workers one sends and collects batches.
+    Of several workers one sends and collects batches: `led` makes a step one that runs in the leader only.
     """
 
     collects_batches = True

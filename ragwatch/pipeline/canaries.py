@@ -31,12 +31,7 @@ from ragwatch.statistics.snapshot import Gauges
 
 
 class AnswerJudging:
-    """Judges the answers of a suite.
-
-    Args:
-        oracle: Whether to make oracle runs, with probes that support them.
-        timeout_seconds: A reading that takes longer is cancelled.
-    """
+    """Judges the answers of a suite. `oracle` says whether to make oracle runs, with probes that support them."""
 
     def __init__(self, judge: Judge, *, oracle: bool, clock: Clock, timeout_seconds: float = 60.0) -> None:
         self._judge = judge
@@ -93,23 +88,15 @@ CLAIM_SECONDS = 60.0  # of the right to run a suite in a fleet: how long a proce
 
 @dataclass(frozen=True, slots=True)
 class CanarySuite:
-    """Canaries that run together.
+    """Canaries that run together."""
 
-    Attributes:
-        name: The label `suite`.
-        ks: Cutoffs of recall and similar figures; the largest one is the number of passages to retrieve.
-        similar: Compares texts, where canaries expect contexts by text.
-        tau: Similarity from which two texts are the same context.
-        answers: Judges the answers of the service; None where only the retriever is tested.
-    """
-
-    name: str
+    name: str  # the label `suite`
     canaries: tuple[Canary, ...]
-    ks: tuple[int, ...]
+    ks: tuple[int, ...]  # cutoffs of recall and similar figures; the largest one is the number of passages to retrieve
     probe: Probe
-    similar: Similarity | None = None
-    tau: float = TAU
-    answers: AnswerJudging | None = None
+    similar: Similarity | None = None  # compares texts, where canaries expect contexts by text
+    tau: float = TAU  # similarity from which two texts are the same context
+    answers: AnswerJudging | None = None  # judges the answers of the service; None where only the retriever is tested
 
     async def ask(self, clock: Clock) -> SuiteReport:
         """Run all canaries once, concurrently as far as the probe allows, and judge the answers if that is configured.
@@ -138,7 +125,6 @@ class CanaryLoop:
     """The loop of canaries.
 
     Args:
-        suites: What to run.
         holder: Name of this process in a fleet.
         claim_seconds: How long the right to run a suite holds; it is renewed during a run.
 

@@ -137,21 +137,13 @@ _EVIDENCE = {
 
 @dataclass(frozen=True, slots=True)
 class DigestInputs:
-    """Values of other components, read at each digest.
+    """Values of other components, read at each digest."""
 
-    Attributes:
-        lags: How far each source is behind, by name.
-        probabilities: Inclusion probability in force, by route.
-        problems: What keeps ragwatch from being ready.
-        gauges: All other gauges that have a value.
-        own_gauges: Those of this process, where several share a store.
-    """
-
-    lags: Callable[[], Mapping[str, Lag]]
-    probabilities: Callable[[], Mapping[str, float]]
-    problems: Callable[[], tuple[str, ...]]
-    gauges: Callable[[], Gauges] = dict
-    own_gauges: Callable[[], Gauges] = dict
+    lags: Callable[[], Mapping[str, Lag]]  # how far each source is behind, by name
+    probabilities: Callable[[], Mapping[str, float]]  # inclusion probability in force, by route
+    problems: Callable[[], tuple[str, ...]]  # what keeps ragwatch from being ready
+    gauges: Callable[[], Gauges] = dict  # all other gauges that have a value
+    own_gauges: Callable[[], Gauges] = dict  # those of this process, where several share a store
 
 
 class DigestLoop:

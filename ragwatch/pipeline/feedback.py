@@ -31,15 +31,10 @@ from ragwatch.statistics.tally import Tallies, Tally
 
 @dataclass(frozen=True, slots=True)
 class FeedbackRules:
-    """How feedback is read.
+    """How feedback is read."""
 
-    Attributes:
-        reader: Reads it from a record.
-        sources: Names of all configured sources: feedback may come from another one than its answer.
-    """
-
-    reader: FeedbackReader = field(default_factory=FeedbackReader)
-    sources: tuple[str, ...] = ()
+    reader: FeedbackReader = field(default_factory=FeedbackReader)  # reads it from a record
+    sources: tuple[str, ...] = ()  # names of all configured sources: feedback may come from another one than its answer
 
     def of_record(self, record: Mapping[str, object], source: str, now: float, tallies: Tallies) -> Feedback:
         """Return the feedback in a record of its own, given now if it has no time. What cannot be read is counted.
@@ -84,8 +79,7 @@ class _Rated:
 class FeedbackWindows:
     """Adds up feedback by minute, and minutes by window, as `SlidingWindows` does with the scores of judges.
 
-    Args:
-        versions: Version of each judge in force, the default judge first.
+    `versions` has the version of each judge in force, the default judge first.
     """
 
     def __init__(

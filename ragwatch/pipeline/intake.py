@@ -50,33 +50,23 @@ NumberedSample = tuple[Sample, int, Mapping[str, object]]
 
 @dataclass(frozen=True, slots=True)
 class IntakeRules:
-    """Settings of intake.
+    """Settings of intake."""
 
-    Attributes:
-        plan: Inclusion probabilities.
-        judges: Conditional probability with which each judge reads a draw, by judge name; the first is the default.
-        redactor: Replaces PII and secrets in draws; None when redaction is off.
-        max_pending: Pending draws of the default judge from which on nothing more is read (backpressure).
-        shed_above: Pending draws of the default judge above which fewer are drawn (`shedding_factor`); None for never.
-        share: Factor on a judge's probability at present: see `SamplingControl`.
-        vocabularies: Learn the words of questions; None where these are not monitored.
-        sampling: Decides which samples are drawn.
-        marks: Checks the marks of canaries; None trusts whatever a record says.
-        feedback: How feedback of users is read.
-        versions: Reads the versions that records name; None for none.
-    """
-
-    plan: SamplingPlan
+    plan: SamplingPlan  # inclusion probabilities
+    # conditional probability with which each judge reads a draw, by judge name; the first is the default
     judges: Mapping[str, float]
-    redactor: Redactor | None
-    max_pending: int
+    redactor: Redactor | None  # replaces PII and secrets in draws; None when redaction is off
+    max_pending: int  # pending draws of the default judge from which on nothing more is read (backpressure)
+    # pending draws of the default judge above which fewer are drawn (`shedding_factor`); None for never
     shed_above: int | None = None
-    share: Callable[[str], float] = lambda _: 1.0
-    vocabularies: Vocabularies | None = None
+    share: Callable[[str], float] = lambda _: 1.0  # factor on a judge's probability at present: see `SamplingControl`
+    vocabularies: Vocabularies | None = None  # learn the words of questions; None where these are not monitored
+    # decides which samples are drawn
     sampling: SamplingHash = SamplingHash()  # noqa: RUF009 - it holds nothing that changes
-    marks: CanaryMarks | None = None
+    marks: CanaryMarks | None = None  # checks the marks of canaries; None trusts whatever a record says
+    # how feedback of users is read
     feedback: FeedbackRules = FeedbackRules()  # noqa: RUF009 - frozen
-    versions: NamedVersions | None = None
+    versions: NamedVersions | None = None  # reads the versions that records name; None for none
 
 
 @dataclass(slots=True)

@@ -29,37 +29,24 @@ MAX_DOUBLINGS = 7
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """Another judge that reads after this one in a cascade.
+    """Another judge that reads after this one in a cascade."""
 
-    Attributes:
-        rule: How often.
-        share: Factor on these probabilities at present, from its budget and its queue.
-    """
-
-    rule: FollowRule
-    share: Callable[[], float]
+    rule: FollowRule  # how often
+    share: Callable[[], float]  # factor on these probabilities at present, from its budget and its queue
 
 
 @dataclass(frozen=True, slots=True)
 class JudgingRules:
-    """Limits of one judge.
+    """Limits of one judge."""
 
-    Attributes:
-        batch: Maximum number of leased draws.
-        timeout_seconds: A reading that takes longer is cancelled.
-        lease_seconds: How long nobody else can lease a leased draw.
-        max_age_seconds: A draw that has been pending for longer is settled as unjudged.
-        followers: Judges that read after this one, by name.
-        sampling: Decides which draws they read.
-        segments: Finds the segments of a draw in its metadata.
-    """
-
-    batch: int = 32
-    timeout_seconds: float = 60.0
-    lease_seconds: float = 300.0
-    max_age_seconds: float = 6 * 3600.0
-    followers: Mapping[str, Follower] = field(default_factory=dict)
+    batch: int = 32  # maximum number of leased draws
+    timeout_seconds: float = 60.0  # a reading that takes longer is cancelled
+    lease_seconds: float = 300.0  # how long nobody else can lease a leased draw
+    max_age_seconds: float = 6 * 3600.0  # a draw that has been pending for longer is settled as unjudged
+    followers: Mapping[str, Follower] = field(default_factory=dict)  # judges that read after this one, by name
+    # decides which draws they read
     sampling: SamplingHash = SamplingHash()  # noqa: RUF009 - it holds nothing that changes
+    # finds the segments of a draw in its metadata
     segments: Segments = Segments()  # noqa: RUF009 - the same
 
     def in_segments(self, draw: Draw) -> Draw:
@@ -68,11 +55,7 @@ class JudgingRules:
 
 
 class WaitingTime:
-    """Decides which draws have been pending for too long. Jumps of the clock do not count as waiting time.
-
-    Args:
-        max_age: Maximum waiting time in seconds.
-    """
+    """Decides which draws have been pending for too long. Jumps of the clock do not count as waiting time."""
 
     def __init__(self, max_age: float) -> None:
         self._max_age = max_age

@@ -50,12 +50,7 @@ MAX_KNOWN = 10_000  # values that are remembered, beyond which the store is aske
 
 
 class NamedVersions:
-    """Finds the values that this process has not stored yet.
-
-    Args:
-        fields: Metadata keys.
-        redactor: Replaces PII and secrets in values; None for none.
-    """
+    """Finds the values of some metadata keys that this process has not stored yet."""
 
     def __init__(self, fields: Sequence[str], redactor: Redactor | None = None) -> None:
         self._fields = tuple(fields)

@@ -28,16 +28,11 @@ from ragwatch.telemetry import Telemetry
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """A draw that cannot be read at present, because of an outage or the budget. It stays pending.
-
-    Attributes:
-        reason: Why: a reason of `UnjudgedReason`, or text.
-        message: What happened, for a person; empty when `reason` says it.
-    """
+    """A draw that cannot be read at present, because of an outage or the budget. It stays pending."""
 
     draw: Draw
-    reason: str
-    message: str = ""
+    reason: str  # why: a reason of `UnjudgedReason`, or text
+    message: str = ""  # what happened, for a person; empty when `reason` says it
 
 
 class DrawReader:
@@ -186,42 +181,26 @@ _Outcome = Verdict | Deferred
 
 @dataclass(frozen=True, slots=True)
 class RejudgeRequest:
-    """Answers to read again.
+    """Answers to read again."""
 
-    Attributes:
-        of: The judge whose answers they are: see `RejudgeStore.draws_of`.
-        share: Share of these answers that was chosen at random to be read again.
-        keys: The answers, at most `MAX_ANSWERS`.
-        charted_before: See `RejudgeStore.add_rejudged`.
-    """
-
-    of: str
-    share: float
-    keys: tuple[str, ...]
-    charted_before: float = math.inf
+    of: str  # the judge whose answers they are: see `RejudgeStore.draws_of`
+    share: float  # share of these answers that was chosen at random to be read again
+    keys: tuple[str, ...]  # the answers, at most `MAX_ANSWERS`
+    charted_before: float = math.inf  # see `RejudgeStore.add_rejudged`
 
 
 @dataclass(slots=True)
 class RejudgeOutcome:
-    """What became of the answers of a request.
+    """What became of the answers of a request."""
 
-    Attributes:
-        stored: Number of verdicts that were stored.
-        skipped: Number of answers that the judge has read meanwhile, or whose texts were deleted.
-        failed: Number of answers that could not be read, by reason.
-        deferred: Number of answers that cannot be read at present, by reason.
-        left: Keys of those.
-        why: What happened last to one that failed or is left, for a person.
-        wait_seconds: After which the judge may be able to read them.
-    """
-
-    stored: int = 0
-    skipped: int = 0
-    failed: Counter[str] = field(default_factory=Counter)
+    stored: int = 0  # number of verdicts that were stored
+    skipped: int = 0  # number of answers that the judge has read meanwhile, or whose texts were deleted
+    failed: Counter[str] = field(default_factory=Counter)  # number of answers that could not be read, by reason
+    # number of answers that cannot be read at present, by reason
     deferred: Counter[str] = field(default_factory=Counter)
-    left: tuple[str, ...] = ()
-    why: str = ""
-    wait_seconds: float = 0.0
+    left: tuple[str, ...] = ()  # keys of those
+    why: str = ""  # what happened last to one that failed or is left, for a person
+    wait_seconds: float = 0.0  # after which the judge may be able to read them
 
     def to_dict(self) -> dict[str, object]:
         """JSON values, which `outcome_of` reads."""
@@ -246,11 +225,7 @@ def outcome_of(values: Mapping[str, Any]) -> RejudgeOutcome:
 
 
 class Rejudging:
-    """Reads stored answers with one judge, and stores each verdict as soon as there is one.
-
-    Args:
-        timeout_seconds: A reading that takes longer is cancelled.
-    """
+    """Reads stored answers with one judge, and stores each verdict as soon as there is one."""
 
     def __init__(self, judge: Judge, *, store: RejudgeStore, timeout_seconds: float, telemetry: Telemetry) -> None:
         self._judge = judge

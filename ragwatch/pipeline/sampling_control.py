@@ -25,17 +25,11 @@ SHED_AT = 8  # parts of the longest queue: one eighth of it halves the factor of
 
 @dataclass(frozen=True, slots=True)
 class JudgePlan:
-    """What one judge is to read.
+    """What one judge is to read."""
 
-    Attributes:
-        probability: Conditional probability that it reads a draw, where nothing is short.
-        caps: What it may spend; empty for no limits.
-        waits: Whether the sources wait for it when it is behind; the factor of other judges falls instead.
-    """
-
-    probability: float
-    caps: tuple[SpendingCap, ...] = ()
-    waits: bool = False
+    probability: float  # conditional probability that it reads a draw, where nothing is short
+    caps: tuple[SpendingCap, ...] = ()  # what it may spend; empty for no limits
+    waits: bool = False  # whether the sources wait for it when it is behind; the factor of other judges falls instead
 
 
 class SamplingControl:
@@ -122,11 +116,7 @@ HALVINGS = 7  # the waiting time in a message is precise to 1/128 of the span of
 
 
 class StoredBudgetAccount:
-    """The budget of one judge, on accounts that survive a kill.
-
-    Args:
-        caps: What it may spend; none for no limit. Spending is stored in either case.
-    """
+    """The budget of one judge, on accounts that survive a kill. Spending is stored without caps, too."""
 
     def __init__(self, judge: str, caps: Sequence[SpendingCap], accounts: Accounts, clock: Clock) -> None:
         self._judge = judge

@@ -22,10 +22,7 @@ KIND = "vocabulary"
 
 
 class Vocabularies:
-    """The vocabularies of all routes. Thread-safe: sources share them.
-
-    Args:
-        questions: Number of questions after which a vocabulary is complete.
+    """The vocabularies of all routes, each complete after so many questions. Thread-safe: sources share them.
 
     Attributes:
         meters: Those that are complete, by route.

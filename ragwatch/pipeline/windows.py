@@ -62,14 +62,10 @@ class _Minute:
 
 
 class SlidingWindows:
-    """Adds up score rows by minute, and minutes by window.
+    """Adds up score rows by minute, and minutes by window (length in seconds by name).
 
-    A window of w seconds at time t holds the answers given in (t - w, t], to the minute.
-
-    Args:
-        spans: Length of each window in seconds, by its name.
-        versions: Version of each judge in force: rows of another version never enter a mean.
-        confidence: Two-sided level of the intervals.
+    A window of w seconds at time t holds the answers given in (t - w, t], to the minute. Rows of another version than
+    the one in force never enter a mean.
     """
 
     def __init__(self, spans: Mapping[str, float], versions: Mapping[str, str], confidence: float) -> None:
@@ -148,10 +144,8 @@ class SlidingWindows:
     ) -> tuple[tuple[EstimateRow, ...], dict[tuple[str, str, str], float]]:
         """Estimates of every series and window that has scores; and coverage by (route, judge, window).
 
-        Args:
-            now: Seconds since the epoch.
-            pending: Weight of draws that should have been judged by now, by (route, judge, minute). They count as
-                unjudged while they are pending.
+        Draws that should have been judged by now count as unjudged while they are pending: `pending` has their weight
+        by (route, judge, minute).
         """
         estimates: list[EstimateRow] = []
         coverage: dict[tuple[str, str, str], float] = {}

@@ -21,21 +21,13 @@ from ragwatch.telemetry import Telemetry
 
 
 class Judge(Protocol):
-    """Reads one sample and returns evidence; scores are computed from it elsewhere.
+    """Reads one sample and returns evidence; scores are computed from it elsewhere."""
 
-    Attributes:
-        name: Configured name, the label `judge`.
-        kind: Its kind.
-        model: The label `model`: name of the model, or version of the fitted tables.
-        version: Identifies kind, model and prompt (or weights): verdicts of different versions are never averaged.
-        concurrency: Samples read at a time.
-    """
-
-    name: str
+    name: str  # configured name, the label `judge`
     kind: str
-    model: str
-    version: str
-    concurrency: int
+    model: str  # the label `model`: name of the model, or version of the fitted tables
+    version: str  # identifies kind, model and prompt (or weights): verdicts of different versions are never averaged
+    concurrency: int  # samples read at a time
 
     def ready_in(self) -> float:
         """Return the seconds until it accepts calls; 0 when it does now. Until then draws stay pending."""
@@ -54,15 +46,11 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Result for one sample of a message batch.
+    """Result for one sample of a message batch."""
 
-    Attributes:
-        result: The evidence, or the error: a permanent one settles the draw, any other returns it to the queue.
-        usage: What the call cost; None if unknown, in which case the worst case stays reserved.
-    """
-
+    # the evidence, or the error: a permanent one settles the draw, any other returns it to the queue
     result: Evidence | JudgeError
-    usage: Usage | None
+    usage: Usage | None  # what the call cost; None if unknown, in which case the worst case stays reserved
 
 
 @runtime_checkable
@@ -139,22 +127,16 @@ class BudgetAccount(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JudgeContext:
-    """Dependencies that every judge gets, in addition to its options.
+    """Dependencies that every judge gets, in addition to its options."""
 
-    Attributes:
-        telemetry: Counts calls, tokens, cost and failures of the judge.
-        budget: Account in which cost is reserved.
-        quantities: Quantities to be scored; evidence for others may be left out.
-        criteria: The configured criteria, of which `quantities` names those to be read. Evidence has an entry for each.
-        redact: Replaces PII and secrets in what a model replied.
-    """
-
-    telemetry: Telemetry
-    budget: BudgetAccount
+    telemetry: Telemetry  # counts calls, tokens, cost and failures of the judge
+    budget: BudgetAccount  # account in which cost is reserved
     clock: Callable[[], float]
+    # quantities to be scored; evidence for others may be left out
     quantities: frozenset[Quantity] = frozenset(Quantity)
+    # the configured criteria, of which `quantities` names those to be read. Evidence has an entry for each
     criteria: tuple[Criterion, ...] = ()
-    redact: Callable[[str], str] = str
+    redact: Callable[[str], str] = str  # replaces PII and secrets in what a model replied
 
     @property
     def criteria_to_read(self) -> tuple[Criterion, ...]:
@@ -163,15 +145,10 @@ class JudgeContext:
 
 
 class Probe(Protocol):
-    """Sends queries to a retriever. Results are compared and counted in `statistics.canary`.
+    """Sends queries to a retriever. Results are compared and counted in `statistics.canary`."""
 
-    Attributes:
-        name: Configured name, usually that of the suite.
-        concurrency: Maximum number of concurrent queries; further ones wait inside `ask`.
-    """
-
-    name: str
-    concurrency: int
+    name: str  # configured name, usually that of the suite
+    concurrency: int  # maximum number of concurrent queries; further ones wait inside `ask`
 
     async def ask(self, query: str, k: int) -> Retrieved:
         """Send a query for the top k passages.

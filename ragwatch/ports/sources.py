@@ -19,19 +19,12 @@ from ragwatch.statistics.tally import TallyKey
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A record that could not be read as a Sample, with what is needed to find and fix it.
-
-    Attributes:
-        reason: Reason that is counted.
-        file: Display name of the file or stream.
-        line: 1-based line number, 0 if unknown.
-        field: Path of the invalid field, empty if the whole record is invalid.
-    """
+    """A record that could not be read as a Sample, with what is needed to find and fix it."""
 
     reason: RejectReason
-    file: str
-    line: int
-    field: str = ""
+    file: str  # display name of the file or stream
+    line: int  # 1-based line number, 0 if unknown
+    field: str = ""  # path of the invalid field, empty if the whole record is invalid
     detail: str = ""
 
 
@@ -40,47 +33,32 @@ class BatchReport:
     """What intake did with the records of a batch, for a source that has to answer its clients.
 
     Intake empties and fills it before the batch is committed.
-
-    Attributes:
-        rejections: Rejected records; `line` is the number of the record in the batch.
-        resent: Numbers of the records that were received before.
     """
 
+    # rejected records; `line` is the number of the record in the batch
     rejections: list[Rejection] = field(default_factory=list)
-    resent: list[int] = field(default_factory=list)
+    resent: list[int] = field(default_factory=list)  # numbers of the records that were received before
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Consecutive records of one stream, and the cursor after the last of them.
+    """Consecutive records of one stream, and the cursor after the last of them."""
 
-    Attributes:
-        stream: Identity of the stream inside its source (a file, a partition).
-        file: Its display name.
-        lines: Raw records without line ends, or decoded ones; empty lines are left out.
-        offsets: Start offset of each line in the stream; part of the id of records without one, else not asked for.
-        numbers: 1-based number of each line.
-        cursor: Opaque state that resumes after the last line.
-        rejections: Records that could not be read as a line (too long, binary ...).
-        resets: Restarts of the stream, counted by reason (`truncated`, `replaced` ...).
-        hold: Parts that wait for others; they are stored with the batch.
-        release: Groups of parts that wait no longer.
-        tallies: Counters of the source itself; they are added with the batch.
-        report: To be filled with what intake did with the records.
-    """
-
-    stream: str
-    file: str
-    lines: Sequence[Line]
+    stream: str  # identity of the stream inside its source (a file, a partition)
+    file: str  # its display name
+    lines: Sequence[Line]  # raw records without line ends, or decoded ones; empty lines are left out
+    # start offset of each line in the stream; part of the id of records without one, else not asked for
     offsets: Sequence[int]
-    numbers: Sequence[int]
-    cursor: str
-    rejections: Sequence[Rejection] = ()
+    numbers: Sequence[int]  # 1-based number of each line
+    cursor: str  # opaque state that resumes after the last line
+    rejections: Sequence[Rejection] = ()  # records that could not be read as a line (too long, binary ...)
+    # restarts of the stream, counted by reason (`truncated`, `replaced` ...)
     resets: Mapping[str, int] = field(default_factory=dict)
-    hold: Sequence[Part] = ()
-    release: Collection[str] = ()
+    hold: Sequence[Part] = ()  # parts that wait for others; they are stored with the batch
+    release: Collection[str] = ()  # groups of parts that wait no longer
+    # counters of the source itself; they are added with the batch
     tallies: Mapping[TallyKey, float] = field(default_factory=dict)
-    report: BatchReport | None = None
+    report: BatchReport | None = None  # to be filled with what intake did with the records
 
 
 class Source(Protocol):
@@ -148,38 +126,24 @@ def is_loopback(address: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class IncomingRequest:
-    """A POST request, or a call over gRPC, of a client that has the right `ingest`.
+    """A POST request, or a call over gRPC, of a client that has the right `ingest`."""
 
-    Attributes:
-        path: Its path, without parameters. That of a call names service and method.
-        headers: Header values by lower-case name; of repeated headers the last.
-        chunks: The body as it arrives, as the client encoded it. A body that arrives too slowly ends the request.
-        client: Who the client says it is, as authenticated; empty without authentication.
-    """
-
-    path: str
-    headers: Mapping[str, str]
+    path: str  # its path, without parameters. That of a call names service and method
+    headers: Mapping[str, str]  # header values by lower-case name; of repeated headers the last
+    # the body as it arrives, as the client encoded it. A body that arrives too slowly ends the request
     chunks: AsyncIterator[bytes]
-    client: str = ""
+    client: str = ""  # who the client says it is, as authenticated; empty without authentication
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The response to a request.
+    """The response to a request."""
 
-    Attributes:
-        status: HTTP status.
-        body: In the content type.
-        content_type: Type of the body.
-        headers: Further headers.
-        problem: Why the request is refused, as text for people; empty if it is not.
-    """
-
-    status: int
-    body: bytes = b""
+    status: int  # HTTP status
+    body: bytes = b""  # in the content type
     content_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
-    problem: str = ""
+    problem: str = ""  # why the request is refused, as text for people; empty if it is not
 
 
 Handler = Callable[[IncomingRequest], Awaitable[Reply]]
@@ -187,15 +151,9 @@ Handler = Callable[[IncomingRequest], Awaitable[Reply]]
 
 @dataclass(frozen=True, slots=True)
 class GrpcListener:
-    """An address on which calls over gRPC are received for one source.
-
-    Attributes:
-        address: As `host:port`.
-        max_message_bytes: Largest message, as sent.
-        receiving: How many messages are received at once.
-    """
+    """An address on which calls over gRPC are received for one source."""
 
     source: str
-    address: str
-    max_message_bytes: int
-    receiving: int
+    address: str  # as `host:port`
+    max_message_bytes: int  # largest message, as sent
+    receiving: int  # how many messages are received at once

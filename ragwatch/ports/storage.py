@@ -37,39 +37,25 @@ from ragwatch.telemetry import Telemetry
 
 @dataclass(frozen=True, slots=True)
 class RejudgeQuery:
-    """Which stored answers a judge may read again.
-
-    Attributes:
-        of: The judge whose answers these are: those that it was assigned and has settled.
-        since: The oldest time of an answer.
-        until: Answers are older than this.
-        route: None for all routes.
-    """
+    """Which stored answers a judge may read again."""
 
     judge: str
-    of: str
-    since: float
-    until: float
-    route: str | None = None
+    of: str  # the judge whose answers these are: those that it was assigned and has settled
+    since: float  # the oldest time of an answer
+    until: float  # answers are older than this
+    route: str | None = None  # none for all routes
 
 
 @dataclass(frozen=True, slots=True)
 class RejudgeCandidate:
-    """An answer that a judge may read again.
-
-    Attributes:
-        has_texts: Whether its texts are stored.
-        version: Version of the judge whose verdict on it is stored; None if there is none.
-        rejudged: Whether that verdict is of such a reading, and not of a draw that was assigned to the judge.
-        waiting: Whether it is in the queue of the judge.
-    """
+    """An answer that a judge may read again."""
 
     key: str
     at: float
-    has_texts: bool
-    version: str | None
-    rejudged: bool
-    waiting: bool
+    has_texts: bool  # whether its texts are stored
+    version: str | None  # version of the judge whose verdict on it is stored; None if there is none
+    rejudged: bool  # whether that verdict is of such a reading, and not of a draw that was assigned to the judge
+    waiting: bool  # whether it is in the queue of the judge
 
 
 class RejudgeReader(Protocol):

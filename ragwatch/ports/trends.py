@@ -12,22 +12,14 @@ from ragwatch.statistics.trends import TrendKey, TrendKind
 
 @dataclass(frozen=True, slots=True)
 class TrendQuery:
-    """What to read of the trends of one place.
-
-    Attributes:
-        place: Route, or canary suite.
-        span: Length of the stored buckets to read.
-        step: Length of the buckets to merge them into, a multiple of `span`.
-        since: Start of the first stored bucket, in seconds since the epoch.
-        until: Where the last one ends.
-    """
+    """What to read of the trends of one place."""
 
     kind: TrendKind
-    place: str
-    span: int
-    step: int
-    since: int
-    until: int
+    place: str  # route, or canary suite
+    span: int  # length of the stored buckets to read
+    step: int  # length of the buckets to merge them into, a multiple of `span`
+    since: int  # start of the first stored bucket, in seconds since the epoch
+    until: int  # where the last one ends
 
 
 class TrendSums(NamedTuple):
@@ -50,50 +42,30 @@ class Peak(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SegmentQuery:
-    """Which answers to add up by segment.
+    """Which answers to add up by segment."""
 
-    Attributes:
-        key: Key of the segment, or `statistics.segments.STEP`: the retrieval step that returned a context.
-        quantity: Name of the score; of retrieval steps a `statistics.segments.StepMeasure`.
-        since: The oldest time of an answer, in seconds since the epoch.
-        until: Answers are older than this.
-        steps: Number of steps of equal length between the two.
-        limit: Answers at most, the newest ones.
-    """
-
-    key: str
-    quantity: str
+    key: str  # key of the segment, or `statistics.segments.STEP`: the retrieval step that returned a context
+    quantity: str  # name of the score; of retrieval steps a `statistics.segments.StepMeasure`
     route: str
     judge: str
     version: str
-    since: float
-    until: float
-    steps: int
-    limit: int
+    since: float  # the oldest time of an answer, in seconds since the epoch
+    until: float  # answers are older than this
+    steps: int  # number of steps of equal length between the two
+    limit: int  # answers at most, the newest ones
 
 
 class SegmentSums(NamedTuple):
-    """Sums over the answers of a value of a segment in a step of time.
+    """Sums over the answers of a value of a segment in a step of time."""
 
-    Attributes:
-        value: The value; None for answers that have none.
-        step: Number of the step, from 0.
-        scores: Sums over those with a score.
-        answers: Number of judged answers.
-        weight: Their weight: an estimate of how many there were before sampling.
-        staged: Weight of those of which is known whether a stage is at fault.
-        failing: Weight of those with a stage at fault.
-        faults: Number of answers with each stage at fault.
-    """
-
-    value: str | None
-    step: int
-    scores: Addends
-    answers: int
-    weight: float
-    staged: float
-    failing: float
-    faults: Mapping[str, int]
+    value: str | None  # the value; None for answers that have none
+    step: int  # number of the step, from 0
+    scores: Addends  # sums over those with a score
+    answers: int  # number of judged answers
+    weight: float  # their weight: an estimate of how many there were before sampling
+    staged: float  # weight of those of which is known whether a stage is at fault
+    failing: float  # weight of those with a stage at fault
+    faults: Mapping[str, int]  # number of answers with each stage at fault
 
 
 class TrendStore(Protocol):

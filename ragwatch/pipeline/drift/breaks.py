@@ -37,21 +37,13 @@ _SEGMENT_GAUGES = (
 
 @dataclass(slots=True)
 class Break:
-    """A change of a mean.
+    """A change of a mean."""
 
-    Attributes:
-        began: Estimated time of the first answer after it, in seconds since the epoch.
-        before: The mean while the reference was learnt.
-        since: The mean of the answers after it.
-        answers: Their number.
-        weight: Their sum of weights.
-    """
-
-    began: float
-    before: float
-    since: float = 0.0
-    answers: int = 0
-    weight: float = 0.0
+    began: float  # estimated time of the first answer after it, in seconds since the epoch
+    before: float  # the mean while the reference was learnt
+    since: float = 0.0  # the mean of the answers after it
+    answers: int = 0  # their number
+    weight: float = 0.0  # their sum of weights
 
     def add(self, score: Score) -> None:
         """Count one more answer."""

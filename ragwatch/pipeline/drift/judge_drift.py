@@ -87,18 +87,12 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class AnchorRules:
-    """How anchors are read and compared.
+    """How anchors are read and compared."""
 
-    Attributes:
-        every: Seconds between two readings.
-        at_least: Score from which on the verdict is yes; for quantities that should be low, no.
-        risk: Probability of a false alarm at each reading: `every` / time between false alarms.
-    """
-
-    every: float = 86400.0
+    every: float = 86400.0  # seconds between two readings
     quantity: Quantity = Quantity.FAITHFULNESS
-    at_least: float = 1.0
-    risk: float = 1.0 / 90.0
+    at_least: float = 1.0  # score from which on the verdict is yes; for quantities that should be low, no
+    risk: float = 1.0 / 90.0  # probability of a false alarm at each reading: `every` / time between false alarms
     timeout_seconds: float = 60.0
 
 
@@ -121,12 +115,7 @@ class SetReading(TypedDict):
 
 
 class AnchorLoop:
-    """The loop that reads one set of anchors with one judge.
-
-    Args:
-        judge: Its own instance or that of the judging loop; must stay open.
-        holder: Name of this process in a fleet.
-    """
+    """The loop that reads one set of anchors with one judge, which must stay open."""
 
     def __init__(
         self, rules: AnchorRules, anchors: Sequence[Anchor], context: LoopContext, *, judge: Judge, holder: str
@@ -279,8 +268,7 @@ _SEARCH_FACTOR = 5  # verdicts searched for each answer: the new version may hav
 class VersionBridge:
     """The loop that measures the offset when the version of one judge has changed.
 
-    Args:
-        max_answers: Maximum number of answers to read again: the newest that the old version has read. 0 for none.
+    At most so many answers are read again: the newest that the old version has read. 0 for none.
     """
 
     def __init__(self, judge: Judge, max_answers: int, context: LoopContext, *, timeout_seconds: float) -> None:

@@ -86,14 +86,10 @@ class DriftLoop(ABC, Generic[_S]):
 
     Args:
         standing: Why no reference may be learnt on a route at present; by default one always may.
-
-    Attributes:
-        kind: Name of the state, and kind of the stored runs.
-        pause_gauge: Gauge of references that are not learnt at present.
     """
 
-    kind: ClassVar[str]
-    pause_gauge: ClassVar[Gauge]
+    kind: ClassVar[str]  # name of the state, and kind of the stored runs
+    pause_gauge: ClassVar[Gauge]  # gauge of references that are not learnt at present
 
     def __init__(self, context: LoopContext, *, standing: Standing | None = None) -> None:
         self._store, self._telemetry, self._clock = context.store, context.telemetry, context.clock

@@ -37,40 +37,29 @@ SegmentCell = tuple[str, str, str, str]  # quantity, route, segment, value
 
 @dataclass(frozen=True, slots=True)
 class DriftRules:
-    """Which scores are watched, and how.
+    """Which scores are watched, and how."""
 
-    Attributes:
-        judge: The judge whose scores are watched; those of others are skipped.
-        version: Its version in force: scores of another version are not comparable.
-        detector: Kind of detector against a reference.
-        false_alarm_days: All detectors together raise one false alarm in so many days, or fewer.
-        threshold: Evidence from which on there is an alarm, for kinds without that guarantee; None to compute it from
-            the days.
-        reference: Scores to learn from, at least.
-        reference_seconds: Time to learn for, at least: traffic differs by the hour.
-        tolerance: Change of a mean for the worse that is ignored; less of it where a mean is near its good end.
-        tolerances: The same for some quantities, wherever their means are.
-        confidence: Level of the confidence sequence of a day.
-        lowest: Lowest inclusion probability configured, by route; 1 where none is named.
-        controls: By route, another one that scores are compared with at the same time, instead of a reference.
-        segments: Values of metadata keys that are watched on their own, on each route. `other` is not: nobody could
-            tell whose answers changed.
-    """
-
-    judge: str
-    version: str
+    judge: str  # the judge whose scores are watched; those of others are skipped
+    version: str  # its version in force: scores of another version are not comparable
     quantities: tuple[Quantity, ...]
     routes: tuple[str, ...]
-    detector: str = "betting"
-    false_alarm_days: float = 30.0
+    detector: str = "betting"  # kind of detector against a reference
+    false_alarm_days: float = 30.0  # all detectors together raise one false alarm in so many days, or fewer
+    # evidence from which on there is an alarm, for kinds without that guarantee; None to compute it from the days
     threshold: float | None = None
-    reference: int = 2000
+    reference: int = 2000  # scores to learn from, at least
+    # change of a mean for the worse that is ignored; less of it where a mean is near its good end
     tolerance: float = 0.02
+    # the same for some quantities, wherever their means are
     tolerances: Mapping[Quantity, float] = field(default_factory=lambda: TOLERANCES)
-    reference_seconds: float = 0.0
-    confidence: float = 0.95
+    reference_seconds: float = 0.0  # time to learn for, at least: traffic differs by the hour
+    confidence: float = 0.95  # level of the confidence sequence of a day
+    # lowest inclusion probability configured, by route; 1 where none is named
     lowest: Mapping[str, float] = field(default_factory=dict)
+    # by route, another one that scores are compared with at the same time, instead of a reference
     controls: Mapping[str, str] = field(default_factory=dict)
+    # values of metadata keys that are watched on their own, on each route. `other` is not: nobody could tell whose
+    # answers changed
     segments: Segments = field(default_factory=Segments)
 
     @property

@@ -31,12 +31,7 @@ _ANY_AGE = 0.0  # answers of any age count, in the order in which they were judg
 
 
 class ScoreDriftLoop(DriftLoop[ScoreStream]):
-    """The loop that watches scores.
-
-    Args:
-        rules: What to watch; a reload makes another ScoreDriftLoop.
-        judge_moved: Whether the judge itself has drifted, according to anchors.
-    """
+    """The loop that watches scores. `judge_moved` says whether the judge itself has drifted, according to anchors."""
 
     kind = KIND
     pause_gauge = Gauge.DRIFT_PAUSED

@@ -200,18 +200,12 @@ CONFIDENCE = 0.98
 
 @dataclass(slots=True)
 class Rise:
-    """The requests since the evidence about a signal began to rise.
+    """The requests since the evidence about a signal began to rise."""
 
-    Attributes:
-        began: When, in seconds since the epoch.
-        counts: Their number in each bucket.
-        cut: The bucket above which they differed most when the alarm was raised; None without an alarm.
-        direction: Whether more or fewer of them than before were above it; None without, and in earlier versions.
-    """
-
-    began: float
-    counts: tuple[int, ...]
-    cut: int | None = None
+    began: float  # when, in seconds since the epoch
+    counts: tuple[int, ...]  # their number in each bucket
+    cut: int | None = None  # the bucket above which they differed most when the alarm was raised; None without an alarm
+    # whether more or fewer of them than before were above it; None without, and in earlier versions
     direction: Direction | None = None
 
 
@@ -227,31 +221,20 @@ class SignalRecord(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class SignalChange:
-    """How the distribution of a signal changed.
+    """How the distribution of a signal changed."""
 
-    Attributes:
-        began: Estimated time of the change, in seconds since the epoch.
-        above: The value above which requests are counted; None where those that have the signal are.
-        before: Their share while the reference was learnt.
-        since: Their share since the change.
-        since_low: Its lower bound (Clopper and Pearson, at `CONFIDENCE`): the first answers after a change are few.
-    """
-
-    began: float
-    above: str | None
-    before: float
-    since: float
-    since_low: float
+    began: float  # estimated time of the change, in seconds since the epoch
+    above: str | None  # the value above which requests are counted; None where those that have the signal are
+    before: float  # their share while the reference was learnt
+    since: float  # their share since the change
+    since_low: float  # its lower bound (Clopper and Pearson, at `CONFIDENCE`): the first answers after a change are few
 
 
 class SignalStream(DriftStream[Counts]):
-    """Counts of one signal on one route.
+    """Counts of one signal on one route, of which only those after the given ones are watched.
 
     Args:
-        signal: The signal.
-        scheme: How its distribution is watched.
         end: Tests whether the change behind an alarm is over.
-        counts: Counts at present; only later requests are watched.
         vocabulary: Fingerprint of the vocabulary that questions are measured with; None for other signals.
     """
 

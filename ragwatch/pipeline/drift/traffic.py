@@ -36,21 +36,14 @@ KIND = "traffic_drift"
 
 @dataclass(frozen=True, slots=True)
 class TrafficRules:
-    """Which signals are watched, and how.
-
-    Attributes:
-        false_alarm_days: All detectors together raise one false alarm in so many days, or fewer.
-        requests: Requests to learn from, at least.
-        reference_seconds: Time to learn for, at least: traffic differs by the hour.
-        tolerance: Change of a share that is ignored.
-    """
+    """Which signals are watched, and how."""
 
     signals: tuple[Signal, ...]
     routes: tuple[str, ...]
-    false_alarm_days: float = 30.0
-    requests: int = 5000
-    reference_seconds: float = 86400.0
-    tolerance: float = 0.05
+    false_alarm_days: float = 30.0  # all detectors together raise one false alarm in so many days, or fewer
+    requests: int = 5000  # requests to learn from, at least
+    reference_seconds: float = 86400.0  # time to learn for, at least: traffic differs by the hour
+    tolerance: float = 0.05  # change of a share that is ignored
 
     @property
     def cells(self) -> tuple[tuple[Signal, str], ...]:
@@ -73,11 +66,7 @@ class TrafficRules:
 
 
 class TrafficDriftLoop(DriftLoop[SignalStream]):
-    """The loop that watches signals of all traffic.
-
-    Args:
-        vocabularies: Measure the words of questions; None where these are not watched.
-    """
+    """The loop that watches signals of all traffic. Without vocabularies, words of questions are not watched."""
 
     kind = KIND
     pause_gauge = Gauge.TRAFFIC_DRIFT_PAUSED
@@ -211,9 +200,8 @@ ELSEWHERE_SECONDS = 3600.0  # without an answer on any route, for `other` to be 
 class SilenceLoop:
     """The loop that watches the gaps between the answers of each route.
 
-    Args:
-        false_alarm_days: All routes together raise one false alarm in so many days, or fewer.
-        store: Keeps state; a change of an alarm is stored at once, what is learnt every `SAVE_SECONDS`.
+    All routes together raise one false alarm in so many days, or fewer. A change of an alarm is stored at once, what is
+    learnt every `SAVE_SECONDS`.
     """
 
     def __init__(self, routes: Sequence[str], false_alarm_days: float, *, store: Store, clock: Clock) -> None:

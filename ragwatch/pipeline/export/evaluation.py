@@ -29,45 +29,32 @@ class Signal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExportTarget:
-    """An OTLP endpoint.
+    """An OTLP endpoint."""
 
-    Attributes:
-        endpoint: Its URL, without the path of a service.
-        headers: Headers of every request; their values are secrets.
-        timeout_seconds: Timeout of one request.
-        ca_file: Certificates to trust instead of the usual ones.
-    """
-
-    endpoint: str
+    endpoint: str  # its URL, without the path of a service
+    # headers of every request; their values are secrets
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    timeout_seconds: float = 10.0
-    ca_file: str | None = None
+    timeout_seconds: float = 10.0  # timeout of one request
+    ca_file: str | None = None  # certificates to trust instead of the usual ones
 
 
 @dataclass(frozen=True, slots=True)
 class ExportRules:
-    """What is sent.
+    """What is sent."""
 
-    Attributes:
-        quantities: Quantities that are sent, by judge; a judge that is not named sends `default`.
-        default: Quantities of other judges.
-        thresholds: Thresholds of all routes: a score has the label `pass` or `fail` where there is one.
-        route_thresholds: Those of single routes, which take precedence; None for none.
-        explanations: Whether texts of the answer are sent that explain a score.
-        same_trace: Whether a span is a child of the request that was judged; else it is in a trace of its own.
-        max_age_seconds: Age of an answer from which its scores are no longer sent.
-        batch: Most verdicts in one request.
-    """
-
+    # quantities that are sent, by judge; a judge that is not named sends `default`
     quantities: Mapping[str, tuple[Quantity, ...]] = field(default_factory=dict)
-    default: tuple[Quantity, ...] = tuple(Quantity)
+    default: tuple[Quantity, ...] = tuple(Quantity)  # quantities of other judges
+    # thresholds of all routes: a score has the label `pass` or `fail` where there is one
     thresholds: Mapping[Quantity, float] = field(default_factory=dict)
+    # those of single routes, which take precedence; None for none
     route_thresholds: Mapping[str, Mapping[Quantity, float | None]] = field(default_factory=dict)
-    explanations: bool = False
+    explanations: bool = False  # whether texts of the answer are sent that explain a score
     resource: Mapping[str, str] = field(default_factory=dict)
+    # whether a span is a child of the request that was judged; else it is in a trace of its own
     same_trace: bool = True
-    max_age_seconds: float = 86400.0
-    batch: int = 200
+    max_age_seconds: float = 86400.0  # age of an answer from which its scores are no longer sent
+    batch: int = 200  # most verdicts in one request
 
     def of_judge(self, judge: str) -> tuple[Quantity, ...]:
         """Quantities of a judge that are sent."""
@@ -113,22 +100,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The results of one verdict, and the answer that they are about.
-
-    Attributes:
-        trace_id: Of the trace of the answer, in hex.
-        span_id: First span of the request; empty if it is not known.
-        answer_span_id: Span of the call of a model that answered; empty if it is not known.
-        response_id: The provider's id of the answer; empty if it is not known.
-        results: The results; not empty.
-    """
+    """The results of one verdict, and the answer that they are about."""
 
     verdict: VerdictRecord
-    trace_id: str
-    span_id: str
-    answer_span_id: str
-    response_id: str
-    results: tuple[Result, ...]
+    trace_id: str  # of the trace of the answer, in hex
+    span_id: str  # first span of the request; empty if it is not known
+    answer_span_id: str  # span of the call of a model that answered; empty if it is not known
+    response_id: str  # the provider's id of the answer; empty if it is not known
+    results: tuple[Result, ...]  # the results; not empty
 
     @property
     def error(self) -> str | None:

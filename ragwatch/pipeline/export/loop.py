@@ -53,33 +53,20 @@ _DROPPING = frozenset({Failure.REFUSED, Failure.TOO_LARGE})
 
 @dataclass(frozen=True, slots=True)
 class _Outgoing:
-    """Verdicts that were read from the store.
+    """Verdicts that were read from the store."""
 
-    Attributes:
-        last: Sequence number of the last one; None if there are none.
-        evaluations: What is sent.
-        left_out: Number of verdicts of which nothing is sent, by reason.
-        body: The request; empty if there is nothing to send.
-        full: Whether more may follow.
-    """
-
-    last: int | None
-    evaluations: tuple[Evaluation, ...] = ()
-    left_out: Counter[Skipped] | None = None
-    body: bytes = b""
-    full: bool = False
+    last: int | None  # sequence number of the last one; None if there are none
+    evaluations: tuple[Evaluation, ...] = ()  # what is sent
+    left_out: Counter[Skipped] | None = None  # number of verdicts of which nothing is sent, by reason
+    body: bytes = b""  # the request; empty if there is nothing to send
+    full: bool = False  # whether more may follow
 
 
 class ExportLoop:
     """Sends the verdicts on answers with a trace id, in the order of settlement, each at least once.
 
     A verdict is sent twice only if the process ends, the configuration is loaded again, or the connection breaks before
-    the reply is stored.
-
-    Args:
-        signal: Form in which they are sent.
-        store: Holds the verdicts, and the place of the last one sent.
-        timer: Seconds of a clock that nobody sets.
+    the reply is stored. `timer` returns seconds of a clock that nobody sets.
     """
 
     def __init__(

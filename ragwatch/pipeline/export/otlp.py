@@ -186,19 +186,12 @@ class Failure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What became of a request.
+    """What became of a request."""
 
-    Attributes:
-        failure: Why it failed; None if it was accepted.
-        body: Body of an accepted one.
-        why: What happened, as text for people.
-        wait: Seconds that the endpoint asks to wait (Retry-After); None if it does not.
-    """
-
-    failure: Failure | None = None
-    body: bytes = b""
-    why: str = ""
-    wait: float | None = None
+    failure: Failure | None = None  # why it failed; None if it was accepted
+    body: bytes = b""  # body of an accepted one
+    why: str = ""  # what happened, as text for people
+    wait: float | None = None  # seconds that the endpoint asks to wait (Retry-After); None if it does not
 
 
 class OtlpClient:

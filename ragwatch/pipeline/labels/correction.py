@@ -46,12 +46,7 @@ MAX_ANNOTATORS = 20  # left out one by one: those with most labels
 
 
 class LabelCorrection:
-    """Compares labels with the judges in force, and corrects their estimates.
-
-    Args:
-        rules: A reload makes another LabelCorrection.
-        spans: Length of each window in seconds, by its name.
-    """
+    """Compares labels with the judges in force, and corrects their estimates in windows (length in seconds by name)."""
 
     def __init__(self, rules: LabelRules, spans: Mapping[str, float], *, store: Store) -> None:
         self._rules = rules

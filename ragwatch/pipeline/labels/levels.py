@@ -52,13 +52,7 @@ class _Counted:
 
 
 class Levels:
-    """Computes levels; the costly part is cached until labels or figures change.
-
-    Args:
-        rules: The judges in force, and what is known of their error.
-        store: Holds the events after which labels count less.
-        spans: Length of each window in seconds, by its name.
-    """
+    """Computes levels of windows (seconds by name); the costly part is cached until labels or figures change."""
 
     def __init__(self, rules: LabelRules, store: Store, spans: Mapping[str, float]) -> None:
         self._rules = rules

@@ -36,9 +36,7 @@ class _PendingRows:
 class LabelSums:
     """Adds up score rows by hour, and hours by span.
 
-    Args:
-        rules: Which judges read which quantities.
-        look_up: Reads the verdicts on an answer that was judged long ago.
+    `look_up` reads the verdicts on an answer that was judged long ago.
     """
 
     def __init__(self, rules: LabelRules, look_up: Callable[[str], AnswerVerdicts | None]) -> None:

@@ -22,18 +22,12 @@ Labels = Mapping[str, Mapping[str, Label]]  # by sample and annotator
 
 @dataclass(slots=True)
 class TaskPool:
-    """A pool whose groups belong to annotators.
+    """A pool whose groups belong to annotators."""
 
-    Attributes:
-        made: When it was made, in seconds since the epoch.
-        groups: Random groups of them.
-        owners: Annotator by index of the group; the others are free.
-    """
-
-    made: float
+    made: float  # when it was made, in seconds since the epoch
     pool: LabelPool
-    groups: list[LabelPool]
-    owners: dict[int, str] = field(default_factory=dict)
+    groups: list[LabelPool]  # random groups of them
+    owners: dict[int, str] = field(default_factory=dict)  # annotator by index of the group; the others are free
 
     def to_record(self) -> dict[str, object]:
         """The pool as JSON values."""
@@ -67,19 +61,12 @@ class TaskPool:
 
 @dataclass(slots=True)
 class TaskState:
-    """Stored state: the pools, and the last score row that was read.
+    """Stored state: the pools, and the last score row that was read."""
 
-    Attributes:
-        until: Number of that row.
-        pools: The pools, oldest first.
-        gone: Samples of pools that cannot be labelled any more.
-        given: To whom each sample was given, by sample; the first is the owner of its group.
-    """
-
-    until: int
-    pools: list[TaskPool]
-    gone: set[str]
-    given: dict[str, list[str]]
+    until: int  # number of that row
+    pools: list[TaskPool]  # the pools, oldest first
+    gone: set[str]  # samples of pools that cannot be labelled any more
+    given: dict[str, list[str]]  # to whom each sample was given, by sample; the first is the owner of its group
 
     @classmethod
     def of(cls, record: SavedState | None, sampling: SamplingHash) -> TaskState:

@@ -23,38 +23,24 @@ Scores = Mapping[Quantity, float | None]
 
 @dataclass(frozen=True, slots=True)
 class LabelRules:
-    """Which judges labels are compared with, and how.
+    """Which judges labels are compared with, and how."""
 
-    Attributes:
-        judges: Version in force of each judge, by name.
-        chain: The judge that reads every draw, and the next one of its cascade, if any.
-        second: Quantities of the second judge.
-        reference: Whether the second judge corrects the first one, for an estimate in the terms of the second.
-        fresh: Seconds for which a label counts.
-        minimum: Labels below which nothing is estimated.
-        share_unsure: Share of the samples for people that is selected by how unsure the judges are, in [0, 1).
-        double: Share of these samples that a second person labels, too.
-        confidence: Two-sided level of the intervals.
-        leave_out: Annotators whose labels do not count.
-        trusted: Annotators because of whom no interval is widened.
-        per_hour: Labels that an authenticated annotator may send per hour.
-        criteria: The configured criteria, which people can answer too.
-        families: What is known of the error of a judge, by its name and quantity: its rates on labelled families.
-    """
-
-    judges: Mapping[str, str]
-    chain: tuple[str, ...]
-    second: frozenset[Quantity] = frozenset(Quantity)
+    judges: Mapping[str, str]  # version in force of each judge, by name
+    chain: tuple[str, ...]  # the judge that reads every draw, and the next one of its cascade, if any
+    second: frozenset[Quantity] = frozenset(Quantity)  # quantities of the second judge
+    # whether the second judge corrects the first one, for an estimate in the terms of the second
     reference: bool = False
-    fresh: float = 30 * DAY
-    minimum: int = 30
+    fresh: float = 30 * DAY  # seconds for which a label counts
+    minimum: int = 30  # labels below which nothing is estimated
+    # share of the samples for people that is selected by how unsure the judges are, in [0, 1)
     share_unsure: float = 0.5
-    double: float = 0.1
-    confidence: float = 0.95
-    leave_out: frozenset[str] = frozenset()
-    trusted: frozenset[str] = frozenset()
-    per_hour: int = 200
-    criteria: tuple[Criterion, ...] = ()
+    double: float = 0.1  # share of these samples that a second person labels, too
+    confidence: float = 0.95  # two-sided level of the intervals
+    leave_out: frozenset[str] = frozenset()  # annotators whose labels do not count
+    trusted: frozenset[str] = frozenset()  # annotators because of whom no interval is widened
+    per_hour: int = 200  # labels that an authenticated annotator may send per hour
+    criteria: tuple[Criterion, ...] = ()  # the configured criteria, which people can answer too
+    # what is known of the error of a judge, by its name and quantity: its rates on labelled families
     families: Mapping[tuple[str, Quantity], tuple[Rates, ...]] = field(default_factory=dict)
 
     @property
@@ -73,24 +59,15 @@ class LabelRules:
 
 @dataclass(frozen=True, slots=True)
 class AnswerVerdicts:
-    """One answer, with the verdicts of the judges in force.
+    """One answer, with the verdicts of the judges in force."""
 
-    Attributes:
-        key: Identity in the store.
-        at: When it was answered, in seconds since the epoch.
-        records: Verdict by judge in force that has judged it.
-        scores: Scores by judge.
-        probabilities: Inclusion probability by judge.
-        sample: The sample; None once retention has deleted it.
-    """
-
-    key: str
+    key: str  # identity in the store
     route: str
-    at: float
-    records: Mapping[str, VerdictRecord]
-    scores: Mapping[str, Scores]
-    probabilities: Mapping[str, float]
-    sample: SampleRecord | None = None
+    at: float  # when it was answered, in seconds since the epoch
+    records: Mapping[str, VerdictRecord]  # verdict by judge in force that has judged it
+    scores: Mapping[str, Scores]  # scores by judge
+    probabilities: Mapping[str, float]  # inclusion probability by judge
+    sample: SampleRecord | None = None  # the sample; None once retention has deleted it
 
 
 def answer_verdicts(store: Store, judges: Mapping[str, str], key: str, *, texts: bool = True) -> AnswerVerdicts | None:
