@@ -207,7 +207,7 @@ class Daemon:
         return self._runtime.receivers()  # of the active runtime, not of the first one
 
     def _render(self, accept: str, names: Sequence[str]) -> tuple[bytes, str]:
-        return self._runtime.exporter.render(accept, names)  # of the active runtime, not of the first one
+        return self._runtime.exporter.render(accept, names)  # the same
 
     async def _run_loops(self) -> None:
         """Run the loops until stopped; a reload stops them, replaces the runtime, and starts the new loops."""
@@ -216,7 +216,10 @@ class Daemon:
                 async with asyncio.TaskGroup() as group:
                     for loop in runtime_loops(self._runtime, self._shared):
                         group.create_task(repeat(loop, self._stop_loops, self.telemetry, self._failing))
-                await self._finish()
+                try:
+                    await self._runtime.finish()
+                except RagwatchError as error:  # the store cannot write: the draws stay pending
+                    self.telemetry.step_failed("judging", error)
                 if self._next is not None and not self._stopping.is_set():
                     await self._swap(self._next)
         finally:
@@ -256,12 +259,6 @@ class Daemon:
     def _record_judges(self, runtime: Runtime) -> None:
         versions = {judging.judge.name: judging.judge.version for judging in runtime.judgings}
         record_judges(self._shared, versions, runtime.watchers.drift.rules.judge)
-
-    async def _finish(self) -> None:
-        try:
-            await self._runtime.finish()
-        except RagwatchError as error:  # the store cannot write: the draws stay pending
-            self.telemetry.step_failed("judging", error)
 
     async def _drain(self, work: asyncio.Task[None]) -> bool:
         """Wait for running steps until the deadline, then cancel the rest. The store stays consistent either way."""

@@ -52,8 +52,7 @@ def last_events(times: Mapping[str, float]) -> Gauges:
     return newest
 
 
-JUDGES = "judge versions"
-"""Name of the state that holds the version of each judge."""
+JUDGES = "judge versions"  # name of the state that holds the version of each judge
 _SECTIONS = {"route_thresholds": "thresholds"}  # fields of the settings that are part of another section
 ONE_CHANGE_SECONDS = 300.0  # within which workers load the same configuration
 

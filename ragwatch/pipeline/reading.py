@@ -174,8 +174,7 @@ class JudgeSelfTests:
             tallies[Tally.PADDING_PREFERRED, labels] += higher
 
 
-MAX_ANSWERS = 100
-"""Read at a time."""
+MAX_ANSWERS = 100  # read at a time
 _Outcome = Verdict | Deferred
 
 

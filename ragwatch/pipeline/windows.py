@@ -51,12 +51,10 @@ class _Minute:
             for series, addends in part.scores.items():
                 scores.setdefault(series, []).append(addends)
             whole.stages.update(part.stages)
-            for sums, added in ((whole.best, part.best), (whole.unmeasured, part.unmeasured)):
-                for series, weight in added.items():
-                    sums[series] = sums.get(series, 0.0) + weight
-            for total, weights in ((whole.judged, part.judged), (whole.unjudged, part.unjudged)):
-                for cohort, weight in weights.items():
-                    total[cohort] = total.get(cohort, 0.0) + weight
+            for name in ("best", "unmeasured", "judged", "unjudged"):
+                sums = getattr(whole, name)
+                for key, weight in getattr(part, name).items():
+                    sums[key] = sums.get(key, 0.0) + weight
         whole.scores = {series: Addends.total(addends) for series, addends in scores.items()}
         return whole
 

@@ -12,8 +12,7 @@ from ragwatch.model.stages import Stage
 from ragwatch.statistics.tally import Tallies
 from ragwatch.statistics.verdict_line import VerdictRecord
 
-Clock = Callable[[], float]
-"""Returns seconds since the epoch."""
+Clock = Callable[[], float]  # returns seconds since the epoch
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,8 +95,7 @@ class RejudgeStore(RejudgeReader, Protocol):
         """
 
 
-SavedState = Any
-"""A JSON object that a loop has saved: the loop says which fields it has."""
+SavedState = Any  # a JSON object that a loop has saved: the loop says which fields it has
 
 
 class Accounts(Protocol):

@@ -194,8 +194,7 @@ class ControlStream(DriftStream[ScorePair]):
 ScoreStream = ReferenceStream | ControlStream
 
 
-CONFIDENCE = 0.98
-"""Confidence of the lower bound of a share since a change."""
+CONFIDENCE = 0.98  # confidence of the lower bound of a share since a change
 
 
 @dataclass(slots=True)

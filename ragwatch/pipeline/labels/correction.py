@@ -14,15 +14,20 @@ from itertools import chain, islice
 
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.labels.levels import Levels
-from ragwatch.pipeline.labels.sums import HOUR, LabelSums, Row, hours, labelled, less
 from ragwatch.pipeline.labels.verdicts import (
     DAY,
+    HOUR,
     AnswerLabel,
     AnswerVerdicts,
     LabelRules,
+    LabelSums,
+    Row,
     annotators_of,
     answer_label,
     answer_verdicts,
+    hours,
+    labelled,
+    less,
     pairs_of,
 )
 from ragwatch.ports import Store

@@ -14,10 +14,18 @@ from support.labelled import ALONE, BOTH, LLM, NOW
 from ragwatch.judges.error_rates import families
 from ragwatch.model.estimate import Addends
 from ragwatch.model.quantities import Quantity
-from ragwatch.pipeline.labels import sums as module
+from ragwatch.pipeline.labels import verdicts as module
 from ragwatch.pipeline.labels.levels import MANY_LABELS, Levels
-from ragwatch.pipeline.labels.sums import HOUR, LabelSums, hours
-from ragwatch.pipeline.labels.verdicts import AnswerLabel, AnswerVerdicts, LabelRules, Scores, answer_verdicts
+from ragwatch.pipeline.labels.verdicts import (
+    HOUR,
+    AnswerLabel,
+    AnswerVerdicts,
+    LabelRules,
+    LabelSums,
+    Scores,
+    answer_verdicts,
+    hours,
+)
 from ragwatch.ports import Assignment, FollowUp, RecordedEvent, ScoreRow
 from ragwatch.statistics.estimators import hajek
 from ragwatch.statistics.estimators.ppi import PpiSums
