@@ -36,8 +36,8 @@ from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.model import Settings
 from ragwatch.config.paging import FAILURES, Outcome, outcome_of, unpaged
 from ragwatch.config.validation import KindConfig
-from ragwatch.daemon.state_secret import readable_secret
-from ragwatch.daemon.suites import suite_of
+from ragwatch.daemon.components import suite_of
+from ragwatch.daemon.process import readable_secret
 from ragwatch.errors import RagwatchError
 from ragwatch.model.criteria import Criterion
 from ragwatch.model.sample import OTHER, Context, Sample
@@ -45,7 +45,7 @@ from ragwatch.offline.judge import build_judge
 from ragwatch.offline.state_reader import has_started
 from ragwatch.ports import Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, ReadsCriteria, SupportsPeek, SupportsProbe
-from ragwatch.ports.receiving import GrpcListener
+from ragwatch.ports.sources import GrpcListener
 from ragwatch.sources.brokers import BrokerOptions
 from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions

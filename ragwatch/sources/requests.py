@@ -17,7 +17,7 @@ from time import monotonic
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from ragwatch.ports.receiving import IncomingRequest
+from ragwatch.ports.sources import IncomingRequest
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")

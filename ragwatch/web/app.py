@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ragwatch.board import Board
 from ragwatch.errors import ExternalError, RagwatchError, StoreError, UnsearchableError
 from ragwatch.ports import Store
-from ragwatch.ports.receiving import Handler, IncomingRequest
+from ragwatch.ports.sources import Handler, IncomingRequest
 from ragwatch.web import samples
 from ragwatch.web.access import INGEST_PATHS, MCP_PATH, RequestPolicy
 from ragwatch.web.audit_trail import AuditRecord, AuditTrail, shown

@@ -36,7 +36,7 @@ from ragwatch.model.sample import RejectReason, Sample, SkipReason
 from ragwatch.model.units import duration_seconds
 from ragwatch.ports import Batch, Kind, Part, Rejection, Source
 from ragwatch.ports.capabilities import HasLogFiles, HasName, ReceivesRequests, record_rules
-from ragwatch.ports.receiving import Handler
+from ragwatch.ports.sources import Handler
 from ragwatch.sources import push, tail
 from ragwatch.sources.join.joiner import Changes, Joiner, JoinLimits, Read, Stream, Whole, holds
 from ragwatch.sources.join.merge import Pieces, json_of

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ragwatch.formats.log_reader import RecordRules
 from ragwatch.formats.traces.record import Naming
-from ragwatch.ports.receiving import PATTERN, GrpcListener, checked_port
+from ragwatch.ports.sources import PATTERN, GrpcListener, checked_port
 from ragwatch.sources.otlp.resolver import ResolveOptions
 from ragwatch.sources.record_options import Size, SourceOptions
 

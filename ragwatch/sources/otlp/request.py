@@ -12,7 +12,7 @@ import orjson
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from ragwatch.formats.traces.span import EARLIEST, EVENT_OF, Event, Span
-from ragwatch.ports.receiving import Reply
+from ragwatch.ports.sources import Reply
 from ragwatch.sources.requests import RefusedError
 
 PROTOBUF, JSON = "application/x-protobuf", "application/json"

@@ -19,7 +19,7 @@ from ragwatch.errors import SourceError
 from ragwatch.formats.traces.assemble import LIMIT_ADVICE, Assembled, Refused, assemble
 from ragwatch.model.sample import RejectReason
 from ragwatch.ports import Batch, Part, Rejection
-from ragwatch.ports.receiving import Handler, IncomingRequest, Reply
+from ragwatch.ports.sources import Handler, IncomingRequest, Reply
 from ragwatch.sources.otlp import json_request, protobuf_request
 from ragwatch.sources.otlp.options import Options
 from ragwatch.sources.otlp.request import JSON, Received, accepted, content_type, refused

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from ragwatch.formats.record import Line
 from ragwatch.ports import Batch, BatchReport, Rejection
-from ragwatch.ports.receiving import Handler, IncomingRequest, Reply
+from ragwatch.ports.sources import Handler, IncomingRequest, Reply
 from ragwatch.sources.push.records import ContentHashes, as_feedback, records_of, waiting_size
 from ragwatch.sources.record_options import RecordOptions, Size
 from ragwatch.sources.requests import (

@@ -156,7 +156,7 @@ def settle_tenants(store: SqliteStore, answers: Sequence[tuple[str, bool]], firs
     store.admit(an_admission(*draws))
     read = a_reading(version="scripted-1")
     pairs = zip(draws, answers, strict=True)
-    store.settle_tenants([a_verdict(draw, GOOD if good else BAD, read) for draw, (_, good) in pairs])
+    store.settle([a_verdict(draw, GOOD if good else BAD, read) for draw, (_, good) in pairs])
 
 
 def mixed(size: int, seed: int, acme: float = 0.95) -> list[tuple[str, bool]]:

@@ -16,7 +16,7 @@ from support.stores import WORKERS_SCHEMA, Workers, sql
 
 from ragwatch.commands import cli
 from ragwatch.config import Config, load
-from ragwatch.daemon.state_secret import state_secret
+from ragwatch.daemon.process import state_secret
 from ragwatch.errors import StoreError
 from ragwatch.model.budget import Cost, SpendingCap
 from ragwatch.model.quantities import Quantity
