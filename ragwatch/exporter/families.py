@@ -49,13 +49,8 @@ class AllowedLabels:
 
     A value that is removed from the configuration is removed from the series as well, even if the store has counts.
 
-    Args:
-        sources: Names of the configured sources.
-        routes: Configured routes; `other` is added.
-        judges: Names of the configured judges. The first is the `default`, which series without a judge are about.
-        suites: Names of the configured suites of canaries.
-        segments: The configured segments.
-        criteria: The configured criteria, which are quantities too.
+    The arguments are what is configured. The route `other` is added, criteria are quantities too, and the first judge
+    is the `default`, which series without a judge are about.
     """
 
     def __init__(
@@ -84,14 +79,14 @@ class AllowedLabels:
         single: list[tuple[Picked, AbstractSet[object]]] = [
             (itemgetter(index), self._values[label]) for index, label in enumerate(labels) if label in self._values
         ]
-        if _has_values(labels):
+        if {"segment", "value"}.issubset(labels):
             single.append((itemgetter(labels.index("segment"), labels.index("value")), self._pairs))
         return tuple(single)
 
     def combinations(self, series: Series) -> Iterator[tuple[str, ...]]:
         """Yields every combination of label values of a series that is exported from zero."""
         every = product(*(sorted(self._all(series, label)) for label in series.labels))
-        if not _has_values(series.labels):
+        if not {"segment", "value"}.issubset(series.labels):
             return every
         pair = itemgetter(series.labels.index("segment"), series.labels.index("value"))
         return (values for values in every if pair(values) in self._pairs)
@@ -106,10 +101,6 @@ class AllowedLabels:
         if series.values is None:
             raise LookupError(f"{series.name}: its row names no values of the label {label}")
         return map(str, series.values)
-
-
-def _has_values(labels: tuple[str, ...]) -> bool:
-    return "segment" in labels and "value" in labels
 
 
 Source = TypeVar("Source", bound=Origin)

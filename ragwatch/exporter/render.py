@@ -22,11 +22,6 @@ class Exporter:
     """Exports the latest Snapshot and the process's own counters, in a registry of its own.
 
     Values are collected, not instrumented directly, so there are no `_created` series. Thread-safe.
-
-    Args:
-        board: Holds the latest Snapshot.
-        telemetry: Counters and levels of this process.
-        labels: Label values that may be exported.
     """
 
     def __init__(self, board: Board, telemetry: Telemetry, labels: AllowedLabels) -> None:

@@ -75,11 +75,9 @@ class _Setting(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Result of a comparison.
+    """Result of a comparison of answers or canaries, with warnings about rows that are left out.
 
     Attributes:
-        answers: Comparison of answers, or of canaries.
-        warnings: Warnings about rows that are left out.
         retrieval: Comparison of the ranking metrics of rows with relevance judgements; None if a side has none.
         levels: Level of each side by quantity, where both have one. No conclusion rests on it.
     """
@@ -289,13 +287,7 @@ Item = TypeVar("Item")
 
 
 class LiveVariants(NamedTuple):
-    """Judged answers of two variants.
-
-    Attributes:
-        a: Answers of one variant.
-        b: Answers of the other.
-        warnings: Which answers are left out, and why.
-    """
+    """Judged answers of two variants; warnings say which answers are left out, and why."""
 
     a: list[ComparedAnswer]
     b: list[ComparedAnswer]

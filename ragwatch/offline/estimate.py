@@ -41,13 +41,7 @@ class JudgedAnswer:
 
 @dataclass(slots=True)
 class Verdicts:
-    """The verdicts of one version of a judge, by id of the answer.
-
-    Attributes:
-        kind: Kind of the judge.
-        version: Its version.
-        answers: What it says.
-    """
+    """The verdicts of one version of a judge, by id of the answer."""
 
     kind: str = ""
     version: str = ""

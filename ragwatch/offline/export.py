@@ -110,13 +110,7 @@ _VERSION = "ragwatch.schema_version"
 
 @dataclass(slots=True)
 class Written:
-    """What a run has written.
-
-    Attributes:
-        rows: Verdicts that were added.
-        files: Files that were written.
-        unchanged: Files that were complete already.
-    """
+    """Verdicts that a run has added, files that it has written, and files that were complete already."""
 
     rows: int = 0
     files: int = 0

@@ -206,13 +206,7 @@ _HEAD = (
 
 
 class RegressionSet(NamedTuple):
-    """A regression set as text.
-
-    Attributes:
-        text: Its content; empty if there is no row.
-        rows: Number of rows.
-        left_out: Number of answers that the format cannot hold, by reason.
-    """
+    """A regression set as text, empty without a row, and how many answers the format cannot hold, by reason."""
 
     text: str
     rows: int

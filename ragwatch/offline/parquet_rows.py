@@ -23,14 +23,7 @@ SCHEMA_VERSION = 1
 
 
 class Column(NamedTuple):
-    """A column, or a field of the objects in one.
-
-    Attributes:
-        name: Its name.
-        type: Name of its type; the fields, for a list of objects.
-        meaning: What it contains.
-        required: Whether it is never null.
-    """
+    """A column, or a field of the objects in one, whose type is then a tuple of such fields. Required: never null."""
 
     name: str
     type: str | tuple[Column, ...]

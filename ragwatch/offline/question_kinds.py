@@ -145,9 +145,8 @@ def _flattest(questions: Sequence[AskedQuestion]) -> list[int]:
         for index, question in enumerate(questions)
         if question.spread is not None
     ]
-    return (
-        [index for _, _, index in sorted(known)[: ceil(EDGE_SHARE * len(known))]] if len(known) >= MIN_QUESTIONS else []
-    )
+    flattest = sorted(known)[: ceil(EDGE_SHARE * len(known))] if len(known) >= MIN_QUESTIONS else []
+    return [index for _, _, index in flattest]
 
 
 def relative_spread(scores: Sequence[float]) -> float | None:

@@ -26,10 +26,8 @@ class BurnRate:
     """One burn rate.
 
     Attributes:
-        long: Long window in seconds, in which the share of the budget burns.
+        long: Long window in seconds, in which the share `budget` of the 30-day error budget burns.
         short: Short window in seconds, which must burn at the same rate.
-        budget: Share of the 30-day error budget, 0 to 1.
-        severity: `critical` or `warning`.
     """
 
     long: float

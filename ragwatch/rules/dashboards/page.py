@@ -19,13 +19,9 @@ JUDGE = "judge=${judge:percentencode}"
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of ragwatch.
+    """A page of ragwatch: text of the link, path below the URL of the pages, and query parameters.
 
-    Attributes:
-        title: Text of the link.
-        path: Path below the URL of the pages.
-        parameters: Fixed query parameters.
-        labels: Labels of a line that are query parameters as well.
+    `parameters` are fixed; `labels` are those of a line that are parameters as well.
     """
 
     title: str

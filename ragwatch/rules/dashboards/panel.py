@@ -66,18 +66,14 @@ class BoardPlan:
 Rows: TypeAlias = Sequence[tuple[str, Sequence["Panel"]]]
 
 COLUMNS = 24
-_COLOURS = frozenset({Style.GOOD, Style.DOUBTFUL, Style.BAD, Style.UNKNOWN})
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One panel.
+    """One panel; its description says how to read it.
 
     Attributes:
-        title: Title.
-        description: How to read it.
         unit: Grafana unit.
-        queries: Queries.
         page: Page of ragwatch behind it, for the data links.
         kind: timeseries, stat or table.
         width: Of 24 columns.
@@ -139,7 +135,7 @@ class Panel:
 
     def _overrides(self) -> Iterable[Json]:
         for index, query in enumerate(self.queries):
-            properties: list[JsonValue] = [*_drawn(query.style)]
+            properties = list(_DRAWN.get(query.style, ()))
             link = self._link(query.labels)
             if [link] != self._defaults()["links"]:
                 properties.append({"id": "links", "value": [link]})
@@ -151,17 +147,22 @@ def _reference(index: int) -> str:
     return chr(ord("A") + index)
 
 
-def _drawn(style: Style) -> Iterable[Json]:
-    """Grafana properties that draw a query in a style."""
-    if style in _COLOURS:
-        yield {"id": "color", "value": {"mode": "fixed", "fixedColor": str(style)}}
-    elif style is Style.LIMIT:
-        yield {"id": "custom.lineStyle", "value": {"fill": "dash", "dash": [2, 6]}}
-    elif style is Style.THRESHOLD:
-        yield {"id": "custom.lineStyle", "value": {"fill": "dash", "dash": [8, 8]}}
-        yield {"id": "color", "value": {"mode": "fixed", "fixedColor": "red"}}
+def _fixed(colour: str) -> JsonValue:
+    return {"id": "color", "value": {"mode": "fixed", "fixedColor": colour}}
 
 
+def _dashed(*dash: int) -> JsonValue:
+    return {"id": "custom.lineStyle", "value": {"fill": "dash", "dash": list(dash)}}
+
+
+_DRAWN: Mapping[Style, Sequence[JsonValue]] = MappingProxyType(
+    {
+        Style.LIMIT: (_dashed(2, 6),),
+        Style.THRESHOLD: (_dashed(8, 8), _fixed("red")),
+        **{style: (_fixed(style),) for style in (Style.GOOD, Style.DOUBTFUL, Style.BAD, Style.UNKNOWN)},
+    }
+)
+"""Grafana properties that draw a query in a style."""
 LOGARITHMIC: Mapping[str, JsonValue] = MappingProxyType({"scaleDistribution": {"type": "log", "log": 10}})
 TILES: Mapping[str, JsonValue] = MappingProxyType(
     {

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
-from support.command_line import log_of, refused
-
-from ragwatch.commands import cli
+from support.command_line import command, log_of, refused
 
 VERSION = "lexical-00000000-r1"
 
@@ -20,17 +18,16 @@ def verdict(name: str, version: str = VERSION, kind: str = "lexical", **scores: 
     return json.dumps({"id": name, "scores": scores, "judge": {"kind": kind, "version": version}})
 
 
-def written(folder: Path, name: str, lines: list[str]) -> str:
-    """A file of lines."""
-    return str(log_of(folder / name, *lines))
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal on which no cell of the table is folded."""
+    monkeypatch.setenv("COLUMNS", "160")
 
 
-def run(*arguments: str) -> Result:
-    """Run the command; its errors are raised."""
-    return CliRunner().invoke(cli, ["estimate", *arguments], standalone_mode=False, env={"COLUMNS": "160"})
+run = partial(command, "estimate")
 
 
-def estimated(*arguments: str) -> dict[str, Mapping[str, object]]:
+def estimated(*arguments: object) -> dict[str, Mapping[str, object]]:
     """What it prints as JSON."""
     result = run("--json", *arguments)
     assert result.return_value == 0, result.exception
@@ -48,15 +45,9 @@ def bounds(found: Mapping[str, object]) -> tuple[float, float, float]:
 def test_mean_and_level_with_and_without_labels(tmp_path: Path) -> None:
     """The mean is that of the scores; labels leave it alone, and make the level narrow and calibrated."""
     lines = [verdict(f"a{i}", faithfulness=0.5 if i % 10 == 0 else 1.0, contradiction=None) for i in range(400)]
-    verdicts = written(tmp_path, "verdicts.jsonl", lines)
-    labels = written(
-        tmp_path,
-        "labels.jsonl",
-        [
-            json.dumps({"id": f"a{i}", "faithfulness": 0.0 if i % 20 == 0 else 1.0, "probability": 0.25})
-            for i in range(100)
-        ],
-    )
+    verdicts = log_of(tmp_path / "verdicts.jsonl", *lines)
+    rows = [{"id": f"a{i}", "faithfulness": float(i % 20 != 0), "probability": 0.25} for i in range(100)]
+    labels = log_of(tmp_path / "labels.jsonl", *rows)
     before, after = estimated(verdicts)["faithfulness"], estimated(verdicts, "--labels", labels)["faithfulness"]
     assert before["mean"] == after["mean"] == pytest.approx(0.95)
     assert before["n"] == 400
@@ -72,14 +63,9 @@ def test_mean_and_level_with_and_without_labels(tmp_path: Path) -> None:
 
 def test_a_share_that_is_bad_when_high(tmp_path: Path) -> None:
     """The level of `top_ranked_ignored` is the share that people call ignored; without labels there is none."""
-    verdicts = written(
-        tmp_path, "verdicts.jsonl", [verdict(f"a{i}", top_ranked_ignored=float(i % 5 == 0)) for i in range(500)]
-    )
-    labels = written(
-        tmp_path,
-        "labels.jsonl",
-        [json.dumps({"id": f"a{i}", "top_ranked_ignored": int(i % 5 == 0 or i % 10 == 1)}) for i in range(200)],
-    )
+    lines = [verdict(f"a{i}", top_ranked_ignored=float(i % 5 == 0)) for i in range(500)]
+    rows = [{"id": f"a{i}", "top_ranked_ignored": int(i % 5 == 0 or i % 10 == 1)} for i in range(200)]
+    verdicts, labels = log_of(tmp_path / "verdicts.jsonl", *lines), log_of(tmp_path / "labels.jsonl", *rows)
     assert estimated(verdicts)["top_ranked_ignored"]["level"] is None
     low, value, high = bounds(estimated(verdicts, "--labels", labels)["top_ranked_ignored"])
     assert low < 0.3 < high
@@ -89,21 +75,20 @@ def test_a_share_that_is_bad_when_high(tmp_path: Path) -> None:
 def test_what_was_not_measured_has_a_mean_and_no_level(tmp_path: Path) -> None:
     """Neither other languages, which the table names, nor an unknown judge; no score at all is not enough data."""
     lines = [json.dumps({**json.loads(verdict(f"a{i}", faithfulness=1.0)), "language": "de"}) for i in range(50)]
-    verdicts = written(tmp_path, "verdicts.jsonl", lines)
+    verdicts = log_of(tmp_path / "verdicts.jsonl", *lines)
     assert estimated(verdicts)["faithfulness"]["level"] is None
     assert estimated(verdicts)["faithfulness"]["mean"] == 1.0
     assert "unknown: not measured in de" in run(verdicts).output
-    unmeasured = written(tmp_path, "other.jsonl", [verdict("a", kind="claude", faithfulness=1.0)])
+    unmeasured = log_of(tmp_path / "other.jsonl", verdict("a", kind="claude", faithfulness=1.0))
     assert estimated(unmeasured)["faithfulness"]["level"] is None
-    assert run(written(tmp_path, "none.jsonl", [verdict("a", faithfulness=None)])).return_value == 3
+    assert run(log_of(tmp_path / "none.jsonl", verdict("a", faithfulness=None))).return_value == 3
 
 
 def test_the_table_for_people(tmp_path: Path) -> None:
     """The level stands first, with how many labels are missing; labels without a verdict are named."""
-    verdicts = written(tmp_path, "verdicts.jsonl", [verdict(f"a{i}", faithfulness=1.0) for i in range(50)])
-    labels = written(
-        tmp_path, "labels.jsonl", ['{"id": "a1", "faithfulness": 1}', '{"id": "other", "faithfulness": 0}']
-    )
+    verdicts = log_of(tmp_path / "verdicts.jsonl", *(verdict(f"a{i}", faithfulness=1.0) for i in range(50)))
+    rows = ({"id": "a1", "faithfulness": 1}, {"id": "other", "faithfulness": 0})
+    labels = log_of(tmp_path / "labels.jsonl", *rows)
     result = run(verdicts, "--labels", labels)
     assert result.return_value == 0
     assert "1 of 50, not calibrated" in result.stdout
@@ -123,7 +108,7 @@ def test_the_table_for_people(tmp_path: Path) -> None:
 )
 def test_a_line_that_is_no_verdict_is_named(tmp_path: Path, line: str, message: str) -> None:
     """Wrong lines stop it: a figure over a part of the answers would look right."""
-    verdicts = written(tmp_path, "verdicts.jsonl", [verdict("z", faithfulness=1.0), line])
+    verdicts = log_of(tmp_path / "verdicts.jsonl", verdict("z", faithfulness=1.0), line)
     error = refused(run(verdicts))
     assert "verdicts.jsonl line 2: " in error
     assert message in error
@@ -139,7 +124,7 @@ def test_a_line_that_is_no_verdict_is_named(tmp_path: Path, line: str, message: 
 )
 def test_a_line_that_is_no_label_is_named(tmp_path: Path, line: str, message: str) -> None:
     """The same for labels."""
-    verdicts = written(tmp_path, "verdicts.jsonl", [verdict("a", faithfulness=1.0)])
-    labels = written(tmp_path, "labels.jsonl", [line])
+    verdicts = log_of(tmp_path / "verdicts.jsonl", verdict("a", faithfulness=1.0))
+    labels = log_of(tmp_path / "labels.jsonl", line)
     assert message in refused(run(verdicts, "--labels", labels))
-    assert "cannot be read" in refused(run(verdicts, "--labels", str(tmp_path / "none")))
+    assert "cannot be read" in refused(run(verdicts, "--labels", tmp_path / "none"))

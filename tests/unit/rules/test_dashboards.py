@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from support.command_line import command
 from support.promtool import expects, must_hold
 
-from ragwatch.commands import cli
 from ragwatch.commands.rules import board_plan_of, plan_of
 from ragwatch.config import parse
 from ragwatch.exporter.catalogue import MetricType, with_criteria
@@ -81,16 +80,15 @@ def test_the_command_writes_dashboards(tmp_path: Path) -> None:
     config = tmp_path / "ragwatch.yaml"
     web = {"external_url": "https://rag.example.org/watch/"}
     config.write_text(json.dumps({**MINIMAL, "web": web, "judges": [{"name": "reader", "kind": "lexical"}]}))
-    places = [str(tmp_path / name) for name in ("boards", "more", "rules")]
-    command = ["rules", "--config", str(config), "--dashboards"]
-    shown = CliRunner().invoke(cli, [*command, places[0]], catch_exceptions=False)
-    both = CliRunner().invoke(cli, [*command, places[1], "--out", places[2]], catch_exceptions=False)
-    assert (shown.exit_code, shown.stdout, both.exit_code) == (0, "", 0)
+    places = [tmp_path / name for name in ("boards", "more", "rules")]
+    shown = command("rules", "--config", config, "--dashboards", places[0])
+    both = command("rules", "--config", config, "--dashboards", places[1], "--out", places[2])
+    assert (shown.return_value, shown.stdout, both.return_value) == (0, "", 0)
     assert "external_url" not in shown.stderr
-    written = {path.name: path.read_text() for path in Path(places[0]).iterdir()}
+    written = {path.name: path.read_text() for path in places[0].iterdir()}
     assert len(written) == 5
-    assert written == {path.name: path.read_text() for path in Path(places[1]).iterdir()}
-    assert len(list(Path(places[2]).iterdir())) == 2
+    assert written == {path.name: path.read_text() for path in places[1].iterdir()}
+    assert len(list(places[2].iterdir())) == 2
     for text in written.values():
         variables = {each["name"]: each for each in json.loads(text)["templating"]["list"]}
         assert variables["pages"]["query"] == "https://rag.example.org/watch"
@@ -99,8 +97,7 @@ def test_the_command_writes_dashboards(tmp_path: Path) -> None:
 
 def test_a_missing_url_is_told(tmp_path: Path) -> None:
     """Links then lead to a reserved domain, never to the machine of whoever opens them."""
-    command = ["rules", "--config", str(EXAMPLE), "--dashboards", str(tmp_path)]
-    shown = CliRunner().invoke(cli, command, catch_exceptions=False)
+    shown = command("rules", "--config", EXAMPLE, "--dashboards", tmp_path)
     assert f"web.external_url is not set: links of the dashboards lead to {PLACEHOLDER}" in shown.stderr
     assert PLACEHOLDER in (tmp_path / "overview.json").read_text()
 

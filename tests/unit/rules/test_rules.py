@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from support.command_line import command
 from support.promtool import expects, must_hold
 
-from ragwatch.commands import cli
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import parse
 from ragwatch.config.alerts import Alerts
@@ -117,13 +116,13 @@ def test_a_link_that_leads_nowhere_is_left_out(tmp_path: Path) -> None:
     texts: list[Any] = [alert.rule(plan)["annotations"] for alert in alerts(plan)]
     assert not any({"runbook_url", "dashboard_url"} & set(links) for links in texts)
     assert not any("http" in text for links in texts for text in links.values())
-    shown = CliRunner().invoke(cli, ["rules", "--config", str(EXAMPLE)], catch_exceptions=False)
+    shown = command("rules", "--config", EXAMPLE)
     assert "alerts.runbooks is not set" in shown.stderr
     assert "alerts.dashboards is not set" in shown.stderr
     assert "web.external_url is not set: alerts carry no link to the answers" in shown.stderr
     local = tmp_path / "local.yaml"
     local.write_text(yaml.safe_dump({**MINIMAL, "web": {"external_url": "http://localhost:10477"}}))
-    shown = CliRunner().invoke(cli, ["rules", "--config", str(local)], catch_exceptions=False)
+    shown = command("rules", "--config", local)
     assert "leads to the machine of whoever opens it" in shown.stderr
 
 
@@ -171,10 +170,10 @@ def test_rules_of_one_name_are_one_row_of_the_page() -> None:
 def test_the_command_prints_or_writes(tmp_path: Path) -> None:
     """To stdout as one document, to a directory as files; both formats."""
     shown, written, resource = (
-        CliRunner().invoke(cli, ["rules", "--config", str(EXAMPLE), *options], catch_exceptions=False)
+        command("rules", "--config", EXAMPLE, *options)
         for options in ((), ("--out", str(tmp_path)), ("--format", "operator"))
     )
-    assert (shown.exit_code, written.exit_code) == (0, 0)
+    assert (shown.return_value, written.return_value) == (0, 0)
     files = sorted(path.name for path in tmp_path.iterdir())
     assert files == ["ragwatch-alerts.yaml", "ragwatch-recording.yaml"]
     groups = [group for name in reversed(files) for group in yaml.safe_load((tmp_path / name).read_text())["groups"]]

@@ -9,12 +9,11 @@ from typing import Any
 
 import psycopg
 import pytest
-from click.testing import CliRunner
+from support.command_line import command
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.postgres import Postgres, shared_server
 from support.stores import database, emptied
 
-from ragwatch.commands import cli
 from ragwatch.model.budget import Cost
 from ragwatch.ports import Feedback, RecordedEvent
 from ragwatch.rules.dashboards import sql_board
@@ -146,8 +145,7 @@ def test_it_is_written_for_a_postgres_store(tmp_path: Path) -> None:
     ):
         config.write_text(f"sources: [{{kind: push, name: app}}]\nstore: {store}\n")
         out = tmp_path / f"out-{expected}"
-        result = CliRunner().invoke(cli, ["rules", "--config", str(config), "--dashboards", str(out)])
-        assert result.exit_code == 0, result.output
+        assert command("rules", "--config", config, "--dashboards", out).return_value == 0
         assert (out / "stored.json").exists() is expected
     board = json.loads((tmp_path / "out-True" / "stored.json").read_text())
     assert "rag_views" in [each.get("query") for each in board["templating"]["list"]]
