@@ -118,11 +118,11 @@ def _active(series: str, by: str, plan: RulePlan) -> str:
 
 def _drift(plan: RulePlan) -> Alert:
     """Pages with the alarm, and as long: the detector keeps the promise about false alarms, and its test the end."""
-    window, limit, pair = span(plan.window), "ragwatch_drift_baseline_ratio", "job='%s',route='%s'"
-    others = f"{pair},quantity!='{_IGNORED}'"
+    window, limit = span(plan.window), "ragwatch_drift_baseline_ratio"
+    others = f"{texts.PAIR},quantity!='{_IGNORED}'"
     moved_by = f"abs(ragwatch_drift_since_ratio{{{others}}} - ragwatch_drift_before_ratio{{{others}}})"
     drifted = f"max by ({_CELL}) ({moved_by} or 0 * ragwatch_drift_alarm{{{others}}}) and on ({_CELL}) {_alarm(others)}"
-    arguments = " ".join(("$labels.job $labels.route",) * drifted.count(pair))
+    arguments = " ".join((texts.PAIR_ARGUMENTS,) * drifted.count(texts.PAIR))
     moved = f'{{{{ if match "{texts.RISING}" $worst }}}} rose{{{{ else }}}} fell{{{{ end }}}}'
     headline = f"{{{{ $worst }}}}{texts.change(' ', moved)}"
     parameters = texts.of_worst(drifted, arguments, f"{texts.beyond(limit)}{texts.begun()}")
@@ -246,7 +246,7 @@ def _ignored(plan: RulePlan) -> Alert:
     faults = "sum by (fault) (increase(ragwatch_top_ranked_fault_samples_total{job='%s',route='%s'}" + f"[{window}]))"
     fault = texts.asked(
         f"topk(1, {faults} > 0)",
-        "$labels.job $labels.route",
+        texts.PAIR_ARGUMENTS,
         ' Most frequent fault: {{ . | first | label "fault" }}.',
     )
     return _quality(
@@ -268,10 +268,9 @@ def _ignored(plan: RulePlan) -> Alert:
     )
 
 
-_PLACE, _ARGUMENTS = "job='%s',route='%s'", "$labels.job $labels.route"
 _HOURS_UP_TO = 48
-_PAGES = 'alertname=~"RagwatchQualityBad|RagwatchQualityDrift"'
-_NAME = 'alertname="RagwatchErrorBudgetBurn"'
+_QUALITY_PAGES = 'alertname=~"RagwatchQualityBad|RagwatchQualityDrift"'
+_BURN_ALERT = 'alertname="RagwatchErrorBudgetBurn"'
 
 
 def _burning(plan: RulePlan, quantity: Quantity, route: str, objective: float, burn: BurnRate) -> Alert:
@@ -279,9 +278,9 @@ def _burning(plan: RulePlan, quantity: Quantity, route: str, objective: float, b
     beyond = f"&above={1.0 - objective:g}" if quantity in LOW_IS_GOOD else f"&below={objective:g}"
     parameters = f"&quantity={quantity}{beyond}&since={span(burn.short)}"
     allowed = 1.0 - objective
-    left = f"route:ragwatch_quality:error_budget_remaining{{{_PLACE},quantity='{quantity}'}}"
+    left = f"route:ragwatch_quality:error_budget_remaining{{{texts.PAIR},quantity='{quantity}'}}"
     remaining = texts.asked(
-        f"max(clamp_min({left}, 0))", _ARGUMENTS, f" {texts.WHOLE_PERCENT} of the 30-day error budget remain."
+        f"max(clamp_min({left}, 0))", texts.PAIR_ARGUMENTS, f" {texts.WHOLE_PERCENT} of the 30-day error budget remain."
     )
     return Alert(
         name="RagwatchErrorBudgetBurn",
@@ -313,29 +312,26 @@ def _condition(plan: RulePlan, quantity: Quantity, route: str, objective: float,
     long, short = span(burn.long), span(burn.short)
     chosen = {"quantity": str(quantity), "judge": plan.judge}
     limit = burn.factor * (1 - objective)
+    is_low_good = quantity in LOW_IS_GOOD
+    end, beyond = ("low", f"> {1.0 - objective:g}") if is_low_good else ("high", f"< {objective:g}")
 
     def error(figure: str, window: str) -> str:
         value = pick(f"route:ragwatch_quality:{figure}", route, **chosen, window=window)
-        return value if quantity in LOW_IS_GOOD else f"1 - {value}"
+        return value if is_low_good else f"1 - {value}"
 
-    enough = (
+    enough, few = (
         pick("route:ragwatch_quality:effective_samples", route, **chosen, window=window) for window in (long, short)
     )
-    beyond = (
-        f"{level(plan, quantity, route, '_low')} > {1.0 - objective:g}"
-        if quantity in LOW_IS_GOOD
-        else f"{level(plan, quantity, route, '_high')} < {objective:g}"
-    )
     burning = (
-        f"{error('low' if quantity in LOW_IS_GOOD else 'high', long)} > {limit:.6g}\n"
+        f"{error(end, long)} > {limit:.6g}\n"
         f"and on (job, route) {error('mean', short)} > {limit:.6g}\n"
-        f"and on (job, route) {next(enough)} >= {plan.limits.samples}\n"
-        f"and on (job, route) {next(enough)} >= {ceil(plan.limits.samples / 3)}\n"
-        f"and on (job, route) {beyond}"
+        f"and on (job, route) {enough} >= {plan.limits.samples}\n"
+        f"and on (job, route) {few} >= {ceil(plan.limits.samples / 3)}\n"
+        f"and on (job, route) {level(plan, quantity, route, f'_{end}')} {beyond}"
     )
     if burn.severity == "critical":
-        others = (f'{_NAME},window!="{long}"', f'{_NAME},quantity!="{quantity}"')
-        return unless_paged(f"({burning})", short, _PAGES, *others)
+        others = (f'{_BURN_ALERT},window!="{long}"', f'{_BURN_ALERT},quantity!="{quantity}"')
+        return unless_paged(f"({burning})", short, _QUALITY_PAGES, *others)
     # After a page about the same route, a ticket would be new after the mend.
     names = "RagwatchQuality(Bad|Drift)|RagwatchErrorBudgetBurn"
     paged = f'ALERTS{{alertname=~"{names}",severity="critical",alertstate="firing"}}'
@@ -344,12 +340,12 @@ def _condition(plan: RulePlan, quantity: Quantity, route: str, objective: float,
 
 def _when(quantity: Quantity, objective: float, burn: BurnRate) -> str:
     """Template text such as ` in 2 days`, from the budget that remains and the mean error of the short window."""
-    chosen = f"{_PLACE},quantity='{quantity}'"
+    chosen = f"{texts.PAIR},quantity='{quantity}'"
     value = f"max(route:ragwatch_quality:mean{span(burn.short)}{{{chosen},window='{span(burn.short)}'}})"
     error = value if quantity in LOW_IS_GOOD else f"(1 - {value})"
     remaining = f"max(clamp_min(route:ragwatch_quality:error_budget_remaining{{{chosen}}}, 0))"
     hours = f"({remaining} * {PERIOD * (1.0 - objective) / 3600.0:.6g} / ({error} > 0))"
-    arguments = f"{_ARGUMENTS} {_ARGUMENTS}"
+    arguments = f"{texts.PAIR_ARGUMENTS} {texts.PAIR_ARGUMENTS}"
     count = '{{ . | first | value | printf "%.0f" }}'
     return texts.asked(f"1 <= {hours} < {_HOURS_UP_TO}", arguments, f" in {count} hours") + texts.asked(
         f"{hours} / 24 >= {_HOURS_UP_TO // 24}", arguments, f" in {count} days"

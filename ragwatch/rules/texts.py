@@ -15,9 +15,9 @@ ARGUMENTS = "$labels.job $labels.route $labels.judge"
 RISING = "|".join(sorted(LOW_IS_GOOD))
 TWO_DIGITS = '{{ . | first | value | printf "%.2f" }}'
 WHOLE_PERCENT = "{{ . | first | value | humanizePercentage }}"
-_PAIR = "job='%s',route='%s'"
-_PAIR_ARGUMENTS = "$labels.job $labels.route"
-_CELL, _OF_WORST = f"{_PAIR},quantity='%s'", f"{_PAIR_ARGUMENTS} $worst"
+PAIR = "job='%s',route='%s'"
+PAIR_ARGUMENTS = "$labels.job $labels.route"
+_CELL, _OF_WORST = f"{PAIR},quantity='%s'", f"{PAIR_ARGUMENTS} $worst"
 OF_ROUTE = "ragwatch_drift", _CELL, _OF_WORST
 """What texts tell the break of: prefix of its series, matchers with `%s` for the arguments, and the arguments."""
 OF_SEGMENT = (
@@ -26,9 +26,9 @@ OF_SEGMENT = (
     f"{_OF_WORST} $labels.segment $labels.value",
 )
 BEGIN = f"max(ragwatch_drift_change_start_timestamp_seconds{{{_CELL}}})"
-ANSWERING = f"ragwatch_traffic_contexts_count{{{_PAIR}}}", _PAIR_ARGUMENTS
+ANSWERING = f"ragwatch_traffic_contexts_count{{{PAIR}}}", PAIR_ARGUMENTS
 """The instances that read a route: query and arguments."""
-DRIFTED = f"ragwatch_drift_alarm{{{_PAIR}}} == 1", _PAIR_ARGUMENTS
+DRIFTED = f"ragwatch_drift_alarm{{{PAIR}}} == 1", PAIR_ARGUMENTS
 """The instances with an alarm about the quality of a route."""
 _SINCE_HOURS = 6
 _WORST = 3
@@ -118,12 +118,12 @@ def since_when(plan: RulePlan, limit: str) -> str:
 
 def stage() -> str:
     """Template text with the stage at fault whose share rose significantly, as the daemon sees it; empty for none."""
-    share = f"100 * max(ragwatch_drift_stage_ratio{{{{{_PAIR},stage='%s',period='{{}}'}}}})"
-    percent, arguments = '{{ . | first | value | printf "%.0f" }}', f"{_PAIR_ARGUMENTS} $stage"
+    share = f"100 * max(ragwatch_drift_stage_ratio{{{{{PAIR},stage='%s',period='{{}}'}}}})"
+    percent, arguments = '{{ . | first | value | printf "%.0f" }}', f"{PAIR_ARGUMENTS} $stage"
     before = asked(share.format("before"), arguments, f" from {percent}")
     now = asked(share.format("since"), arguments, f" to {percent} % of answers")
     named = f'{{{{ $stage := . | first | label "stage" }}}} Stage that changed: {{{{ $stage }}}},{before}{now}.'
-    return asked(f"topk(1, ragwatch_drift_stage_ratio{{{_PAIR},period='since'}})", _PAIR_ARGUMENTS, named)
+    return asked(f"topk(1, ragwatch_drift_stage_ratio{{{PAIR},period='since'}})", PAIR_ARGUMENTS, named)
 
 
 def also_changed() -> str:
@@ -147,8 +147,8 @@ def also_changed() -> str:
             ' Canaries degraded: {{ . | first | value | printf "%.0f" }}.',
         )
         + asked(
-            f"max by (signal) (ragwatch_traffic_drift_alarm{{{_PAIR}}}) == 1",
-            _PAIR_ARGUMENTS,
+            f"max by (signal) (ragwatch_traffic_drift_alarm{{{PAIR}}}) == 1",
+            PAIR_ARGUMENTS,
             " Traffic changed too (RagwatchTrafficDrift):{{ range . }} {{ .Labels.signal }}{{ end }}.",
         )
     )
@@ -158,8 +158,8 @@ def beyond(limit: str) -> str:
     """URL parameters of the answers beyond a limit of `$worst`: `above` it where low is good, else `below`."""
     name = f'{{{{ if match "{RISING}" $worst }}}}above{{{{ else }}}}below{{{{ end }}}}'
     value = asked(
-        f"max({limit}{{{_PAIR},quantity='%s'}})",
-        f"{_PAIR_ARGUMENTS} $worst",
+        f"max({limit}{{{PAIR},quantity='%s'}})",
+        f"{PAIR_ARGUMENTS} $worst",
         f'&{name}={{{{ . | first | value | printf "%.4g" }}}}',
     )
     return f"&quantity={{{{ $worst }}}}{value}"

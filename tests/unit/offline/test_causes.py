@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -22,9 +21,8 @@ causes = partial(command, "causes", "--config")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
+def store(store: SqliteStore) -> SqliteStore:
     """The store of a running daemon: since release v2, answers to one question of two fail."""
-    store = SqliteStore(tmp_path / "state")
     draws = [
         a_draw(
             f"r{number}",
@@ -42,8 +40,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
             for number, draw in enumerate(draws)
         ]
     )
-    yield store
-    store.close()
+    return store
 
 
 @pytest.mark.usefixtures("store")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -41,9 +40,8 @@ diagnose = partial(command, "diagnose", "--config")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
+def store(store: SqliteStore) -> SqliteStore:
     """The store of a running daemon with a dozen answers from torn chunks, and a run in which nothing was retrieved."""
-    store = SqliteStore(tmp_path / "state")
     draws = [
         a_draw(
             f"r{number}",
@@ -61,8 +59,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     reports = [a_report(a_canary("d1", name=subject), a_reply("x", "y"), 5) for subject in SUBJECTS]
     body: dict[str, Any] = {"ks": [1, 5], "reports": [to_record(report) for report in reports]}
     store.record_run(StoredRun("canary", "docs", 1.0, failing=True, body=body), Tallies())
-    yield store
-    store.close()
+    return store
 
 
 @pytest.mark.usefixtures("store")

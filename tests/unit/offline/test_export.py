@@ -69,14 +69,6 @@ def rows(folder: Path, columns: str = EVERY) -> list[dict[str, Any]]:
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    """An open store, as that of a running ragwatch."""
-    opened = SqliteStore(tmp_path / "state")
-    yield opened
-    opened.close()
-
-
 def test_every_verdict_is_exported_once(store: SqliteStore, tmp_path: Path) -> None:
     """By day and route; a repeated run changes nothing, a later one adds what is new, also to earlier days."""
     config, out = configured(tmp_path), tmp_path / "out"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +50,8 @@ def questions(result: Result) -> list[str]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
+def store(store: SqliteStore) -> SqliteStore:
     """The store of a running ragwatch: three questions have failing answers, one of them two; one has not."""
-    store = SqliteStore(tmp_path / "state")
     asked = {"a": "Do dogs bark?", "b": "What do cats do?", "c": "what do cats  do?", "d": "Why?", "e": "Are birds ok?"}
     parts: dict[str, dict[str, Any]] = {"d": {"history": (Turn(Role.USER, "Do cats purr?"),), "route": "other"}}
     draws = {
@@ -62,8 +60,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     }
     store.admit(an_admission(*draws.values()))
     store.settle([a_verdict(draw, an_evidence((1, 0)) if name == "e" else BAD) for name, draw in draws.items()])
-    yield store
-    store.close()
+    return store
 
 
 @pytest.mark.usefixtures("store")

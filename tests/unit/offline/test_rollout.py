@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -72,14 +71,6 @@ def an_answer(number: int, *, is_b: bool, thumbs: Any, faithful: bool = True, **
     metadata = {"variant": "hybrid" if is_b else "vector", "thumbs": thumbs}
     draw = a_draw(f"r{number}", question=f"Question {number}?", metadata=metadata, at=NOW - 5000.0 + number)
     return a_verdict(draw, an_evidence((1, 0) if faithful else (0, 0)), a_reading(**parts))
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    """The store of a running daemon."""
-    made = SqliteStore(tmp_path / "state")
-    yield made
-    made.close()
 
 
 def settle(store: SqliteStore, verdicts: list[Verdict]) -> None:

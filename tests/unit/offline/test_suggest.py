@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,9 +27,8 @@ suggest = partial(command, "canary", "suggest")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
+def store(store: SqliteStore) -> SqliteStore:
     """The store of a daemon that runs, with two good answers, and a bad one."""
-    store = SqliteStore(tmp_path / "state")
     draws = [
         a_draw("r1", question="What do cats do?", contexts=CONTEXTS),
         a_draw("r2", question="what do cats  do?", contexts=CONTEXTS),
@@ -39,8 +37,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store.admit(an_admission(*draws))
     evidence = [an_evidence((1, 0)), an_evidence((1, 0)), an_evidence((0, 0))]
     store.settle([a_verdict(draw, read) for draw, read in zip(draws, evidence, strict=True)])
-    yield store
-    store.close()
+    return store
 
 
 @pytest.mark.usefixtures("store")
