@@ -11,6 +11,7 @@ import itertools
 import random
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 
@@ -23,7 +24,10 @@ from ragwatch.model.estimate import Estimate
 from ragwatch.model.quantities import Quantity
 from ragwatch.statistics.snapshot import EstimateRow, Snapshot
 from ragwatch.telemetry import Telemetry
-from ragwatch.web import Server, build_app
+from ragwatch.web import Server
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.asked import application
 
 ROUNDS = 61
 GAUGES_AN_ESTIMATE = 7
@@ -64,7 +68,7 @@ async def longest_wait(exporter: Exporter, publish: Callable[[int], None]) -> fl
     """Seconds that a task on the event loop waited at most beyond its millisecond, while scrapes went on."""
     settle()  # as the daemon does
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    server = Server(build_app(board=exporter._board, render=exporter.render), "127.0.0.1", 0)  # noqa: SLF001
+    server = Server(application(render=exporter.render), "127.0.0.1", 0)
     serving = asyncio.create_task(server.serve(started=ready.set_result))
     address = f"http://127.0.0.1:{await ready}/metrics"
     waits: list[float] = []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ragwatch.web.access import EVERYTHING, OPEN, Access, RateLimit, RequestPolicy, Right, Token
 from ragwatch.web.app import Action, build_app
 from ragwatch.web.authentication import Authenticator
+from ragwatch.web.json_requests import Rejudge, RejudgeFields
 from ragwatch.web.json_values import ParameterError
-from ragwatch.web.operations import Rejudge, RejudgeFields
 from ragwatch.web.pages.prompt_page import RebuiltPrompts
 from ragwatch.web.request_limit import BusyError
 from ragwatch.web.scope import PageScope

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 HEALTH_PATHS = frozenset({"/-/healthy", "/-/ready"})
@@ -27,7 +26,6 @@ class Right(StrEnum):
 
 NOTHING: frozenset[Right] = frozenset()
 EVERYTHING = frozenset(Right)
-_REQUIRED = {right: frozenset({right}) for right in Right}
 
 
 def required_rights(method: str, path: str) -> frozenset[Right]:
@@ -39,14 +37,14 @@ def required_rights(method: str, path: str) -> frozenset[Right]:
     if path in HEALTH_PATHS or path.startswith(STATIC):
         return NOTHING
     if path == "/metrics":
-        return _REQUIRED[Right.METRICS]
+        return frozenset({Right.METRICS})
     if path in INGEST_PATHS:
-        return _REQUIRED[Right.INGEST]
+        return frozenset({Right.INGEST})
     if path == MCP_PATH:  # a POST whose tools only read
-        return _REQUIRED[Right.PAGES]
+        return frozenset({Right.PAGES})
     if path == TASKS_PATH:  # a POST that returns texts
-        return _REQUIRED[Right.PAGES] | _REQUIRED[Right.WRITE]
-    return _REQUIRED[Right.PAGES if method in SAFE_METHODS else Right.WRITE]
+        return frozenset({Right.PAGES, Right.WRITE})
+    return frozenset({Right.PAGES if method in SAFE_METHODS else Right.WRITE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +66,16 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may do what. Without users, tokens and certificates nobody is asked who they are.
+    """Who may do what. Without users, tokens and certificates nobody is asked who they are."""
 
-    Attributes:
-        users: bcrypt hashes of the passwords, by user name.
-        tokens: Bearer tokens.
-        certificates: Whether a verified client certificate says who the client is, where there are no users.
-        grants: Rights by user name, or by name in a client certificate.
-        unlisted: Rights of users without a grant.
-        anonymous: Rights of clients that do not say who they are.
-        headers: Response headers that replace ours.
-        rate: Limit of all requests; None for no limit.
-    """
-
-    users: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    users: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # bcrypt hashes of the passwords, by name
     tokens: tuple[Token, ...] = ()
-    certificates: bool = False
-    grants: Mapping[str, frozenset[Right]] = field(default_factory=lambda: MappingProxyType({}))
-    unlisted: frozenset[Right] = EVERYTHING
-    anonymous: frozenset[Right] = EVERYTHING
-    headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    rate: RateLimit | None = None
+    certificates: bool = False  # whether a verified one says who the client is, where there are no users
+    grants: Mapping[str, frozenset[Right]] = field(default_factory=dict)  # by user, or name in a client certificate
+    unlisted: frozenset[Right] = EVERYTHING  # of users without a grant
+    anonymous: frozenset[Right] = EVERYTHING  # of clients that do not say who they are
+    headers: Mapping[str, str] = field(default_factory=dict)  # of responses; they replace ours
+    rate: RateLimit | None = None  # of all requests; None for no limit
 
     @property
     def has_credentials(self) -> bool:
@@ -107,18 +94,10 @@ OPEN = Access()
 
 @dataclass(frozen=True, slots=True)
 class RequestPolicy:
-    """Which requests are answered. All are functions, because a reload changes what they return.
+    """Which requests are answered. All are functions, because a reload changes what they return."""
 
-    Attributes:
-        hosts: Returns the allowed names in the Host header (see `allowed_hosts`), None for any.
-        external: Returns the external URL, None for the address of the request.
-        access: Returns who may do what.
-        refused: Called with the reason of each refusal: `credentials`, `right`, `rate` or `labels`.
-        mcp: Returns whether assistants are answered at `/mcp`.
-    """
-
-    hosts: Callable[[], frozenset[str] | None] = lambda: None
-    external: Callable[[], str | None] = lambda: None
-    access: Callable[[], Access] = lambda: OPEN
-    refused: Callable[[str], None] = lambda _: None
-    mcp: Callable[[], bool] = lambda: False
+    hosts: Callable[[], frozenset[str] | None] = lambda: None  # names in the Host header: `allowed_hosts`; None for any
+    external: Callable[[], str | None] = lambda: None  # the external URL; None for the address of the request
+    access: Callable[[], Access] = lambda: OPEN  # who may do what
+    refused: Callable[[str], None] = lambda _: None  # hears of refusals: `credentials`, `right`, `rate` or `labels`
+    mcp: Callable[[], bool] = lambda: False  # whether assistants are answered at `/mcp`

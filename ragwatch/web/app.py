@@ -28,32 +28,32 @@ from ragwatch.web.access import INGEST_PATHS, MCP_PATH, RequestPolicy
 from ragwatch.web.audit_trail import AuditRecord, AuditTrail, shown
 from ragwatch.web.authentication import USER, Authentication
 from ragwatch.web.entity_tags import EntityTags
+from ragwatch.web.json_requests import Forget, LabelService, Rejudge, operation_routes
 from ragwatch.web.json_values import ParameterError, json_object, json_reply, read_body
-from ragwatch.web.labels import LabelService
 from ragwatch.web.mcp.calls import Read
 from ragwatch.web.openapi import PREFIX, openapi_routes
-from ragwatch.web.operations import Forget, Rejudge, operation_routes
 from ragwatch.web.pages.canaries import canaries, suites_of
 from ragwatch.web.pages.causes import cause_routes
-from ragwatch.web.pages.changes_page import change_routes
+from ragwatch.web.pages.changes_page import change_routes, changes_since_last_week
 from ragwatch.web.pages.drift_page import acknowledge_routes, drift_routes
+from ragwatch.web.pages.drift_replies import Canaries
+from ragwatch.web.pages.figure_replies import FailingAnswer, Snapshot
 from ragwatch.web.pages.incident import incident_routes
 from ragwatch.web.pages.label_page import label_page_routes
-from ragwatch.web.pages.overview import changes_since_last_week, overview
+from ragwatch.web.pages.overview import overview
 from ragwatch.web.pages.pages import Site, page
 from ragwatch.web.pages.prompt_page import Prompts, prompt_routes
 from ragwatch.web.pages.route_page import route_routes
 from ragwatch.web.pages.samples_page import sample_routes
 from ragwatch.web.pages.segments_page import segment_routes
 from ragwatch.web.pages.trends_page import trend_routes
-from ragwatch.web.replies.drift_replies import Canaries
-from ragwatch.web.replies.figure_replies import FailingAnswer, Snapshot
 from ragwatch.web.request_limit import MIB, BusyError, RequestBodyLimit, RequestLimit
 from ragwatch.web.scope import PageScope
 from ragwatch.web.server.guard import HEADERS, NO_STORE, FormGuard, RequestGuard, replay
 from ragwatch.web.streamed_samples import download_routes, search_routes
 
 Receivers = Mapping[str, Mapping[str, Handler]]
+"""Handlers of records that are sent over HTTP, by path and name of the source."""
 KIND_OF_PATH = {"/v1/traces": "otlp", "/v1/logs": "otlp"}
 PARAMETER = "source"
 
@@ -88,6 +88,7 @@ Action = Callable[[Mapping[str, str]], Awaitable[str]]
 EVERY_REQUEST = RequestPolicy()
 NO_ACTIONS: Mapping[str, Action] = MappingProxyType({})
 Render = Callable[[str, Sequence[str]], tuple[bytes, str]]
+"""Renders a scrape: maps the Accept header and the values of `name[]` to a body and its content type."""
 GZIP_ABOVE = 1024
 GZIP_LEVEL = 5
 PAGE_THREADS, SCRAPE_THREADS = 2, 4
@@ -102,39 +103,22 @@ _NOT_GET = ("GET", "HEAD", "PUT", "PATCH", "DELETE")
 
 def build_app(  # noqa: PLR0913 - dependencies, by keyword
     *,
-    board: Board,
+    board: Board,  # holds the latest Snapshot
     render: Render,
-    store: Store | None = None,
-    scope: Callable[[], PageScope] = PageScope,
-    ready: Callable[[], tuple[str, ...]] = tuple,
-    actions: Mapping[str, Action] = NO_ACTIONS,
-    labels: Callable[[], LabelService] | None = None,
-    prompts: Prompts | None = None,
+    store: Store,  # of the verdicts, samples and trends
+    scope: Callable[[], PageScope] = PageScope,  # the names in the current configuration
+    ready: Callable[[], tuple[str, ...]] = tuple,  # why the process is not ready, one sentence each
+    actions: Mapping[str, Action] = NO_ACTIONS,  # by path
+    labels: Callable[[], LabelService],
+    prompts: Prompts,
     receivers: Callable[[], Receivers] = dict,
     policy: RequestPolicy = EVERY_REQUEST,
-    clock: Callable[[], float] = time,
-    audit: AuditRecord | None = None,
-    forget: Forget | None = None,
-    rejudge: Rejudge | None = None,
+    clock: Callable[[], float] = time,  # seconds since the epoch
+    audit: AuditRecord | None = None,  # writes one line of the audit log; None for no audit log
+    forget: Forget,
+    rejudge: Rejudge,
 ) -> Starlette:
-    """Builds the application.
-
-    Args:
-        board: Holds the latest Snapshot.
-        render: Renders a scrape: maps the Accept header and the values of `name[]` to a body and its content type.
-        store: Store of the samples; None for no samples.
-        scope: Returns the names in the current configuration.
-        ready: Returns the reasons why the process is not ready, one sentence each.
-        actions: Handlers of POST requests, by path.
-        labels: Returns the service that stores labels; None for no label endpoints.
-        prompts: Builds the prompts of a judge about a sample again; None if no judge has prompts.
-        receivers: Returns the handlers of records that are sent over HTTP, by path and name of the source.
-        policy: Which requests are answered.
-        clock: Seconds since the epoch.
-        audit: Writes one line of the audit log; None for no audit log.
-        forget: Erases a person; None for no such endpoint.
-        rejudge: Has stored answers read again; None for no such endpoint.
-    """
+    """Builds the application."""
     limit = RequestLimit(threads=PAGE_THREADS, total=PAGE_BYTES, seconds=PATIENCE_SECONDS)
     site = Site(board, store, scope, clock, limit)
     return Starlette(
@@ -191,11 +175,10 @@ def _overview_routes(site: Site, problems: Callable[[], tuple[str, ...]]) -> lis
     def view(request: Request) -> tuple[Snapshot, int]:
         failing: list[FailingAnswer] = []
         why = list(problems())
-        if site.store is not None:
-            try:
-                failing = samples.failing(site.store)
-            except StoreError as error:
-                why.append(f"the store cannot be read: {error}")
+        try:
+            failing = samples.failing(site.store)
+        except StoreError as error:
+            why.append(f"the store cannot be read: {error}")
         window = request.query_params.get("window")
         latest, scope = site.board.latest(), site.scope()
         changes = changes_since_last_week(site, window)

@@ -45,19 +45,12 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is not answered.
+    """Why a request is not answered."""
 
-    Attributes:
-        status: HTTP status: 401, 403, 429 or 503.
-        text: For people.
-        challenges: Ways in which the client may say who it is.
-        retry_seconds: After how many seconds it may try again; None if that is of no use.
-    """
-
-    status: int
-    text: str
-    challenges: tuple[str, ...] = ()
-    retry_seconds: int | None = None
+    status: int  # HTTP status: 401, 403, 429 or 503
+    text: str  # for people
+    challenges: tuple[str, ...] = ()  # ways in which the client may say who it is
+    retry_seconds: int | None = None  # after how many seconds it may try again; None if that is of no use
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +95,7 @@ class Authenticator:
         self._rate = RequestRate()
 
     async def decide(self, needed: frozenset[Right], given: str | None, names: Sequence[str]) -> Decision:
-        """Decides about one request.
-
-        Args:
-            needed: Rights that it needs.
-            given: The value of the header `Authorization`; None without it.
-            names: Names in the verified certificate of the client.
-        """
+        """Decides about one request: `given` is the header `Authorization`, `names` are those of the certificate."""
         access = self._access()
         if not self._rate.allows(access.rate):
             self._refused("rate")

@@ -19,14 +19,14 @@ from ragwatch.statistics.trends import RANGES
 from ragwatch.statistics.verdict_line import ContextLine
 from ragwatch.web import samples
 from ragwatch.web.json_values import TEXT, Also, Schema, json_reply, named, one_of, record_of
+from ragwatch.web.pages import drift_replies, figure_replies
 from ragwatch.web.pages.causes import PARAMETERS as CAUSE_PARAMETERS
 from ragwatch.web.pages.changes_page import SAME, SPANS, ChangeRequest
+from ragwatch.web.pages.figure_replies import Anything, Count, Key, Share, Time
 from ragwatch.web.pages.pages import Site
 from ragwatch.web.pages.prompt_page import Prompt
 from ragwatch.web.pages.segments_page import SegmentRequest, Sort
 from ragwatch.web.pages.trends_page import TrendRequest
-from ragwatch.web.replies import drift_replies, figure_replies
-from ragwatch.web.replies.figure_replies import Anything, Count, Key, Share, Time
 
 PREFIX = "/api/v1"
 PATH = f"{PREFIX}/openapi.json"
@@ -183,25 +183,15 @@ _REPLIES = (
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One endpoint of the API.
+    """One endpoint of the API."""
 
-    Attributes:
-        summary: What it returns.
-        shape: Name of the schema of the response.
-        parameters: Schema by name of the query parameter.
-        required: Query parameters without which the response is a 400 or 404.
-        errors: Status of the errors that are JSON, beside 503.
-        unlike: Statuses that have the shape of the response: the data is there, and `error` says what is missing.
-        tagged: Whether the response has an entity tag; one that is streamed has none.
-    """
-
-    summary: str
-    shape: str
-    parameters: Mapping[str, Schema] = field(default_factory=dict)
-    required: tuple[str, ...] = ()
-    errors: tuple[int, ...] = ()
-    unlike: tuple[int, ...] = ()
-    tagged: bool = True
+    summary: str  # what it returns
+    shape: str  # name of the schema of the response
+    parameters: Mapping[str, Schema] = field(default_factory=dict)  # of the query, by name
+    required: tuple[str, ...] = ()  # parameters without which the response is a 400 or 404
+    errors: tuple[int, ...] = ()  # statuses of the errors that are JSON, beside 503
+    unlike: tuple[int, ...] = ()  # statuses with the shape of the response: data is there, `error` says what is missing
+    tagged: bool = True  # whether the response has an entity tag; one that is streamed has none
 
 
 def operations(criteria: Sequence[str] = ()) -> dict[str, Operation]:

@@ -37,16 +37,10 @@ class BusyError(RagwatchError):
 
 
 class RequestLimit:
-    """Limits the threads and the memory of requests in progress.
+    """Limits how many requests are processed at the same time, and the bytes of all responses until they are sent.
 
-    Requests wait in a FIFO queue; after `seconds` they get a 503.
-
-    Args:
-        threads: Maximum number of requests that are processed at the same time.
-        total: Bytes that all responses together may take until they are sent.
-        seconds: Maximum waiting time.
-        give_up: Seconds after which a request for a response that is not built gets a 503, too. Its thread and its
-            memory are free once the thread ends.
+    Requests wait in a FIFO queue; after `seconds` they get a 503. So do requests for a response that is not built
+    within `give_up` seconds: its thread and its memory are free once the thread ends.
     """
 
     def __init__(self, *, threads: int, total: int, seconds: float, give_up: float = GIVE_UP_SECONDS) -> None:
@@ -59,12 +53,8 @@ class RequestLimit:
     async def answer(self, make: Callable[[], ASGIApp], size: int) -> ASGIApp:
         """Builds a response in a thread; it releases its memory once it is sent.
 
-        Args:
-            make: Builds the response.
-            size: Bytes reserved to build it; a `Response` holds the size of its body until it is sent, a stream all.
-
-        Raises:
-            HTTPException: Too many requests are in progress, or it takes too long (503).
+        Of the `size` reserved to build it, a `Response` holds that of its body until it is sent, a stream all.
+        Raises HTTPException: too many requests are in progress, or it takes too long (503).
         """
         await self._acquire(size)
         response = await self._built(make, size)

@@ -16,7 +16,7 @@ from ragwatch.ports import PackedVerdict, Query, Store, StoredVerdict
 from ragwatch.statistics.text.search_words import MAX_ASKED, phrases_of
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.json_values import TEXT, ParameterError, Schema, one_of
-from ragwatch.web.replies.figure_replies import FailingAnswer
+from ragwatch.web.pages.figure_replies import FailingAnswer
 
 KEY = re.compile(r"[0-9a-f]{32}")
 MAX_LIMIT, DEFAULT_LIMIT = 500, 50
@@ -97,8 +97,7 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Seq
     >>> query.below, query.since
     (0.5, 6400.0)
 
-    Raises:
-        ParameterError: A parameter is unknown, repeated or invalid.
+    Raises ParameterError: A parameter is unknown, repeated or invalid.
     """
     values: dict[str, str] = {}
     for name, value in canonical(parameters):
@@ -250,9 +249,7 @@ def json_query_of(
     """Parses the search of a JSON request, and whether it requests full texts (`texts=true`).
 
     `after` is the cursor in the `next` address of the previous page; the worst scores are one page, without texts.
-
-    Raises:
-        ParameterError: A parameter is unknown, repeated or invalid.
+    Raises ParameterError: A parameter is unknown, repeated or invalid.
     """
     pairs = list(parameters)
     more = {name: value for name, value in pairs if name in ("texts", "after")}
@@ -273,8 +270,7 @@ def json_query_of(
 def examined(store: Store, query: Query) -> dict[str, float]:
     """Reads `examined_since`: back to when answers were looked at; nothing if all were.
 
-    Raises:
-        StoreError: The store cannot be read.
+    Raises StoreError: the store cannot be read.
     """
     since = store.examined_since(query) if query.words else None
     return {} if since is None else {"examined_since": since}
@@ -295,8 +291,7 @@ def next_address(pairs: Iterable[tuple[str, str]], query: Query) -> Callable[[Pa
 def failing(store: Store) -> list[FailingAnswer]:
     """Reads the newest answers with a stage at fault, newest first, for the overview.
 
-    Raises:
-        StoreError: The store cannot be read.
+    Raises StoreError: the store cannot be read.
     """
     verdicts = [stored for stage in FAULTS for stored in store.summaries(Query(stage=stage, limit=MAX_FAILING))]
     newest = sorted(verdicts, key=lambda stored: stored.verdict.at, reverse=True)[:MAX_FAILING]

@@ -4,50 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from urllib.parse import quote
 
 Place = tuple[int, int]
 OtherSentences = Callable[[str, Sequence[Place]], Iterable[tuple[int, int, str]]]
+"""From an answer and the places of its claims, the sentences that are none, each with its kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageScope:
-    """Names that pages show even without data, and the thresholds.
-
-    Attributes:
-        sources: Configured sources.
-        routes: Configured routes, without `other`.
-        judges: Configured judges, the default one first.
-        windows: Configured windows, the shortest first.
-        thresholds: Worst acceptable mean, by quantity.
-        route_thresholds: By route: thresholds that take precedence; None for no threshold.
-        unpaged: What cannot page, and why.
-        suites: Configured canary suites.
-        segments: Configured values of each segment.
-        criteria: Names of the configured criteria.
-        texts: Texts of which answers are stored: all, failing or none.
-        confidence: Level of the intervals.
-        other_sentences: From an answer and the places of its claims, the sentences that are none, each with its kind.
-        fingerprint: Names the configuration: another one has another; empty if not known.
-        trace_url: Address of a trace, with `{trace_id}` in the place of its id; None for no links.
-    """
+    """Names that pages show even without data, and the thresholds."""
 
     sources: tuple[str, ...] = ()
-    routes: tuple[str, ...] = ()
-    judges: tuple[str, ...] = ()
-    windows: tuple[str, ...] = ()
-    thresholds: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    suites: tuple[str, ...] = ()
-    route_thresholds: Mapping[str, Mapping[str, float | None]] = field(default_factory=lambda: MappingProxyType({}))
-    unpaged: tuple[str, ...] = ()
-    texts: str = "all"
-    confidence: float = 0.95
-    trace_url: str | None = None
-    fingerprint: str = ""
+    routes: tuple[str, ...] = ()  # without `other`
+    judges: tuple[str, ...] = ()  # the default one first
+    windows: tuple[str, ...] = ()  # the shortest first
+    thresholds: Mapping[str, float] = field(default_factory=dict)  # worst acceptable mean, by quantity
+    suites: tuple[str, ...] = ()  # of canaries
+    route_thresholds: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    """By route: thresholds that take precedence; None for no threshold."""
+    unpaged: tuple[str, ...] = ()  # what cannot page, and why
+    texts: str = "all"  # texts of which answers are stored: all, failing or none
+    confidence: float = 0.95  # level of the intervals
+    trace_url: str | None = None  # address of a trace, with `{trace_id}` in the place of its id; None for no links
+    fingerprint: str = ""  # names the configuration: another one has another; empty if not known
     other_sentences: OtherSentences = lambda _answer, _claims: ()
     criteria: tuple[str, ...] = ()
-    segments: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    segments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # values of each segment
 
     def trace_link(self, trace_id: str | None) -> str | None:
         """Address of a trace; None without a template or an id.

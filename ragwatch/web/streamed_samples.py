@@ -55,8 +55,6 @@ def search_routes(site: Site) -> list[Route]:
     async def search(request: Request) -> ASGIApp:
         pairs = request.query_params.multi_items()
         query, with_texts = samples.json_query_of(pairs, now=site.clock(), criteria=site.scope().criteria)
-        if store is None:
-            return json_reply({"samples": []})
 
         def answer() -> ASGIApp:
             examined = samples.examined(store, query)
@@ -70,7 +68,7 @@ def search_routes(site: Site) -> list[Route]:
         key = request.path_params["key"]
 
         def answer() -> ASGIApp:
-            if store is not None and samples.KEY.fullmatch(key):
+            if samples.KEY.fullmatch(key):
                 entries = store.entries(Query(key=key, limit=MAX_JUDGES))
                 if chunks := sample_json(key, entries, store.feedback_of(key)):
                     return limit.stream(chunks)
@@ -208,8 +206,8 @@ def download_routes(site: Site) -> list[Route]:
         criteria = site.scope().criteria
         filters = [(name, value) for name, value in pairs if value and name != "limit"]
         query = replace(samples.query_of(filters, now=site.clock(), criteria=criteria), limit=MAX_ROWS + 1)
-        entries = iter(()) if store is None else store.entries(query)
-        since = None if store is None else samples.examined(store, query).get("examined_since")
+        entries = store.entries(query)
+        since = samples.examined(store, query).get("examined_since")
         first = next(entries, None)  # a store that cannot be read is an error of the whole response
         whole = entries if first is None else chain([first], entries)
         quantities = (*map(str, Quantity), *criteria)

@@ -21,7 +21,7 @@ from support.oncall_replay import LEARNT, QUANTITIES, Scenario, sections
 from support.oncall_traffic import Traffic
 from support.patience import DEADLINE, pauses
 
-from ragwatch.web.mcp.tools import TOOLS
+from ragwatch.web.mcp.server import TOOLS
 
 TOKEN = "assistant-token-of-the-tests"  # noqa: S105 - of this test
 MAX_CALLS, MAX_TOKENS = 6, 8000

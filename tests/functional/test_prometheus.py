@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from functional.daemon import parse_series
+from support.asked import application
 from support.oncall_stage import program, running
 from support.patience import DEADLINE
 from support.ports import free_port
@@ -28,7 +29,7 @@ from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.statistics.snapshot import Snapshot
 from ragwatch.statistics.tally import Tally, observe
 from ragwatch.telemetry import Telemetry
-from ragwatch.web import Server, build_app
+from ragwatch.web import Server
 
 CONFIG = """
 global: {{scrape_interval: 1s, scrape_timeout: 1s}}
@@ -87,7 +88,7 @@ class Ears:
 @asynccontextmanager
 async def serving(ears: Ears) -> AsyncIterator[int]:
     """The real server on a free port."""
-    server = Server(build_app(board=Board(), render=ears.render), "127.0.0.1", 0)
+    server = Server(application(render=ears.render), "127.0.0.1", 0)
     port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(server.serve(started=port.set_result))
     try:

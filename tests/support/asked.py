@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from html.parser import HTMLParser
 from typing import Any
@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from ragwatch.board import Board
+from ragwatch.errors import StoreError
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.sample import Draw
 from ragwatch.ports import Store
@@ -49,12 +50,43 @@ class Reading(HTMLParser):
         self.text += data
 
 
+class EmptyStore:
+    """A store that holds nothing."""
+
+    def entries(self, _: object) -> Iterator[Any]:
+        """No verdict."""
+        return iter(())
+
+    def nothing(self, *_: object) -> None:
+        """Neither feedback nor a bound on what was searched."""
+
+    feedback_of = examined_since = nothing
+
+    def __getattr__(self, _: str) -> Callable[..., list[Any]]:
+        return lambda *_: []
+
+
+async def no_operation(*_: object) -> Any:
+    """Refuse to erase, or to have answers read again."""
+    raise StoreError("there is nothing")
+
+
 def application(snapshot: Snapshot | None = None, **parts: Any) -> Starlette:
-    """The application over the latest Snapshot; its series are empty, and its clock stands still."""
+    """The application over the latest Snapshot; its series and its store are empty, and its clock stands still."""
     board = Board()
     if snapshot is not None:
         board.publish(snapshot)
-    return build_app(board=board, **{"render": lambda *_: (b"x 1\n", "text/plain"), "clock": lambda: AT, **parts})
+    stand_ins = {
+        "board": board,
+        "render": lambda *_: (b"x 1\n", "text/plain"),
+        "clock": lambda: AT,
+        "store": EmptyStore(),
+        "labels": Words,
+        "prompts": lambda *_: None,
+        "forget": no_operation,
+        "rejudge": no_operation,
+    }
+    return build_app(**stand_ins | {name: part for name, part in parts.items() if part is not None})  # type: ignore[arg-type]
 
 
 @asynccontextmanager

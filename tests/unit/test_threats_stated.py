@@ -9,8 +9,8 @@ import re
 import tracemalloc
 from pathlib import Path
 
-import httpx
 import pytest
+from support.asked import application, asking
 from support.callers import HandClock, canned
 from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_judge_context, a_line
 from support.loops import CANONICAL
@@ -18,7 +18,6 @@ from support.secret_examples import EXAMPLES
 from support.snapshots import small
 from support.tail_reader import Reader
 
-from ragwatch.board import Board
 from ragwatch.errors import JudgeError, SourceError
 from ragwatch.judges.lexical.judge import Options as LexicalOptions
 from ragwatch.judges.lexical.judge import build as build_lexical
@@ -32,7 +31,6 @@ from ragwatch.statistics.sampling import SamplingPlan
 from ragwatch.statistics.scores import score_all
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
-from ragwatch.web import build_app
 from ragwatch.web.json_values import MAX_BODY_BYTES
 
 PACKAGE = Path(__file__).parents[2] / "ragwatch"
@@ -99,10 +97,7 @@ async def test_x7_a_compressed_body_is_not_unpacked() -> None:
     """200 MB of JSON in 200 kB of gzip: refused, with a few bytes of memory."""
     bomb = gzip.compress(b" " * MIB) * 200
     assert len(bomb) < 300_000
-    board = Board()
-    board.publish(small())
-    transport = httpx.ASGITransport(build_app(board=board, render=lambda *_: (b"", ""), labels=lambda: None))  # type: ignore[arg-type, return-value]
-    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+    async with asking(application(small())) as client:
         tracemalloc.start()
         replies = [
             await client.post("/v1/labels", content=content, headers={"Content-Encoding": "gzip"})

@@ -64,19 +64,12 @@ class RefusedCallError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a tool.
+    """A call of a tool."""
 
-    Attributes:
-        arguments: Those that are given, checked for their names and types.
-        read: Reads the API.
-        address: Address of the pages.
-        fence: The fence of the reply.
-    """
-
-    arguments: Mapping[str, str]
-    read: Read
-    address: str
-    fence: Fence
+    arguments: Mapping[str, str]  # those that are given, checked for their names and types
+    read: Read  # reads the API
+    address: str  # address of the pages
+    fence: Fence  # the fence of the reply
 
     def given(self, *names: str) -> dict[str, str | None]:
         """Return these arguments as a query; None for those that are not given."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, TypedDict
 
 from ragwatch.web.json_values import Also
-from ragwatch.web.replies.drift_replies import ChangedStage
-from ragwatch.web.replies.figure_replies import Difference, Interval, Mean, SideMean
+from ragwatch.web.pages.drift_replies import ChangedStage
+from ragwatch.web.pages.figure_replies import Difference, Interval, Mean, SideMean
 
 NAME_CHARS, EXCERPT_CHARS = 80, 160
 

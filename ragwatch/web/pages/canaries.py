@@ -13,7 +13,7 @@ from ragwatch.statistics.canary.metric import CanaryMetric
 from ragwatch.statistics.canary.report import CanaryReport, SuiteReport, category_line
 from ragwatch.statistics.snapshot import Snapshot
 from ragwatch.statistics.tally import Tally
-from ragwatch.web.replies.drift_replies import (
+from ragwatch.web.pages.drift_replies import (
     Canaries,
     DegradedCanary,
     PastRun,
@@ -55,7 +55,7 @@ def suites_of(scope: PageScope, snapshot: Snapshot | None) -> tuple[str, ...]:
     return tuple(sorted({labels[0] for tally, labels in snapshot.tallies if tally is Tally.CANARY_RUNS}))
 
 
-def canaries(store: NoteStore | None, suites: Iterable[str], *, now: float) -> Canaries:
+def canaries(store: NoteStore, suites: Iterable[str], *, now: float) -> Canaries:
     """Builds the data of the canary page. Raises StoreError: the runs cannot be read."""
     views = [_suite(store, suite, now) for suite in suites]
     states = [view["state"] for view in views]
@@ -72,8 +72,8 @@ def canaries(store: NoteStore | None, suites: Iterable[str], *, now: float) -> C
     }
 
 
-def _suite(store: NoteStore | None, suite: str, now: float) -> Suite:
-    runs = [] if store is None else _runs(store, suite)
+def _suite(store: NoteStore, suite: str, now: float) -> Suite:
+    runs = _runs(store, suite)
     if not runs:
         return _NO_RUN | {"suite": suite}
     at, latest = runs[0]

@@ -29,9 +29,9 @@ from ragwatch.statistics.causes.traits import Traits, without_texts
 from ragwatch.web import samples
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.json_values import ParameterError
+from ragwatch.web.pages.drift_replies import Causes, CausesLine
 from ragwatch.web.pages.pages import REFRESH, Site
 from ragwatch.web.pages.pages import clock as instant
-from ragwatch.web.replies.drift_replies import Causes, CausesLine
 from ragwatch.web.request_limit import MIB
 from ragwatch.web.samples import METADATA_PREFIX
 from ragwatch.web.scope import PageScope
@@ -51,23 +51,14 @@ Page = Callable[[AnswerQuery], list[tuple[ScoreRow, Traits | None]]]
 
 @dataclass(frozen=True, slots=True)
 class CauseQuestion:
-    """What is asked: what do failing answers of a route and a time have in common?
+    """What is asked: what do failing answers of a route and a time have in common?"""
 
-    Attributes:
-        since: Time of the first answer, in seconds since the epoch.
-        until: Answers are older than this; None for all.
-        route: None for all routes.
-        judge: None for the judge with most verdicts, and others where it has none.
-        quantity: None for any stage at fault.
-        limit: The worst good score; None for the threshold of each route.
-    """
-
-    since: float
-    until: float | None = None
-    route: str | None = None
-    judge: str | None = None
-    quantity: Quantity | None = None
-    limit: float | None = None
+    since: float  # time of the first answer, in seconds since the epoch
+    until: float | None = None  # answers are older than this; None for all
+    route: str | None = None  # none for all routes
+    judge: str | None = None  # none for the judge with most verdicts, and others where it has none
+    quantity: Quantity | None = None  # none for any stage at fault
+    limit: float | None = None  # the worst good score; None for the threshold of each route
 
     def fails(self, row: ScoreRow, scope: PageScope) -> bool | None:
         """Whether a judged answer fails; None if that is unknown: no score, no threshold, or no stage."""
@@ -88,8 +79,7 @@ def question_of(parameters: Iterable[tuple[str, str]], scope: PageScope, *, now:
     >>> question_of([("window", "1h")], PageScope(), now=10_000.0).since
     3600.0
 
-    Raises:
-        ParameterError: A parameter is unknown, repeated or invalid.
+    Raises ParameterError: A parameter is unknown, repeated or invalid.
     """
     values: dict[str, str] = {}
     for name, value in parameters:
@@ -132,21 +122,13 @@ def _begin(since: float, age: float) -> float:
 
 
 class ReadAnswers(NamedTuple):
-    """Answers as they are stored.
+    """Answers as they are stored."""
 
-    Attributes:
-        answers: One for each sample.
-        judge: The judge with most of the verdicts; None without answers.
-        unknown: Number of answers of which is not known whether they fail.
-        without_traits: Number of answers of which no traits are stored.
-        complete: Whether all were read; otherwise the newest.
-    """
-
-    answers: Sequence[Answer]
-    judge: str | None
-    unknown: int
-    without_traits: int
-    complete: bool
+    answers: Sequence[Answer]  # one for each sample
+    judge: str | None  # the judge with most of the verdicts; None without answers
+    unknown: int  # number of answers of which is not known whether they fail
+    without_traits: int  # number of answers of which no traits are stored
+    complete: bool  # whether all were read; otherwise the newest
 
 
 def read_answers(
@@ -154,8 +136,7 @@ def read_answers(
 ) -> ReadAnswers:
     """Reads judged answers, the newest first, until MAX_ANSWERS or READ_SECONDS.
 
-    Raises:
-        StoreError: The store cannot be read.
+    Raises StoreError: the store cannot be read.
     """
     until = float("inf") if question.until is None else question.until
     query = AnswerQuery(question.since, until, question.route, question.judge, limit=_PAGE_ROWS)
@@ -295,8 +276,7 @@ def cause_routes(site: Site) -> list[Route]:
     def view(request: Request) -> tuple[Causes, int]:
         scope = site.scope()
         question = question_of(_pairs(request), scope, now=site.clock())
-        answers = (lambda _: []) if site.store is None else site.store.answers
-        causes = cache.get(question, scope, lambda: causes_view(answers, question, scope))
+        causes = cache.get(question, scope, lambda: causes_view(site.store.answers, question, scope))
         shown(key for cause in causes["causes"] for key in cause["examples"])
         return causes, 200
 

@@ -14,14 +14,25 @@ from ragwatch.errors import StoreError
 from ragwatch.model.estimate import Addends
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.ports import Query, RecordedEvent, Store, TrendQuery, TrendSums
+from ragwatch.statistics import compare
 from ragwatch.statistics.compare_line import ComparedAnswer, answer_of, compare_answers, compare_line
 from ragwatch.statistics.snapshot import Snapshot
-from ragwatch.statistics.trends import DAY, HOUR, Sides, TrendKey, TrendKind, difference, estimate_of, mean_of, sides_of
+from ragwatch.statistics.trends import (
+    COARSE,
+    DAY,
+    HOUR,
+    Sides,
+    TrendKey,
+    TrendKind,
+    difference,
+    estimate_of,
+    mean_of,
+    sides_of,
+    start_of,
+)
 from ragwatch.web.json_values import ParameterError
 from ragwatch.web.pages.canaries import suites_of
-from ragwatch.web.pages.overview import interval_of, routes_of
-from ragwatch.web.pages.pages import Site, event_line
-from ragwatch.web.replies.figure_replies import (
+from ragwatch.web.pages.figure_replies import (
     ChangeRow,
     Changes,
     ChangeSides,
@@ -29,8 +40,11 @@ from ragwatch.web.replies.figure_replies import (
     Difference,
     SideMean,
 )
+from ragwatch.web.pages.overview import NO_CHANGES, interval_of, routes_of, window_of
+from ragwatch.web.pages.overview import Changes as WeekChanges
+from ragwatch.web.pages.pages import Site, event_line
 from ragwatch.web.request_limit import MIB
-from ragwatch.web.samples import MAX_LIMIT, moment
+from ragwatch.web.samples import MAX_LIMIT, moment, span_of
 from ragwatch.web.scope import PageScope
 
 RESPONSE_SIZE = 8 * MIB  # approximate memory for one response
@@ -57,9 +71,7 @@ def same_questions(
     """Compare the newest answers of both sides by question.
 
     Answers by another version of the judge than the newest one are left out.
-
-    Raises:
-        StoreError: The verdicts cannot be read.
+    Raises StoreError: the verdicts cannot be read.
     """
     after = _answers(store, Query(route=route, judge=judge, since=at, until=at + seconds, limit=MAX_ANSWERS))
     before = _answers(store, Query(route=route, judge=judge, since=at - seconds, until=at, limit=MAX_ANSWERS))
@@ -81,23 +93,14 @@ def _answers(store: Store, query: Query) -> list[tuple[str, ComparedAnswer]]:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRequest:
-    """What to compare.
+    """What to compare."""
 
-    Attributes:
-        at: The instant, in seconds since the epoch.
-        route: The route.
-        suite: The canary suite, instead of a route.
-        judge: The judge; empty for the first one.
-        span: Name of the length of either side.
-        questions: `same` to compare answers to the same questions, too.
-    """
-
-    at: float
-    route: str = ""
-    suite: str = ""
-    judge: str = ""
-    span: str = "6h"
-    questions: str = ""
+    at: float  # the instant, in seconds since the epoch
+    route: str = ""  # the route
+    suite: str = ""  # the canary suite, instead of a route
+    judge: str = ""  # the judge; empty for the first one
+    span: str = "6h"  # name of the length of either side
+    questions: str = ""  # `same` to compare answers to the same questions, too
 
     @classmethod
     def of(cls, parameters: Mapping[str, str], now: float) -> ChangeRequest:
@@ -295,3 +298,36 @@ def _state(rows: Iterable[ComparedMeans]) -> str:
     if "better" in conclusions:
         return "good"
     return "plain" if conclusions else "silent"
+
+
+def changes_since_last_week(site: Site, requested: str | None) -> WeekChanges:
+    """Returns the means of a window less those of the same hours a week ago, where there were answers then.
+
+    Only scores by the version of the judge in force are compared. A store that cannot be read says nothing.
+    """
+    snapshot, scope = site.board.latest(), site.scope()
+    if snapshot is None:
+        return NO_CHANGES
+    window = window_of(snapshot, scope, requested)
+    end = site.clock() - 7 * DAY
+    since, until = start_of(end - (span_of(window) or HOUR), COARSE), start_of(end, COARSE) + COARSE
+    rows = [row for row in snapshot.estimates if row.window == window]
+    changes: dict[tuple[str, str, str], Difference] = {}
+    try:
+        for route in sorted({row.route for row in rows}):
+            sums: dict[tuple[str, str], Addends] = {}
+            for series, _, addends in site.store.trends(
+                TrendQuery(TrendKind.SCORE, route, COARSE, COARSE, since=since, until=until)
+            ):
+                if series.version == snapshot.judges.get(series.judge, ("", None))[1]:
+                    place = series.name, series.judge
+                    sums[place] = sums.get(place, Addends()) + addends
+            for row in rows:
+                then = estimate_of(sums.get((str(row.quantity), row.judge), Addends()), scope.confidence)
+                if row.route == route and then is not None:
+                    old, new = (compare.Interval(one.value, one.low, one.high) for one in (then, row.estimate))
+                    moved = compare.change(old, new)
+                    changes[str(row.quantity), route, row.judge] = cast("Difference", moved._asdict())
+    except StoreError:
+        return NO_CHANGES
+    return changes

@@ -15,9 +15,7 @@ from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.ports import RecordedEvent, Store, StoredRun
 from ragwatch.statistics.snapshot import Gauge, Gauges, Snapshot
 from ragwatch.statistics.trends import evidence_words
-from ragwatch.web.pages.headline import active_alarms
-from ragwatch.web.pages.pages import Site, event_line
-from ragwatch.web.replies.drift_replies import (
+from ragwatch.web.pages.drift_replies import (
     Alarmed,
     AnswerDrift,
     Band,
@@ -27,7 +25,9 @@ from ragwatch.web.replies.drift_replies import (
     SegmentDrift,
     TrafficDrift,
 )
-from ragwatch.web.replies.figure_replies import Alarm
+from ragwatch.web.pages.figure_replies import Alarm
+from ragwatch.web.pages.overview import active_alarms
+from ragwatch.web.pages.pages import Site, event_line
 from ragwatch.web.request_limit import MIB
 
 KIND, TRAFFIC_KIND, JUDGE_KIND = "drift", "traffic_drift", "anchor"
@@ -59,7 +59,7 @@ def drift_routes(site: Site) -> list[Route]:
     ]
 
 
-def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address: str) -> Drift:
+def drift(snapshot: Snapshot | None, store: Store, *, now: float, address: str) -> Drift:
     """Builds the data of the page; without past alarms and events if the store cannot be read, see `error`."""
     gauges: Gauges = {} if snapshot is None else snapshot.gauges
     past: dict[tuple[str, str], list[StoredRun]] = {}
@@ -67,7 +67,7 @@ def drift(snapshot: Snapshot | None, store: Store | None, *, now: float, address
     error = None
     try:
         past = _past(gauges, store)
-        events = [] if store is None else store.events(now - EVENT_SECONDS)
+        events = store.events(now - EVENT_SECONDS)
     except StoreError as failure:
         error = f"the store cannot be read: {failure}"
     rows = _DriftRows(gauges, past, now, address)
@@ -114,10 +114,8 @@ def _labels_of(gauges: Gauges, *selected: Gauge) -> list[tuple[str, ...]]:
     return sorted({labels for gauge, labels in gauges if gauge in selected})
 
 
-def _past(gauges: Gauges, store: Store | None) -> dict[tuple[str, str], list[StoredRun]]:
+def _past(gauges: Gauges, store: Store) -> dict[tuple[str, str], list[StoredRun]]:
     """Reads the newest stored alarms and their ends by kind and name, newest first."""
-    if store is None:
-        return {}
     names = [
         *((KIND, "/".join(labels)) for labels in _labels_of(gauges, *_ANSWER_GAUGES)),
         *((TRAFFIC_KIND, "/".join(labels)) for labels in _labels_of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)),

@@ -26,15 +26,15 @@ from ragwatch.statistics.snapshot import Gauge, Snapshot
 from ragwatch.statistics.trends import COARSE, DAY, FINE, FINE_SECONDS
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.json_values import ParameterError
+from ragwatch.web.pages import figure_replies
 from ragwatch.web.pages.canaries import canaries, suites_of
 from ragwatch.web.pages.causes import CauseQuestion, causes_view
 from ragwatch.web.pages.changes_page import ChangeRequest, changes
 from ragwatch.web.pages.drift_page import drift
+from ragwatch.web.pages.drift_replies import AnswerDrift, Drift, Suite, TrafficDrift
+from ragwatch.web.pages.figure_replies import ChangeRow, Figure, RouteFigures
 from ragwatch.web.pages.overview import overview
 from ragwatch.web.pages.pages import Site, clock
-from ragwatch.web.replies import figure_replies
-from ragwatch.web.replies.drift_replies import AnswerDrift, Drift, Suite, TrafficDrift
-from ragwatch.web.replies.figure_replies import ChangeRow, Figure, RouteFigures
 from ragwatch.web.request_limit import MIB
 from ragwatch.web.samples import moment
 from ragwatch.web.scope import PageScope
@@ -114,7 +114,7 @@ class Incident:
     """The sections of the file, each as blocks of Markdown."""
 
     wanted: IncidentRequest
-    store: Store | None
+    store: Store
     snapshot: Snapshot
     scope: PageScope
     now: float
@@ -213,7 +213,7 @@ class Incident:
         """What failing answers have in common, as on the page of causes."""
         yield "## Cause"
         question = CauseQuestion(self.wanted.since, self.wanted.until, self.wanted.route)
-        view = causes_view((lambda _: []) if self.store is None else self.store.answers, question, self.scope)
+        view = causes_view(self.store.answers, question, self.scope)
         if not view["answers"]:
             yield f"{UNKNOWN.capitalize()}: no answer of this time is judged."
             return
@@ -231,7 +231,7 @@ class Incident:
         quantity = quantity_of(standing[0]) if standing else Quantity.FAITHFULNESS
         since, until, route = self.wanted.since, self.wanted.until, self.wanted.route
         query = Query(route=route, since=since, until=until, quantity=quantity, worst=True, limit=MAX_ANSWERS)
-        worst = [] if self.store is None else self.store.summaries(query)
+        worst = self.store.summaries(query)
         shown(stored.verdict.key for stored in worst)
         for number, stored in enumerate(worst, 1):
             yield from self._answer(number, stored, quantity)
@@ -262,8 +262,7 @@ class Incident:
         """Deployments and the like, from as long before the incident as it took."""
         yield "## Events"
         begin = self.wanted.since - max(3600.0, self.wanted.until - self.wanted.since)
-        stored = [] if self.store is None else self.store.events(begin)
-        events = [event for event in stored if event.at <= self.wanted.until][-MAX_EVENTS:]
+        events = [event for event in self.store.events(begin) if event.at <= self.wanted.until][-MAX_EVENTS:]
         rows = [[_time(event.at), _words(event.kind), code(event.detail)] for event in events]
         yield table(["time (UTC)", "kind", "event"], rows) if rows else f"No event since {_time(begin)} UTC."
 

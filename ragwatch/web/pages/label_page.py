@@ -28,8 +28,16 @@ from ragwatch.statistics.labels.label import CLAIM, HOLDS, NAMES, REPLIES, Label
 from ragwatch.statistics.labels.selection import scores_of
 from ragwatch.web.access import LABEL_PATH
 from ragwatch.web.audit_trail import shown
+from ragwatch.web.json_requests import (
+    MAX_TASKS,
+    LabelRate,
+    LabelService,
+    annotator_name,
+    author,
+    check_author,
+    label_routes,
+)
 from ragwatch.web.json_values import ParameterError, read_body
-from ragwatch.web.labels import MAX_TASKS, LabelRate, LabelService, annotator_name, author, check_author, label_routes
 from ragwatch.web.pages.overview import interval_of
 from ragwatch.web.pages.pages import Site, page
 from ragwatch.web.pages.sample_page import (
@@ -137,8 +145,7 @@ def _questions(
 def label_record(values: Mapping[str, str], *, key: str, annotator: str, at: float) -> dict[str, object]:
     """Reads the label in the fields of a form, as a record. A question without a reply is skipped.
 
-    Raises:
-        ParameterError: A field has a value that the form does not offer.
+    Raises ParameterError: A field has a value that the form does not offer.
     """
     count = values.get("claims", "0")
     if not (count.isascii() and count.isdigit() and int(count) <= _COUNTED):
@@ -176,17 +183,11 @@ _TRIES = 20  # samples without a text any more that are passed over
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """Fields of a form, or parameters of an address, and who sent them.
+    """Fields of a form, or parameters of an address, and who sent them."""
 
-    Attributes:
-        values: Value by name.
-        user: The authenticated client; None for one that did not say who it is.
-        token: Token for the forms of the page; None for a client that may not write.
-    """
-
-    values: Mapping[str, str]
-    user: str | None
-    token: str | None = None
+    values: Mapping[str, str]  # value by name
+    user: str | None  # the authenticated client; None for one that did not say who it is
+    token: str | None = None  # token for the forms of the page; None for a client that may not write
 
     @property
     def calibrates(self) -> bool:
@@ -218,11 +219,9 @@ Handler = Callable[[LabelService, _Form], Response]
 
 
 def label_page_routes(
-    site: Site, annotation: Callable[[], LabelService] | None, refused: Callable[[str], None]
+    site: Site, annotation: Callable[[], LabelService], refused: Callable[[str], None]
 ) -> list[Route]:
-    """`/label` for the page and its forms, and the routes of the API for labels; none without a label service."""
-    if annotation is None:
-        return []
+    """`/label` for the page and its forms, and the routes of the API for labels."""
     rate = LabelRate(refused)
 
     async def answer(handler: Handler, form: _Form) -> ASGIApp:

@@ -1,4 +1,4 @@
-"""Builds the data of the overview page from a Snapshot, and what has changed since last week from the store."""
+"""Builds the data of the overview page from a Snapshot: its headline, the figures of routes, judges and sources."""
 
 from __future__ import annotations
 
@@ -7,25 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
-from typing import cast
 
 from ragwatch import __version__
-from ragwatch.errors import StoreError
-from ragwatch.model.estimate import Addends, Estimate
+from ragwatch.model.estimate import Estimate
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.reasons import UnknownReason
 from ragwatch.model.sample import OTHER
 from ragwatch.model.stages import Stage
-from ragwatch.ports import TrendQuery
-from ragwatch.statistics import compare
 from ragwatch.statistics.feedback import Correlation
 from ragwatch.statistics.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.statistics.tally import PartOutcome, Tally, lines_read
-from ragwatch.statistics.trends import COARSE, DAY, HOUR, TrendKind, estimate_of, start_of
-from ragwatch.web.pages.headline import STATES, active_alarms, overall, state_of
-from ragwatch.web.pages.pages import Site
-from ragwatch.web.replies import figure_replies
-from ragwatch.web.replies.figure_replies import (
+from ragwatch.web.pages import figure_replies
+from ragwatch.web.pages.figure_replies import (
+    Alarm,
     Bounded,
     Difference,
     FailingAnswer,
@@ -39,12 +33,19 @@ from ragwatch.web.replies.figure_replies import (
     StageShare,
     UserScore,
 )
-from ragwatch.web.samples import span_of
 from ragwatch.web.scope import PageScope
 
 Changes = Mapping[tuple[str, str, str], Difference]
 """By quantity, route and judge: the mean of a window less that of the same hours a week ago."""
 NO_CHANGES: Changes = MappingProxyType({})
+STATES = ("bad", "unsure", "good", "plain")  # the worst first
+_HEADLINES = {
+    "bad": "Quality is worse than a threshold",
+    "unsure": "Inconclusive: the interval of a level includes its threshold",
+    "good": "Quality meets its thresholds",
+    "plain": "No thresholds are configured",
+    "silent": "No data yet",
+}
 _MAX_FILES = 5  # unreadable files to list: an unreadable folder may have thousands
 
 
@@ -58,11 +59,6 @@ class _OverviewBuilder:
     window: str
     changes: Changes
 
-    @property
-    def default(self) -> str:
-        """The default judge, for figures of a single judge."""
-        return next(iter(_names(self.scope.judges, self.snapshot.judges)), "")
-
     def count(self, tally: Tally, *labels: str) -> float:
         return self.snapshot.tallies.get((tally, labels), 0)
 
@@ -73,40 +69,11 @@ class _OverviewBuilder:
             for (counted, names), value in self.snapshot.tallies.items()
             if counted is tally and names[:-1] == labels and value
         }
-        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+        return _largest_first(counts)
 
 
-def changes_since_last_week(site: Site, requested: str | None) -> Changes:
-    """Returns the means of a window less those of the same hours a week ago, where there were answers then.
-
-    Only scores by the version of the judge in force are compared. A store that cannot be read says nothing.
-    """
-    snapshot, scope = site.board.latest(), site.scope()
-    if site.store is None or snapshot is None:
-        return NO_CHANGES
-    window = window_of(snapshot, scope, requested)
-    end = site.clock() - 7 * DAY
-    since, until = start_of(end - (span_of(window) or HOUR), COARSE), start_of(end, COARSE) + COARSE
-    rows = [row for row in snapshot.estimates if row.window == window]
-    changes: dict[tuple[str, str, str], Difference] = {}
-    try:
-        for route in sorted({row.route for row in rows}):
-            sums: dict[tuple[str, str], Addends] = {}
-            for series, _, addends in site.store.trends(
-                TrendQuery(TrendKind.SCORE, route, COARSE, COARSE, since=since, until=until)
-            ):
-                if series.version == snapshot.judges.get(series.judge, ("", None))[1]:
-                    place = series.name, series.judge
-                    sums[place] = sums.get(place, Addends()) + addends
-            for row in rows:
-                then = estimate_of(sums.get((str(row.quantity), row.judge), Addends()), scope.confidence)
-                if row.route == route and then is not None:
-                    old, new = (compare.Interval(one.value, one.low, one.high) for one in (then, row.estimate))
-                    moved = compare.change(old, new)
-                    changes[str(row.quantity), route, row.judge] = cast("Difference", moved._asdict())
-    except StoreError:
-        return NO_CHANGES
-    return changes
+def _largest_first(counts: Mapping[str, float]) -> dict[str, float]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def windows_of(snapshot: Snapshot | None, scope: PageScope) -> tuple[str, ...]:
@@ -184,8 +151,8 @@ def _route(builder: _OverviewBuilder, route: str) -> RouteFigures:
         if judge and (judge == first or judge in with_estimates)
     ]
     states = [figure["state"] for judge in judges for figure in judge["figures"]]
-    alarms = active_alarms(builder.snapshot)
-    drift = [alarm["name"] for alarm in alarms if (alarm["kind"], alarm["route"]) == ("answers", route)]
+    place = "answers", route
+    drift = [alarm["name"] for alarm in active_alarms(builder.snapshot) if (alarm["kind"], alarm["route"]) == place]
     state = next((state for state in STATES if state in states), "silent")
     return {
         "route": route,
@@ -194,7 +161,7 @@ def _route(builder: _OverviewBuilder, route: str) -> RouteFigures:
         "drift": drift,
         "drawn": builder.count(Tally.DRAWN, route),
         "probability": builder.snapshot.probabilities.get(route),
-        "stages": _stages(builder, route),
+        "stages": _stages(builder, route, first),
         "judges": judges,
         "user_score": _user_score(builder, route),
     }
@@ -226,10 +193,9 @@ def _user_score(builder: _OverviewBuilder, route: str) -> UserScore | None:
     return None
 
 
-def _stages(builder: _OverviewBuilder, route: str) -> list[StageShare]:
+def _stages(builder: _OverviewBuilder, route: str, judge: str) -> list[StageShare]:
     """Shares of the judged answers of the window by stage at fault, with the offset of each in a stacked bar."""
-    place = route, builder.default, builder.window
-    counts = [(stage, builder.snapshot.stages.get((*place, str(stage)), 0)) for stage in Stage]
+    counts = [(stage, builder.snapshot.stages.get((route, judge, builder.window, str(stage)), 0)) for stage in Stage]
     total = sum(count for _, count in counts)
     stages: list[StageShare] = []
     start = 0.0
@@ -261,8 +227,8 @@ def _figures_of(builder: _OverviewBuilder, route: str, judge: str) -> JudgeFigur
 def _figure(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: str, row: EstimateRow | None) -> Figure:
     lower_is_better, threshold = quantity in LOW_IS_GOOD, builder.scope.threshold(quantity, route)
     last = builder.snapshot.last_sample.get((quantity, route, judge))
-    corrected = () if row is None else builder.snapshot.corrected
-    levels = (one for one in corrected if row is not None and one.place == row.place and not one.reference)
+    place = None if row is None else row.place
+    levels = (one for one in builder.snapshot.corrected if one.place == place and not one.reference)
     level_row = next(levels, None)
     figure: Figure = {
         "quantity": str(quantity),
@@ -288,7 +254,6 @@ def _figure(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: st
 
 def _corrected(level: EstimateRow) -> Level:
     """The figures of a level, with the annotators behind it."""
-    shares = level.annotators
     figures: Level = {
         "value": level.estimate.value,
         "low": level.estimate.low,
@@ -298,7 +263,7 @@ def _corrected(level: EstimateRow) -> Level:
         "labels_given": level.labels_given,
         "calibrated": level.calibrated,
     }
-    if shares is not None:
+    if (shares := level.annotators) is not None:
         figures |= {
             "annotators": shares.count,
             "stands_on": shares.stands_on,
@@ -324,9 +289,7 @@ def _why(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: str) 
     times = {reason: builder.count(Tally.UNKNOWN, quantity, route, judge, reason) for reason in UnknownReason}
     if any(times.values()):
         return max(times, key=times.__getitem__).text
-    if builder.count(Tally.DRAWN, route):
-        return "no answer judged yet"
-    return "no answer sampled yet"
+    return "no answer judged yet" if builder.count(Tally.DRAWN, route) else "no answer sampled yet"
 
 
 def _source(builder: _OverviewBuilder, source: str) -> SourceLine:
@@ -351,18 +314,20 @@ def _source(builder: _OverviewBuilder, source: str) -> SourceLine:
 def _judge(builder: _OverviewBuilder, judge: str) -> JudgeCounts:
     kind, version = builder.snapshot.judges.get(judge, (None, None))
     unjudged: defaultdict[str, float] = defaultdict(float)
-    judged = 0.0
     for (tally, labels), value in builder.snapshot.tallies.items():
-        if tally is Tally.JUDGED and labels[1] == judge:
-            judged += value
-        elif tally is Tally.UNJUDGED and labels[1] == judge:
+        if tally is Tally.UNJUDGED and labels[1] == judge:
             unjudged[labels[2]] += value
+    judged = (
+        value
+        for (tally, labels), value in builder.snapshot.tallies.items()
+        if tally is Tally.JUDGED and labels[1] == judge
+    )
     return {
         "judge": judge,
         "kind": kind,
         "version": version,
-        "judged": judged,
-        "unjudged": dict(sorted(unjudged.items(), key=lambda item: (-item[1], item[0]))),
+        "judged": sum(judged, 0.0),
+        "unjudged": _largest_first(unjudged),
         "pending": builder.snapshot.pending.get(judge, 0),
         "user_correlations": {
             str(one.quantity): interval_of(one.correlation)
@@ -370,3 +335,66 @@ def _judge(builder: _OverviewBuilder, judge: str) -> JudgeCounts:
             if one.judge == judge
         },
     }
+
+
+def active_alarms(snapshot: Snapshot) -> list[Alarm]:
+    """Returns the active drift alarms: of answers, of the traffic, of judges."""
+    gauges = {Gauge.DRIFT_ALARM: "answers", Gauge.TRAFFIC_DRIFT_ALARM: "traffic", Gauge.JUDGE_DRIFT_ALARM: "judge"}
+    active: list[Alarm] = [
+        {"kind": kind, "name": labels[0], "route": labels[1] if len(labels) > 1 else ""}
+        for gauge, kind in gauges.items()
+        for (one, labels), value in snapshot.gauges.items()
+        if one is gauge and value
+    ]
+    return sorted(active, key=lambda alarm: (alarm["kind"], alarm["name"], alarm["route"]))
+
+
+def overall(routes: Sequence[RouteFigures], alarms: Sequence[Alarm]) -> tuple[str, str]:
+    """The worst state of all figures, and a headline that names the route and the stage at fault in the window.
+
+    An alarm about answers is as bad as a threshold, any other leaves it open. What is not compared with its threshold
+    because levels are not calibrated is not called good.
+    """
+    figures = [figure for route in routes for judge in route["judges"] for figure in judge["figures"]]
+    states = {figure["state"] for figure in figures}
+    uncalibrated = any(figure["state"] == "plain" and figure["threshold"] is not None for figure in figures)
+    drifted = any(alarm["kind"] == "answers" for alarm in alarms)
+    if drifted or "bad" in states:
+        headline = "Answer quality has drifted" if drifted else _HEADLINES["bad"]
+        more = ", and is worse than a threshold" if drifted and "bad" in states else ""
+        return "bad", f"{headline}{more}{_broken_stage(routes)}"
+    if alarms:
+        return "unsure", "A judge or the traffic has drifted"
+    state = next((state for state in STATES if state in states), "silent")
+    if uncalibrated and state in ("good", "plain"):
+        return "plain", "Not calibrated yet: label answers to compare levels with thresholds"
+    return state, _HEADLINES[state]
+
+
+def _broken_stage(routes: Iterable[RouteFigures]) -> str:
+    """The stage at fault in most answers of the routes that are bad, beyond its usual share."""
+    rises = [
+        (part["share"] - (part["usual"] or 0.0), part["stage"], route["route"])
+        for route in routes
+        if route["state"] == "bad"
+        for part in route["stages"]
+        if part["stage"] != Stage.NONE
+    ]
+    rise, stage, route = max(rises, default=(0.0, "", ""))
+    return f": {stage} on {route}" if rise > 0.0 else ""
+
+
+def state_of(level: EstimateRow | None, threshold: float | None, *, lower_is_better: bool) -> str:
+    """`bad` and `good` only when the whole interval of the level lies on that side of the threshold, as for pages.
+
+    `plain` where nothing is compared: without a threshold, without a level, and where people's labels have not made the
+    interval narrow yet and it includes the threshold.
+    """
+    if threshold is None or level is None:
+        return "plain"
+    low, high = level.estimate.low, level.estimate.high
+    if lower_is_better:
+        low, high, threshold = -high, -low, -threshold
+    if high < threshold:
+        return "bad"
+    return "good" if low >= threshold else "unsure" if level.calibrated else "plain"

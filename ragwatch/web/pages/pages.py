@@ -23,7 +23,7 @@ from ragwatch.errors import StoreError, UnsearchableError
 from ragwatch.model.reasons import UnknownReason
 from ragwatch.ports import RecordedEvent, Store
 from ragwatch.web.json_values import ParameterError, json_reply
-from ragwatch.web.replies.figure_replies import Event, Figure
+from ragwatch.web.pages.figure_replies import Event, Figure
 from ragwatch.web.request_limit import RequestLimit
 from ragwatch.web.samples import span_of
 from ragwatch.web.scope import PageScope
@@ -52,21 +52,13 @@ View = Callable[[Request], tuple[Mapping[str, object], int]]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What pages and replies are made from.
+    """What pages and replies are made from."""
 
-    Attributes:
-        board: Holds the latest Snapshot.
-        store: Store of the verdicts, samples and trends; None for none.
-        scope: Returns the names in the current configuration.
-        clock: Seconds since the epoch.
-        limit: Limits concurrent requests.
-    """
-
-    board: Board
-    store: Store | None
-    scope: Callable[[], PageScope]
-    clock: Callable[[], float]
-    limit: RequestLimit
+    board: Board  # holds the latest Snapshot
+    store: Store  # of the verdicts, samples and trends
+    scope: Callable[[], PageScope]  # returns the names in the current configuration
+    clock: Callable[[], float]  # seconds since the epoch
+    limit: RequestLimit  # limits concurrent requests
 
     def with_own_thread(self, total: int) -> Site:
         """The same for what takes time to build: one at a time, and `total` bytes of its own."""
@@ -90,15 +82,10 @@ class Site:
         invalid: Callable[[Request, str], Mapping[str, object]] | None = None,
         refreshes: bool = False,
     ) -> Route:
-        """The route of a page.
+        """The route of a page; `size` is the approximate memory for one response.
 
-        Args:
-            path: Its path.
-            template: Name of its template.
-            view: Returns its data.
-            size: Approximate memory for one response.
-            invalid: Returns the data of a page that says why there is none; None for the reply of the API.
-            refreshes: Whether people may choose that it loads itself again.
+        `invalid` returns the data of a page that says why there is none; without it, the reply is that of the API. With
+        `refreshes`, people may choose that the page loads itself again.
         """
 
         def render(request: Request) -> Response:

@@ -12,9 +12,9 @@ from starlette.routing import Route
 from ragwatch.errors import StoreError
 from ragwatch.model.sample import SampleRecord
 from ragwatch.ports import Query, Store, StoredText
+from ragwatch.web.pages.figure_replies import Anything, Key
 from ragwatch.web.pages.pages import Site
 from ragwatch.web.pages.sample_page import LINE_BYTES, MAX_JUDGES, TEXT_BYTES, cut
-from ragwatch.web.replies.figure_replies import Anything, Key
 from ragwatch.web.request_limit import MIB
 from ragwatch.web.samples import KEY
 
@@ -62,12 +62,12 @@ Prompts = Callable[[str, SampleRecord], RebuiltPrompts | None]
 """Builds the prompts of a judge about a stored sample; None for a judge without any."""
 
 
-def prompt_routes(site: Site, prompts: Prompts | None) -> list[Route]:
+def prompt_routes(site: Site, prompts: Prompts) -> list[Route]:
     """Routes `/samples/KEY/prompt?judge=NAME`, and the same data as JSON below `/api/v1`."""
 
     def view_of(request: Request) -> Prompt | None:
         key, judge = request.path_params["key"], request.query_params.get("judge", "")
-        return None if site.store is None or not KEY.fullmatch(key) else prompt_view(site.store, prompts, key, judge)
+        return prompt_view(site.store, prompts, key, judge) if KEY.fullmatch(key) else None
 
     def context(_: Request, error: str | None, view: Prompt | None = None) -> dict[str, object]:
         return {"root": "../../", "error": error, "view": view and _shown(view)}
@@ -89,11 +89,10 @@ def prompt_routes(site: Site, prompts: Prompts | None) -> list[Route]:
     ]
 
 
-def prompt_view(store: Store, prompts: Prompts | None, key: str, judge: str) -> Prompt | None:
+def prompt_view(store: Store, prompts: Prompts, key: str, judge: str) -> Prompt | None:
     """Reads a verdict and builds its prompt again; None if there is no such verdict.
 
-    Raises:
-        StoreError: The store cannot be read.
+    Raises StoreError: the store cannot be read.
     """
     entry, record = None, None
     for one in store.entries(Query(key=key, limit=MAX_JUDGES)):  # one of them has the text
@@ -101,7 +100,7 @@ def prompt_view(store: Store, prompts: Prompts | None, key: str, judge: str) -> 
         entry = one if one.verdict.judge == judge else entry
     if entry is None:
         return None
-    built = None if prompts is None or record is None else prompts(judge, record)
+    built = None if record is None else prompts(judge, record)
     version = entry.verdict.judge_version
     replies, line = store.replies(entry.seq), _whole(entry.line, LINE_BYTES)
     notes = list(_notes(version, built, has_text=record is not None))

@@ -21,10 +21,11 @@ from ragwatch.statistics.estimators.level import CALIBRATED_LABELS
 from ragwatch.statistics.feedback import NAME
 from ragwatch.statistics.snapshot import EstimateRow, Gauge, SegmentRow, Snapshot
 from ragwatch.statistics.tally import Tally
-from ragwatch.web.pages.overview import NO_CHANGES, Changes, changes_since_last_week, interval_of, overview
+from ragwatch.web.pages import figure_replies
+from ragwatch.web.pages.changes_page import changes_since_last_week
+from ragwatch.web.pages.figure_replies import JudgeFigures, LevelRow, RouteLevel, SegmentTable
+from ragwatch.web.pages.overview import NO_CHANGES, Changes, interval_of, overview
 from ragwatch.web.pages.pages import Site
-from ragwatch.web.replies import figure_replies
-from ragwatch.web.replies.figure_replies import JudgeFigures, LevelRow, RouteLevel, SegmentTable
 from ragwatch.web.request_limit import MIB
 from ragwatch.web.scope import PageScope
 

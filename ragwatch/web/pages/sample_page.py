@@ -83,8 +83,7 @@ class VerdictOnPage:
 def sample(store: Store, key: str, scope: PageScope, *, judge: str | None) -> dict[str, object] | None:
     """Reads everything that is stored of a sample; None if there is nothing.
 
-    Raises:
-        StoreError: The store cannot be read.
+    Raises StoreError: the store cannot be read.
     """
     stored_verdicts: list[VerdictOnPage] = []
     text: StoredText | None = None

@@ -49,7 +49,7 @@ def sample_routes(site: Site) -> list[Route]:
 
     def show(request: Request) -> tuple[dict[str, object], int]:
         key, judge, store = request.path_params["key"], request.query_params.get("judge"), site.store
-        view = sample(store, key, site.scope(), judge=judge) if store and samples.KEY.fullmatch(key) else None
+        view = sample(store, key, site.scope(), judge=judge) if samples.KEY.fullmatch(key) else None
         missing = "There is no sample with this key, or retention has deleted it."
         error, status = (missing, 404) if view is None else (None, 200)
         return {"root": "../", "error": error, "sample": view}, status
@@ -74,7 +74,7 @@ def _frame(filters: Pairs, scope: PageScope) -> dict[str, object]:
     }
 
 
-def listing(filters: Pairs, store: Store | None, *, now: float, criteria: Sequence[str] = ()) -> dict[str, object]:
+def listing(filters: Pairs, store: Store, *, now: float, criteria: Sequence[str] = ()) -> dict[str, object]:
     """Reads a page of verdicts as table rows, with the address of the next page.
 
     Raises:
@@ -82,9 +82,9 @@ def listing(filters: Pairs, store: Store | None, *, now: float, criteria: Sequen
         StoreError: The store cannot be read.
     """
     query = samples.query_of(filters, now=now, criteria=criteria)
-    verdicts, until, crowded = ([], None, False) if store is None else read_page(store, query)
+    verdicts, until, crowded = read_page(store, query)
     fixed = [*_fixed(filters, now), *([] if until is None else [("until", repr(until))])]
-    examined = None if store is None else samples.examined(store, query).get("examined_since")
+    examined = samples.examined(store, query).get("examined_since")
     before = [] if examined is None else [*_fixed(filters, now), ("until", repr(examined + 1.0))]
     return {
         "rows": [row(stored) for stored in verdicts],

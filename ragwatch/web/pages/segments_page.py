@@ -29,9 +29,9 @@ from ragwatch.statistics.snapshot import Gauge, Snapshot
 from ragwatch.statistics.trends import difference, estimate_of
 from ragwatch.web.json_values import ParameterError
 from ragwatch.web.pages.charts import Scale, TimeAxis, step_path
+from ragwatch.web.pages.drift_replies import Segment, SegmentFigure, SegmentNames, SegmentPoint, SegmentValue
 from ragwatch.web.pages.overview import routes_of, window_of, windows_of
 from ragwatch.web.pages.pages import REFRESH, Site
-from ragwatch.web.replies.drift_replies import Segment, SegmentFigure, SegmentNames, SegmentPoint, SegmentValue
 from ragwatch.web.request_limit import MIB
 from ragwatch.web.samples import METADATA_PREFIX, span_of
 from ragwatch.web.scope import PageScope

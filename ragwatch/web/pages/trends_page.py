@@ -30,10 +30,10 @@ from ragwatch.statistics.trends import (
 from ragwatch.web.json_values import ParameterError
 from ragwatch.web.pages.canaries import suites_of
 from ragwatch.web.pages.charts import Line, TimeAxis, bars, evidence_chart, marks, score_chart
+from ragwatch.web.pages.figure_replies import Chart, Mean, TrendPoint, Trends
 from ragwatch.web.pages.overview import routes_of
 from ragwatch.web.pages.pages import Site, event_line
 from ragwatch.web.pages.pages import clock as instant
-from ragwatch.web.replies.figure_replies import Chart, Mean, TrendPoint, Trends
 from ragwatch.web.request_limit import MIB
 from ragwatch.web.scope import PageScope
 

@@ -121,13 +121,9 @@ SHUTDOWN_SECONDS = 3.0  # for the client to confirm the end of a connection
 
 
 class TlsHandshake(asyncio.Protocol):
-    """Protocol that upgrades a connection to TLS, and then hands it over to HTTP.
+    """Protocol that upgrades a connection to TLS, and then hands it over to HTTP, which `make` builds.
 
-    Args:
-        make: Builds the protocol that takes over.
-        tls: The context, which later changes do not affect.
-        connections: All connections of the server.
-        active: Connections that uvicorn closes when it stops.
+    Later changes of certificates do not affect it; `active` are connections that uvicorn closes when it stops.
     """
 
     def __init__(

@@ -46,31 +46,18 @@ _CODES: Mapping[int, str] = {
 
 
 class GrpcServer:
-    """Receives calls for one source on one address, once.
-
-    Args:
-        listener: Address and limits.
-        handler: Returns the handler of a method, by its path; None if there is none.
-        authenticator: Decides who may send.
-        tls: Returns the certificates for a new connection, None for no TLS; also called in other threads.
-        receive_seconds: How long a message may take to arrive, with the time that it waits for its turn.
-        connections: Maximum number of connections; by default what the file descriptors of the process allow.
-        calls: Maximum number of calls under way.
-
-    Raises:
-        ConfigError: The extra is not installed.
-    """
+    """Receives calls for one source on one address, once. Raises ConfigError: the extra is not installed."""
 
     def __init__(
         self,
         listener: GrpcListener,
-        handler: Callable[[str], Handler | None],
+        handler: Callable[[str], Handler | None],  # of a method, by its path; None if there is none
         authenticator: Authenticator,
-        tls: Callable[[], GrpcTls | None] = lambda: None,
+        tls: Callable[[], GrpcTls | None] = lambda: None,  # for a new connection; also called in other threads
         *,
-        receive_seconds: float = RECEIVE_SECONDS,
-        connections: int | None = None,
-        calls: int = MAX_CALLS,
+        receive_seconds: float = RECEIVE_SECONDS,  # for a message to arrive, with the time that it waits for its turn
+        connections: int | None = None,  # by default what the file descriptors of the process allow
+        calls: int = MAX_CALLS,  # under way
     ) -> None:
         self._grpc = grpc_library(listener.source)
         self._listener = listener

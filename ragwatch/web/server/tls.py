@@ -27,37 +27,21 @@ _WHERE = "tls_server_config"
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """Certificates and restrictions of a TLS server. Texts and names are those of the exporter-toolkit.
+    """Certificates and restrictions of a TLS server. Texts and names are those of the exporter-toolkit."""
 
-    Attributes:
-        cert_file: File of the certificate chain; empty if `cert` holds it.
-        key_file: File of the private key; empty if `key` holds it.
-        cert: The certificate chain as PEM text.
-        key: The private key as PEM text.
-        client_ca_file: File of the authorities of clients; empty if `client_ca` holds them.
-        client_ca: The authorities of clients as PEM text; if there are none, those of the system.
-        client_auth: Whether clients need a certificate (CERT_REQUIRED), may have one, or are not asked.
-        allowed_names: Alternative names of which a client certificate needs one; None for any.
-        is_at_least_13: Whether TLS 1.2 is refused.
-        is_at_most_12: Whether TLS 1.3 is refused.
-        cipher_suites: Names of cipher suites, the preferred one first; none for the default.
-        server_prefers: Whether the order of the server decides.
-        curves: Names of curves; more than one stand for the default, which has them all.
-    """
-
-    cert_file: str = ""
-    key_file: str = ""
-    cert: str = ""
-    key: str = ""
-    client_ca_file: str = ""
-    client_ca: str = ""
-    client_auth: ssl.VerifyMode = ssl.CERT_NONE
-    allowed_names: frozenset[str] | None = None
-    is_at_least_13: bool = False
-    is_at_most_12: bool = False
-    cipher_suites: tuple[str, ...] = ()
-    server_prefers: bool = True
-    curves: tuple[str, ...] = ()
+    cert_file: str = ""  # of the certificate chain; empty if `cert` holds it
+    key_file: str = ""  # of the private key; empty if `key` holds it
+    cert: str = ""  # the chain as PEM text
+    key: str = ""  # the private key as PEM text
+    client_ca_file: str = ""  # of the authorities of clients; empty if `client_ca` holds them
+    client_ca: str = ""  # the authorities of clients as PEM text; if there are none, those of the system
+    client_auth: ssl.VerifyMode = ssl.CERT_NONE  # whether clients need a certificate, may have one, or are not asked
+    allowed_names: frozenset[str] | None = None  # alternative names of which a client needs one; None for any
+    is_at_least_13: bool = False  # TLS 1.2 is refused
+    is_at_most_12: bool = False  # TLS 1.3 is refused
+    cipher_suites: tuple[str, ...] = ()  # names, the preferred one first; none for the default
+    server_prefers: bool = True  # the order of the server decides
+    curves: tuple[str, ...] = ()  # names; more than one stand for the default, which has them all
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -80,8 +64,7 @@ class Tls:
 def build_tls(settings: TlsSettings) -> Tls:
     """Builds a context.
 
-    Raises:
-        ConfigError: A file cannot be read, does not hold what it should, or does not fit the others.
+    Raises ConfigError: A file cannot be read, does not hold what it should, or does not fit the others.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3 if settings.is_at_least_13 else ssl.TLSVersion.TLSv1_2
@@ -195,19 +178,12 @@ def _reason(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GrpcTls:
-    """Certificates of a server of calls.
-
-    Attributes:
-        key: The private key.
-        chain: The certificate chain.
-        authorities: The authorities of clients; None if no client needs a certificate.
-        allowed_names: Alternative names of which a client certificate needs one; None for any.
-    """
+    """Certificates of a server of calls: private key, certificate chain, and authorities and names of clients."""
 
     key: bytes = field(repr=False)
     chain: bytes = field(repr=False)
-    authorities: bytes | None = field(default=None, repr=False)
-    allowed_names: frozenset[str] | None = None
+    authorities: bytes | None = field(default=None, repr=False)  # None if no client needs a certificate
+    allowed_names: frozenset[str] | None = None  # alternative names of which a client needs one; None for any
 
     @property
     def asks_clients(self) -> bool:
@@ -219,10 +195,7 @@ def build_grpc_tls(settings: TlsSettings) -> GrpcTls:
     """Read the files of settings that `build_tls` has accepted.
 
     The library speaks TLS 1.2 and 1.3, with its own cipher suites and curves. Where clients may have a certificate and
-    need none, it asks for none.
-
-    Raises:
-        ConfigError: A setting cannot be kept, or a file cannot be read.
+    need none, it asks for none. Raises ConfigError: A setting cannot be kept, or a file cannot be read.
     """
     for is_set, key in (
         (settings.is_at_least_13, "min_version"),

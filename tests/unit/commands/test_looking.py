@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -13,18 +12,18 @@ from threading import Thread
 import pytest
 from click.testing import CliRunner
 from support.answering import Asked, Reply, answering
+from support.asked import application
 from support.command_line import command, refused
 from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE
 from support.snapshots import small
 
-from ragwatch.board import Board
 from ragwatch.commands import cli
 from ragwatch.errors import ConfigError, ExternalError, RagwatchError
 from ragwatch.statistics.snapshot import Snapshot
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.terminal import options
-from ragwatch.web import Server, build_app
+from ragwatch.web import Server
 from ragwatch.web.pages.overview import overview
 from ragwatch.web.scope import PageScope
 
@@ -89,9 +88,7 @@ def address(tmp_path: Path) -> Iterator[str]:
     store.admit(an_admission(*draws))
     evidence = [an_evidence((1, 0)), BAD, WORSE, WORSE, WORSE]
     store.settle([a_verdict(draw, read) for draw, read in zip(draws, evidence, strict=True)])
-    board = Board()
-    board.publish(replace(small()))
-    app = build_app(board=board, render=lambda *_: (b"", ""), store=store, clock=lambda: AT)
+    app = application(small(), store=store)
     one = Server(app, "127.0.0.1", 0)
     ports: SimpleQueue[int] = SimpleQueue()
     thread = Thread(target=lambda: asyncio.run(one.serve(started=ports.put)))

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from support.asked import get
+from support.asked import EmptyStore, get
 from support.canaries import a_canary, a_failure, a_reply, a_report
 from support.snapshots import AT
 
@@ -38,7 +38,7 @@ def keep(
     store.record_run(StoredRun("canary", suite, at, not report.success, body_of(report)), tallies_of(report))
 
 
-def page(store: NoteStore | None, *suites: str) -> str:
+def page(store: NoteStore, *suites: str) -> str:
     """The page an hour and two minutes after the first run."""
     return rendered("canaries.html", {"version": "1", **canaries(store, suites or ("docs",), now=AT + 3720)})
 
@@ -166,9 +166,11 @@ def test_which_suites_are_shown(store: SqliteStore) -> None:
     assert suites_of(PageScope(suites=("docs",)), ran) == ("docs",)
     assert suites_of(PageScope(), ran) == ("old",)
     assert suites_of(PageScope(), None) == ()
-    assert "No canary suite is configured" in rendered("canaries.html", {"version": "1", **canaries(None, (), now=AT)})
+    assert "No canary suite is configured" in rendered(
+        "canaries.html", {"version": "1", **canaries(EmptyStore(), (), now=AT)}
+    )
     keep(store, a_report(SHIPPING, a_reply("shipping#1")))
-    never = ["no run yet" in shown for shown in (page(store), page(store, "docs", "new"), page(None))]
+    never = ["no run yet" in shown for shown in (page(store), page(store, "docs", "new"), page(EmptyStore()))]
     assert never == [False, True, True]
 
 

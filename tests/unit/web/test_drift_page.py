@@ -250,7 +250,7 @@ async def test_an_alarm_about_a_segment_names_the_value() -> None:
     cell = ("faithfulness", "search", "tenant", "<b>acme")
     gauges = {Gauge.SEGMENT_DRIFT_ALARM: 1.0, Gauge.SEGMENT_DRIFT_BEFORE: 0.98, Gauge.SEGMENT_DRIFT_SINCE: 0.61}
     snapshot = showing({(gauge, cell): value for gauge, value in gauges.items()})
-    (row,) = drift(snapshot, None, now=AT, address=HERE)["segments"]  # type: ignore[misc]
+    (row,) = drift(snapshot, asked.EmptyStore(), now=AT, address=HERE)["segments"]  # type: ignore[misc]
     assert (row["value"], row["before"], row["mean"], row["began"]) == ("<b>acme", 0.98, 0.61, None)
     page = (await get(snapshot, None, "/drift")).text
     assert "tenant &lt;b&gt;acme" in page

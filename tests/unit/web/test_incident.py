@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
-from support.asked import XSS, get, judged, settled
+from support.asked import XSS, EmptyStore, get, judged, settled
 from support.hostile import HOSTILE
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, an_evidence
 from support.snapshots import small
@@ -62,7 +62,7 @@ def fill(store: Store, **parts: Any) -> None:
     store.record_run(StoredRun("drift", "faithfulness/search", AT - 1000, failing=True, body=body), Counter())
 
 
-def written(store: Store | None, since: float = AT - 3600, route: str | None = None, **parts: Any) -> str:
+def written(store: Store, since: float = AT - 3600, route: str | None = None, **parts: Any) -> str:
     """The file."""
     given = {"snapshot": SNAPSHOT, "scope": SCOPE, "now": AT, "address": "http://rag.example", **parts}
     return Incident(IncidentRequest(since, AT, route), store, **given).text()
@@ -92,7 +92,7 @@ def test_it_says_what_the_pages_say(store: SqliteStore) -> None:
 
 def test_unknown_is_said_in_words() -> None:
     """Nothing is stored, no digest has run: no figure is invented, and nothing is called good."""
-    text = written(None, snapshot=Snapshot(at=AT), scope=PageScope())
+    text = written(EmptyStore(), snapshot=Snapshot(at=AT), scope=PageScope())
     for words in (
         "Unknown: no answer of either time is judged.",
         "No drift alarm stood in this time.",

@@ -18,23 +18,23 @@ from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.statistics.labels.label import Label, from_record
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import RequestPolicy, Right
+from ragwatch.web.json_requests import MAX_NOTE_CHARS, PAGE_BYTES, LabelRate
 from ragwatch.web.json_values import MAX_VALUES
-from ragwatch.web.labels import MAX_NOTE_CHARS, PAGE_BYTES, LabelRate
 
 WORD = {"key": "0" * 32, "annotator": "ann", "at": 1.0, "scores": {"faithfulness": 1.0}}
 ACCESS = by_token(ann={Right.PAGES, Right.WRITE}, bob={Right.PAGES, Right.WRITE}, reader={Right.PAGES})
 
 
-def client(words: Words | None, refusals: list[str] | None = None) -> AbstractAsyncContextManager[httpx.AsyncClient]:
+def client(words: Words, refusals: list[str] | None = None) -> AbstractAsyncContextManager[httpx.AsyncClient]:
     """A client of the application that hands words on."""
     policy = RequestPolicy(lambda: frozenset({"localhost"}))
     if refusals is not None:
         policy = replace(policy, access=lambda: ACCESS, refused=refusals.append)
-    return asking(application(small(), labels=None if words is None else lambda: words, policy=policy))
+    return asking(application(small(), labels=lambda: words, policy=policy))
 
 
 async def test_tasks_and_words_go_through() -> None:
-    """What is asked is asked, what is given is kept, and what is kept can be had; nothing without labelling."""
+    """What is asked is asked, what is given is kept, and what is kept can be had."""
     async with client(Words()) as made:
         asked = await made.post("/v1/labels/tasks", json={"annotator": "ann", "count": 3})
         assert asked.json() == {"tasks": [{"key": "ann", "count": 3}]}
@@ -42,8 +42,6 @@ async def test_tasks_and_words_go_through() -> None:
         assert (kept.status_code, kept.json()["new"]) == (200, 1)
         assert (await made.get("/api/v1/labels")).json()["labels"][0]["key"] == WORD["key"]
         assert (await made.get("/v1/labels")).status_code == 405
-    async with client(None) as made:
-        assert (await made.post("/v1/labels", json={"labels": [WORD]})).status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
+from support.asked import application
 from support.kit import AT, JUDGE, Clock, a_sample
 from support.patience import DEADLINE
 
-from ragwatch.board import Board
 from ragwatch.daemon.loops import Loop, StopSignal, repeat
 from ragwatch.errors import FormatError, StoreError
 from ragwatch.formats.log_reader import LogReader, RecordRules
@@ -35,7 +35,7 @@ from ragwatch.statistics.sampling import SamplingPlan, key_of
 from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
-from ragwatch.web import RequestPolicy, build_app
+from ragwatch.web import RequestPolicy
 from ragwatch.web.access import Access, Right, Token
 
 JSON, LINES = "application/json", "application/x-ndjson"
@@ -76,7 +76,7 @@ async def receiving(
     loop = asyncio.create_task(repeat(Loop("push", intake.step, 0.02, wake=source.wake), stop, telemetry, {}))
     receivers = {path: {"app": handler} for path, handler in source.handlers.items()}
     policy = RequestPolicy() if access is None else RequestPolicy(access=lambda: access)
-    app = build_app(board=Board(), render=lambda *_: (b"", ""), receivers=lambda: receivers, policy=policy)
+    app = application(receivers=lambda: receivers, policy=policy)
     transport = httpx.ASGITransport(app, client=("127.0.0.1", 1))
     try:
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=DEADLINE) as client:

@@ -8,7 +8,7 @@ from typing import Annotated, NotRequired, TypedDict
 from ragwatch.statistics.canary.answer import AnswersLine
 from ragwatch.statistics.causes.line import FindingsLine
 from ragwatch.web.json_values import Also
-from ragwatch.web.replies.figure_replies import Anything, Count, Event, Share, StageName, State, Time
+from ragwatch.web.pages.figure_replies import Anything, Count, Event, Share, StageName, State, Time
 
 
 class Alarmed(TypedDict):

@@ -1,1 +1,0 @@
-"""Types of the replies of the API, and the schema that is derived from them."""
