@@ -21,7 +21,7 @@ from ragwatch.formats.record import Parse, Record, RecordReader, parse
 from ragwatch.formats.selection import line_parser, record_finder
 from ragwatch.model.sample import OTHER, Sample, SkipReason
 from ragwatch.offline.input_files import Rejects, records
-from ragwatch.sources.tail.framing import Framing, detect, frame_of
+from ragwatch.sources.tail.lines import Framing, detect, frame_of
 from ragwatch.terminal.output import printable
 
 MAX_RECORDS = 500

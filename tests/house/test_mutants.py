@@ -11,7 +11,7 @@ from hypothesis.stateful import rule, run_state_machine_as_test
 from support.planted import CheckpointFirst, CheckpointLast, fits_any_content, mark_of_first_line, opening_by_name
 from support.tail_machine import Machine, only
 
-from ragwatch.sources.tail.gzip import ContentOpener
+from ragwatch.sources.tail.content import ContentOpener
 from ragwatch.sources.tail.identity import ContentEdges, FilePosition
 
 pytestmark = pytest.mark.uncounted

@@ -9,8 +9,7 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from ragwatch.ports import Admission
-from ragwatch.sources.tail.content import Content
-from ragwatch.sources.tail.gzip import ContentOpener
+from ragwatch.sources.tail.content import Content, ContentOpener
 from ragwatch.sources.tail.identity import ContentEdges, FilePosition
 from ragwatch.stores.sqlite.store import SqliteStore
 

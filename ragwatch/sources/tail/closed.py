@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from ragwatch.sources.tail.content import OpenedFile, edges_at
-from ragwatch.sources.tail.directories import DirectoryListing, list_directory
-from ragwatch.sources.tail.disk import GZIP, MatchedFile, family
+from ragwatch.sources.tail.content import OpenedFile
+from ragwatch.sources.tail.disk import GZIP, DirectoryListing, MatchedFile, family, list_directory
 from ragwatch.sources.tail.file_table import FileTable
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition
 from ragwatch.sources.tail.reader import FollowedFile
@@ -47,7 +46,7 @@ class ClosedFiles:
         if identity in self._table.matched:
             return self._table.matched[identity].paths[0]
         searched = True
-        for directory in {os.path.dirname(path) for path in (followed.path, followed.position.path)}:  # noqa: PTH120
+        for directory in {os.path.dirname(path) for path in (followed.path, followed.position.path)}:
             if directory not in listings:
                 listings[directory] = list_directory(directory)
             listing = listings[directory]
@@ -70,7 +69,7 @@ class ClosedFiles:
         """Whether the file with this inode has the content that was read. If not, the inode was reused."""
         position = followed.position
         try:
-            return followed.content is None or position.fits(edges_at(followed.content, position.offset))
+            return followed.content is None or followed.content.fits(position)
         except OSError:
             return True  # it cannot be read at present: the next step raises it again
 
@@ -103,7 +102,7 @@ class UnopenedFiles:
         return known
 
     def _find(self, identity: FileIdentity, path: str, match: MatchedFile) -> None:
-        listing = list_directory(os.path.dirname(path))  # noqa: PTH120 - a string stays a string
+        listing = list_directory(os.path.dirname(path))
         if listing is None or listing.device != identity.dev:
             return  # its directory cannot be listed, or is not mounted
         opened = self._table.open_in(listing, identity)

@@ -78,6 +78,9 @@ SHARED_BUDGET = DescriptorBudget()
 class FileHandle:
     """A file that may be closed whenever it is not being read, and is reopened on the next read.
 
+    Whatever reads it raises FileGoneError if it was closed and its path no longer leads to this file, and OSError if it
+    cannot be opened or read, or its status is not available.
+
     Attributes:
         fd: The descriptor, None while the file is closed.
         mtime_ns: Modification time (ns) at the last status.
@@ -97,22 +100,12 @@ class FileHandle:
         descriptors.add(self)
 
     def read(self, size: int, offset: int) -> bytes:
-        """Up to `size` bytes from `offset` on.
-
-        Raises:
-            FileGoneError: It was closed, and its path no longer leads to this file.
-            OSError: It cannot be opened or read.
-        """
+        """Up to `size` bytes from `offset` on."""
         with self._lock:
             return os.pread(self._reopened(), size, offset)
 
     def status(self) -> os.stat_result:
-        """The file's status now. A closed file is not opened for that.
-
-        Raises:
-            FileGoneError: It was closed, and its path no longer leads to this file.
-            OSError: The status is not available.
-        """
+        """The file's status now. A closed file is not opened for that."""
         with self._lock:
             status = self._status_at_path() if self.fd is None else os.fstat(self.fd)
         self.mtime_ns = status.st_mtime_ns
@@ -125,12 +118,7 @@ class FileHandle:
             return self.fd is not None and os.fstat(self.fd).st_nlink == 0
 
     def duplicate(self) -> FileHandle:
-        """A second handle of the same file.
-
-        Raises:
-            FileGoneError: It was closed, and its path no longer leads to this file.
-            OSError: It cannot be opened.
-        """
+        """A second handle of the same file."""
         with self._lock:
             fd = os.dup(self._reopened())
             status = os.fstat(fd)
@@ -138,21 +126,15 @@ class FileHandle:
 
     def is_reachable(self) -> bool:
         """Whether the file is open, its path still leads to it, or its path cannot be checked at present."""
-        if self.fd is not None:
-            return True
         try:
-            self.status()
-        except FileGoneError:
-            return False
-        except OSError:
-            return True
-        return True
+            return self.fd is not None or bool(self.status())
+        except OSError as error:
+            return not isinstance(error, FileGoneError)
 
     def release(self, *, lose: bool = False) -> bool:
         """Close the file until it is read again. Returns whether it is closed: not while another thread reads it.
 
-        Args:
-            lose: Close it also if it is not read to its end and its path leads elsewhere, so that it may be lost.
+        With `lose` also if it is not read to its end and its path leads elsewhere, so that it may be lost.
         """
         if not self._lock.acquire(blocking=False):
             return False
@@ -177,10 +159,9 @@ class FileHandle:
 
     def _is_at_path(self) -> bool:
         try:
-            self._status_at_path()
+            return bool(self._status_at_path())
         except OSError:
             return False
-        return True
 
     def _close_descriptor(self) -> None:
         fd, self.fd = self.fd, None
@@ -206,7 +187,7 @@ class FileHandle:
 
     def _status_at_path(self) -> os.stat_result:
         try:
-            status = os.stat(self.path)  # noqa: PTH116 - pathlib would cost more than the call on every poll
+            status = os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise FileGoneError(errno.ENOENT, "closed, and no longer under this name", self.path) from error
         if self.identity != (status.st_dev, status.st_ino):

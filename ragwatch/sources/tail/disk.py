@@ -1,4 +1,10 @@
-"""File system queries: matching patterns, missing directories, names of rotations, and opening regular files."""
+"""File system queries: matching patterns, missing and changed directories, names of rotations, opening regular files.
+
+Logrotate renames every rotation on each run: `a.5` becomes `a.6`, then `a.4` becomes `a.5`, and so on down to `a`.
+Listing a directory takes longer than one of these renames. It may meet a file under two names, or under none, and a
+name may lead to another file a moment later. So a file is opened by its inode, whatever its name is by then, and counts
+as deleted only when two listings in a row have missed it: each run renames it once.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +13,9 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition
 
@@ -20,6 +27,8 @@ UNMOUNTED = (
     "no file matches, and the directory lies on another file system than the files that were read in it; "
     "mount that one again, or correct `path` in the configuration"
 )
+MAX_ATTEMPTS = 8
+"""How often a file is searched for under another name before that is postponed. One attempt rarely fails."""
 NOT_UTF8 = "its name is not UTF-8; rename it"
 
 _COMPRESSED = (".zst", ".bz2", ".xz", ".lz4", ".zip")
@@ -51,7 +60,7 @@ def discover(patterns: Iterable[str]) -> tuple[dict[FileIdentity, MatchedFile], 
     matches = {pattern: sorted(_expand(pattern)) for pattern in patterns}
     for path in dict.fromkeys(path for paths in matches.values() for path in paths):
         try:
-            status = os.stat(path)  # noqa: PTH116 - pathlib would cost more than the call on every poll
+            status = os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
             continue  # deleted since it was listed, or a dangling link: the next scan sees
         except OSError as error:
@@ -86,17 +95,20 @@ def printable(path: str) -> str:
 
 
 def _expand(pattern: str) -> list[str]:
-    return glob.glob(pattern, recursive=True) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207 - speed
+    return glob.glob(pattern, recursive=True) if glob.has_magic(pattern) else [pattern]
+
+
+def _above_wildcards(pattern: str) -> str:
+    """The directory above the first wildcard of a pattern."""
+    directory = os.path.dirname(pattern)
+    while glob.has_magic(directory):
+        directory = os.path.dirname(directory)
+    return directory
 
 
 def _unlistable_directory(pattern: str) -> dict[str, str]:
-    """The directory above the first wildcard, if it exists and cannot be listed, and why.
-
-    `glob` treats such a directory as empty.
-    """
-    directory = pattern
-    while glob.has_magic(directory):
-        directory = os.path.dirname(directory)  # noqa: PTH120 - a string stays a string
+    """The directory of a pattern, if it exists and cannot be listed, and why. `glob` treats such a one as empty."""
+    directory = _above_wildcards(pattern)
     try:
         os.scandir(directory or ".").close()
     except (FileNotFoundError, NotADirectoryError):
@@ -111,12 +123,9 @@ def missing_directories(
 ) -> dict[str, str]:
     """Watched directories that do not exist or are no longer mounted, and what to do. Empty ones are not missing."""
     absent: dict[str, str] = {}
-    for pattern in patterns:  # the directory above its first wildcard
-        directory = os.path.dirname(pattern)  # noqa: PTH120 - a string stays a string
-        while glob.has_magic(directory):
-            directory = os.path.dirname(directory)  # noqa: PTH120 - the same
+    for directory in map(_above_wildcards, patterns):
         try:
-            os.stat(os.path.join(directory or ".", ""))  # noqa: PTH116, PTH118 - the slash: fails for a file in its place
+            os.stat(os.path.join(directory or ".", ""))
         except (FileNotFoundError, NotADirectoryError):
             absent[directory] = GONE
         except OSError:
@@ -128,24 +137,21 @@ def _unmounted(positions: Iterable[FilePosition], matched: Mapping[FileIdentity,
     """Directories whose files were on another device, and in which nothing matches now."""
     devices: dict[str, set[int]] = {}
     for position in positions:
-        devices.setdefault(os.path.dirname(position.path), set()).add(position.dev)  # noqa: PTH120 - as above
-    suspects = [directory for directory, numbers in devices.items() if _device(directory) not in {None, *numbers}]
+        devices.setdefault(os.path.dirname(position.path), set()).add(position.dev)
+    suspects = [
+        directory
+        for directory, numbers in devices.items()
+        if (status := status_of(directory)) is not None and status.st_dev not in numbers
+    ]
     if not suspects:
         return {}
-    read = {os.path.dirname(os.path.realpath(path)) for item in matched.values() for path in item.paths}  # noqa: PTH120
+    read = {os.path.dirname(os.path.realpath(path)) for item in matched.values() for path in item.paths}
     return dict.fromkeys((directory for directory in suspects if directory not in read), UNMOUNTED)
-
-
-def _device(directory: str) -> int | None:
-    try:
-        return os.stat(directory).st_dev  # noqa: PTH116 - a string stays a string
-    except OSError:
-        return None
 
 
 def directories_of(pattern: str) -> list[str]:
     """The directories in which this pattern may match."""
-    return _expand(os.path.dirname(pattern) or ".")  # noqa: PTH120 - a string stays a string
+    return _expand(os.path.dirname(pattern) or ".")
 
 
 def origins_of_rotations(pattern: str) -> set[str]:
@@ -156,7 +162,7 @@ def origins_of_rotations(pattern: str) -> set[str]:
 def has_left(path: str, identity: FileIdentity) -> bool:
     """Whether this path certainly no longer leads to this file: an access error is no proof."""
     try:
-        status = os.stat(path)  # noqa: PTH116 - a string stays a string
+        status = os.stat(path)
     except FileNotFoundError:
         return True
     except OSError:
@@ -164,13 +170,18 @@ def has_left(path: str, identity: FileIdentity) -> bool:
     return identity != (status.st_dev, status.st_ino)
 
 
-def size_and_mtime(path: str) -> tuple[int, int] | None:
-    """Bytes on disk and modification time (ns) of a path, None when they are not available."""
+def status_of(path: str) -> os.stat_result | None:
+    """The status of what is at a path, None when it is not available."""
     try:
-        status = os.stat(path)  # noqa: PTH116 - a string stays a string
+        return os.stat(path)
     except OSError:
         return None
-    return status.st_size, status.st_mtime_ns
+
+
+def size_and_mtime(path: str) -> tuple[int, int] | None:
+    """Bytes on disk and modification time (ns) of a path, None when they are not available."""
+    status = status_of(path)
+    return None if status is None else (status.st_size, status.st_mtime_ns)
 
 
 def rotated_name(path: str) -> str | None:
@@ -205,3 +216,74 @@ def open_regular(path: str, ino: int | None = None) -> tuple[int, os.stat_result
     if ino in {None, status.st_ino}:
         return None
     raise FileNotFoundError(errno.ENOENT, "another file has this name", path)
+
+
+@dataclass(slots=True)
+class DirectoryListing:
+    """The entries of a directory. Symbolic links are left out: their target has its name elsewhere.
+
+    Attributes:
+        directory: Its path.
+        device: Its device; that of its nearest ancestor when it does not exist.
+        paths: Path by inode.
+    """
+
+    directory: str
+    device: int
+    paths: Mapping[int, str]
+
+    def update(self) -> None:
+        """List the directory again: a file may have another name by now."""
+        self.paths = _stable_paths(self.directory)
+
+
+def list_directory(directory: str) -> DirectoryListing | None:
+    """List a directory without a `stat` of each entry. A missing one is empty; None when it cannot be listed."""
+    try:
+        return DirectoryListing(directory, Path(directory).stat().st_dev, _stable_paths(directory))
+    except FileNotFoundError:
+        above = next(parent for parent in Path(directory).absolute().parents if parent.exists())
+        return DirectoryListing(directory, above.stat().st_dev, {})
+    except OSError:
+        return None
+
+
+def _stable_paths(directory: str) -> Mapping[int, str]:
+    """Paths by inode: lists until two listings agree; if none do, the union of the last two."""
+    before = _paths_by_inode(directory)
+    for _ in range(MAX_ATTEMPTS):
+        now = _paths_by_inode(directory)
+        if now == before:
+            return now
+        earlier, before = before, now
+    return earlier | before
+
+
+def _paths_by_inode(directory: str) -> dict[int, str]:
+    with os.scandir(directory) as entries:
+        return {entry.inode(): entry.path for entry in entries if not entry.is_symlink()}
+
+
+class DirectoryWatch:
+    """Detects directories in which names were added, removed or changed, by their modification times."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, tuple[int | None, float | None]] = {}
+
+    def changed(self, directory: str, now: float) -> bool:
+        """Whether this directory may have changed since the last call for it. True on the first call."""
+        status = status_of(directory)
+        if status is None:
+            return False  # it cannot be listed either
+        before, since = self._states.get(directory, (None, None))
+        if status.st_mtime_ns != before:
+            since = now
+            self._states[directory] = (status.st_mtime_ns, now)
+        elif since is not None and now - since >= TIMESTAMP_SECONDS:  # report it once more, then it is certain
+            self._states[directory] = (before, None)
+        return since is not None
+
+    def in_changed_directories(self, paths: Collection[str], now: float) -> set[str]:
+        """Paths whose directories have changed: they may have been copied before they were truncated."""
+        changed = {directory for directory in set(map(os.path.dirname, paths)) if self.changed(directory, now)}
+        return {path for path in paths if os.path.dirname(path) in changed}

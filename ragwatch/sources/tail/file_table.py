@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from errno import EBADF
 
 from ragwatch.ports import Batch
-from ragwatch.sources.tail.content import Content, OpenedFile
+from ragwatch.sources.tail.content import Content, ContentOpener, OpenedFile, continues
 from ragwatch.sources.tail.descriptors import DescriptorBudget
-from ragwatch.sources.tail.directories import DirectoryListing, list_directory
-from ragwatch.sources.tail.disk import TIMESTAMP_SECONDS, MatchedFile, family, has_left, printable
-from ragwatch.sources.tail.gzip import ContentOpener
+from ragwatch.sources.tail.disk import (
+    TIMESTAMP_SECONDS,
+    DirectoryListing,
+    MatchedFile,
+    family,
+    has_left,
+    list_directory,
+    printable,
+)
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition, load
 from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.reader import FollowedFile
@@ -33,6 +39,7 @@ class FileTable:
         adopted: Files that were followed under another path since the last scan began.
         matched: Files that the patterns matched at the last scan.
         unreadable: Paths that match but cannot be read at present, and why.
+        updates: Cursor updates that are not committed, oldest first.
         since_ns: File time from which on files are new.
         scanned_at: Monotonic seconds of the last scan. Files of one scan are ordered by their own times.
     """
@@ -43,7 +50,7 @@ class FileTable:
         self.stored: dict[FileIdentity, tuple[str, FilePosition]] = {}
         self.adopted: set[FileIdentity] = set()
         self.unreadable: dict[str, str] = {}
-        self._updates: deque[Batch] = deque()
+        self.updates: deque[Batch] = deque()
         self.matched: Mapping[FileIdentity, MatchedFile] = {}
         self._left: Mapping[str, Sequence[FollowedFile]] = {}  # by path, as of the last scan
         self.opener = ContentOpener(clock, options.rotate_wait_seconds, descriptors)
@@ -67,34 +74,15 @@ class FileTable:
                 self.delete_cursor(older[0], position.path)
             self.stored[position.identity] = (stream, position)
 
-    def begin_scan(
-        self, now: float, matched: Mapping[FileIdentity, MatchedFile], unreadable: Mapping[str, str], since_ns: int
-    ) -> None:
-        """Start a scan with what the patterns match now. Arguments are the attributes of the same names."""
-        self.scanned_at, self.matched, self.since_ns = now, matched, since_ns
-        self.adopted, self.unreadable = set(), dict(unreadable)
-
-    def next_update(self) -> Batch | None:
-        """The oldest cursor update that is not committed, None when there is none."""
-        return self._updates[0] if self._updates else None
-
-    def commit_update(self) -> None:
-        """The oldest cursor update is stored."""
-        self._updates.popleft()
-
     def delete_cursor(self, stream: str, path: str, resets: Mapping[str, int] | None = None) -> None:
         """Queue the deletion of a stream's cursor, and counts of resets by reason."""
-        self._updates.append(_update(stream, path, "", resets))
+        self.updates.append(cursor_update(stream, path, "", resets))
 
     def move_cursor(
         self, stream: str, path: str, position: FilePosition, resets: Mapping[str, int] | None = None
     ) -> None:
         """Queue a new cursor of a stream, and counts of resets by reason."""
-        self._updates.append(_update(stream, path, position.dump(), resets))
-
-    def put_cursor_first(self, stream: str, cursor: str) -> None:
-        """Queue a cursor before all other updates."""
-        self._updates.appendleft(_update(stream, "", cursor))
+        self.updates.append(cursor_update(stream, path, position.dump(), resets))
 
     def count_deleted(self, identity: FileIdentity, path: str) -> None:
         """Count the loss of a file that was deleted before anything of it was read."""
@@ -227,7 +215,7 @@ class FileTable:
         old = next((followed for followed in reversed(left) if not followed.is_packed), None)
         if old is None:
             return None
-        listing = list_directory(os.path.dirname(path))  # noqa: PTH120 - a string stays a string
+        listing = list_directory(os.path.dirname(path))
         name = listing.paths.get(old.position.ino) if listing and listing.device == old.position.dev else None
         if name is None:
             return old if old.is_gone else None
@@ -268,7 +256,7 @@ class FileTable:
     def open_in(self, listing: DirectoryListing, identity: FileIdentity) -> tuple[str, Content, os.stat_result] | None:
         """Open a file by its inode, under any name in a directory; None when it is not there, or cannot be opened."""
         try:
-            return listing.open(identity.ino, self.opener) if listing.device == identity.dev else None
+            return self.opener.open_in(listing, identity.ino) if listing.device == identity.dev else None
         except OSError as error:
             self.report_unreadable(listing.paths.get(identity.ino, listing.directory), error)
             return None
@@ -288,6 +276,64 @@ class FileTable:
             content.close()
 
 
-def _update(stream: str, path: str, cursor: str, resets: Mapping[str, int] | None = None) -> Batch:
+def cursor_update(stream: str, path: str, cursor: str, resets: Mapping[str, int] | None = None) -> Batch:
     """A batch without records: sets the cursor of a stream, or deletes it if `cursor` is empty, and counts resets."""
     return Batch(stream=stream, file=path, lines=(), offsets=(), numbers=(), cursor=cursor, resets=resets or {})
+
+
+class CopyDetector:
+    """Compares unknown content with the files that are known at this moment.
+
+    Services write the same header at the top of every file, so that equal content before a position is no proof while
+    the original can be read: a copy, complete or not, is a prefix of it. Where the original is gone, or was truncated
+    and that is not detected yet, its copy may go on after the position: `LostFileSearch` continues there.
+    """
+
+    def __init__(self, table: FileTable, listing: DirectoryListing) -> None:
+        self._table = table
+        self._listing = listing
+        self._open = {followed.position.identity: followed.content for followed in table.active}
+        self._positions: dict[str, list[FilePosition]] = {}
+        for position in sorted(table.positions(), key=lambda position: position.offset):  # gzip is cheapest forward
+            self._positions.setdefault(family(position.path), []).append(position)
+
+    def find_original(self, opened: OpenedFile, *, gone: Container[FileIdentity] = ()) -> FilePosition | None:
+        """The position in a file of which this may be a copy; None when it is a new file.
+
+        Args:
+            opened: An unknown file; its position has the path it was written under.
+            gone: Files that are known to be deleted.
+        """
+        size, packed = opened.content.state()[0], opened.content.packed is not None
+        for position in self._positions.get(opened.position.path, ()) if size else ():
+            if not packed and position.path != opened.position.path:
+                continue  # a file beside it with a name like `app-7` may be no rotation at all
+            if position.identity != opened.position.identity and position.identity not in gone:
+                if position.offset <= size and not opened.content.fits(position):
+                    continue
+                if self._may_be_copy(opened.content, size, position):
+                    return position
+        return None
+
+    def _may_be_copy(self, content: Content, size: int, position: FilePosition) -> bool:
+        edges, original = content.edges(size), self._open_original(position)
+        if original is None:
+            return continues(content, position)
+        try:  # the original is read after the content: it may be growing
+            if edges is not None and edges == original.edges(size):
+                return True
+            truncated = not original.fits(position)
+        except OSError:
+            truncated = True  # it cannot be read: treated as if it were not here
+        finally:
+            original.close()
+        return truncated and continues(content, position)
+
+    def _open_original(self, position: FilePosition) -> Content | None:
+        """A second reader of the file of a position. None when it is not in this directory, or cannot be opened."""
+        content = self._open.get(position.identity)
+        if content is not None:
+            with suppress(OSError):  # closed to save descriptors, and renamed since
+                return content.duplicate()
+        opened = self._table.open_in(self._listing, position.identity)
+        return opened[1] if opened is not None else None

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ragwatch.ports import Batch
-from ragwatch.sources.tail.content import Content, OpenedFile, count_lines, edges_at, end_of_last_line
+from ragwatch.sources.tail.content import Content, OpenedFile, count_lines, end_of_last_line
 from ragwatch.sources.tail.disk import TIMESTAMP_SECONDS, has_left
 from ragwatch.sources.tail.identity import ContentEdges, FilePosition, name_stream
 from ragwatch.sources.tail.options import Options
@@ -57,6 +57,8 @@ class FollowedFile:
         drained_state: Size and modification time at which nothing more could be read, None when that is not known.
         superseded: Streams of contents that are gone, whose cursors are deleted after the next commit.
         lost_contents: Contents that are gone; a copy of them may exist.
+        copied_size: Bytes of it that a copy has as well: an unterminated end of those is not rejected, as it may be
+            completed there.
         replaced: The file whose place it took, until it is known which lines of that one it repeats.
     """
 
@@ -84,7 +86,7 @@ class FollowedFile:
         self._checked_at = 0.0
         self._grown_at = 0.0
         self._checked_since_left = self._written_since_left = False
-        self._copied_size = 0
+        self.copied_size = 0
 
     def reopen(self, path: str, content: Content) -> None:
         """Continue with a file that was closed."""
@@ -128,7 +130,7 @@ class FollowedFile:
         size, mtime_ns = self._opened.state()
         size = size if end is None else min(size, end)
         offset = end_of_last_line(self._opened, size)
-        edges = edges_at(self._opened, offset) or ContentEdges()
+        edges = self._opened.edges(offset) or ContentEdges()
         self.position = replace(
             self.position,
             offset=offset,
@@ -151,12 +153,8 @@ class FollowedFile:
         if old.content is not None:
             with suppress(OSError):  # closed to save descriptors: nothing more is read of it
                 size = old.content.state()[0]
-                if edges_at(old.content, size) == edges_at(self._opened, size):
-                    old.leave_end_to_copy(size)
-
-    def leave_end_to_copy(self, size: int) -> None:
-        """Do not reject an unterminated end: a copy has it as well (`size` bytes), and there it may be completed."""
-        self._copied_size = size
+                if old.content.edges(size) == self._opened.edges(size):
+                    old.copied_size = size
 
     def count_replaced(self) -> None:
         """Count, with the next step, that this file took the place of one with other lines."""
@@ -205,7 +203,7 @@ class FollowedFile:
             return None
         # The block is read before its edges are compared: had the content been replaced in between, they would differ.
         block = self._read_block()
-        edges = edges_at(self._opened, self.position.offset)
+        edges = self._opened.edges(self.position.offset)
         if not self.position.fits(edges):
             self._restart()
             block, edges = self._read_block(), ContentEdges()
@@ -272,17 +270,14 @@ class FollowedFile:
         return self.rotated_since is not None and now - max(self.rotated_since, self._grown_at) >= seconds
 
     def reject_rest(self) -> ReadStep | None:
-        """Reject the unterminated end of a rotated file, so that it is never joined with another line.
-
-        Not where the file that took its place has that end as well: there it may yet be completed.
-        """
+        """Reject the unterminated end of a rotated file, so that it is never joined with another line."""
         state = self._opened.state()
         offset = self.position.offset
         rest = self._opened.pread(
             self._options.window if self._records.framed else self._options.max_line_bytes + 1, offset
         )
-        edges = edges_at(self._opened, offset)
-        if not rest or not self.position.fits(edges) or state[0] <= self._copied_size:
+        edges = self._opened.edges(offset)
+        if not rest or not self.position.fits(edges) or state[0] <= self.copied_size:
             return None
         records = self._records.parse_rest(rest, self.position, self.path)
         return self._step(records, rest, edges or ContentEdges(), state)

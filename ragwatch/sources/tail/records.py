@@ -11,9 +11,8 @@ from ragwatch.formats.record import as_utf8, byte_order, is_too_large, width_of
 from ragwatch.formats.selection import begins_document
 from ragwatch.model.sample import RejectReason
 from ragwatch.ports import Rejection
-from ragwatch.sources.tail.framing import Dropped, Framing, detect, unwrap
 from ragwatch.sources.tail.identity import FilePosition, Within
-from ragwatch.sources.tail.lines import BOM, CutLines, cut, cut_wide
+from ragwatch.sources.tail.lines import BOM, CutLines, Dropped, Framing, cut, cut_wide, detect, unwrap
 from ragwatch.sources.tail.options import Options
 
 _MAX_CHARACTER_BYTES = 4

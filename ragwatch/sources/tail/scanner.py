@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from glob import has_magic
 
 import orjson
 
 from ragwatch.sources.tail.closed import ClosedFiles, UnopenedFiles
-from ragwatch.sources.tail.content import Content, OpenedFile, continues, edges_at
-from ragwatch.sources.tail.copies import CopyDetector
-from ragwatch.sources.tail.directories import DirectoryListing, DirectoryWatch, list_directory
+from ragwatch.sources.tail.content import Content, OpenedFile, continues
 from ragwatch.sources.tail.disk import (
     GZIP,
     NOT_UTF8,
+    DirectoryListing,
+    DirectoryWatch,
     MatchedFile,
     directories_of,
     discover,
     family,
     is_utf8,
+    list_directory,
     missing_directories,
     origins_of_rotations,
     rotated_name,
+    status_of,
 )
-from ragwatch.sources.tail.file_table import FileTable
+from ragwatch.sources.tail.file_table import CopyDetector, FileTable, cursor_update
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition
 from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.search import LostFileSearch
@@ -85,17 +86,6 @@ def load(cursor: str) -> FirstScan:
     return FirstScan(**{name: stored[name] for name in FirstScan.__slots__ if name in stored})
 
 
-def history_end(directories: Iterable[str]) -> int:
-    """File time (ns) after the last write in these directories. The system clock is not used."""
-    times = [0]
-    for directory in directories:
-        listing = list_directory(directory)
-        for path in listing.paths.values() if listing else ():
-            with suppress(OSError):  # deleted meanwhile, so it does not count
-                times.append(os.stat(path).st_mtime_ns + 1)  # noqa: PTH116 - a string stays a string
-    return max(times)
-
-
 def _bytes(size: int) -> str:
     power = min((size.bit_length() - 1) // 10, len(_UNITS) - 1)
     return f"{size / 1024**power:.3g} {_UNITS[power]}"
@@ -143,10 +133,10 @@ class FileScanner:
         if self._scanned_at is not None and now - self._scanned_at < self._options.scan_seconds:
             return
         table, search = self._table, self._search
-        matched, self.skipped, unreadable = discover(self._options.patterns)
+        matched, self.skipped, table.unreadable = discover(self._options.patterns)
         self.missing = missing_directories(self._options.patterns, table.positions(), matched)
         begins, self.first_scan = self.first_scan is None, self.first_scan or self._scan_history(matched)
-        table.begin_scan(now, matched, unreadable, self.first_scan.since_ns)
+        table.scanned_at, table.matched, table.since_ns, table.adopted = now, matched, self.first_scan.since_ns, set()
         unseen_since = table.unseen_since_by_path()
         before = unseen_since if first else self._unseen_since  # anything younger was followed by the previous scan
         since = {path: min(mtime_ns, before.get(path, table.since_ns)) for path, mtime_ns in unseen_since.items()}
@@ -156,7 +146,7 @@ class FileScanner:
         active = {followed.position.identity for followed in table.active}
         new = [self._follow_if_due(identity) for identity in matched if identity not in active]
         if begins:
-            table.put_cursor_first(STARTED, self.first_scan.dump())
+            table.updates.appendleft(cursor_update(STARTED, "", self.first_scan.dump()))
         recovered = table.opener.forget_changed()
         if first or moved or any(new) or recovered or search.incomplete:
             search.find_moved(unseen_since.keys())
@@ -177,12 +167,14 @@ class FileScanner:
         return self._scanned_at is not None
 
     def _scan_history(self, matched: Mapping[FileIdentity, MatchedFile]) -> FirstScan:
-        """The end of what was written before the first scan, by the files' own times."""
-        directories = {os.path.dirname(path) for path in self._real_paths(matched.values())}  # noqa: PTH120 - strings
+        """The end of what was written before the first scan, by the files' own times, not by the system clock."""
+        directories = {os.path.dirname(path) for path in self._real_paths(matched.values())}
         directories.update(
             os.path.realpath(directory) for pattern in self._options.patterns for directory in directories_of(pattern)
         )
-        return FirstScan(history_end(directories))
+        listings = [listing for directory in directories if (listing := list_directory(directory)) is not None]
+        found = [status_of(path) for listing in listings for path in listing.paths.values()]
+        return FirstScan(max([0, *(status.st_mtime_ns + 1 for status in found if status is not None)]))
 
     def _unread_paths(self, now: float) -> set[str]:
         """Paths, such as the patterns match, of files that are not followed and of rotations in changed directories.
@@ -238,7 +230,7 @@ class FileScanner:
     def _follow(self, identity: FileIdentity, path: str, real_path: str, content: Content) -> bool:
         """Follow an opened file, unless it is a copy. Returns whether it was not known in this process."""
         table, finished = self._table, self._table.finished.get(identity)
-        same = finished and finished.position.fits(edges_at(content, finished.position.offset))
+        same = finished and content.fits(finished.position)
         if finished and same and table.replaced_at(real_path) is None:
             table.reopen(finished, path, content)
             return False
@@ -270,33 +262,31 @@ class FileScanner:
         return (plain != origin and os.path.lexists(plain)) or family(origin) in table.families_in_rotation()
 
     def _is_new_rotation(self, identity: FileIdentity, origin: str, content: Content) -> bool:
-        """Whether a file named like a rotation is to be followed: it has a cursor, or is not a copy."""
+        """Whether a file named like a rotation is to be followed: it has a cursor, or is not a copy.
+
+        That is of another file that still exists, or did when reading stopped in it.
+        """
         table = self._table
         if identity in table.stored:
             stream, position = table.stored[identity]
-            if (position.offset or content.packed is None) and position.fits(edges_at(content, position.offset)):
+            if (position.offset or content.packed is None) and content.fits(position):
                 return True
             table.stored.pop(identity)
             self._search.handle_deleted(stream, position)  # its inode was reused
-        return identity not in table.adopted and not self._is_copy(
-            OpenedFile(origin, content, FilePosition(*identity, origin))
-        )
-
-    def _is_copy(self, opened: OpenedFile) -> bool:
-        """Whether this file may be a copy of another one that still exists, or did when reading stopped in it."""
-        table = self._table
-        if not any(family(position.path) == opened.position.path for position in table.positions()):
+        if identity in table.adopted:
             return False
-        listing = list_directory(os.path.dirname(opened.position.path))  # noqa: PTH120 - a string stays a string
+        known = any(family(position.path) == origin for position in table.positions())
+        listing = list_directory(os.path.dirname(origin)) if known else None
         if listing is None:
-            return False
+            return True
         gone = {
             identity for identity in table.stored if identity not in table.matched and identity.ino not in listing.paths
         }
+        opened = OpenedFile(origin, content, FilePosition(*identity, origin))
         original = CopyDetector(table, listing).find_original(opened, gone=gone)
         if original is not None:
-            self._originals[opened.position.identity] = (original.identity, original.generation)
-        return original is not None
+            self._originals[identity] = (original.identity, original.generation)
+        return original is None
 
     def _resume_position(self, identity: FileIdentity, path: str, content: Content) -> tuple[str | None, FilePosition]:
         """The stored stream and position of a file; no stream and the first byte when there is none.
@@ -305,7 +295,7 @@ class FileScanner:
         """
         table, own, original = self._table, self._table.stored.get(identity), None
         same_path = own is not None and own[1].path == path and content.packed is None  # compression makes a new file
-        if own is not None and (same_path or own[1].offset > 0) and own[1].fits(edges_at(content, own[1].offset)):
+        if own is not None and (same_path or own[1].offset > 0) and content.fits(own[1]):
             return table.stored.pop(identity)
         if content.packed is not None or table.replaced_at(path) is None:  # else it is compared with that file
             original = self._furthest_original(path, content)
@@ -324,7 +314,7 @@ class FileScanner:
     def _furthest_original(self, path: str, content: Content) -> FilePosition | None:
         """The stored position that is furthest of those in files that are gone and of which this is a copy."""
         stored = self._table.stored
-        listing = list_directory(os.path.dirname(path)) if stored else None  # noqa: PTH120 - a string stays a string
+        listing = list_directory(os.path.dirname(path)) if stored else None
         if listing is None:
             return None
         packed, furthest = content.packed is not None, None
@@ -352,6 +342,6 @@ class FileScanner:
         else:
             return identity.ino not in listing.paths
         try:
-            return not position.fits(edges_at(content, position.offset))
+            return not content.fits(position)
         finally:
             content.close()

@@ -8,12 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ragwatch.sources.tail.content import Content, OpenedFile, continues, edges_at
-from ragwatch.sources.tail.copies import CopyDetector
-from ragwatch.sources.tail.directories import DirectoryListing, list_directory
-from ragwatch.sources.tail.disk import GZIP, family, origin_of, size_and_mtime
-from ragwatch.sources.tail.file_table import FileTable
-from ragwatch.sources.tail.gzip import GzipRefusedError
+from ragwatch.sources.tail.content import Content, GzipRefusedError, OpenedFile, continues
+from ragwatch.sources.tail.disk import GZIP, DirectoryListing, family, list_directory, origin_of, size_and_mtime
+from ragwatch.sources.tail.file_table import CopyDetector, FileTable
 from ragwatch.sources.tail.identity import FileIdentity, FilePosition, name_stream
 from ragwatch.sources.tail.reader import FollowedFile
 
@@ -57,12 +54,12 @@ class LostFileSearch:
     def find_moved(self, paths: Iterable[str]) -> None:
         """Search the directories of these paths for known files that were moved, after renames or a start."""
         self.incomplete = False
-        for directory in {os.path.dirname(path) for path in paths}:  # noqa: PTH120 - strings on both sides
+        for directory in {os.path.dirname(path) for path in paths}:
             listing = list_directory(directory)
             if listing is None:
                 continue  # it cannot be listed, so nothing is forgotten
             for identity, (stream, position) in list(self._table.stored.items()):
-                if os.path.dirname(position.path) == directory and identity not in self._table.matched:  # noqa: PTH120
+                if os.path.dirname(position.path) == directory and identity not in self._table.matched:
                     self._find_stored(listing, identity, stream, position)
             self._check_finished_in(listing)
 
@@ -81,13 +78,11 @@ class LostFileSearch:
         in_rotation = table.families_in_rotation()
         self._postponed = {path: mtime_ns for path, mtime_ns in since.items() if family(path) in in_rotation}
         self._possible_copies = {}
-        for directory in {os.path.dirname(path) for path in since}:  # noqa: PTH120 - strings on both sides
+        for directory in {os.path.dirname(path) for path in since}:
             listing = list_directory(directory)
             if listing is None:  # it cannot be listed, so the search is postponed
                 self._postponed |= {
-                    path: mtime_ns
-                    for path, mtime_ns in since.items()
-                    if os.path.dirname(path) == directory  # noqa: PTH120
+                    path: mtime_ns for path, mtime_ns in since.items() if os.path.dirname(path) == directory
                 }
                 continue
             detector = CopyDetector(table, listing)
@@ -129,7 +124,7 @@ class LostFileSearch:
             ):
                 continue
             try:
-                opened = listing.open(ino, self._table.opener)
+                opened = self._table.opener.open_in(listing, ino)
             except OSError as error:
                 on_error(path, origin, error)
                 continue
@@ -137,9 +132,7 @@ class LostFileSearch:
                 continue
             new_path, content, status = opened
             try:
-                skip = origin_of(new_path) != origin or (
-                    position and position.offset and position.fits(edges_at(content, position.offset))
-                )
+                skip = origin_of(new_path) != origin or (position and position.offset and content.fits(position))
             except OSError as error:
                 on_error(new_path, origin, error)
                 skip = True
@@ -169,7 +162,7 @@ class LostFileSearch:
         while followed.lost_contents:
             lost = followed.lost_contents.pop()
             stream, position = lost.stream, lost.position
-            listing = list_directory(os.path.dirname(position.path))  # noqa: PTH120 - a string stays a string
+            listing = list_directory(os.path.dirname(position.path))
             if listing is not None:  # the oldest rotation was deleted just now, and the copy may have its inode
                 self._check_finished_in(listing)
             continued = lost.gone and self._continue_in_copy(position, stream)
@@ -213,7 +206,7 @@ class LostFileSearch:
         """Find the file of a stored position: follow it if it was renamed, forget it if it was deleted."""
         table = self._table
         try:
-            opened = listing.open(position.ino, table.opener)
+            opened = table.opener.open_in(listing, position.ino)
             same = opened is not None and _is_renamed(opened[1], position)
         except OSError as error:
             table.report_unreadable(listing.paths.get(position.ino, position.path), error)
@@ -230,11 +223,9 @@ class LostFileSearch:
 
     def _has_refused_rotation(self, position: FilePosition) -> bool:
         """Whether a compressed rotation of the same path was refused: it may yet be completed."""
-        listing = list_directory(os.path.dirname(position.path))  # noqa: PTH120 - a string stays a string
-        paths = listing.paths.values() if listing else ()
-        return self._table.opener.has_refused(
-            {path for path in paths if path.endswith(GZIP) and family(path) == family(position.path)}
-        )
+        listing = list_directory(os.path.dirname(position.path))
+        there = set(listing.paths.values()) if listing else set()
+        return any(family(path) == family(position.path) for path in there.intersection(self._table.opener.refusals()))
 
     def _wait_for_copy(self, stream: str, position: FilePosition) -> None:
         """Keep a position until a compressed copy becomes readable."""
@@ -250,7 +241,7 @@ class LostFileSearch:
     def _check_finished_in(self, listing: DirectoryListing) -> None:
         """Check all finished files that were written in a directory."""
         for followed in list(self._table.finished.values()):
-            if os.path.dirname(followed.position.path) == listing.directory:  # noqa: PTH120 - a string stays a string
+            if os.path.dirname(followed.position.path) == listing.directory:
                 self._check_finished(listing, followed)
 
     def _check_finished(self, listing: DirectoryListing, followed: FollowedFile) -> None:
@@ -270,7 +261,7 @@ class LostFileSearch:
         path, content, status = opened
         try:
             unchanged = followed.unchanged(status.st_size, status.st_mtime_ns)
-            fits = unchanged or position.fits(edges_at(content, position.offset))
+            fits = unchanged or content.fits(position)
         except OSError as error:
             table.close_unreadable(path, content, error)
             self.incomplete = True
@@ -308,7 +299,7 @@ class LostFileSearch:
             lost: Position in content that is no longer where it was.
             since: Modification time (ns) below which compressed files are skipped: comparing one is expensive.
         """
-        listing = list_directory(os.path.dirname(lost.path))  # noqa: PTH120 - a string stays a string
+        listing = list_directory(os.path.dirname(lost.path))
         if listing is None:
             return None
         for path, content, status in self._rotations(listing, {family(lost.path): since}, self._report_unreadable):
@@ -346,7 +337,7 @@ class LostFileSearch:
 def _is_same(one: Content, other: Content) -> bool:
     """Whether two contents have the same length and edges."""
     size = one.state()[0]
-    return other.state()[0] == size and edges_at(one, size) == edges_at(other, size)
+    return other.state()[0] == size and one.edges(size) == other.edges(size)
 
 
 def _will_read(followed: FollowedFile, packed: OpenedFile) -> bool:
@@ -359,7 +350,7 @@ def _will_read(followed: FollowedFile, packed: OpenedFile) -> bool:
 def _contains(content: Content, lost: FilePosition) -> bool:
     """Whether a content has all that was seen of a lost one, judging by its size and the part that was read."""
     try:
-        return content.state()[0] >= lost.size and lost.fits(edges_at(content, lost.offset))
+        return content.state()[0] >= lost.size and content.fits(lost)
     except OSError:
         return False
 
@@ -367,7 +358,7 @@ def _contains(content: Content, lost: FilePosition) -> bool:
 def _is_renamed(content: Content, position: FilePosition) -> bool:
     """Whether a file with the inode of a position has its content; else it is closed: the inode was reused."""
     try:
-        same = position.offset > 0 and position.fits(edges_at(content, position.offset))
+        same = position.offset > 0 and content.fits(position)
     except OSError:
         content.close()
         raise
@@ -379,7 +370,7 @@ def _is_renamed(content: Content, position: FilePosition) -> bool:
 def _older(path: str, ino: int, since: int) -> bool:
     """Whether this file, if the path still leads to it, was written before that time (ns)."""
     try:
-        status = os.stat(path)  # noqa: PTH116 - a string stays a string
+        status = os.stat(path)
     except OSError:
         return False
     return status.st_ino == ino and status.st_mtime_ns < since

@@ -4,7 +4,7 @@ A file that was rotated and gzip-compressed before it was read to its end is rea
 complete and its checksum matches. Other events of files are counted by reason in `Batch.resets`:
 
     truncated, replaced           the file was emptied or rewritten, and is read from its first byte; or another file
-                                  took its place and does not go on with its lines (see `replaced`)
+                                  took its place and does not go on with its lines (see `ReplacedFiles`)
     truncated_unread              ... and bytes that were seen and not read are in no rotation: lost
     deleted_unread                the same for a file that was deleted, or could never be opened
     gz_truncated, gz_damaged      a compressed file is incomplete for longer than `rotate_wait_seconds`, or is damaged
@@ -23,11 +23,12 @@ from contextlib import suppress
 
 from ragwatch.errors import SourceError
 from ragwatch.ports import Batch
+from ragwatch.sources.tail.content import CHUNK_BYTES, Content, continues, count_lines
 from ragwatch.sources.tail.descriptors import SHARED_BUDGET, DescriptorBudget, FileGoneError
 from ragwatch.sources.tail.file_table import FileTable
+from ragwatch.sources.tail.identity import TAIL
 from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.reader import FollowedFile, ReadStep
-from ragwatch.sources.tail.replaced import ReplacedFiles
 from ragwatch.sources.tail.scanner import FileScanner
 from ragwatch.sources.tail.search import LostFileSearch
 from ragwatch.statistics.snapshot import Lag
@@ -104,7 +105,7 @@ class TailSource:
             raise ValueError("only the batch that was read last can be committed")
         self._pending = None
         if isinstance(pending, Batch):
-            self._files.commit_update()
+            self._files.updates.popleft()
             return
         for stream in pending.file.accept(pending):
             self._files.delete_cursor(stream, pending.file.path)
@@ -139,16 +140,16 @@ class TailSource:
     def _next(self) -> ReadStep | Batch | None:
         """The next cursor update or, when there is none, the next step of a file."""
         self._scanner.scan()
-        if (update := self._files.next_update()) is not None:
-            return update
+        if self._files.updates:
+            return self._files.updates[0]
         rotated = self._files.rotated()
         files = self._files.active
         self._turn %= max(1, len(files))
         for index, followed in enumerate((*files[self._turn :], *files[: self._turn])):
             for file in (*rotated.get(followed.position.path, ()), followed):
                 step = self._step(file)
-                if (update := self._files.next_update()) is not None:  # a copy was found: its cursor is stored first
-                    return update
+                if self._files.updates:  # a copy was found: its cursor is stored first
+                    return self._files.updates[0]
                 if step is not None:
                     self._turn += index + 1
                     return step
@@ -184,6 +185,91 @@ class TailSource:
 
 def _batch_of(pending: ReadStep | Batch) -> Batch:
     return pending if isinstance(pending, Batch) else pending.batch
+
+
+class ReplacedFiles:
+    """Decides from which byte files are read that took the place of a log (`sed -i`, an editor, rsync).
+
+    The old file is open, so it is read to its end first. The new one may go on with its content, or lack the last lines
+    that were written to the old one while the copy was made, or have some lines changed; the lines that both begin with
+    are read in the old one alone. It is a copy if it begins with all that was read, or with more than half of the
+    lines: a new log may begin with the same header.
+
+    Args:
+        search: Finds rotations of the old files.
+        wait_seconds: How long a file with only the first bytes of the old one may be a copy that is being made.
+    """
+
+    def __init__(self, table: FileTable, search: LostFileSearch, wait_seconds: float) -> None:
+        self._table = table
+        self._search = search
+        self._wait_seconds = wait_seconds
+
+    def begin(self, new: FollowedFile, now: float) -> bool:
+        """Move to the byte from which a file is read. False while that is not known.
+
+        Raises:
+            OSError: One of the files cannot be read.
+        """
+        old = new.replaced
+        if old is None or new.content is None:
+            return True
+        if not old.is_drained:
+            return False  # were the place in the new file stored before that, a kill would lose the rest of the old one
+        if self._may_grow(new.content, old, now):
+            return False
+        if not (old.is_gone and self._search.is_packed(old.position, new)):  # else it was rotated: all lines are new
+            if continues(new.content, old.position):
+                new.continue_after(old)
+            else:
+                _skip_shared_lines(new, new.content, old)
+        if new.stream is not None:
+            self._table.move_cursor(new.stream, new.path, new.position)
+        new.replaced = None
+        return True
+
+    def _may_grow(self, copy: Content, old: FollowedFile, now: float) -> bool:
+        """Whether a new file has only the first bytes of the old one, and the copy may still be in the making."""
+        since, size = old.rotated_since, copy.state()[0]
+        if old.content is None or since is None or now - since >= self._wait_seconds or size >= old.position.offset:
+            return False
+        return copy.edges(size) == old.content.edges(size)
+
+
+def _skip_shared_lines(new: FollowedFile, content: Content, old: FollowedFile) -> None:
+    """Skip the lines that a new file has in common with the old one; it lacks others, or has them changed."""
+    shared, is_copy = 0, False
+    if old.content is not None:
+        shared = _shared_bytes(content, old.content)
+        if shared >= TAIL and shared == old.content.state()[0]:
+            old.copied_size = shared
+        is_copy = _is_most(old.content, shared)
+    if is_copy:
+        new.skip_to_end(shared)
+    if shared < content.state()[0] and old.position.offset and (is_copy or old.is_gone):
+        new.count_replaced()
+
+
+def _shared_bytes(one: Content, other: Content) -> int:
+    """How many bytes at the start of two contents are the same."""
+    at = 0
+    while True:
+        left, right = one.pread(CHUNK_BYTES, at), other.pread(CHUNK_BYTES, at)
+        if left != right or not left:
+            pairs = enumerate(zip(left, right, strict=False))
+            return at + next((index for index, (a, b) in pairs if a != b), min(len(left), len(right)))
+        at += len(left)
+
+
+def _is_most(content: Content, end: int) -> bool:
+    """Whether more than half of the lines of a content are in its first `end` bytes: no header is that long."""
+    lines = count_lines(content, end) if end >= TAIL else 0
+    if lines is None:
+        return True
+    rest, at = 0, end
+    while rest < lines and (block := content.pread(CHUNK_BYTES, at)):
+        rest, at = rest + block.count(b"\n"), at + len(block)
+    return rest < lines
 
 
 def build(options: Options) -> TailSource:

@@ -22,7 +22,7 @@ from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.names import NAMES, WEAK
 from ragwatch.formats.selection import expanded, parse_one
 from ragwatch.model.sample import Sample
-from ragwatch.sources.tail.framing import detect, frame_of
+from ragwatch.sources.tail.lines import detect, frame_of
 
 NUMBER = 8
 SEEDS = 12

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.tail_reader import Reader, append, lines_of
 
-from ragwatch.sources.tail.framing import detect
+from ragwatch.sources.tail.lines import detect
 
 AT = b"2026-01-01T00:00:00.123456789Z"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.tail_reader import HEADER, LIVE, Reader, append, copytruncate, pack, rows
 
-from ragwatch.sources.tail import content, replaced
+from ragwatch.sources.tail import content, source
 
 
 def text(lines: list[bytes]) -> bytes:
@@ -291,7 +291,7 @@ def test_the_new_file_is_gone_before_it_was_compared(tmp_path: Path, path: Path)
 
 def test_long_logs_are_compared_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the first difference is does not depend on how much is read at once, nor on whether lines are counted."""
-    monkeypatch.setattr(replaced, "CHUNK_BYTES", 50)
+    monkeypatch.setattr(source, "CHUNK_BYTES", 50)
     for lines in (content.MAX_COUNTED_BYTES, 100):
         monkeypatch.setattr(content, "MAX_COUNTED_BYTES", lines)
         (tmp_path / str(lines)).mkdir()
