@@ -86,11 +86,7 @@ class RequestQueue(Generic[Item, Outcome]):
         self._size = 0
 
     def put(self, items: Sequence[Item], size: int) -> Queued[Item, Outcome]:
-        """Add the records of a request; on the event loop.
-
-        Raises:
-            RefusedError: 429: it is full; 503: the source is closed.
-        """
+        """Add the records of a request; on the event loop. Raises RefusedError: 429: it is full; 503: it is closed."""
         queued = Queued(items, size, monotonic(), asyncio.get_running_loop().create_future())
         with self._lock:
             if self._closed:
@@ -176,11 +172,7 @@ class ByteBudget:
         self.decoding = asyncio.Lock()
 
     def take(self, size: int) -> None:
-        """Take bytes; one body alone may take more than there are.
-
-        Raises:
-            RefusedError: 429: others have taken too many.
-        """
+        """Take bytes; one body alone may take more than there are. Raises RefusedError: 429: others took too many."""
         if self.taken and self.taken + size > self._size:
             message = "too many requests are received at once (queue_bytes of this source); send them again later"
             raise RefusedError(429, message, BUSY_SECONDS)
@@ -258,11 +250,7 @@ class Body:
         return self._encoding not in ("", "identity")
 
     def hold(self, size: int) -> None:
-        """Take what the records of the body need while they wait, instead of the bytes that were received.
-
-        Raises:
-            RefusedError: 429: others have taken too many.
-        """
+        """Take what the records need while they wait, instead of the bytes of the body. Raises RefusedError: 429."""
         self.free()
         self._budget.take(size)
         self._taken = size

@@ -186,11 +186,7 @@ class BrokerSource:
         return None if self._reading is None else self._reading.batch
 
     def commit(self, batch: Batch) -> None:
-        """Acknowledge the records of a batch. If that fails they are acknowledged before the next read.
-
-        Raises:
-            SourceError: The broker cannot be reached.
-        """
+        """Acknowledge the records of a batch; if that fails, before the next read. Raises SourceError: it failed."""
         reading = self._reading
         if reading is None or reading.batch is not batch:
             return

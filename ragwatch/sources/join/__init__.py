@@ -118,11 +118,7 @@ class Options(RecordOptions):
         return tuple(pattern for options in inner if isinstance(options, HasLogFiles) for pattern in options.patterns)
 
     def inner(self) -> dict[str, tuple[Kind[Source], BaseModel]]:
-        """Kind and options of each source in `of`, by name.
-
-        Raises:
-            ConfigError: One of them is invalid; the message names its place.
-        """
+        """Kind and options of each source in `of`, by name. Raises ConfigError: one is invalid; it names the place."""
         sources: dict[str, tuple[Kind[Source], BaseModel]] = {}
         for index, item in enumerate(self.of):
             kind, options = _inner(item, f"of[{index}]")
@@ -205,11 +201,7 @@ class JoinSource:
         self._expired = 0
 
     def resume(self, cursors: Mapping[str, str]) -> None:
-        """Continue after these stored cursors, whose streams begin with the name of their source.
-
-        Raises:
-            SourceError: A cursor is not valid.
-        """
+        """Continue after cursors, whose streams begin with their source. Raises SourceError: one is not valid."""
         for name, inner in self._inner.items():
             start = f"{name}/"
             own = {stream.removeprefix(start): at for stream, at in cursors.items() if stream.startswith(start)}

@@ -30,20 +30,12 @@ _MAX_DIGITS = 20
 
 
 def spans_of(body: bytes) -> Received:
-    """Return the spans in a body.
-
-    Raises:
-        RefusedError: 400: it is not JSON, or not a request of this kind; 413: it would take too much memory.
-    """
+    """Return the spans in a body. Raises RefusedError: 400: it is no such request; 413: it takes too much memory."""
     return _received(body, _SPANS, _add)
 
 
 def events_of(body: bytes) -> Received:
-    """Return the events of generations in a body of log records, as spans of their own; see `with_events`.
-
-    Raises:
-        RefusedError: As `spans_of`.
-    """
+    """Return the events of generations in a body of log records, as spans of their own; see `with_events`."""
     return _received(body, _LOGS, _add_event)
 
 
@@ -137,10 +129,8 @@ def _hex(span: dict[str, object], *names: str) -> str:
 
 def _integer(parent: dict[str, object], *names: str) -> int:
     """An integer that may be written as text; 0 if it is missing or no integer. Negative ones are invalid here."""
-    value = next((parent[name] for name in names if parent.get(name) is not None), 0)
-    if isinstance(value, str) and value.isdecimal() and value.isascii() and len(value) <= _MAX_DIGITS:
-        value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63 else 0
+    value = _signed(next((parent[name] for name in names if parent.get(name) is not None), 0))
+    return 0 if value is None or isinstance(value, bool) else max(0, value)
 
 
 def _attributes(parent: dict[str, object]) -> dict[str, object]:

@@ -37,11 +37,7 @@ _Request = TypeVar("_Request", ExportTraceServiceRequest, ExportLogsServiceReque
 
 
 def spans_of(body: bytes) -> Received:
-    """Return the spans in a body.
-
-    Raises:
-        RefusedError: 400: it is not a request of this kind; 413: it would take too much memory.
-    """
+    """Return the spans in a body. Raises RefusedError: 400: it is no such request; 413: it takes too much memory."""
     received = Received()
     for resource_spans in _parsed(body, ExportTraceServiceRequest()).resource_spans:
         resource = _attributes(resource_spans.resource.attributes)
@@ -53,11 +49,7 @@ def spans_of(body: bytes) -> Received:
 
 
 def events_of(body: bytes) -> Received:
-    """Return the events of generations in a body of log records, as spans of their own; see `with_events`.
-
-    Raises:
-        RefusedError: As `spans_of`.
-    """
+    """Return the events of generations in a body of log records, as spans of their own; see `with_events`."""
     received = Received()
     for resource_logs in _parsed(body, ExportLogsServiceRequest()).resource_logs:
         resource = _attributes(resource_logs.resource.attributes)
@@ -140,11 +132,7 @@ _SPANS = frozenset({"opentelemetry.proto.trace.v1.Span", "opentelemetry.proto.lo
 
 
 def check_size(body: bytes, kind: Descriptor = ExportTraceServiceRequest.DESCRIPTOR) -> None:
-    """Refuse a request of a kind that would take too much memory. What is damaged is left to the decoder.
-
-    Raises:
-        RefusedError: 413.
-    """
+    """Refuse a request that would take too much memory, with 413. What is damaged is left to the decoder."""
     if len(body) > UNCOUNTED_BYTES:
         _Walk(body).messages(0, len(body), kind, 0)
 

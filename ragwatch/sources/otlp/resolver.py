@@ -59,11 +59,7 @@ class Resolver:
         self._client = _client(options)
 
     def __call__(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the texts of the documents that exist, by id.
-
-        Raises:
-            SourceError: The endpoint cannot be reached, or does not answer in time.
-        """
+        """Return the texts of the documents that exist, by id. Raises SourceError: no answer, or none in time."""
         texts = {}
         deadline = monotonic() + self._options.max_seconds
         for name in ids:

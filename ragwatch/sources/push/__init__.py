@@ -162,7 +162,7 @@ class _Reading:
     """A batch that is not committed, with the requests that its records come from."""
 
     batch: Batch
-    requests: tuple[Queued[Line, Outcome], ...]
+    requests: Sequence[Queued[Line, Outcome]]
     report: BatchReport
 
 
@@ -197,10 +197,21 @@ class PushSource:
             refused = RefusedError(503, message, BUSY_SECONDS)
             answer((one, refused) for one in self._reading.requests)
             self._reading = None
-        requests = tuple(self._queue.take(BATCH_BYTES))
-        if requests:
-            self._reading = _reading(self.name, requests)
-        return None if self._reading is None else self._reading.batch
+        requests = self._queue.take(BATCH_BYTES)
+        if not requests:
+            return None
+        records, report = [record for one in requests for record in one.items], BatchReport()
+        batch = Batch(
+            stream="push",
+            file=f"push {self.name}",
+            lines=records,
+            offsets=ContentHashes(records),  # what stands for the id of a record without one
+            numbers=range(1, len(records) + 1),
+            cursor="",
+            report=report,
+        )
+        self._reading = _Reading(batch, requests, report)
+        return batch
 
     def commit(self, batch: Batch) -> None:
         """Answer the clients whose records are stored."""
@@ -224,22 +235,6 @@ class PushSource:
 def build(options: Options) -> PushSource:
     """Build a source from its options."""
     return PushSource(options)
-
-
-def _reading(name: str, requests: tuple[Queued[Line, Outcome], ...]) -> _Reading:
-    """The batch of some requests. The offset of a record is a hash of its content: its id if it has none."""
-    records = [record for one in requests for record in one.items]
-    report = BatchReport()
-    batch = Batch(
-        stream="push",
-        file=f"push {name}",
-        lines=records,
-        offsets=ContentHashes(records),
-        numbers=range(1, len(records) + 1),
-        cursor="",
-        report=report,
-    )
-    return _Reading(batch, requests, report)
 
 
 def _outcomes(reading: _Reading) -> list[tuple[Queued[Line, Outcome], Outcome]]:

@@ -60,11 +60,7 @@ class FileTable:
         self._between_scans_ns = int((options.scan_seconds + TIMESTAMP_SECONDS) * 1e9)
 
     def restore(self, cursors: Mapping[str, str]) -> None:
-        """Load the cursors of streams; files are matched with them at the first scan.
-
-        Raises:
-            SourceError: A cursor is not valid.
-        """
+        """Load stored cursors; files are matched with them at the first scan. Raises SourceError: one is invalid."""
         positions = [(stream, load(stream, cursor)) for stream, cursor in cursors.items()]
         for stream, position in sorted(positions, key=lambda item: item[1].generation):
             older = self.stored.get(position.identity)

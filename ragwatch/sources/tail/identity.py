@@ -65,7 +65,7 @@ class FilePosition:
         line: Line ends before the offset; None when unknown (reading began after much unread text).
         mark: Hash of the edges before the offset.
         within: `line` inside a line that is dropped up to its end, `hole` after NUL bytes that were counted; names of
-            streams (see `framing`) inside a record of theirs that is dropped up to its last part.
+            streams (see `lines`) inside a record of theirs that is dropped up to its last part.
         size: Size of the file when this was read.
         mtime_ns: Its modification time then. It only orders rotated files and never identifies one.
     """
@@ -108,12 +108,7 @@ _POSITION = TypeAdapter(FilePosition)
 
 
 def load(stream: str, cursor: str) -> FilePosition:
-    """Parse a stored cursor.
-
-    Raises:
-        SourceError: The cursor is not valid. Starting at the beginning or at the end would be a guess, so the user has
-            to decide.
-    """
+    """Parse a stored cursor. Raises SourceError: it is not valid; to start at either end would be a guess."""
     try:
         return _POSITION.validate_json(cursor)
     except ValidationError as error:

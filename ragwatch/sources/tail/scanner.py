@@ -117,11 +117,7 @@ class FileScanner:
         self.missing: dict[str, str] = {}
 
     def resume(self, cursors: Mapping[str, str]) -> None:
-        """Load stored cursors; files are matched with them at the first scan.
-
-        Raises:
-            SourceError: A cursor is not valid.
-        """
+        """Load stored cursors; files are matched with them at the first scan. Raises SourceError: one is not valid."""
         self._skip_existing = self._options.skips_existing and STARTED not in cursors
         self.first_scan = load(cursors[STARTED]) if STARTED in cursors else None
         self._table.restore({stream: cursor for stream, cursor in cursors.items() if stream != STARTED})
@@ -326,11 +322,7 @@ class FileScanner:
         return furthest
 
     def _is_gone(self, listing: DirectoryListing, identity: FileIdentity, position: FilePosition) -> bool:
-        """Whether the file of a stored position is no longer there, or its inode belongs to another file by now.
-
-        Raises:
-            OSError: That file cannot be read.
-        """
+        """Whether the file of a stored position is no longer there, or its inode belongs to another file by now."""
         table = self._table
         match = table.matched.get(identity)
         if match:

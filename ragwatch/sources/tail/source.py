@@ -74,11 +74,7 @@ class TailSource:
         return {**self._files.opener.refusals(), **self._files.unreadable}
 
     def resume(self, cursors: Mapping[str, str]) -> None:
-        """Continue after these stored cursors.
-
-        Raises:
-            SourceError: A cursor is not valid; the user has to decide where to start.
-        """
+        """Continue after these cursors. Raises SourceError: one is not valid; the user has to decide where to start."""
         self._scanner.resume(cursors)
 
     def read(self) -> Batch | None:
@@ -206,11 +202,7 @@ class ReplacedFiles:
         self._wait_seconds = wait_seconds
 
     def begin(self, new: FollowedFile, now: float) -> bool:
-        """Move to the byte from which a file is read. False while that is not known.
-
-        Raises:
-            OSError: One of the files cannot be read.
-        """
+        """Move to the byte from which a file is read; False while it is unknown. Raises OSError: one cannot be read."""
         old = new.replaced
         if old is None or new.content is None:
             return True

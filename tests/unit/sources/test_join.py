@@ -109,7 +109,7 @@ def test_what_arrives_late_or_again_is_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("finished", [False, True])
-def test_what_can_be_read_is_joined_at_the_end_of_its_time(tmp_path: Path, finished: bool) -> None:  # noqa: FBT001
+def test_what_can_be_read_is_joined_at_the_end_of_its_time(tmp_path: Path, finished: bool) -> None:
     """A request that lacks a part is not lost if it can be read without it; or at once, if nothing more is written."""
     reading = Reading(tmp_path, complete="`false`")
     write(tmp_path, "asked", {**ASKED, "contexts": []}, {**ASKED, "request_id": "r2"})

@@ -147,7 +147,7 @@ async def test_spans_that_are_sent_again_are_held_once() -> None:
 
 
 @pytest.mark.parametrize("damaged", [False, True])
-async def test_a_restart_takes_back_what_was_held(damaged: bool) -> None:  # noqa: FBT001
+async def test_a_restart_takes_back_what_was_held(damaged: bool) -> None:
     """A new source with the held parts goes on; a damaged part is counted, and does not stop the others."""
     source = a_source()
     spans = openinference()

@@ -26,7 +26,7 @@ from ragwatch.sources.otlp import json_request, protobuf_request
     [("python", 0, True), ("python", 3, False), ("nodejs", 0, False)],
     ids=["python, first kept", "python, first dropped", "another SDK"],
 )
-def test_dropped_documents_are_refused(language: str, kept: int, complete: bool) -> None:  # noqa: FBT001
+def test_dropped_documents_are_refused(language: str, kept: int, complete: bool) -> None:
     """Python drops the oldest attributes, so that a first document proves that all are there; others prove nothing."""
     rows = [{"content": text} for text in (*["x"] * kept, *TEXTS)]
     attributes = {OI: "RETRIEVER"} | {
@@ -57,7 +57,7 @@ def test_dropped_documents_are_refused(language: str, kept: int, complete: bool)
     ],
     ids=["all", "too few", "another order", "a text is missing", "text"],
 )
-def test_documents_are_complete_where_one_attribute_has_them_all(language: str, written: Any, complete: bool) -> None:  # noqa: FBT001
+def test_documents_are_complete_where_one_attribute_has_them_all(language: str, written: Any, complete: bool) -> None:
     """What was dropped is not missed if JSON beside it has every text, and agrees with each document that is left."""
     kept = {key: value for key, value in documents(*TEXTS).items() if ".1." in key}
     attributes = {OI: "RETRIEVER", "output.value": json.dumps(written)} | kept
@@ -101,7 +101,7 @@ def test_documents_are_complete_where_the_prompt_has_them_all(
 
 
 @pytest.mark.parametrize(("left", "complete"), [("b", True), ("z", False)])
-def test_what_was_lost_before_a_reranker_is_not_missed(left: str, complete: bool) -> None:  # noqa: FBT001
+def test_what_was_lost_before_a_reranker_is_not_missed(left: str, complete: bool) -> None:
     """A reranker that was given a document of an incomplete list says itself which ones were used."""
     kept = {"retrieval.documents.1.document.content": left, "retrieval.documents.1.document.id": left}
     reranked = documents("b", "a", prefix="reranker.output_documents")
@@ -236,7 +236,7 @@ SPANS = st.lists(
 
 @pytest.mark.costly
 @given(SPANS, st.randoms(use_true_random=False), st.booleans())
-def test_any_spans_are_assembled(spans: list[Span], rng: Any, ungrounded: bool) -> None:  # noqa: FBT001
+def test_any_spans_are_assembled(spans: list[Span], rng: Any, ungrounded: bool) -> None:
     """No error, the same result in any order, and records that are valid in the canonical format."""
     result = assemble(spans, ungrounded=ungrounded)
     assert assemble(rng.sample(spans, len(spans)), ungrounded=ungrounded) == result

@@ -162,7 +162,7 @@ def test_kinds(attributes: dict[str, Any], name: str, kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["ids outside", "nothing outside"])
-def test_texts_of_a_retriever_inside_of_a_retriever(named: bool) -> None:  # noqa: FBT001
+def test_texts_of_a_retriever_inside_of_a_retriever(named: bool) -> None:
     """If the outer retriever has no texts, those of the inner ones are taken: in its order where it has ids."""
     ids = flat("retrieval.documents", [{"id": "d1"}, {"id": "d0"}], "document.") if named else {}
     result = assemble([

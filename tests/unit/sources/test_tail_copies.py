@@ -16,7 +16,7 @@ HEADER = b'{"log":"the same line at the top of every file","answer":"%s"}' % PAD
 
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.parametrize("read", [0, 1, 99], ids=["unread", "begun", "done"])
-def test_a_copy_that_matches_is_read_once(tmp_path: Path, path: Path, read: int, restart: bool) -> None:  # noqa: FBT001
+def test_a_copy_that_matches_is_read_once(tmp_path: Path, path: Path, read: int, restart: bool) -> None:
     """Nothing, the first records, or everything was read before copytruncate, while running or not."""
     reader = Reader(str(tmp_path / PATTERN), read_bytes=200)
     written = rows("a", 5)
@@ -67,7 +67,7 @@ def test_a_log_is_begun_anew_and_copied_within_one_look(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("restart", [False, True])
-def test_files_with_numbers_that_are_no_rotations_are_read_each(tmp_path: Path, restart: bool) -> None:  # noqa: FBT001
+def test_files_with_numbers_that_are_no_rotations_are_read_each(tmp_path: Path, restart: bool) -> None:
     """`shard-1` and `shard-2` of one service begin with the same bytes, one is a prefix of the other: both are logs."""
     reader = Reader(str(tmp_path / "shard-*"))
     reader.drain()
@@ -139,7 +139,7 @@ def test_copies_get_the_inode_of_the_oldest_rotation(tmp_path: Path, scan_second
 @pytest.mark.parametrize("pattern", [LIVE, "*.jsonl", PATTERN])
 @pytest.mark.parametrize("rewritten", [False, True])
 @pytest.mark.parametrize("more", [0, 2])
-def test_a_log_was_replaced_and_then_rotated(tmp_path: Path, pattern: str, rewritten: bool, more: int) -> None:  # noqa: FBT001
+def test_a_log_was_replaced_and_then_rotated(tmp_path: Path, pattern: str, rewritten: bool, more: int) -> None:
     """By rsync and by copytruncate between two scans: the rotation repeats the old file, which is open, and goes on."""
     live, copy = tmp_path / LIVE, tmp_path / "temporary"
     append(live, *(written := rows("a", 5)))
@@ -177,7 +177,7 @@ def test_a_log_was_rewritten_replaced_and_rotated(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.parametrize("seen", [False, True])
-def test_a_log_was_replaced_twice(tmp_path: Path, seen: bool, restart: bool) -> None:  # noqa: FBT001
+def test_a_log_was_replaced_twice(tmp_path: Path, seen: bool, restart: bool) -> None:
     """One file may be open. The last copy goes on where the file before it stopped, not where the first one did."""
     live, copy = tmp_path / LIVE, tmp_path / "temporary"
     reader = Reader(str(tmp_path / "*.jsonl"), open_files=1, scan_seconds=1, read_bytes=200)

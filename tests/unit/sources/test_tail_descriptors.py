@@ -143,29 +143,21 @@ def test_deleted_while_it_was_closed(tmp_path: Path, cramped: Reader, late: list
     assert (len(cramped.lines), len(cramped.cursors)) == (18, 1)
 
 
-def test_never_read_and_deleted_while_it_was_closed(tmp_path: Path) -> None:
-    """The same for a file of which nothing was read yet."""
-    append(tmp_path / "a.jsonl", *lines_of("a", 9))
-    append(tmp_path / "b.jsonl", *lines_of("b", 9))
-    reader = Reader(tmp_path / "*.jsonl", open_files=1)
-    reader.source._scanner.scan()
-    reader.source.lag()
-    assert open_inodes(tmp_path) == {(tmp_path / "b.jsonl").stat().st_ino}
-    (tmp_path / "a.jsonl").unlink()
-    assert reader.settle() == lines_of("b", 9)
-    assert reader.resets == {"deleted_unread": 1}
-
-
-def test_never_read_and_renamed_by_hand_while_it_was_closed(tmp_path: Path) -> None:
-    """A name that is none of a log or of a rotation: the file is read all the same, once."""
+@pytest.mark.parametrize("deleted", [True, False])
+def test_never_read_and_gone_while_it_was_closed(tmp_path: Path, deleted: bool) -> None:
+    """Deleted, it is counted, once; renamed to a name that is none of a log or of a rotation, it is read, once."""
     for name in ("a", "b"):
         append(tmp_path / f"{name}.jsonl", *lines_of(name, 9))
     reader = Reader(tmp_path / "*.jsonl", open_files=1)
     reader.source._scanner.scan()
     reader.source.lag()
-    (tmp_path / "a.jsonl").rename(tmp_path / "kept-by-hand")
-    assert sorted(reader.settle()) == [*lines_of("a", 9), *lines_of("b", 9)]
-    assert reader.resets == {}
+    assert open_inodes(tmp_path) == {(tmp_path / "b.jsonl").stat().st_ino}
+    if deleted:
+        (tmp_path / "a.jsonl").unlink()
+    else:
+        (tmp_path / "a.jsonl").rename(tmp_path / "kept-by-hand")
+    assert sorted(reader.settle()) == [*([] if deleted else lines_of("a", 9)), *lines_of("b", 9)]
+    assert reader.resets == ({"deleted_unread": 1} if deleted else {})
 
 
 def test_packed_files_are_closed_too(tmp_path: Path) -> None:

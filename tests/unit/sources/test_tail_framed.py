@@ -87,7 +87,7 @@ def test_parts_are_joined(tmp_path: Path, kind: str, block: int, seed: int) -> N
 
 @pytest.mark.parametrize("kind", ["cri", "docker"])
 @pytest.mark.parametrize("restart", [True, False])
-def test_t13_parts_that_add_up_to_too_much(tmp_path: Path, kind: str, restart: bool) -> None:  # noqa: FBT001
+def test_t13_parts_that_add_up_to_too_much(tmp_path: Path, kind: str, restart: bool) -> None:
     """One rejection for the record, in bounded memory, across restarts; the records around it are intact."""
     path = tmp_path / "app.log"
     append(path, end(b"before", kind))

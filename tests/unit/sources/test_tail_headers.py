@@ -20,8 +20,8 @@ def test_m4_rotated_unseen_with_a_known_header(
     tmp_path: Path,
     read: int,
     pattern: str,
-    stopped: bool,  # noqa: FBT001
-    packed: bool,  # noqa: FBT001
+    stopped: bool,
+    packed: bool,
 ) -> None:
     """A file that was never seen under its first name is read whole, also where only the header is the same."""
     path = tmp_path / LIVE
@@ -41,7 +41,7 @@ def test_m4_rotated_unseen_with_a_known_header(
 
 @pytest.mark.parametrize("stopped", [True, False])
 @pytest.mark.parametrize("read", [0, 1, 5])
-def test_m4_between_copy_and_truncation(tmp_path: Path, path: Path, read: int, stopped: bool) -> None:  # noqa: FBT001
+def test_m4_between_copy_and_truncation(tmp_path: Path, path: Path, read: int, stopped: bool) -> None:
     """A copy of an existing file is not read, however little was read of that file, and is not lost later."""
     old, new = [HEADER, *lines_of("old", 9)], [HEADER, *lines_of("new", 3)]
     reader = Reader(path, read_bytes=150)
@@ -94,7 +94,7 @@ def test_m4_copytruncate_of_files_with_a_header(
     tmp_path: Path,
     path: Path,
     reader: Reader,
-    stopped: bool,  # noqa: FBT001
+    stopped: bool,
     regrown: int,
 ) -> None:
     """Two truncations in a row, and only the header was read before: the rest of one copy, and all of the other."""

@@ -209,14 +209,6 @@ def test_what_is_no_object_waits(path: Path, text: bytes) -> None:
     assert Reader(path).settle() == []
 
 
-def test_a_frame_waits_for_its_newline(path: Path, reader: Reader) -> None:
-    """Records in parts are joined by lines."""
-    append(path, DOCKER)
-    append(path, DOCKER, end=b"")
-    assert reader.drain() == [b'{"id":1}']
-    assert reader.reads(path, b"") == [b'{"id":1}'] * 2
-
-
 @pytest.mark.parametrize("block", [1, 8, 64])
 def test_blocks_smaller_than_a_record(path: Path, block: int) -> None:
     """The end of a block is not the end of the file."""

@@ -37,7 +37,7 @@ def test_t24_rotations_that_were_packed_unseen(tmp_path: Path, path: Path, patte
 @pytest.mark.parametrize("pattern", [LIVE, f"{LIVE}*"])
 @pytest.mark.parametrize("count", [1, 30])
 @pytest.mark.parametrize("stopped", [True, False])
-def test_t24_packed_after_it_was_read(tmp_path: Path, path: Path, pattern: str, count: int, stopped: bool) -> None:  # noqa: FBT001
+def test_t24_packed_after_it_was_read(tmp_path: Path, path: Path, pattern: str, count: int, stopped: bool) -> None:
     """No line twice, however small the file, whenever it is compressed, and while both files exist."""
     append(path, *lines_of("old", count))
     reader = Reader(tmp_path / pattern)

@@ -103,7 +103,7 @@ def test_lines_that_the_tail_had_not_read_yet(tmp_path: Path, put: Put) -> None:
 
 @pytest.mark.parametrize("reopened", [True, False])
 @pytest.mark.parametrize("seen", [True, False])
-def test_lines_that_came_after_the_copy_was_made(path: Path, reader: Reader, seen: bool, reopened: bool) -> None:  # noqa: FBT001
+def test_lines_that_came_after_the_copy_was_made(path: Path, reader: Reader, seen: bool, reopened: bool) -> None:
     """The old file has lines that the copy lacks, read before or not; its writer goes on there, or in the copy."""
     reader.reads(path, *(old := rows("old", 9)))
     with path.open("ab", buffering=0) as writer:
@@ -150,7 +150,7 @@ def test_a_copy_in_the_making(path: Path, reader: Reader) -> None:
 
 
 @pytest.mark.parametrize("complete", [True, False])
-def test_a_line_without_its_end(path: Path, reader: Reader, complete: bool) -> None:  # noqa: FBT001
+def test_a_line_without_its_end(path: Path, reader: Reader, complete: bool) -> None:
     """The next copy has the rest of it: the line is read once, and not counted as torn, as with rsync of a live log."""
     *old, last = rows("old", 9)
     append(path, *old)
@@ -181,7 +181,7 @@ def test_a_line_that_ends_in_the_old_file_alone(path: Path, reader: Reader) -> N
 
 @WAYS
 @pytest.mark.parametrize("header", [True, False])
-def test_other_content_is_read_from_its_beginning(tmp_path: Path, path: Path, put: Put, header: bool) -> None:  # noqa: FBT001
+def test_other_content_is_read_from_its_beginning(tmp_path: Path, path: Path, put: Put, header: bool) -> None:
     """Nothing is lost; a log that was deleted for it is counted as replaced, once."""
     top = [HEADER] * header
     reader = Reader(path)
@@ -235,7 +235,7 @@ def test_a_log_that_was_rotated_with_nothing_but_its_header(
     path: Path,
     reader: Reader,
     lines: list[bytes],
-    packed: bool,  # noqa: FBT001
+    packed: bool,
 ) -> None:
     """The next log begins with all that was in it. It is new: the old one lies beside it, compressed or not."""
     reader.reads(path, *lines)
@@ -300,7 +300,7 @@ def test_long_logs_are_compared_in_parts(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("copied", [True, False])
-def test_a_copy_that_was_rotated_before_it_was_seen(tmp_path: Path, path: Path, reader: Reader, copied: bool) -> None:  # noqa: FBT001
+def test_a_copy_that_was_rotated_before_it_was_seen(tmp_path: Path, path: Path, reader: Reader, copied: bool) -> None:
     """Saved in an editor and rotated within one look: of the rotation, the lines are read that the log did not have."""
     reader.reads(path, *(old := rows("old", 9)))
     copy_of(path, *rows("new", 2)).replace(path)

@@ -55,7 +55,7 @@ def test_t05_t06_t07_t08_t23_new_content_under_the_same_name(  # noqa: PLR0917 -
     old: list[bytes],
     new: list[bytes],
     reset: str | None,
-    stopped: bool,  # noqa: FBT001
+    stopped: bool,
 ) -> None:
     """Read at once and from its first byte, under a stream of its own, and counted: neither size nor inode tell."""
     reader.reads(path, *old)
@@ -134,7 +134,7 @@ def test_t02_rename_and_create_while_running(tmp_path: Path, path: Path, reader:
 
 
 @pytest.mark.parametrize("stopped", [True, False])
-def test_t04_two_renames_before_the_next_look(tmp_path: Path, path: Path, reader: Reader, stopped: bool) -> None:  # noqa: FBT001
+def test_t04_two_renames_before_the_next_look(tmp_path: Path, path: Path, reader: Reader, stopped: bool) -> None:
     """Files that were created and rotated unseen are read whole, in order; rotations older than ragwatch are not."""
     append(tmp_path / f"{LIVE}.7", b"history")
     os.utime(tmp_path / f"{LIVE}.7", (1, 1))
@@ -157,7 +157,7 @@ def test_t04_the_first_file_of_its_name_rotated_before_anyone_looked(
     tmp_path: Path,
     path: Path,
     second: int,
-    stopped: bool,  # noqa: FBT001
+    stopped: bool,
     pattern: str,
 ) -> None:
     """A file that is created and renamed after the first scan is new, although nothing was read under its name."""

@@ -52,7 +52,7 @@ def test_a_turn_falls_into_the_first_look_of_a_start(
     turn: Callable[[Path], list[Step]],
     pattern: str,
     pace: int,
-    killed: bool,  # noqa: FBT001
+    killed: bool,
 ) -> None:
     """Whichever system call a rename precedes, and wherever a kill follows: every line is read once."""
     for after in range(0, 48, 3):

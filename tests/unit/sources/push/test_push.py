@@ -335,7 +335,7 @@ def read(line: bytes | dict[str, Any], parser: Parse) -> object:
 
 
 @given(ELEMENTS, st.booleans())
-def test_decoded_or_not(elements: list[Any], long: bool) -> None:  # noqa: FBT001 - drawn
+def test_decoded_or_not(elements: list[Any], long: bool) -> None:
     """Elements of an array with much text stay objects; they are read, selected and refused as their own lines are."""
     padded = [{**one, "padding": FILLER} if long and isinstance(one, dict) else one for one in elements]
     records = records_of(json.dumps(padded).encode(), lines=False)
