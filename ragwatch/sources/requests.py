@@ -145,22 +145,19 @@ class RequestQueue(Generic[Item, Outcome]):
 
 def answer(outcomes: Iterable[tuple[Queued[Item, Outcome], Outcome | RefusedError]]) -> None:
     """Let requests be answered: their records are stored, or refused. From any thread."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Outcome], Outcome | RefusedError]]] = {}
     for queued, outcome in outcomes:
-        by_loop.setdefault(queued.stored.get_loop(), []).append((queued.stored, outcome))
-    for loop, futures in by_loop.items():
+        loop = queued.stored.get_loop()
         if not loop.is_closed():
-            loop.call_soon_threadsafe(_resolve, futures)
+            loop.call_soon_threadsafe(_resolve, queued.stored, outcome)
 
 
-def _resolve(futures: list[tuple[asyncio.Future[Outcome], Outcome | RefusedError]]) -> None:
-    for future, outcome in futures:
-        if future.done():
-            continue
-        if isinstance(outcome, RefusedError):
-            future.set_exception(outcome)
-        else:
-            future.set_result(outcome)
+def _resolve(future: asyncio.Future[Outcome], outcome: Outcome | RefusedError) -> None:
+    if future.done():
+        return
+    if isinstance(outcome, RefusedError):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)
 
 
 class ByteBudget:

@@ -16,7 +16,7 @@ from ragwatch.sources.otlp.request import (
     Received,
     body_fields,
     is_id,
-    merged,
+    is_wanted,
     remote_of,
     too_many_spans,
     without_vectors,
@@ -134,11 +134,12 @@ def _integer(parent: dict[str, object], *names: str) -> int:
 
 
 def _attributes(parent: dict[str, object]) -> dict[str, object]:
-    return merged(
-        (key, _value(pair.get("value"), MAX_VALUE_DEPTH))
-        for pair in _objects(parent, "attributes")
-        if isinstance(key := pair.get("key"), str)
-    )
+    attributes = {}
+    for pair in _objects(parent, "attributes"):
+        key, value = pair.get("key"), _value(pair.get("value"), MAX_VALUE_DEPTH)
+        if isinstance(key, str) and is_wanted(key) and value is not None:
+            attributes[key] = value
+    return attributes
 
 
 def _value(value: object, depth: int) -> object:  # noqa: PLR0911 - any value, one return for each kind

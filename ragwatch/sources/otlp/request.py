@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from types import MappingProxyType
@@ -135,11 +135,6 @@ def is_id(digits: str, length: int) -> bool:
     if len(digits) != length or digits.strip("0") == "":
         return False
     return all(digit in "0123456789abcdef" for digit in digits)
-
-
-def merged(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
-    """Return attributes as a dictionary, without those that are not wanted and without null."""
-    return {key: value for key, value in pairs if value is not None and is_wanted(key)}
 
 
 def content_type(header: str) -> str:

@@ -54,9 +54,14 @@ class Resolver:
     """Asks for one document after the other; texts that were found are kept for later traces."""
 
     def __init__(self, options: ResolveOptions) -> None:
+        import httpx  # noqa: PLC0415 - slow to import, and only this option needs it
+
         self._options = options
         self._texts: OrderedDict[str, str] = OrderedDict()
-        self._client = _client(options)
+        headers = {"Accept": "application/json, text/plain", "Accept-Encoding": "identity"}
+        if options.bearer is not None:
+            headers["Authorization"] = f"Bearer {options.bearer.get_secret_value()}"
+        self._client: Client = blocking_client(httpx, timeout=options.timeout_seconds, headers=headers)
 
     def __call__(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the texts of the documents that exist, by id. Raises SourceError: no answer, or none in time."""
@@ -84,7 +89,7 @@ class Resolver:
     def _fetched(self, name: str) -> str | None:
         if name in _NO_SEGMENTS:
             return None
-        import httpx  # noqa: PLC0415 - see `_client`
+        import httpx  # noqa: PLC0415 - the same
 
         address = self._options.url.replace("{id}", quote(name, safe=""))
         body = bytearray()
@@ -116,13 +121,3 @@ def _text_of(body: bytes) -> str | None:
         return one.text
     documents = documents_in(value)
     return documents[0].text if documents else None
-
-
-def _client(options: ResolveOptions) -> Client:
-    import httpx  # noqa: PLC0415 - slow to import, and only this option needs it
-
-    headers = {"Accept": "application/json, text/plain", "Accept-Encoding": "identity"}
-    if options.bearer is not None:
-        headers["Authorization"] = f"Bearer {options.bearer.get_secret_value()}"
-    client: Client = blocking_client(httpx, timeout=options.timeout_seconds, headers=headers)
-    return client
