@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 from support.shifting import interleaved, shift_copies
-from support.tail_reader import LIVE, Reader, append, copytruncate, pack, rotate, rows
+from support.tail_reader import HEADER, LIVE, Reader, append, copytruncate, pack, rotate, rows
 
 PATTERN = f"{LIVE}*"
-PAD = b"x" * 70
-HEADER = b'{"log":"the same line at the top of every file","answer":"%s"}' % PAD
 
 
 @pytest.mark.parametrize("restart", [False, True])
