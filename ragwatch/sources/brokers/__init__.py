@@ -14,6 +14,8 @@ from pydantic import AfterValidator, ConfigDict, Field
 from ragwatch.errors import ConfigError
 from ragwatch.sources.record_options import RecordOptions, Size
 
+ALONE_FROM = 3
+"""Deliveries from which on a record is in a batch of its own, so that no other is given up with it."""
 NO_ANSWER = "the server does not answer in time"
 
 

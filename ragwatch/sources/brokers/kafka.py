@@ -23,15 +23,13 @@ from pydantic import Field, SecretStr
 
 from ragwatch.errors import SourceError
 from ragwatch.model.sample import LossReason
-from ragwatch.sources.brokers import Address, BrokerOptions, needed, reason
+from ragwatch.sources.brokers import ALONE_FROM, Address, BrokerOptions, needed, reason
 from ragwatch.sources.brokers.consumer import BrokerSource, Client, Delivery, Fetched, Progress
 
 QUIET = logging.getLogger("ragwatch.sources.kafka")  # takes what librdkafka would print on standard error
 QUIET.addHandler(logging.NullHandler())
 QUIET.propagate = False
 WAIT_SECONDS = 0.2
-ALONE_FROM = 3
-"""Attempts from which on a message is in a batch of its own."""
 ALIVE_SECONDS = 5.0
 """Time between two signs of life while nothing can be stored."""
 _TOPIC = r"^[A-Za-z0-9._-]{1,249}$"

@@ -18,16 +18,23 @@ from pydantic import Field, SecretStr
 
 from ragwatch.errors import SourceError
 from ragwatch.model.sample import LossReason
-from ragwatch.sources.brokers import NO_ANSWER, Address, BrokerOptions, needed
+from ragwatch.sources.brokers import ALONE_FROM, NO_ANSWER, Address, BrokerOptions, needed, reason
 from ragwatch.sources.brokers.consumer import BrokerSource, Client, Delivery, Fetched, GoneError, Progress
 
-ALONE_FROM = 3
-"""Deliveries from which on an entry is in a batch of its own."""
 CLAIMED_AT_ONCE = 100
 _CLAIMS_PER_IDLE_TIME = 2
 _MAX_CLAIM_SECONDS = 30.0
 _MAX_SEQUENCE = (1 << 64) - 1
 _RAW = ("XAUTOCLAIM", "XCLAIM", "XPENDING", "XRANGE", "XREVRANGE", "XREADGROUP", "XINFO STREAM", "XINFO GROUPS")
+_REASONS = (
+    (("wrongtype",), "the key holds no stream; correct stream"),
+    (("unknown command",), "the server is too old ({}); Redis 6.2 or newer is needed"),
+    (("authenticationerror",), "the server refuses the login ({}); correct username and password"),
+    (("nopermissionerror",), "the user may not do this ({}); allow this key and the dead letters"),
+    (("timeouterror",), NO_ANSWER),
+    (("connectionerror",), "the server cannot be reached ({}); start it, or correct url"),
+)
+"""By what the error says, or the name of its class or a base of that."""
 _COUNT_TRIMMED = """
 local function fields(reply)
   local named = {}
@@ -159,29 +166,16 @@ class RedisClient(Client):
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        errors = self._errors
         try:
             yield
-        except errors.RedisError as error:
+        except self._errors.RedisError as error:
             if str(error).startswith(("NOGROUP", "no such key")):
                 raise GoneError from None
             self._own_first = True  # entries may have been delivered without arriving
             self._client.connection_pool.disconnect()  # after a failover, its address is looked up again
-            raise SourceError(f"redis {self.what} at {self._options.url}: {self._reason(error)}") from error
-
-    def _reason(self, error: Exception) -> str:
-        text, errors = str(error), self._errors
-        reasons: tuple[tuple[type[Exception], str], ...] = (
-            (errors.AuthenticationError, f"the server refuses the login ({text}); correct username and password"),
-            (errors.NoPermissionError, f"the user may not do this ({text}); allow this key and the dead letters"),
-            (errors.TimeoutError, NO_ANSWER),
-            (errors.ConnectionError, f"the server cannot be reached ({text}); start it, or correct url"),
-        )
-        if text.startswith("WRONGTYPE"):
-            return "the key holds no stream; correct stream"
-        if "unknown command" in text:
-            return f"the server is too old ({text}); Redis 6.2 or newer is needed"
-        return next((why for kind, why in reasons if isinstance(error, kind)), f"the server refuses: {text}")
+            kinds = " ".join(kind.__name__ for kind in type(error).__mro__)
+            why = reason(str(error), _REASONS, "the server refuses: {}", kinds)
+            raise SourceError(f"redis {self.what} at {self._options.url}: {why}") from error
 
     def _do(self, *command: object) -> Any:  # noqa: ANN401 - a reply of the server
         with self._explained():
