@@ -169,8 +169,8 @@ class FileScanner:
             os.path.realpath(directory) for pattern in self._options.patterns for directory in directories_of(pattern)
         )
         listings = [listing for directory in directories if (listing := list_directory(directory)) is not None]
-        found = [status_of(path) for listing in listings for path in listing.paths.values()]
-        return FirstScan(max([0, *(status.st_mtime_ns + 1 for status in found if status is not None)]))
+        statuses = [status_of(path) for listing in listings for path in listing.paths.values()]
+        return FirstScan(max([0, *(status.st_mtime_ns + 1 for status in statuses if status is not None)]))
 
     def _unread_paths(self, now: float) -> set[str]:
         """Paths, such as the patterns match, of files that are not followed and of rotations in changed directories.
