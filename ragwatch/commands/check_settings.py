@@ -31,8 +31,16 @@ from ragwatch.sources.push import Options as PushOptions
 from ragwatch.statistics.tally import Tally
 from ragwatch.stores import postgres
 from ragwatch.stores.sqlite import Options as SqliteOptions
-from ragwatch.stores.sqlite.disk import FAILURES, advice, reason, refuse_network
-from ragwatch.stores.sqlite.opening import MARKER, check_content, refuse_missing, version_of
+from ragwatch.stores.sqlite.opening import (
+    FAILURES,
+    MARKER,
+    advice,
+    check_content,
+    reason,
+    refuse_missing,
+    refuse_network,
+    version_of,
+)
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.web import Access, Right
 

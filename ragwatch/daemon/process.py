@@ -25,7 +25,7 @@ from ragwatch.pipeline.leadership import Leadership, Step
 from ragwatch.ports import Clock, LoopContext, Store
 from ragwatch.ports.capabilities import SharedStore
 from ragwatch.statistics.snapshot import Gauge, Gauges
-from ragwatch.stores.sqlite.disk import free_bytes
+from ragwatch.stores.sqlite.opening import free_bytes
 from ragwatch.telemetry import Telemetry
 
 

@@ -39,10 +39,8 @@ _OF_ENGINE = ("retention", "sampling key", "search index", COPYING)  # saved sta
 def copy_state(source: Engine, target: Engine) -> dict[str, int]:
     """Copy everything. A copy that was cut short goes on where it ended. Returns the number of rows by table.
 
-    Both are opened without keys, so that texts are copied as they are.
-
-    Raises:
-        StoreError: One cannot be read or written, or the target is neither empty nor one into which a copy was begun.
+    Both are opened without keys, so that texts are copied as they are. Raises a `StoreError` if one cannot be read or
+    written, or the target is neither empty nor one into which a copy was begun.
     """
     _begin(target)
     for name in TABLES:

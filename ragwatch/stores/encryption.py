@@ -59,11 +59,7 @@ class EncryptionOptions(BaseModel):
         return self
 
     def cipher(self) -> TextCipher:
-        """Read the keys, and build the cipher.
-
-        Raises:
-            ConfigError: A key cannot be read, or the extra is not installed.
-        """
+        """Build the cipher. Raises a `ConfigError` if a key cannot be read, or the extra is not installed."""
         if self.key is not None:
             return TextCipher(parse_keys(self.key.get_secret_value(), "store.encryption.key"))
         where, path = "store.encryption.key_file", self.key_file or Path()
@@ -81,11 +77,7 @@ class EncryptionOptions(BaseModel):
 def parse_keys(text: str, where: str) -> list[bytes]:
     """Parse keys that are separated by white space or commas: 32 bytes each, in base64 or as 64 hex digits.
 
-    >>> [len(key) for key in parse_keys(32 * "ab", "key")]
-    [32]
-
-    Raises:
-        ConfigError: There is none, or one is not a key. The message does not contain it.
+    Raises a `ConfigError` if there is none, or one is not a key; the message does not contain it.
     """
     words = re.split(r"[\s,]+", text.strip())
     keys = [_key(word) for word in words if word]
@@ -193,10 +185,6 @@ def _nonce(index: int, *, last: bool) -> bytes:
 
 def check_keys(rows: Rows, cipher: TextCipher | None) -> list[str]:
     """Check that all keys that texts are encrypted with are given. Returns the ids of those that are still in use.
-
-    Args:
-        rows: Returns the rows of a statement.
-        cipher: The configured keys; None for none.
 
     Raises:
         ConfigError: A key is missing or wrong.

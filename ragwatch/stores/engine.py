@@ -51,32 +51,20 @@ class Result(Protocol):
 
 
 class Reader(Protocol):
-    """Runs statements that read, and decrypts the texts in their rows."""
+    """Runs statements that read, and decrypts the texts in their rows. Raises a `StoreError` if they cannot be read."""
 
     def rows(self, sql: str, parameters: Parameters = (), *, planned_once: bool = True) -> Rows:
-        """Return all rows of a statement; without `planned_once` it is planned for these parameters, which may be rare.
-
-        Raises:
-            StoreError: The database cannot be read.
-        """
+        """Return all rows of a statement; without `planned_once` it is planned for these parameters alone."""
 
     def walk(self, sql: str, parameters: Parameters = ()) -> Generator[Row, None, None]:
-        """Yield the rows of a statement, a limited number of them in memory at a time.
-
-        Raises:
-            StoreError: The database cannot be read.
-        """
+        """Yield the rows of a statement, a limited number of them in memory at a time."""
 
 
 class Writer(Protocol):
-    """Runs statements within a transaction. What it does by itself is right where there is one worker.
-
-    Attributes:
-        slot: Column of counters in which this worker counts; none where there is one worker.
-        cipher: Encrypts texts; None stores them as they are.
-    """
+    """Runs statements within a transaction. What it does by itself is right where there is one worker."""
 
     slot: Mapping[str, int] = MappingProxyType({})
+    """Column of counters in which this worker counts; none where there is one worker."""
     cipher: TextCipher | None
 
     def part(self, at: float) -> Mapping[str, int]:  # noqa: ARG002 - of partitions
@@ -98,13 +86,7 @@ class Writer(Protocol):
         """Run a statement once for each of several rows of parameters."""
 
     def insert(self, table: str, rows: Sequence[Mapping[str, object]], conflict: str = "") -> int:
-        """Insert rows in this order. Returns how many were written.
-
-        Args:
-            table: Name of the table.
-            rows: Values by column, all rows with the same columns.
-            conflict: The clause ON CONFLICT.
-        """
+        """Insert rows of the same columns in this order, with a clause ON CONFLICT. Returns how many were written."""
 
     def queued(self) -> AbstractContextManager[object]:
         """Within the block, statements are sent without waiting for their results, whose row counts are unknown."""
@@ -139,13 +121,9 @@ class Engine(Reader, Protocol):
         """The damaged rows that were met."""
 
     def transaction(self, reserve: float = 0.0) -> AbstractContextManager[Writer]:
-        """Run one transaction.
+        """Run one transaction, unless less than this share of the free space to keep is left.
 
-        Args:
-            reserve: Share of the free space to keep below which it is refused.
-
-        Raises:
-            StoreError: Nothing was written.
+        Raises a `StoreError` if nothing was written.
         """
 
 

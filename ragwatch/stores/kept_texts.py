@@ -20,17 +20,12 @@ class Texts(StrEnum):
 
 
 class Rules(NamedTuple):
-    """What is indexed.
-
-    Attributes:
-        texts: Texts of which answers are kept.
-        cipher: Encrypts texts; None for none.
-        words_off: Why the words of texts are not indexed; None if they are.
-    """
+    """What is kept and indexed."""
 
     texts: Texts
     cipher: TextCipher | None
     words_off: str | None = None
+    """Why the words of texts are not indexed; None if they are."""
 
     def keeps_words(self, *, fails: bool) -> bool:
         """Whether the words of an answer are indexed: its texts are kept for good, and in the clear."""

@@ -17,12 +17,8 @@ PRIVATE = 0o600
 class StateLock:
     """Holds a lock on `directory/ragwatch.lock` until closed. The kernel releases it when the process dies.
 
-    Args:
-        directory: Created with mode 0700 if missing. The mode of an existing one is changed only if it contains no
-            files but ours.
-
-    Raises:
-        StoreError: Another process holds the lock, or the directory is not writable.
+    A missing directory is created with mode 0700; the mode of an existing one is changed only if it contains no files
+    but ours. Raises a `StoreError` if another process holds the lock, or the directory is not writable.
     """
 
     def __init__(self, directory: Path) -> None:

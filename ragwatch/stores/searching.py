@@ -60,11 +60,7 @@ class Statement(NamedTuple):
 class Queries:
     """One search as a statement. Each engine says how it uses its index, and how it finds the worst scores.
 
-    Attributes:
-        query: What is searched for.
-        terms: Of which an answer must have one each.
-        columns: What is returned.
-        values: The parameters, to which building the statement adds.
+    Building the statement adds to `values`, its parameters.
     """
 
     def __init__(self, query: Query, terms: Terms, columns: str) -> None:

@@ -156,8 +156,7 @@ def _insert_samples(writer: Writer, draws: Iterable[Draw]) -> set[str]:
 def _write_parts(writer: Writer, admission: Admission) -> None:
     """Store the parts and ids of an admission, and delete the groups that it releases.
 
-    Raises:
-        ReceivedMeanwhileError: An id is stored already: another worker was faster than the look-up of this one.
+    Raises `ReceivedMeanwhileError` if an id is stored already: another worker was faster than the look-up of this one.
     """
     source = admission.source
     parts = [

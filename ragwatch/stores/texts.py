@@ -57,11 +57,7 @@ class PackedText:
         self._body = body
 
     def size(self) -> int:
-        """See `StoredText.size`. Decompresses in chunks, so that damage is detected before anything is sent.
-
-        Raises:
-            StoreError: It is damaged.
-        """
+        """See `StoredText.size`. Decompresses in chunks. Raises a `StoreError` if it is damaged."""
         size, first, last = 0, b"", b""
         for piece in self.pieces():
             size, first, last = size + len(piece), first or piece[:1], piece[-1:]

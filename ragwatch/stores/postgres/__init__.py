@@ -84,11 +84,7 @@ def describe(options: Options) -> str:
 
 @_extra()
 def make_views(options: Options, readers: Collection[str]) -> tuple[str, tuple[str, ...]]:
-    """Create the views of the tables, which exist. Returns the name of their schema, and the roles that may read them.
-
-    Raises:
-        StoreError: The server cannot be reached, a role does not exist, or a view is in use.
-    """
+    """Create the views as `views.make_views`. Returns the name of their schema, and the roles that may read them."""
     from ragwatch.stores.postgres import views  # noqa: PLC0415 - an extra
 
     return views.views_schema(options.database_schema), views.make_views(options, readers)

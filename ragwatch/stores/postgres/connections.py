@@ -223,8 +223,7 @@ class PostgresEngine:
     def transaction(self, reserve: float = 0.0) -> Iterator[PostgresWriter]:
         """Run one transaction. If the connection is lost while it commits, find out whether it took effect.
 
-        Raises:
-            StoreError: Nothing was written, or, which the message then says, the server does not tell whether it was.
+        Raises a `StoreError` if nothing was written, or, as its message says, the server does not tell whether it was.
         """
         if reserve > 0.0:  # rows are inserted that have partitions
             self.parts.refresh()
@@ -256,11 +255,7 @@ class PostgresEngine:
                 raise
 
     def _took_effect(self, number: str) -> bool:
-        """Whether a transaction was committed whose connection was lost meanwhile.
-
-        Raises:
-            StoreError: The server does not come back in time.
-        """
+        """Whether a transaction was committed whose connection was lost. Raises a `StoreError` if nobody can tell."""
         deadline = time.monotonic() + UNKNOWN_SECONDS
         while time.monotonic() < deadline:
             with suppress(psycopg.OperationalError):

@@ -20,11 +20,7 @@ class TimedConnection(psycopg.Connection):
     """Seconds; None without a limit."""
 
     def wait(self, gen: PQGen[Value], *arguments: Any, **options: Any) -> Value:  # noqa: ANN401 - as the base class
-        """Consume a generator.
-
-        Raises:
-            NoAnswerError: The server has not answered in time; the connection is closed.
-        """
+        """Consume a generator. Raises `NoAnswerError`, and is closed, if the server does not answer in time."""
         if self.patience is None:
             return super().wait(gen, *arguments, **options)
         try:

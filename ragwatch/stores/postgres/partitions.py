@@ -49,11 +49,7 @@ _FORGET = (
 
 
 def day_of(at: float) -> int:
-    """Return the day of an instant since 1970.
-
-    >>> day_of(86400.0 * 3 + 1.0)
-    3
-    """
+    """Return the day of an instant: a number of days since 1970-01-01, in UTC."""
     return int(at // DAY)
 
 

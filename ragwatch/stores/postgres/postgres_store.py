@@ -86,14 +86,8 @@ RELATION_SIZE = (
 class PostgresStore(StoreBase):
     """Implements `ports.Store`, and `SharedStore` of `ports.capabilities`, in a schema of a PostgreSQL database.
 
-    It releases the lock `state` at the end, and counts under `name`, also after a restart.
-
-    Attributes:
-        holder: Name of this worker in its leases.
-
-    Raises:
-        ConfigError: Texts are encrypted with a key that is not given.
-        StoreError: The server cannot be reached, or the database cannot be used.
+    It releases the lock `state` at the end, and counts under `name`, also after a restart. `holder` is the name of this
+    worker in its leases. Raises as `postgres.connected`.
     """
 
     engine: PostgresEngine

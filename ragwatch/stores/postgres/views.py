@@ -33,20 +33,12 @@ _READERS = (
 
 
 def views_schema(schema: str) -> str:
-    """Return the name of the schema of the views.
-
-    >>> views_schema("ragwatch")
-    'ragwatch_views'
-    """
+    """Return the name of the schema of the views."""
     return f"{schema}_views"
 
 
 def schema_statement(schema: str) -> str:
-    """Return the statement that creates the schema of the views.
-
-    >>> schema_statement("ragwatch")
-    'CREATE SCHEMA IF NOT EXISTS "ragwatch_views";'
-    """
+    """Return the statement that creates the schema of the views."""
     return f'CREATE SCHEMA IF NOT EXISTS "{views_schema(schema)}";'
 
 
@@ -65,14 +57,10 @@ def views_script(schema: str) -> str:
 
 
 def make_views(options: Options, readers: Collection[str] = ()) -> tuple[str, ...]:
-    """Create the views, or replace them by those of this version. Returns the roles that may read them.
+    """Create the views of a database, or replace them by those of this version, and let further roles read them.
 
-    Args:
-        options: The database, whose tables exist.
-        readers: Roles that may read them, besides those that may already.
-
-    Raises:
-        StoreError: The server cannot be reached, a role does not exist, or a view is in use.
+    Returns the roles that may read them. Raises a `StoreError` if the server cannot be reached, a role does not exist,
+    or a view is in use.
     """
     with store_errors("cannot create the views"), connect(options) as connection, connection.transaction():
         schema = options.database_schema

@@ -17,16 +17,18 @@ from ragwatch.stores.dialect import in_sqlite
 from ragwatch.stores.encryption import TextCipher, opened
 from ragwatch.stores.engine import DamagedRows, Parameters, Row, Rows, Writer
 from ragwatch.stores.lock import StateLock
-from ragwatch.stores.sqlite.disk import (
+from ragwatch.stores.sqlite.opening import (
+    BUSY_MS,
     FAILURES,
     MIB,
+    WAL_BYTES,
     advice,
     free_bytes,
+    open_writer,
     reason,
     refuse_network,
     use_own_temporary_files,
 )
-from ragwatch.stores.sqlite.opening import BUSY_MS, WAL_BYTES, open_writer
 from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter, bound
 
 RETRY_SECONDS = 0.05
@@ -120,10 +122,7 @@ class SqliteEngine:
     Writers share one connection. Readers have their own, which see the last commit and never block the writer. Web
     pages have a separate reader, so that a long search does not block the loops.
 
-    Raises:
-        ConfigError: Texts are encrypted with a key that is not given.
-        StoreError: The directory is locked or on a network file system; the database is damaged, missing, or of a newer
-            version.
+    Raises a `StoreError` if the directory is locked or on a network file system, and as `open_writer`.
     """
 
     def __init__(self, state: Path, *, min_free: int = 0, cipher: TextCipher | None = None) -> None:

@@ -160,11 +160,7 @@ class SqliteStore(StoreBase):
         self._rewrite_if_dropped(now)
 
     def _rewrite_if_dropped(self, now: float) -> None:
-        """Delete what is left of dropped texts in free space: a large database once a day, because it is written whole.
-
-        Raises:
-            StoreError: It cannot be written.
-        """
+        """Delete what is left of dropped texts in free space. A large database is written again once a day at most."""
         if (self._dropped or self._rewrite_is_due) and (
             self.engine.size() <= MAX_REWRITTEN_BYTES or abs(now - self._rewritten_at) >= DAY
         ):

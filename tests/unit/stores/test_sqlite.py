@@ -25,8 +25,7 @@ from ragwatch.statistics.tally import Tally
 from ragwatch.stores.lock import worker_name
 from ragwatch.stores.settling import MAX_LEASED_CHARS
 from ragwatch.stores.sqlite import opening
-from ragwatch.stores.sqlite.disk import TEMPORARY
-from ragwatch.stores.sqlite.opening import MARKER
+from ragwatch.stores.sqlite.opening import MARKER, TEMPORARY
 from ragwatch.stores.sqlite.store import Options, SqliteStore, build
 
 

@@ -17,7 +17,7 @@ from ragwatch.ports import RecordedEvent, Retention
 from ragwatch.statistics.tally import Tally
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite import opening
-from ragwatch.stores.sqlite.disk import NETWORKED, advice, file_system, free_bytes, refuse_network
+from ragwatch.stores.sqlite.opening import NETWORKED, advice, file_system, free_bytes, refuse_network
 from ragwatch.stores.sqlite.store import Options, SqliteStore, build
 
 
