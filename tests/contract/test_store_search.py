@@ -22,10 +22,10 @@ DAY = 86400.0
 KEEP = Retention(days=9999, failing_days=9999, bytes=1 << 30)
 
 
-def answers() -> list[Draw]:
-    """Six answers of two releases, from three documents."""
+def answers(count: int = 6) -> list[Draw]:
+    """Answers of two releases, from three documents, two of each second."""
     draws = []
-    for number in range(6):
+    for number in range(count):
         documents = [Context("Cats purr.", f"doc-{number % 3}", 0.5), Context("Dogs bark.", "doc-9", 0.25)]
         metadata = {"release": f"v{number % 2}", "user": {"tier": "free", "paid": number == 4}, "turn": number}
         draws.append(a_draw(f"r{number}", at=AT + number // 2, contexts=documents, metadata=metadata))
@@ -207,15 +207,9 @@ FILTERS: Sequence[dict[str, Any]] = (
 )
 
 
-def an_answer(number: int) -> Draw:
-    """Two answers of each second, from three documents."""
-    contexts = [Context("Cats purr.", f"doc-{number % 3}", 0.5), Context("Dogs bark.", "doc-9", 0.25)]
-    return a_draw(f"r{number}", at=AT + number // 2, contexts=contexts)
-
-
 def fill(store: Store) -> None:
     """Fourteen answers, of which a judge reads all and another one every second."""
-    draws = [an_answer(number) for number in range(14)]
+    draws = answers(14)
     store.admit(an_admission(*draws[::2], judges=("embedded", "other")))
     store.admit(an_admission(*draws[1::2]))
     for judge, read in (("embedded", draws), ("other", draws[::2])):

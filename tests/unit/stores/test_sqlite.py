@@ -211,12 +211,7 @@ MANY = 2000
 
 def prose(rng: random.Random, chars: int) -> str:
     """Words that recur as those of a language do (Zipf): it compresses like text, not like noise."""
-    words: list[str] = []
-    length = 0
-    while length < chars:
-        word = NOUNS[min(int(rng.paretovariate(0.6)), len(NOUNS)) - 1]
-        words.append(word)
-        length += len(word) + 1
+    words = (NOUNS[min(int(rng.paretovariate(0.6)), len(NOUNS)) - 1] for _ in range(chars // 6))
     return " ".join(words)[:chars]
 
 
