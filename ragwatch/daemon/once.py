@@ -67,7 +67,7 @@ class OneShotRun:
         self._config = replace(config, judges=tuple(self._without_batches(judge) for judge in config.judges))
 
     async def run(self, notify: Callable[[str], None] = lambda _: None) -> str:
-        """Read, judge and estimate. Returns the text of `/metrics`. Progress is told as text for people."""
+        """Read, judge and estimate. Returns the text of `/metrics`. Progress is reported as text for people."""
         try:
             secret = state_secret(self._config.settings.state)
             shared = SharedState(self._store, Board(), Telemetry(), self._clock, secret)
