@@ -1,4 +1,7 @@
-"""`ragwatch compare`: compares two variants on the same questions, with an interval for each difference."""
+"""`ragwatch compare`: compares two variants on the same questions, with an interval for each difference.
+
+Variants are two logs, two retrievers, or answers of one log or of live traffic, which a metadata key tells apart.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ragwatch gate`: compares judged samples with thresholds, for a CI pipeline."""
+"""`ragwatch gate`: compares judged samples with thresholds, for a CI pipeline, with JUnit XML and Markdown for it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ from ragwatch.terminal.options.offline import GateArguments
 from ragwatch.terminal.output import compact_table, printable
 
 CODES = {GateDecision.PASS: 0, GateDecision.FAIL: 1, GateDecision.NOT_ENOUGH_DATA: 3}
+_OUTCOMES = {True: "pass", False: "FAIL", None: "unknown"}
 _COLOURS = {True: "green", False: "red", None: "yellow"}
+_MOST_LISTED = 10
+"""Questions that a text lists; JSON has all."""
 
 
 def gate_command(given: GateArguments) -> int:
@@ -106,11 +109,11 @@ def _baseline(path: Path, version: str) -> GateRun:
 
 def _show(line: GateLine) -> None:
     console = Console(soft_wrap=True)
-    for section, title in sections(line):
+    for section, title in _sections(line):
         if title:
             console.print(f"[bold]{title}[/]")
         _show_section(console, line["metrics"], line["figures"], section)
-    for text in measures(line):
+    for text in _measures(line):
         console.print(escape(text))
     for metric in line["metrics"]:
         if metric["reason"] and metric["applies"]:
@@ -121,8 +124,7 @@ def _show(line: GateLine) -> None:
         console.print(f"route {escape(route)} ({cases} cases): {shown or 'unknown, no case could be ranked'}")
     unread = ", ".join(f"{reason} {count}" for reason, count in line["unread"].items())
     console.print(f"{line['judged']} samples judged by {escape(line['judge'])}; not judged: {unread or 'none'}")
-    lost = [] if line["baseline"] is None else lost_lines(line["baseline"]["lost"])
-    for text in (*unsupported_lines(line), *lost):
+    for text in (*_unsupported_lines(line), *lost_lines(_lost(line))):
         console.print(escape(text))
     if line["unranked"]:
         unranked = ", ".join(f"{reason} {count}" for reason, count in line["unranked"].items())
@@ -140,7 +142,7 @@ def _show_section(console: Console, metrics: Sequence[GateMetric], figures: Sequ
             *_cells(metric, ".."),
             f"{'<=' if metric['lower_is_better'] else '>='} {metric['threshold']:g}",
             metric["severity"],
-            f"[{_COLOURS[metric['pass']]}]{OUTCOMES[metric['pass']]}[/]",
+            f"[{_COLOURS[metric['pass']]}]{_OUTCOMES[metric['pass']]}[/]",
         )
     if limited:
         console.print(table)
@@ -159,11 +161,6 @@ def _cells(metric: GateFigure, between: str) -> tuple[str, str, str]:
     return f"{metric['value']:.3f}", f"{metric['low']:.3f}{between}{metric['high']:.3f}", str(metric["n"])
 
 
-OUTCOMES = {True: "pass", False: "FAIL", None: "unknown"}
-_MOST_LISTED = 10
-"""Questions that a text lists; JSON has all."""
-
-
 def junit(line: GateLine) -> str:
     """Convert a gate line to JUnit XML, with one test case per metric, and one per metric that must not fall.
 
@@ -174,13 +171,13 @@ def junit(line: GateLine) -> str:
     cases = [_case(metric) for metric in line["metrics"]]
     if line["baseline"] is not None:
         watched = {name: one for name, one in line["baseline"]["changes"].items() if one["watched"]}
-        cases += [_change_case(name, one, lost_lines(line["baseline"]["lost"])) for name, one in watched.items()]
+        cases += [_change_case(name, one, lost_lines(_lost(line))) for name, one in watched.items()]
     counts = {name: str(sum(case.find(name) is not None for case in cases)) for name in ("failure", "error", "skipped")}
     totals = {"failures": counts["failure"], "errors": counts["error"], "skipped": counts["skipped"]}
     suites = Element("testsuites", {"name": "ragwatch", "tests": str(len(cases)), **totals})
     suite = SubElement(suites, "testsuite", {"name": "ragwatch gate", "tests": str(len(cases)), **totals})
     suite.extend(cases)
-    said = [f"{line['verdict']}: {line['recommendation']}", *unsupported_lines(line)]
+    said = [f"{line['verdict']}: {line['recommendation']}", *_unsupported_lines(line)]
     SubElement(suite, "system-out").text = "\n".join(map(_clean, said))
     indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
@@ -210,13 +207,17 @@ def _change_case(name: str, one: ChangeLine, lost: Sequence[str]) -> Element:
     return case
 
 
+def _lost(line: GateLine) -> Sequence[LostLine]:
+    return () if line["baseline"] is None else line["baseline"]["lost"]
+
+
 def lost_lines(lost: Sequence[LostLine], since: str = "since the baseline") -> list[str]:
     """Names the questions that lost most, with their scores before and now."""
     rows = [f"{_place(one)}: {_losses(one)}" for one in lost]
     return _listed(f"{len(lost)} questions lost {since}, those that lost most first:", rows)
 
 
-def unsupported_lines(line: GateLine) -> list[str]:
+def _unsupported_lines(line: GateLine) -> list[str]:
     """Names the statements of references that no context supports, by row, with the words that no context has."""
     rows = line["references"]
     count = sum(len(row["missing"]) for row in rows)
@@ -247,7 +248,7 @@ def _losses(one: LostLine) -> str:
     return ", ".join(f"{name} {before:.3f} -> {now:.3f}" for name, (before, now) in one["scores"].items())
 
 
-def sections(line: GateLine) -> list[tuple[str, str]]:
+def _sections(line: GateLine) -> list[tuple[str, str]]:
     """Sections of a gate line with their titles: test cases of retrieval and answers are never averaged together.
 
     The title is empty if there are no relevance judgements, so that there is one section only.
@@ -267,7 +268,7 @@ def sections(line: GateLine) -> list[tuple[str, str]]:
     ]
 
 
-def measures(line: GateLine) -> list[str]:
+def _measures(line: GateLine) -> list[str]:
     """Say of which metrics the level was compared, and of which the judge's mean."""
     judged = [row for row in line["metrics"] if row["section"] == "answers" and row["value"] is not None]
     lines = [
@@ -284,15 +285,14 @@ def markdown(line: GateLine) -> str:
     """Convert a gate line to a summary in Markdown, for example for a pull request."""
     unread = ", ".join(f"{reason} {count}" for reason, count in line["unread"].items()) or "none"
     parts = [f"## ragwatch gate: {line['verdict'].replace('_', ' ')}", _escape(line["recommendation"])]
-    for section, title in sections(line):
+    for section, title in _sections(line):
         parts += [*([f"### {title}"] if title else []), _markdown_table(line["metrics"], line["figures"], section)]
-    parts += [_escape(text) for text in measures(line)]
-    lost = lost_lines(line["baseline"]["lost"]) if line["baseline"] is not None else []
-    if lost and line["baseline"] is not None:
-        rows = [f"| {_linked(one)} | {_escape(_losses(one))} |" for one in line["baseline"]["lost"][:_MOST_LISTED]]
-        parts += [f"### {lost[0]}", "\n".join(["| question | scores |", "|---|---|", *rows])]
-        parts += lost[_MOST_LISTED + 1 :]
-    title, *unsupported = unsupported_lines(line) or [""]
+    parts += [_escape(text) for text in _measures(line)]
+    if lost := _lost(line):
+        title, *listed = lost_lines(lost)
+        rows = [f"| {_linked(one)} | {_escape(_losses(one))} |" for one in lost[:_MOST_LISTED]]
+        parts += [f"### {title}", "\n".join(["| question | scores |", "|---|---|", *rows]), *listed[_MOST_LISTED:]]
+    title, *unsupported = _unsupported_lines(line) or [""]
     if title:
         parts += [f"### {title}", "\n".join(f"- {_escape(row.strip())}" for row in unsupported)]
     parts.append(
@@ -311,7 +311,7 @@ def _markdown_table(metrics: Sequence[GateMetric], figures: Sequence[GateFigure]
     for metric in (metric for metric in metrics if metric["section"] == section):
         limit = f"{'≤' if metric['lower_is_better'] else '≥'} {metric['threshold']:g} | {metric['severity']}"
         reason = f": {_escape(metric['reason'])}" if metric["reason"] else ""
-        rows.append(f"{_markdown_cells(metric)} | {limit} | {OUTCOMES[metric['pass']]}{reason} |")
+        rows.append(f"{_markdown_cells(metric)} | {limit} | {_OUTCOMES[metric['pass']]}{reason} |")
     rows += [f"{_markdown_cells(figure)} | | | |" for figure in figures if figure["section"] == section]
     head = ["| metric | value | interval | n | threshold | severity | outcome |", "|---|---:|---|---:|---|---|---|"]
     return "\n".join([*head, *rows])

@@ -1,4 +1,4 @@
-"""`ragwatch judge`: judges samples from files and prints one verdict per line."""
+"""`ragwatch judge`: reads samples from files, judges them without a daemon, and prints one verdict per line."""
 
 from __future__ import annotations
 

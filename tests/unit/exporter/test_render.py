@@ -27,12 +27,18 @@ OPENMETRICS = "application/openmetrics-text"
 TEXT = "text/plain; version=0.0.4"
 
 
-def exporter(snapshot: Snapshot | None, routes: tuple[str, ...] = ROUTES) -> Exporter:
-    """An exporter of this Snapshot."""
-    board = Board()
-    if snapshot is not None:
+def exporter(
+    *snapshots: Snapshot,
+    routes: tuple[str, ...] = ROUTES,
+    criteria: tuple[Criterion, ...] = (),
+    board: Board | None = None,
+) -> Exporter:
+    """An exporter of the last of these Snapshots."""
+    board = board or Board()
+    for snapshot in snapshots:
         board.publish(snapshot)
-    return Exporter(board, Telemetry(), AllowedLabels(sources=["app"], routes=routes, judges=["embedded"]))
+    names = AllowedLabels(sources=["app"], routes=routes, judges=[JUDGE], criteria=criteria)
+    return Exporter(board, Telemetry(), names)
 
 
 def test_both_formats_are_whole_and_valid() -> None:
@@ -90,7 +96,7 @@ def test_negotiation(accept: str, expected: str) -> None:
 
 def test_before_the_first_digest_there_are_no_counters() -> None:
     """A zero before the store was read would look like a huge increase afterwards."""
-    text = exporter(None).text()
+    text = exporter().text()
     assert "ragwatch_build_info" in text
     assert "process_" in text
     assert "ragwatch_requests_seen_total" not in text
@@ -99,8 +105,7 @@ def test_before_the_first_digest_there_are_no_counters() -> None:
 def test_a_new_snapshot_shows_at_once() -> None:
     """What is kept between scrapes is kept for one Snapshot only."""
     board = Board()
-    shown = Exporter(board, Telemetry(), AllowedLabels(sources=["app"], routes=ROUTES, judges=["embedded"]))
-    board.publish(small())
+    shown = exporter(small(), board=board)
     before = shown.text()
     assert shown.text().count("ragwatch_samples_pending 3.0") == 1
     board.publish(Snapshot(at=AT, pending={"embedded": 7}))
@@ -111,7 +116,7 @@ def test_a_new_snapshot_shows_at_once() -> None:
 def test_x12_label_values_are_escaped() -> None:
     """A configured name with quotes, backslashes and line breaks cannot forge a series."""
     route = 'a"} 1\nragwatch_forged_total{x="\\'
-    text = exporter(Snapshot(at=AT), (route,)).text()
+    text = exporter(Snapshot(at=AT), routes=(route,)).text()
     families = {family.name: family for family in parse_text(text)}
     assert "ragwatch_forged" not in families
     assert route in {sample.labels["route"] for sample in families["ragwatch_samples_drawn"].samples}
@@ -122,14 +127,10 @@ POLITE = Criterion("polite", "Is the tone polite?")
 
 def lines(*criteria: Criterion) -> list[str]:
     """Lines of a scrape about the criterion."""
-    board = Board()
     tallies = counted("search", (1.0, 0.0), POLITE.quantity)
     rows = (EstimateRow(quantity_of("polite"), "search", JUDGE, "1h", estimate(0.5)),)
-    board.publish(replace(small(), estimates=rows, tallies=Counter(tallies)))
-    exporter = Exporter(
-        board, Telemetry(), AllowedLabels(sources=["app"], routes=["search"], judges=[JUDGE], criteria=criteria)
-    )
-    return [line for line in exporter.text().splitlines() if "polite" in line]
+    shown = exporter(replace(small(), estimates=rows, tallies=Counter(tallies)), routes=("search",), criteria=criteria)
+    return [line for line in shown.text().splitlines() if "polite" in line]
 
 
 def test_a_criterion_has_all_series_of_a_quantity() -> None:
