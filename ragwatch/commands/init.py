@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -16,7 +16,7 @@ import click
 from ragwatch.commands.check import check
 from ragwatch.commands.init_judges import JudgeRow, Prospect, ask_for_judge, default_judge, judge_named
 from ragwatch.commands.log_head import LogRoutes, log_routes, names_of, refused_lines
-from ragwatch.commands.map import Choose, SourceProposal, print_source, propose_source
+from ragwatch.commands.map import SourceProposal, print_source, propose_source
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.formats.guessing.candidates import Candidate
 from ragwatch.model.sample import OTHER, Sample
@@ -59,15 +59,16 @@ def init(given: InitArguments) -> int:
         raise ConfigError(f"--out {given.out}: already exists and is not overwritten; name another file")
     for log in given.logs:
         _check_name(str(log), log.resolve())
-    proposal = _propose(given.logs, None if given.yes else _choose) if given.logs else None
-    if given.logs and proposal is None:
-        return 1
-    samples = () if proposal is None else proposal.samples
     try:
+        with _opened(given.logs) as files:
+            proposal = propose_source(files, None if given.yes else _choose) if files else None
+        if given.logs and proposal is None:
+            return 1
+        samples = () if proposal is None else proposal.samples
         size = sum(log.stat().st_size for log in given.logs)
         answers = _ask(given, samples, is_small=0 < size <= SMALL_LOG_BYTES)
     except click.Abort as error:
-        raise _ended() from error
+        raise ConfigError("init: standard input ended before all questions were answered; or give --yes") from error
     _check_encoding("--state", answers.state)
     source = list(_received(str(given.receive))) if proposal is None else list(_tailed(proposal, given.logs))
     text = "\n".join(_configuration(source, log_routes(samples), answers)) + "\n"
@@ -86,12 +87,18 @@ def init(given: InitArguments) -> int:
 
 
 def _print(logs: Sequence[Path]) -> int:
-    """Print what was recognised in the logs, of which `-` is standard input. Returns the exit code."""
+    """Print what was recognised in the logs. Returns the exit code."""
     if not logs:
         raise ConfigError("--print: shows what is recognised in log files; give these, or - for standard input")
+    with _opened(logs) as files:
+        return print_source(files)
+
+
+@contextmanager
+def _opened(logs: Sequence[Path]) -> Iterator[list[BinaryIO]]:
+    """Open logs, of which `-` is standard input."""
     with ExitStack() as opened:
-        files = [opened.enter_context(click.open_file(str(log), "rb")) for log in logs]
-        return print_source([cast("BinaryIO", file) for file in files])
+        yield [cast("BinaryIO", opened.enter_context(click.open_file(str(log), "rb"))) for log in logs]
 
 
 def _check_name(shown: str, path: Path) -> None:
@@ -114,15 +121,6 @@ def _check_encoding(shown: str, path: Path) -> None:
         ) from error
 
 
-def _propose(logs: Sequence[Path], choose: Choose | None) -> SourceProposal | None:
-    with ExitStack() as opened:
-        files = [opened.enter_context(path.open("rb")) for path in logs]
-        try:
-            return propose_source(files, choose)
-        except click.Abort as error:
-            raise _ended() from error
-
-
 def _choose(part: str, listed: Sequence[Candidate]) -> Candidate | None:
     """Ask which field of the log is a part of the samples."""
     click.echo(f"Which of these is the {part}?")
@@ -130,10 +128,6 @@ def _choose(part: str, listed: Sequence[Candidate]) -> Candidate | None:
         click.echo(f"  {number}  {printable(one.shown)}")
     number = click.prompt("Number, or 0 for none", type=click.IntRange(0, len(listed)))
     return listed[number - 1] if number else None
-
-
-def _ended() -> ConfigError:
-    return ConfigError("init: standard input ended before all questions were answered; or give --yes")
 
 
 def _ask(given: InitArguments, samples: Sequence[Sample], *, is_small: bool) -> _Answers:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import click
 from rich.console import Console
@@ -26,6 +26,7 @@ from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.options.people import LabelArguments
 from ragwatch.terminal.output import file_name_in_errors, printable
 
+Part = TypeVar("Part", dict[str, object], list[object])
 FAILURE = 1
 BATCH_SIZE = 200
 BACKUP_FILE = Path("ragwatch-labels.jsonl")
@@ -214,7 +215,7 @@ def label_record(row: object, annotator: str, now: float, quantities: Collection
         probability=None if probability is None else _number("probability", probability),
         note=str(row.get("note") or ""),
         owner=None if owner is None else _text("owner", owner),  # this and the others below are those of an export
-        without={name: _number("without", value) for name, value in _object(row, "without").items()},
+        without={name: _number("without", value) for name, value in _part(row, "without", dict, "JSON object").items()},
         revoked=None if revoked is None else _number("revoked", revoked),
         earlier=tuple(_earlier(row)),
     )
@@ -243,36 +244,30 @@ def _number(name: str, value: object) -> float:
         raise ValueError(f"{name}: {value!r:.60} is no number; write a number") from error
 
 
-def _object(row: Mapping[str, object], name: str) -> Mapping[str, object]:
+def _part(row: Mapping[str, object], name: str, kind: type[Part], what: str) -> Part:
+    """An object or a list, which is empty where the row has none."""
     value = row.get(name)
-    if value is not None and not isinstance(value, dict):
-        raise ValueError(f"{name}: {value!r:.60} is no JSON object")
-    return value or {}
-
-
-def _list(row: Mapping[str, object], name: str) -> list[object]:
-    value = row.get(name)
-    if value is not None and not isinstance(value, list):
-        raise ValueError(f"{name}: {value!r:.60} is no list")
-    return value or []
+    if value is not None and not isinstance(value, kind):
+        raise ValueError(f"{name}: {value!r:.60} is no {what}")
+    return value or kind()
 
 
 def _scores(row: Mapping[str, object], quantities: Collection[Quantity]) -> Iterator[tuple[Quantity, float]]:
-    for name, score in _object(row, "scores").items():
+    for name, score in _part(row, "scores", dict, "JSON object").items():
         if name not in quantities:
             raise ValueError(f"scores: {name!r:.60} is no quantity; use one of: {', '.join(quantities)}")
         yield quantity_of(name), _number(f"scores.{name}", score)
 
 
 def _claims(row: Mapping[str, object]) -> Iterator[ClaimVerdict | None]:
-    for verdict in _list(row, "claims"):
+    for verdict in _part(row, "claims", list, "list"):
         if verdict is not None and verdict not in list(ClaimVerdict):
             raise ValueError(f"claims: {verdict!r:.60} is not known; use one of: {', '.join(ClaimVerdict)}, or null")
         yield None if verdict is None else ClaimVerdict(str(verdict))
 
 
 def _earlier(row: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
-    for record in _list(row, "earlier"):
+    for record in _part(row, "earlier", list, "list"):
         if not isinstance(record, dict):
             raise ValueError(f"earlier: {record!r:.60} is no JSON object")  # noqa: TRY004 - the same
         yield record

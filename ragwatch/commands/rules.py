@@ -65,12 +65,17 @@ def rules(given: RulesArguments) -> int:
         merged = {"groups": [group for file in prometheus(plan).values() for group in file["groups"]]}
         click.echo(yaml_text(merged if given.shape == "prometheus" else operator(plan)), nl=False)
         return 0
-    given.out.mkdir(parents=True, exist_ok=True)
-    for name, file in files.items():
-        with file_name_in_errors(str(given.out / name)):
-            (given.out / name).write_text(yaml_text(file), encoding="utf-8")
-        click.echo(f"wrote {given.out / name}", err=True)
+    _write(given.out, {name: yaml_text(file) for name, file in files.items()})
     return 0
+
+
+def _write(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write files to a directory, which is made if it is not there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        with file_name_in_errors(str(folder / name)):
+            (folder / name).write_text(text, encoding="utf-8")
+        click.echo(f"wrote {folder / name}", err=True)
 
 
 def link_warning(pages: str | None) -> str | None:
@@ -151,17 +156,13 @@ def write_dashboards(config: Config, plan: RulePlan, folder: Path) -> None:
     """Write the dashboards to a directory, as Grafana's provisioning and import read them."""
     if plan.links.pages is None:
         click.echo(f"web.external_url is not set: links of the dashboards lead to {PLACEHOLDER} until it is", err=True)
-    folder.mkdir(parents=True, exist_ok=True)
     shown = board_plan_of(config, plan)
     texts = dashboard_files(shown)
     options = config.store.options
     if isinstance(options, PostgresOptions):
         schema = f"{options.database_schema}_views"
         texts[SQL_FILE] = _text(sql_board(pages=shown.pages, schema=schema, judge=shown.judge))
-    for name, text in texts.items():
-        with file_name_in_errors(str(folder / name)):
-            (folder / name).write_text(text, encoding="utf-8")
-        click.echo(f"wrote {folder / name}", err=True)
+    _write(folder, texts)
 
 
 def dashboard_files(plan: BoardPlan) -> dict[str, str]:

@@ -26,7 +26,8 @@ class Outcome(StrEnum):
     NOTHING = "nothing"
 
 
-_OF_SEVERITY = {"critical": Outcome.PAGE, "warning": Outcome.TICKET, "info": Outcome.NOTHING}
+PAGE, TICKET, NOTHING = Outcome
+_OF_SEVERITY = {"critical": PAGE, "warning": TICKET, "info": NOTHING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +43,10 @@ class Need:
 class Way:
     """An alert that notices a failure, and what that needs."""
 
-    alert: str  # name of the alert without its prefix
     outcome: Outcome  # what the alert leads to unless `alerts.severity` says otherwise
+    alert: str  # name of the alert without its prefix
     need: Need  # what it needs
     extent: str = ""  # from which extent of the failure on; empty for any
-
-
-def _page(alert: str, need: Need, extent: str = "") -> Way:
-    return Way(alert, Outcome.PAGE, need, extent)
-
-
-def _ticket(alert: str, need: Need, extent: str = "") -> Way:
-    return Way(alert, Outcome.TICKET, need, extent)
 
 
 def _watcher(config: Config) -> JudgeConfig:
@@ -105,8 +98,8 @@ def _of_signal(signal: Signal) -> tuple[Way, ...]:
         ),
     )
     return (
-        _page("TrafficDrift", rise, "a rise by more than half of the answers"),
-        _ticket("TrafficDrift", _signal(signal)),
+        Way(PAGE, "TrafficDrift", rise, "a rise by more than half of the answers"),
+        Way(TICKET, "TrafficDrift", _signal(signal)),
     )
 
 
@@ -133,32 +126,36 @@ _SEGMENT = Need(
 _ROUTE = Need("a route of its own (`routes`)", lambda _config, _route: False)
 _ANCHORS = Need("`anchors`", lambda config, _: config.settings.anchors is not None)
 
-_STANDING = _ticket("QualityDriftStanding", _CONTROL)
-_DEGRADED = _page("CanariesDegraded", _CANARIES, "more than half of a suite")
-_WRONG = _page("CanaryAnswersWrong", _ANSWERED)
-_OLD = _ticket("TrafficDrift", _DATED, "more than twice as old as before, and than 32 days")
+_STANDING = Way(TICKET, "QualityDriftStanding", _CONTROL)
+_DEGRADED = Way(PAGE, "CanariesDegraded", _CANARIES, "more than half of a suite")
+_WRONG = Way(PAGE, "CanaryAnswersWrong", _ANSWERED)
+_OLD = Way(TICKET, "TrafficDrift", _DATED, "more than twice as old as before, and than 32 days")
 _UNCITED = _signal(Signal.UNCITED_ANSWERS, Signal.DANGLING_CITATIONS)
 
 FAILURES: Mapping[str, tuple[Way, ...]] = {
-    "invention": (_page("QualityDrift", _watched(Quantity.FAITHFULNESS)), _STANDING),
-    "wrong documents": (_page("QualityDrift", _watched(Quantity.CONTEXT_PRECISION)), _DEGRADED, _STANDING),
-    "documents about another thing": (_page("QualityDrift", _MEANING), _DEGRADED),
-    "duplicate contexts": (_ticket("TrafficDrift", _signal(Signal.DUPLICATE_CONTEXTS)),),
+    "invention": (Way(PAGE, "QualityDrift", _watched(Quantity.FAITHFULNESS)), _STANDING),
+    "wrong documents": (Way(PAGE, "QualityDrift", _watched(Quantity.CONTEXT_PRECISION)), _DEGRADED, _STANDING),
+    "documents about another thing": (Way(PAGE, "QualityDrift", _MEANING), _DEGRADED),
+    "duplicate contexts": (Way(TICKET, "TrafficDrift", _signal(Signal.DUPLICATE_CONTEXTS)),),
     "stale documents that the answer follows": (_WRONG, _OLD),
     "refusals": _of_signal(Signal.ABSTENTIONS),
     "empty answers": _of_signal(Signal.EMPTY_ANSWERS),
     "other language": _of_signal(Signal.OTHER_LANGUAGE),
     "wrong citations": (
-        _page("QualityDrift", _watched(Quantity.CITATION_PRECISION)),
-        _ticket("TrafficDrift", _UNCITED),
+        Way(PAGE, "QualityDrift", _watched(Quantity.CITATION_PRECISION)),
+        Way(TICKET, "TrafficDrift", _UNCITED),
     ),
-    "one tenant": (_ticket("SegmentDrift", _SEGMENT), _page("QualityDrift", _ROUTE)),
-    "silence": (_ticket("RouteSilent", _ALWAYS), _ticket("SourceSilent", _ALWAYS)),
+    "one tenant": (Way(TICKET, "SegmentDrift", _SEGMENT), Way(PAGE, "QualityDrift", _ROUTE)),
+    "silence": (Way(TICKET, "RouteSilent", _ALWAYS), Way(TICKET, "SourceSilent", _ALWAYS)),
     "canaries": (_DEGRADED, _WRONG),
-    "judge": (_ticket("JudgeFailing", _ALWAYS), _ticket("CoverageLow", _ALWAYS), _ticket("JudgeDrift", _ANCHORS)),
+    "judge": (
+        Way(TICKET, "JudgeFailing", _ALWAYS),
+        Way(TICKET, "CoverageLow", _ALWAYS),
+        Way(TICKET, "JudgeDrift", _ANCHORS),
+    ),
     "source": (
-        _page("SourceRejects", _ALWAYS, "a rise by more than half of the records"),
-        _ticket("SourceLag", _ALWAYS),
+        Way(PAGE, "SourceRejects", _ALWAYS, "a rise by more than half of the records"),
+        Way(TICKET, "SourceLag", _ALWAYS),
     ),
 }
 """The kinds of failures, and the alerts that notice them."""
@@ -172,10 +169,8 @@ def outcome_of(config: Config, failure: str, route: str, dated: Container[str] =
     ranks = list(Outcome)
     ways = FAILURES[failure]
     met = {way: way.need.is_met(config, route) and (route in dated or not way.need.dated) for way in ways}
-    outcome = min(
-        (_outcome(config, way) if is_met else Outcome.NOTHING for way, is_met in met.items()), key=ranks.index
-    )
-    if outcome is Outcome.PAGE:
+    outcome = min((_outcome(config, way) if is_met else NOTHING for way, is_met in met.items()), key=ranks.index)
+    if outcome is PAGE:
         return outcome, ""
     missing: dict[str, str] = {}
     for way, is_met in met.items():
@@ -201,7 +196,7 @@ def unpaged(config: Config, dated: Container[str] = ()) -> tuple[str, ...]:
         for route in routes:
             by_result.setdefault(outcome_of(config, failure, route, dated), []).append(route)
         for (outcome, why), where in by_result.items():
-            if outcome is not Outcome.PAGE:
+            if outcome is not PAGE:
                 place = "" if len(where) == len(routes) else f" on {', '.join(where)}"
                 reasons.append(f"{failure}{place}: {outcome}; {why}")
     settings = config.settings
