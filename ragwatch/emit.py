@@ -204,12 +204,7 @@ class AnswerLog:
 
 
 class AnswerHandler(logging.Handler):
-    """Passes log calls with `extra={"rag": {...}}` to an `AnswerLog`, and ignores all others.
-
-    Args:
-        target: See `AnswerLog`.
-        token: The same.
-    """
+    """Passes log calls with `extra={"rag": {...}}` to an `AnswerLog`, and ignores all others."""
 
     def __init__(self, target: str | os.PathLike[str], token: str | None = None) -> None:
         super().__init__()

@@ -29,11 +29,7 @@ class ConfigError(RagwatchError):
 
 
 class AddressError(ConfigError):
-    """The server cannot listen on an address.
-
-    Args:
-        detail: What is wrong with the address and what to do, without the key that holds the address.
-    """
+    """The server cannot listen on an address. The detail says why and what to do, without the key of the address."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(f"web.listen: {detail}")
@@ -41,12 +37,7 @@ class AddressError(ConfigError):
 
 
 class ExternalError(RagwatchError):
-    """An external file or service failed.
-
-    Args:
-        message: What happened, as text for people.
-        permanent: True when a retry cannot succeed.
-    """
+    """An external file or service failed; `permanent` when a retry cannot succeed. The message is for people."""
 
     def __init__(self, message: str, *, permanent: bool = False) -> None:
         super().__init__(message)
@@ -58,13 +49,7 @@ class SourceError(ExternalError):
 
 
 class JudgeError(ExternalError):
-    """A judge could not read a sample.
-
-    Args:
-        reason: Value of `statistics.verdict.UnjudgedReason` that is counted.
-        message: What happened, as text for people.
-        permanent: True when a retry cannot succeed.
-    """
+    """A judge could not read a sample. The reason, a value of `statistics.verdict.UnjudgedReason`, is counted."""
 
     def __init__(self, reason: str, message: str, *, permanent: bool = True) -> None:
         super().__init__(message, permanent=permanent)
@@ -74,10 +59,8 @@ class JudgeError(ExternalError):
 class FormatError(RagwatchError):
     """A record cannot be converted to a sample.
 
-    Args:
-        reason: Value of `model.sample.RejectReason` that is counted.
-        field: Path of the wrong field; empty when the whole record is wrong.
-        message: What is wrong, as text for people.
+    The reason, a value of `model.sample.RejectReason`, is counted. The field is the path of the wrong one, and empty
+    when the whole record is wrong.
     """
 
     def __init__(self, reason: str, field: str, message: str) -> None:

@@ -28,14 +28,10 @@ EXIT_CODE_OF_SECOND_SIGNAL = 1
 
 
 class Termination:
-    """Handler of SIGTERM for a command that runs until it receives one.
-
-    Attributes:
-        requested: Whether the signal came before there was somebody to tell.
-    """
+    """Handler of SIGTERM for a command that runs until it receives one."""
 
     def __init__(self) -> None:
-        self.requested = False
+        self.requested = False  # whether the signal came before there was somebody to tell
         self._tell: Callable[[], None] | None = None
 
     def __call__(self, _number: int, _frame: FrameType | None) -> None:

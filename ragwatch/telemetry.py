@@ -69,11 +69,7 @@ class GaugeLevel(Labelled):
 
 
 class Telemetry:
-    """Counts and logs events. Thread-safe.
-
-    Args:
-        log: A structlog logger; by default JSON lines on stderr.
-    """
+    """Counts and logs events, by default as JSON lines on stderr. Thread-safe."""
 
     def __init__(self, log: FilteringBoundLogger | None = None) -> None:
         self._log: FilteringBoundLogger = log or structlog.get_logger()
@@ -233,8 +229,7 @@ class Telemetry:
     def judges_in_force(self, fell_back: Mapping[str, bool | None]) -> None:
         """New judges are active: reset the gauges of their predecessors.
 
-        Args:
-            fell_back: By judge, whether the lexical judge reads because its model is missing; None without a model.
+        `fell_back` says by judge whether the lexical judge reads because its model is missing; None without a model.
         """
         with self._lock:
             self._in_force = frozenset(fell_back)

@@ -112,19 +112,7 @@ class Schedule:
 
 
 class Demo:
-    """Runs a RAG service under load, for ragwatch to monitor.
-
-    Args:
-        log_path: Log file of the service, one canonical JSONL record per answer.
-        rate: Questions per second.
-        degrade_after: Seconds of the first healthy phase; None for no faults.
-        breakage_seconds: Duration of each fault, and of the healthy phase after it.
-        chunk_words: See `RagService`.
-        may_break: Whether faults may begin; until then the first healthy phase goes on.
-        on_event: Called with a message when the release changes, from the thread of the driver.
-
-    `RagwatchError` if this Python has no docstrings, or its SQLite no full-text search.
-    """
+    """Runs a RAG service under load, for ragwatch to monitor; see `RagService` for its log and its errors."""
 
     routes = ROUTES
 
@@ -132,12 +120,12 @@ class Demo:
         self,
         log_path: Path,
         *,
-        rate: float = 8.0,
-        degrade_after: float | None = None,
-        breakage_seconds: float = 20.0,
+        rate: float = 8.0,  # questions per second
+        degrade_after: float | None = None,  # seconds of the first healthy phase; None for no faults
+        breakage_seconds: float = 20.0,  # of each fault, and of the healthy phase after it
         chunk_words: int = CHUNK_WORDS,
-        may_break: Callable[[], bool] = lambda: True,
-        on_event: Callable[[str], None] = lambda _: None,
+        may_break: Callable[[], bool] = lambda: True,  # until then the first healthy phase goes on
+        on_event: Callable[[str], None] = lambda _: None,  # when the release changes, from the thread of the driver
     ) -> None:
         self.service = RagService(log_path, chunk_words=chunk_words)
         self._schedule = None if degrade_after is None else Schedule(degrade_after, breakage_seconds)

@@ -96,15 +96,11 @@ TOKEN_FILE = option(
 class Arguments:
     """Base of the arguments of a command: each field is an option or an argument, the docstring is the help.
 
-    A command that does something names the function that does it:
-
-    Attributes:
-        work: `module:name` of the function, which takes the arguments and returns the exit code.
-        first_line: Shown on standard error before the import of the module, which takes a second or more.
+    A command that does something names the function that does it.
     """
 
-    work = ""
-    first_line = ""
+    work = ""  # `module:name` of the function, which takes the arguments and returns the exit code
+    first_line = ""  # shown on standard error before the import of the module, which takes a second or more
 
     def __init_subclass__(cls, work: str = "", first_line: str = "") -> None:
         """Take what the class statement names."""
