@@ -121,8 +121,5 @@ def without_garbage_collection() -> Iterator[None]:
 
 
 def skip_garbage_at_exit() -> None:
-    """Exclude all objects from the collections at interpreter shutdown, which take as long as those during imports.
-
-    For the end of `main`: the operating system frees the memory.
-    """
+    """Exclude all objects from the collections at interpreter shutdown: the operating system frees the memory."""
     gc.freeze()

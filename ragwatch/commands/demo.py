@@ -85,10 +85,9 @@ class _Console(Console):
 
 
 class DemoRun:
-    """Runs the RAG service and ragwatch, and shows the estimates as a table on the terminal.
+    """Runs the RAG service and ragwatch in a folder, and shows the estimates as a table on the terminal.
 
-    The folder is for the log of the service and the state of ragwatch; `judges` are configured besides the embedded
-    one.
+    `judges` are configured besides the embedded one.
     """
 
     def __init__(self, folder: Path, given: DemoArguments, judges: Sequence[dict[str, object]]) -> None:
@@ -249,10 +248,7 @@ class DemoRun:
 
 
 def snapshot_table(snapshot: Snapshot | None) -> Table:
-    """The estimates of the shortest window, one row per quantity and one column per route.
-
-    The caption shows the stages at fault since the start.
-    """
+    """The estimates of the shortest window by quantity and route, and the stages at fault since the start."""
     estimates = snapshot.estimates if snapshot else ()
     window = estimates[0].window if estimates else ""
     rows = [row for row in estimates if row.window == window]

@@ -1,6 +1,6 @@
 """Reads and validates the YAML configuration.
 
-Errors have the form `path.to.key: what is wrong, what to write instead`.
+What is wrong is raised as `ConfigError`, one line `path.to.key: what is wrong, what to write instead` for each.
 """
 
 from __future__ import annotations
@@ -96,10 +96,7 @@ def load(path: Path) -> Config:
 
 
 def parse(data: Mapping[str, object], *, folder: Path) -> Config:
-    """Validate configuration data; `file:` secrets are read relative to `folder`.
-
-    `ConfigError` has the errors, one per line.
-    """
+    """Validate configuration data; `file:` secrets are read relative to `folder`."""
     data = resolve_secrets(data, folder)
     for keys in _PATHS:
         data = _located(data, keys, folder)
@@ -151,10 +148,7 @@ def _list(data: Mapping[str, object], key: str) -> list[object]:
 
 
 def judge_of(item: object, where: str = "judge", criteria: frozenset[str] = frozenset()) -> JudgeConfig:
-    """Validate one item of the list `judges`, of which `where` is the path.
-
-    `ConfigError` has the errors, one per line.
-    """
+    """Validate one item of the list `judges`, of which `where` is the path."""
     if not isinstance(item, dict):
         raise ConfigError(f"{where}: must be a mapping such as {{name: embedded, kind: lexical}}")
     common = set(JudgeOptions.model_fields)

@@ -107,10 +107,7 @@ class CanaryItemOptions(FrozenOptions):
 
 
 def read_suite(path: Path) -> tuple[Canary, ...]:
-    """Read the canaries of a file: the list `items:` in YAML, or one JSON object per line if its suffix is `.jsonl`.
-
-    `ConfigError` has all errors, one per line.
-    """
+    """Read the canaries of a file: the list `items:` in YAML, or one JSON object per line if its suffix is `.jsonl`."""
     if path.suffix == ".jsonl":
         with suppress(OSError):  # `read_lines` says what is wrong
             if path.stat().st_size > MAX_JSONL_BYTES:
@@ -125,10 +122,7 @@ def read_suite(path: Path) -> tuple[Canary, ...]:
 
 
 def canaries(items: object, where: str) -> tuple[Canary, ...]:
-    """Read the canaries of a list; `where` is its path in the configuration, for errors.
-
-    `ConfigError` has all errors, one per line.
-    """
+    """Read the canaries of a list; `where` is its path in the configuration, for errors."""
     if not isinstance(items, list):
         raise ConfigError(f"{where}: must be a list of canaries such as {{query: ..., expected: [id]}}")
     return _canaries(items, [f"{where}[{index}]" for index in range(len(items))], where)
@@ -252,10 +246,7 @@ class SuiteConfig:
 
 
 def suites(items: object, folder: Path) -> tuple[SuiteConfig, ...]:
-    """Validate the list `canaries`; paths of suite files are relative to a folder.
-
-    `ConfigError` has all errors, one per line.
-    """
+    """Validate the list `canaries`; paths of suite files are relative to a folder."""
     if not isinstance(items, list):
         raise ConfigError("canaries: must be a list of suites such as {suite: docs, file: canaries.yaml, probe: {...}}")
     configs: list[SuiteConfig] = []

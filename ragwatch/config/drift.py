@@ -182,10 +182,7 @@ def lowest_probability(plan: SamplingPlan, route: str, judge_probability: float 
 
 
 def read_anchors(path: Path) -> tuple[Anchor, ...]:
-    """Read anchors from a JSONL file: samples in any supported format, optionally with the label `good` by people.
-
-    `ConfigError` has all errors, one per line.
-    """
+    """Read anchors from a JSONL file: samples in any supported format, optionally with the label `good` by people."""
     anchors = read_lines(path, _read_anchor)
     if not 0 < len(anchors) <= _MAX_ANCHORS:
         raise ConfigError(f"{path.name}: holds {len(anchors)} anchors; give 1 to {_MAX_ANCHORS}, better 100 or more")

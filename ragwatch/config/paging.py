@@ -185,10 +185,7 @@ def outcome_of(config: Config, failure: str, route: str, dated: Container[str] =
 
 
 def unpaged(config: Config, dated: Container[str] = ()) -> tuple[str, ...]:
-    """What does not page under a configuration, by failure and routes, each with the key that changes it.
-
-    `dated` are the routes whose log dates documents.
-    """
+    """What does not page under a configuration, by failure and routes, with the key to change; see `outcome_of`."""
     reasons = []
     routes = (*config.settings.routes, OTHER)
     for failure in FAILURES:

@@ -39,10 +39,7 @@ def read_kind(
     extra: AbstractSet[str] = frozenset(),
     default: str | None = None,
 ) -> KindConfig:
-    """Validate the options of a kind. `extra` are keys that are read elsewhere.
-
-    `ConfigError` has the errors, one per line.
-    """
+    """Validate the options of a kind. `extra` are keys that are read elsewhere."""
     if not isinstance(item, dict):
         raise ConfigError(f"{where}: must be a mapping with a key `kind`")
     kind = item.get("kind", default)
@@ -64,10 +61,7 @@ def read_model(
     extra: AbstractSet[str] = frozenset(),
     criteria: frozenset[str] = frozenset(),
 ) -> M:
-    """Validate `data`. Keys in `extra` are valid too, but read elsewhere; errors suggest them for misspelt keys.
-
-    `ConfigError` has the errors, one per line.
-    """
+    """Validate `data`. Keys in `extra` are valid too, but read elsewhere; errors suggest them for misspelt keys."""
     try:
         return model.model_validate(data, context={CRITERIA: criteria})
     except ValidationError as error:

@@ -84,15 +84,13 @@ class Schedule:
 
     No fault is left out: one that begins late, because the machine was busy, delays those after it.
 
-    `degrade_after` are the seconds of the first healthy phase, `seconds` those of each fault and of the phase after it.
-
     >>> schedule = Schedule(10, 5)
     >>> [schedule.at(seconds) for seconds in (9, 10, 16, 40, 44, 45)]
     [None, <Breakage.VANISH: 'vanish'>, None, <Breakage.INVENT: 'invent'>, <Breakage.INVENT: 'invent'>, None]
     """
 
     def __init__(self, degrade_after: float, seconds: float) -> None:
-        self._seconds = seconds
+        self._seconds = seconds  # of each fault, and of each healthy phase but the first
         self._phases: list[Breakage | None] = [phase for kind in Breakage for phase in (kind, None)]
         self._current: Breakage | None = None
         self._next: float | None = degrade_after  # time of the next change; None if there is none
