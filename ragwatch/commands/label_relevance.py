@@ -10,7 +10,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -73,16 +73,14 @@ class RelevanceFile:
                     ) from error
         return file
 
-    def append(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Add pools or judgements to the file and to this object."""
-        rows = list(records)
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Add a pool or a judgement to the file and to this object."""
         try:
             with self.path.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(row) + "\n" for row in rows)
+                file.write(json.dumps(row) + "\n")
         except OSError as error:
             raise ConfigError(f"--relevance {self.path}: cannot be written: {error.strerror}") from error
-        for row in rows:
-            self._add(row)
+        self._add(row)
 
     def _add(self, row: Mapping[str, Any]) -> None:
         if "candidates" in row:
@@ -229,7 +227,7 @@ def _add_pools(suite: CanarySuite, file: RelevanceFile, given: LabelArguments) -
                     continue
                 texts = dict(corpus)
                 ranked = [(name, text or texts.get(name, "")) for name, text in hits]
-                file.append([pool_record(draw_pool(query, ranked, corpus, sizes, suite.name))])
+                file.append(pool_record(draw_pool(query, ranked, corpus, sizes, suite.name)))
         finally:
             await suite.probe.close()
 
@@ -270,7 +268,7 @@ def _session(file: RelevanceFile, annotator: str, count: int, *, all_asked: bool
             break
         if grade is not None:
             judgement = {"query": pair.query, "id": pair.id, "annotator": annotator, "grade": str(grade)}
-            file.append([{**judgement, "at": time.time()}])
+            file.append({**judgement, "at": time.time()})
             saved += 1
     console.print(f"\n{saved} saved. Thank you.")
 

@@ -26,28 +26,16 @@ _HOURS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class RejudgePlan:
-    """Answers that a judge is to read.
+    """Answers that a judge is to read."""
 
-    Attributes:
-        query: The answers in question.
-        keys: Those that are to be read, in this order.
-        share: Share of the answers that was chosen at random; 1 without a sample.
-        charted_before: Charts gain the scores of answers before this instant.
-        total: Number of answers in question.
-        assigned: How many of them were assigned to the judge when they were drawn, by version of its verdict; the empty
-            version is that of those it has not read yet.
-        read: How many of the chosen ones it has read in an earlier run, by version.
-        without_texts: How many are left out, because their texts are deleted.
-    """
-
-    query: RejudgeQuery
-    keys: tuple[str, ...] = ()
-    share: float = 1.0
-    charted_before: float = math.inf
-    total: int = 0
-    assigned: Counter[str] = field(default_factory=Counter)
-    read: Counter[str] = field(default_factory=Counter)
-    without_texts: int = 0
+    query: RejudgeQuery  # the answers in question
+    keys: tuple[str, ...] = ()  # those that are to be read, in this order
+    share: float = 1.0  # of the answers, chosen at random; 1 without a sample
+    charted_before: float = math.inf  # charts gain the scores of answers before this instant
+    total: int = 0  # number of answers in question
+    assigned: Counter[str] = field(default_factory=Counter)  # when drawn, by version of its verdict; empty: unread
+    read: Counter[str] = field(default_factory=Counter)  # of the chosen ones in an earlier run, by version
+    without_texts: int = 0  # left out, because their texts are deleted
 
 
 def plan_of(reader: RejudgeReader, query: RejudgeQuery, size: int | None) -> RejudgePlan:

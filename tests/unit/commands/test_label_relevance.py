@@ -114,12 +114,13 @@ def test_a_query_without_anything_relevant_is_negative(tmp_path: Path) -> None:
     file = RelevanceFile(tmp_path / "relevance.jsonl", {}, {})
     candidate = {"id": "d1", "text": "", "rank": 1, "stratum": "top", "probability": 1.0}
     canaries = [Canary("a name", "a", (Expected("d9"),)), Canary("b", "b", (Expected("d9"),))]
-    file.append({"query": query, "k": 1, "sizes": {"top": 1}, "candidates": [candidate]} for query in "ab")
-    file.append([{"query": "a", "id": "d1", "annotator": "ann", "grade": str(Grade.NOT_RELEVANT)}])
+    for query in "ab":
+        file.append({"query": query, "k": 1, "sizes": {"top": 1}, "candidates": [candidate]})
+    file.append({"query": "a", "id": "d1", "annotator": "ann", "grade": str(Grade.NOT_RELEVANT)})
     (line,) = suite_lines(canaries, file.pools, file.grades).splitlines()
     assert json.loads(line) == {"query": "a", "name": "a name", "category": "negative"}
     with pytest.raises(ConfigError, match="'a name' contains white space"):
         qrels(canaries, file.grades)
     assert RelevanceFile.read(file.path) == file
     with pytest.raises(ConfigError, match="cannot be written"):
-        RelevanceFile(tmp_path / "no" / "where", {}, {}).append([{}])
+        RelevanceFile(tmp_path / "no" / "where", {}, {}).append({})
