@@ -21,25 +21,15 @@ from ragwatch.judges.llm.judge import price_of_reading
 from ragwatch.model.sample import Context, Sample
 
 DATA = Path(__file__).parents[2] / "data" / "formats"
+QUESTION = "How long is the warranty?"
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     """A log of 101 answers, 72 s apart: 1,200 a day."""
-    path = tmp_path / "app.jsonl"
-    lines = (
-        {
-            "id": f"r-{number}",
-            "at": 1_780_000_000 + 72 * number,
-            "question": "How long is the warranty?",
-            "contexts": ["The warranty lasts two years."],
-            "answer": "Two years.",
-            "route": ("support", "search")[number % 2],
-        }
-        for number in range(101)
-    )
-    log_of(path, *lines)
-    return path
+    row = {"question": QUESTION, "contexts": ["The warranty lasts two years."], "answer": "Two years."}
+    places = ({"id": f"r-{n}", "at": 1_780_000_000 + 72 * n, "route": ("support", "search")[n % 2]} for n in range(101))
+    return log_of(tmp_path / "app.jsonl", *(row | place for place in places))
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +102,7 @@ def test_each_judge_says_what_it_knows_and_costs(log: Path, tmp_path: Path) -> N
     ((price, model, low, high),) = re.findall(pattern, shown)
     known = known_model(model)
     assert known is not None
-    sample = Sample("r", "How long is the warranty?", (Context("The warranty lasts two years."),), "Two years.")
+    sample = Sample("r", QUESTION, (Context("The warranty lasts two years."),), "Two years.")
     assert 1000 * price_of_reading(known.prices, sample) == pytest.approx(float(price), rel=0.05, abs=0.006)
     assert [float(low), float(high)] == pytest.approx([float(price) * share * 1.2 for share in (0.05, 0.4)], abs=0.02)
     assert "claude" in shown
@@ -193,9 +183,7 @@ def test_completion_scripts_name_the_program(shell: str) -> None:
 
 
 def _log_of(path: Path, *routes: str) -> Path:
-    row = {"question": "q", "contexts": ["c"], "answer": "a"}
-    path.write_text("".join(json.dumps(row | {"route": route}) + "\n" for route in routes), encoding="utf-8")
-    return path
+    return log_of(path, *({"question": "q", "contexts": ["c"], "answer": "a", "route": route} for route in routes))
 
 
 def test_routes_that_cannot_be_listed_are_named(tmp_path: Path) -> None:
@@ -243,8 +231,7 @@ UNCLEAR = [
 
 def test_a_part_that_is_not_recognised_is_asked_for_with_values(tmp_path: Path) -> None:
     """The candidates are listed with a value; the one that is chosen is mapped, and the log is read with it."""
-    log = tmp_path / "app.jsonl"
-    log_of(log, *UNCLEAR)
+    log = log_of(tmp_path / "app.jsonl", *UNCLEAR)
     result = _init(log, "--out", "-", "--state", tmp_path / "state", typed="1\n100\n\n")
     assert 'Which of these is the answer?\n  1  note  "Somebody asked for kettle 0."' in result.stdout
     source = yaml.safe_load(result.stdout[result.stdout.index("# Configuration") :])["sources"][0]
@@ -254,8 +241,7 @@ def test_a_part_that_is_not_recognised_is_asked_for_with_values(tmp_path: Path) 
 
 def test_a_draft_is_written_where_a_part_is_missing(tmp_path: Path) -> None:
     """With `--yes` nothing is asked: the keys that were recognised are there to be completed."""
-    log, out = tmp_path / "app.jsonl", tmp_path / "ragwatch.yaml"
-    log_of(log, *UNCLEAR)
+    log, out = log_of(tmp_path / "app.jsonl", *UNCLEAR), tmp_path / "ragwatch.yaml"
     result = _init(log, "--yes", "--state", tmp_path / "state", "--out", out)
     assert result.return_value == 1
     assert "question and contexts are logged, but no field looks like answer" in result.stderr
