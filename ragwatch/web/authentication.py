@@ -121,7 +121,13 @@ class Authenticator:
         self._refused("right" if user is not None else "credentials")
         if user is None and (access.users or access.tokens):
             return _challenge(access, "This address needs a user with a password, or a token.")
-        return Refusal(403, _explanation(user, missing, access))
+        rights = ", ".join(sorted(missing))
+        text = f"Nobody has the right: {rights}. Add users (web.config_file) or web.tokens, or write it under web.open."
+        if user is not None:
+            text = f"{user.name} does not have the right: {rights}. See web.users and web.tokens."
+        elif access.certificates:
+            text = f"This address needs a client certificate with the right: {rights}."
+        return Refusal(403, text)
 
     async def _user(self, given: str | None, names: Sequence[str], access: Access) -> User | None:
         if given is None:
@@ -180,15 +186,6 @@ def alternative_names(certificate: Certificate) -> list[str]:
     return [value for kind, value in certificate.get("subjectAltName", ()) if kind in kinds]
 
 
-def _explanation(user: User | None, missing: frozenset[Right], access: Access) -> str:
-    rights = ", ".join(sorted(missing))
-    if user is not None:
-        return f"{user.name} does not have the right: {rights}. See web.users and web.tokens."
-    if access.certificates:
-        return f"This address needs a client certificate with the right: {rights}."
-    return f"Nobody has the right: {rights}. Add users (web.config_file) or web.tokens, or write it under web.open."
-
-
 def _challenge(access: Access, text: str) -> Refusal:
     """Builds a refusal with every scheme that clients can use."""
     schemes = (_BASIC if access.users else "", _BEARER if access.tokens else "")
@@ -242,7 +239,8 @@ class PasswordChecker:
 
     async def check(self, users: Mapping[str, bytes], user: str, password: bytes) -> bool:
         """Whether the password is that of the user. Raises TooManyChecksError: too many wait to be checked."""
-        key = self._key(user, users.get(user, b""), password)
+        parts = (user.encode(), users.get(user, b""), password)
+        key = hmac.digest(self._secret, b"".join(len(part).to_bytes(4) + part for part in parts), hashlib.sha256)
         if user in users and key in self._remembered:
             self._remembered.move_to_end(key)
             return True
@@ -259,10 +257,6 @@ class PasswordChecker:
             if len(self._remembered) > MAX_REMEMBERED:
                 self._remembered.popitem(last=False)
         return right
-
-    def _key(self, user: str, hashed: bytes, password: bytes) -> bytes:
-        parts = b"".join(len(part).to_bytes(4) + part for part in (user.encode(), hashed, password))
-        return hmac.digest(self._secret, parts, hashlib.sha256)
 
 
 def check_password(users: Mapping[str, bytes], user: str, password: bytes) -> bool:

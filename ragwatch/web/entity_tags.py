@@ -15,7 +15,6 @@ _TYPES = ("application/json", "text/html")
 _METHODS = ("GET", "HEAD")
 _CLOCK = re.compile(rb'"(?:now|age_seconds|since_seconds)":[0-9][0-9.eE+-]*')
 _HAS_CLOCK = re.compile(rb'\{[^\[{]{0,1000}"now":[0-9]')  # in the outermost object
-_NOT_MODIFIED = 304
 
 
 class EntityTags:
@@ -29,7 +28,8 @@ class EntityTags:
         if scope["method"] not in _METHODS:
             await self._app(scope, receive, send)
             return
-        known = Headers(scope=scope).get("if-none-match", "")
+        listed = Headers(scope=scope).get("if-none-match", "").split(",")
+        known = {one.strip().removeprefix("W/") for one in listed}
         start: Message | None = None
         unchanged = False
 
@@ -44,10 +44,10 @@ class EntityTags:
                     tag = entity_tag(message.get("body", b""))
                     headers = MutableHeaders(scope=first)
                     headers["ETag"] = tag
-                    unchanged = _matches(known, tag)
+                    unchanged = not known.isdisjoint(("*", tag.removeprefix("W/")))  # by weak comparison
                     if unchanged:
                         del headers["content-length"]
-                        first["status"] = _NOT_MODIFIED
+                        first["status"] = 304
                 await send(first)
             await send({**message, "body": b""} if unchanged else message)
 
@@ -71,9 +71,3 @@ def _is_tagged(message: Message) -> bool:
     headers = Headers(raw=message["headers"])
     is_page = headers.get("content-type", "").startswith(_TYPES)
     return message["status"] == 200 and is_page and "content-length" in headers
-
-
-def _matches(known: str, tag: str) -> bool:
-    """Whether a list of tags contains one, by weak comparison."""
-    tags = {one.strip().removeprefix("W/") for one in known.split(",")}
-    return "*" in tags or tag.removeprefix("W/") in tags

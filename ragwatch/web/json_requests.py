@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
 from time import monotonic
@@ -26,7 +26,7 @@ from ragwatch.ports import Erased, Erasure
 from ragwatch.statistics.labels.label import LabelQueue, LabelTask
 from ragwatch.web.audit_trail import shown
 from ragwatch.web.authentication import USER
-from ragwatch.web.json_values import ParameterError, dumps, json_object, json_reply, read_body
+from ragwatch.web.json_values import ParameterError, check_names, dumps, json_object, json_reply, read_body
 from ragwatch.web.request_limit import RequestLimit
 from ragwatch.web.samples import KEY
 
@@ -257,13 +257,8 @@ def _are_texts(value: object) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(text, str) and text for text in value)
 
 
-def _check_names(body: Mapping[str, object], names: Sequence[str]) -> None:
-    if unknown := sorted(set(body) - set(names)):
-        raise ParameterError(f"{unknown[0]}: is not known; use {', '.join(names)}")
-
-
 def _erasure(body: Mapping[str, object]) -> Erasure:
-    _check_names(body, ("ids", "metadata", "with_scores", "dry_run"))
+    check_names(body, ("ids", "metadata", "with_scores", "dry_run"))
     ids, pairs = body.get("ids", []), body.get("metadata", [])
     if not _are_texts(ids):
         raise ParameterError("ids: not a list of texts that are not empty")
@@ -283,7 +278,7 @@ def _flag(body: Mapping[str, object], name: str) -> bool:
 
 def _rejudge_fields(body: Mapping[str, object]) -> RejudgeFields:
     """Check the fields of a request. Raises ParameterError: one is unknown, missing or invalid."""
-    _check_names(body, ("judge", "of", "share", "keys", "charted_before"))
+    check_names(body, ("judge", "of", "share", "keys", "charted_before"))
     judge, other = _judge_name(body, "judge"), _judge_name(body, "of")
     keys, share, before = body.get("keys"), body.get("share", 1.0), body.get("charted_before")
     if not isinstance(keys, list) or not keys or not all(isinstance(key, str) and KEY.fullmatch(key) for key in keys):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import EnumType
 from types import NoneType, UnionType
 from typing import Annotated, NotRequired, Union, cast, get_args, get_origin, get_type_hints, is_typeddict
@@ -22,6 +22,12 @@ _PLAIN = {str: "string", float: "number", int: "integer", bool: "boolean", NoneT
 
 class ParameterError(ValueError):
     """A parameter of a request is invalid; the message names it and the allowed values."""
+
+
+def check_names(given: Iterable[str], known: Sequence[str]) -> None:
+    """Checks the names of parameters or fields. Raises ParameterError: one is unknown."""
+    if unknown := set(given) - set(known):
+        raise ParameterError(f"{min(unknown)}: is not known; use {', '.join(known)}")
 
 
 async def read_body(request: Request) -> bytes:

@@ -169,7 +169,12 @@ class RequestBodyLimit:
                 return await receive()
             if deadline is None:
                 deadline = self._admit()
-            message = await _receive_before(deadline, receive)
+            try:
+                async with asyncio.timeout_at(deadline):
+                    message = await receive()
+            except TimeoutError:
+                text = f"The request body was not received within {BODY_SECONDS:g} seconds.\n"
+                raise HTTPException(408, text, _CLOSE) from None
             if not message.get("more_body", False):
                 incomplete = False
                 self._open -= 1
@@ -189,13 +194,3 @@ class RequestBodyLimit:
             raise HTTPException(503, "Too many request bodies are being received; retry later.\n", headers)
         self._open += 1
         return asyncio.get_running_loop().time() + BODY_SECONDS
-
-
-async def _receive_before(deadline: float, receive: Receive) -> Message:
-    try:
-        async with asyncio.timeout_at(deadline):
-            return await receive()
-    except TimeoutError:
-        raise HTTPException(
-            408, f"The request body was not received within {BODY_SECONDS:g} seconds.\n", _CLOSE
-        ) from None

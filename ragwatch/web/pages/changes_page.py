@@ -30,7 +30,7 @@ from ragwatch.statistics.trends import (
     sides_of,
     start_of,
 )
-from ragwatch.web.json_values import ParameterError
+from ragwatch.web.json_values import ParameterError, check_names
 from ragwatch.web.pages.canaries import suites_of
 from ragwatch.web.pages.figure_replies import (
     ChangeRow,
@@ -105,8 +105,7 @@ class ChangeRequest:
     @classmethod
     def of(cls, parameters: Mapping[str, str], now: float) -> ChangeRequest:
         """Parses the parameters of a request. Raises ParameterError: a parameter is unknown, missing or invalid."""
-        if unknown := set(parameters) - set(cls.__slots__):
-            raise ParameterError(f"{min(unknown)}: is not known; use {', '.join(cls.__slots__)}")
+        check_names(parameters, cls.__slots__)
         at = moment(parameters, "at", now)
         if at is None or not now - MAX_AGE_SECONDS < at <= now:
             raise ParameterError("at: give a time of the past; write 2h or 3d (ago), or 2026-01-31T12:00")

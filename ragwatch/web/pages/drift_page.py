@@ -90,23 +90,18 @@ def drift(snapshot: Snapshot | None, store: Store, *, now: float, address: str) 
         "headline": _HEADLINES["learning" if state == "silent" and answers else state],
         "alarms": sum(row["alarm"] for row in answers),
         "watched": sum(not row["learning"] for row in answers),
-        "answers": sorted(answers, key=_without_alarm),
+        "answers": sorted(answers, key=lambda row: not row["alarm"]),
         "segments": [rows.segment(labels) for labels in segments if gauges[Gauge.SEGMENT_DRIFT_ALARM, labels]],
         "segments_watched": len(segments),
-        "traffic": sorted(traffic, key=_without_alarm),
+        "traffic": sorted(traffic, key=lambda row: not row["alarm"]),
         "traffic_paused": [
             {"signal": signal, "route": route, "paused": reason}
             for signal, route, reason in _labels_of(gauges, Gauge.TRAFFIC_DRIFT_PAUSED)
         ],
-        "judges": sorted(judges, key=_without_alarm),
+        "judges": sorted(judges, key=lambda row: not row["alarm"]),
         "events": [event_line(event) for event in reversed(events[-MAX_EVENTS:])],
         "event_routes": sorted({row["route"] for row in answers})[:MAX_EVENT_ROUTES],
     }
-
-
-def _without_alarm(row: Alarmed) -> bool:
-    """Sort key that puts rows with an alarm first."""
-    return not row["alarm"]
 
 
 def _labels_of(gauges: Gauges, *selected: Gauge) -> list[tuple[str, ...]]:

@@ -25,7 +25,7 @@ from ragwatch.statistics.causes.line import CauseLine
 from ragwatch.statistics.snapshot import Gauge, Snapshot
 from ragwatch.statistics.trends import COARSE, DAY, FINE, FINE_SECONDS
 from ragwatch.web.audit_trail import shown
-from ragwatch.web.json_values import ParameterError
+from ragwatch.web.json_values import ParameterError, check_names
 from ragwatch.web.pages import figure_replies
 from ragwatch.web.pages.canaries import canaries, suites_of
 from ragwatch.web.pages.causes import CauseQuestion, causes_view
@@ -68,8 +68,7 @@ class IncidentRequest:
 
         Raises ParameterError: a parameter is unknown, missing or invalid.
         """
-        if unknown := set(parameters) - set(PARAMETERS):
-            raise ParameterError(f"{min(unknown)}: is not known; use {', '.join(PARAMETERS)}")
+        check_names(parameters, PARAMETERS)
         given = {name: value for name, value in parameters.items() if value}
         route = given.get("route")
         if route is not None and scope.routes and route not in (*scope.routes, "other"):

@@ -236,7 +236,7 @@ def label_page_routes(
             fields = dict(parse_qsl(body, keep_blank_values=True, max_num_fields=MAX_FIELDS))
         except ValueError as error:
             raise ParameterError(f"form: {error}") from error
-        return await answer(actions.get(fields.get("do", ""), _unknown), _form_of(request, fields))
+        return await answer(actions.get(fields.get("do", ""), unknown), _form_of(request, fields))
 
     def save(service: LabelService, form: _Form) -> Response:
         key = form.key()
@@ -245,6 +245,9 @@ def label_page_routes(
         shown((key,))
         service.put([record])
         return _next(form)
+
+    def unknown(_: LabelService, form: _Form) -> Response:
+        raise ParameterError(f"do: {form.values.get('do', '')[:50]!r} is not known; reload the page")
 
     actions: dict[str, Handler] = {"start": _start, "save": save, "undo": _undo}
     return [
@@ -333,10 +336,6 @@ def _next(form: _Form, **parameters: str) -> Response:
         parameters = {**parameters, "for": CALIBRATION}
     address = f"{_HERE}?{urlencode(parameters)}" if parameters else _HERE
     return RedirectResponse(address, HTTPStatus.SEE_OTHER)
-
-
-def _unknown(_: LabelService, form: _Form) -> Response:
-    raise ParameterError(f"do: {form.values.get('do', '')[:50]!r} is not known; reload the page")
 
 
 def _page(

@@ -30,16 +30,11 @@ from ragwatch.web.request_limit import MIB
 from ragwatch.web.scope import PageScope
 
 RESPONSE_SIZE = MIB  # approximate memory for one response
-RETRIEVAL, GENERATION, ALIGNMENT, END_TO_END, CRITERIA = (
-    "retrieval",
-    "generation",
-    "alignment",
-    "end to end",
-    "criteria",
-)
+RETRIEVAL, GENERATION, ALIGNMENT = map(str, (Stage.RETRIEVAL, Stage.GENERATION, Stage.ALIGNMENT))
+END_TO_END, CRITERIA = "end to end", "criteria"
 _QUANTITIES: Mapping[str, tuple[Quantity, ...]] = {
-    str(stage): tuple(quantity for quantity in Quantity if quantity.row.stage is stage)
-    for stage in (Stage.RETRIEVAL, Stage.GENERATION, Stage.ALIGNMENT)
+    level: tuple(quantity for quantity in Quantity if quantity.row.stage == level)
+    for level in (RETRIEVAL, GENERATION, ALIGNMENT)
 }
 _HEADLINES = {
     RETRIEVAL: "Retrieval has become worse: look there first",
@@ -130,13 +125,11 @@ def _segment_tables(snapshot: Snapshot, scope: PageScope, place: tuple[str, str,
         quantities = list(dict.fromkeys(row.quantity for row in rows))
         rows.sort(key=lambda row: (quantities.index(row.quantity), places.get(row.value, len(places))))
         if rows:
-            limits = (scope.threshold(str(row.quantity), row.route) for row in rows)
-            lines = [_segment_row(row, threshold) for row, threshold in zip(rows, limits, strict=True)]
-            yield {"segment": segment, "rows": lines}
+            yield {"segment": segment, "rows": [_segment_row(row, scope) for row in rows]}
 
 
-def _segment_row(row: SegmentRow, threshold: float | None) -> figure_replies.SegmentRow:
-    estimate = row.estimate
+def _segment_row(row: SegmentRow, scope: PageScope) -> figure_replies.SegmentRow:
+    estimate, threshold = row.estimate, scope.threshold(str(row.quantity), row.route)
     return {
         "quantity": str(row.quantity),
         "value": row.value,
@@ -201,9 +194,8 @@ class _Levels:
             moved = None if baseline is None else "not worse"
             if baseline is not None and _is_worse(quantity, low, high, baseline):
                 moved = "worse"
-            share = figure.get("unmeasured", 0.0)
             source = f"judge {judge}"
-            if share:
+            if share := figure.get("unmeasured", 0.0):
                 source += f"; {share:.0%} of the answers in languages in which it was not measured: changes alone"
             parameters = {"route": self.route, "judge": judge, "quantity": quantity}
             yield {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from typing import TypedDict
 
@@ -71,65 +70,62 @@ class Segment(TypedDict):
     other: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictOnPage:
-    """A verdict on the sample; one of them has the sample, see `StoredVerdict`."""
-
-    verdict: VerdictRecord
-    sample: SampleRecord | None = None
-    damage: str | None = None
-
-
 def sample(store: Store, key: str, scope: PageScope, *, judge: str | None) -> dict[str, object] | None:
     """Reads everything that is stored of a sample; None if there is nothing.
 
     Raises StoreError: the store cannot be read.
     """
-    stored_verdicts: list[VerdictOnPage] = []
+    verdicts: list[VerdictRecord] = []
+    damages: list[str | None] = []
     text: StoredText | None = None
     for entry in store.entries(Query(key=key, limit=MAX_JUDGES)):  # each has the text: keep one
         text = text or entry.sample
-        stored_verdicts.append(_verdict_on_page(entry))
-    if not stored_verdicts:
+        verdict, damage = _verdict(entry)
+        verdicts.append(verdict)
+        damages.append(damage)
+    if not verdicts:
         return None
-    stored_verdicts[0] = _with_text(stored_verdicts[0], text)
+    kept, damage = _kept(text)
+    damages.insert(1, damage)
     rated = store.feedback_of(key)
-    feedback = None if rated is None else {"user_score": rated[0], "at": rated[1]}
-    return view(stored_verdicts, store.labels_of(key, MAX_LABELS), scope, judge) | {"feedback": feedback}
+    return {
+        **_view(verdicts, kept, scope, judge),
+        "labels": [_label(label) for label in store.labels_of(key, MAX_LABELS)],
+        "feedback": None if rated is None else {"user_score": rated[0], "at": rated[1]},
+        "damage": next(filter(None, damages), None),
+    }
 
 
-def _verdict_on_page(entry: PackedVerdict) -> VerdictOnPage:
-    """Reads a verdict, up to `LINE_BYTES`; a damaged one is reduced to its figures."""
+def _verdict(entry: PackedVerdict) -> tuple[VerdictRecord, str | None]:
+    """Reads a verdict, up to `LINE_BYTES`; a damaged one is reduced to its figures, with what is wrong."""
     try:
         fields, whole = entry.line.beginning(LINE_BYTES)
         if not whole:  # the last item of a list may be truncated
             fields |= {name: fields.get(name, [])[:-1] for name in ("claims", "contexts", "citations")}
-        return VerdictOnPage(parse_verdict_line({**entry.bare, **fields, **entry.place}))
+        return parse_verdict_line({**entry.bare, **fields, **entry.place}), None
     except (StoreError, ValueError) as error:
-        return VerdictOnPage(entry.verdict, damage=str(error))
+        return entry.verdict, str(error)
 
 
-def _with_text(stored: VerdictOnPage, text: StoredText | None) -> VerdictOnPage:
-    if text is None:
-        return stored
+def _kept(text: StoredText | None) -> tuple[SampleRecord | None, str | None]:
+    """Reads the texts of a sample, up to `TEXT_BYTES`, and what is wrong with them."""
     try:
-        fields, whole = text.beginning(TEXT_BYTES)
+        fields, whole = (None, True) if text is None else text.beginning(TEXT_BYTES)
     except StoreError as error:
-        return replace(stored, damage=stored.damage or str(error))
-    note = None if whole else f"The texts are larger than {TEXT_BYTES >> 20} MiB; only their beginning is shown."
-    return replace(stored, sample=fields, damage=stored.damage or note)
-
-
-def view(
-    stored_verdicts: Sequence[VerdictOnPage], labels: Sequence[Label], scope: PageScope, judge: str | None
-) -> dict[str, object]:
-    """Builds the data of the page from the verdicts on a sample, at least one."""
-    order = {name: place for place, name in enumerate(scope.judges)}
-    verdicts = sorted(
-        (stored.verdict for stored in stored_verdicts), key=lambda verdict: order.get(verdict.judge, len(order))
+        return None, str(error)
+    return (
+        fields,
+        None if whole else f"The texts are larger than {TEXT_BYTES >> 20} MiB; only their beginning is shown.",
     )
+
+
+def _view(
+    read: Sequence[VerdictRecord], kept: SampleRecord | None, scope: PageScope, judge: str | None
+) -> dict[str, object]:
+    """The data of the page from the verdicts on a sample, at least one, and its texts."""
+    order = {name: place for place, name in enumerate(scope.judges)}
+    verdicts = sorted(read, key=lambda verdict: order.get(verdict.judge, len(order)))
     chosen = next((verdict for verdict in verdicts if verdict.judge == judge), verdicts[0])
-    kept = next((stored.sample for stored in stored_verdicts if stored.sample is not None), None)
     missing = [shortened(text, QUOTE_CHARS) for text in chosen.missing[:MAX_CLAIMS]]
     count = max(len(chosen.contexts), 0 if kept is None else len(kept.get("contexts", ())))
     claims = [_claim(number, claim) for number, claim in enumerate(chosen.claims[:MAX_CLAIMS], start=1)]
@@ -158,8 +154,6 @@ def view(
         "contexts_left_out": max(0, count - MAX_CONTEXTS),
         "text": None if kept is None else _text(chosen, kept, claims, scope),
         "texts_kept": scope.texts,
-        "labels": [_label(label) for label in labels[-MAX_LABELS:]],
-        "damage": next((stored.damage for stored in stored_verdicts if stored.damage is not None), None),
     }
 
 

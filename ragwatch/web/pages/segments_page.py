@@ -27,7 +27,7 @@ from ragwatch.statistics.estimators.shrinkage import Noisy, drawn, noisy, score_
 from ragwatch.statistics.segments import NO_STEP, STEP, StepMeasure, period_of
 from ragwatch.statistics.snapshot import Gauge, Snapshot
 from ragwatch.statistics.trends import difference, estimate_of
-from ragwatch.web.json_values import ParameterError
+from ragwatch.web.json_values import ParameterError, check_names
 from ragwatch.web.pages.charts import Scale, TimeAxis, step_path
 from ragwatch.web.pages.drift_replies import Segment, SegmentFigure, SegmentNames, SegmentPoint, SegmentValue
 from ragwatch.web.pages.overview import routes_of, window_of, windows_of
@@ -262,8 +262,7 @@ class SegmentRequest:
     def of(cls, parameters: Mapping[str, str]) -> SegmentRequest:
         """Parses the parameters of a request. Raises ParameterError: a parameter is unknown or invalid."""
         given = {name: value for name, value in parameters.items() if value and name != REFRESH}
-        if unknown := set(given) - set(cls.__slots__):
-            raise ParameterError(f"{min(unknown)}: is not known; use {', '.join(cls.__slots__)}")
+        check_names(given, cls.__slots__)
         sort, page = given.pop("sort", Sort.CHANGE), given.pop("page", "1")
         if sort not in set(Sort):
             raise ParameterError(f"sort: {sort!r} is not known; use one of: {', '.join(Sort)}")

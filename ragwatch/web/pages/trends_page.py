@@ -27,7 +27,7 @@ from ragwatch.statistics.trends import (
     points,
     steps_of,
 )
-from ragwatch.web.json_values import ParameterError
+from ragwatch.web.json_values import ParameterError, check_names
 from ragwatch.web.pages.canaries import suites_of
 from ragwatch.web.pages.charts import Line, TimeAxis, bars, evidence_chart, marks, score_chart
 from ragwatch.web.pages.figure_replies import Chart, Mean, TrendPoint, Trends
@@ -60,8 +60,7 @@ class TrendRequest:
     @classmethod
     def of(cls, parameters: Mapping[str, str]) -> TrendRequest:
         """Parses the parameters of a request. Raises ParameterError: a parameter is unknown or invalid."""
-        if unknown := set(parameters) - set(cls.__slots__):
-            raise ParameterError(f"{min(unknown)}: is not known; use {', '.join(cls.__slots__)}")
+        check_names(parameters, cls.__slots__)
         wanted = cls(**{name: value for name, value in parameters.items() if value})
         if wanted.range not in RANGES:
             raise ParameterError(f"range: {wanted.range!r} is not known; use one of: {', '.join(RANGES)}")

@@ -15,7 +15,7 @@ import pytest
 from support.asked import XSS, Reading, application, asking, bearer, settled
 from support.kit import AT, JUDGE, a_claim, a_draw, an_evidence
 from support.snapshots import estimate, small
-from unit.web.test_labels import ACCESS
+from unit.web.test_json_requests import ACCESS
 
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.model.criteria import Criterion

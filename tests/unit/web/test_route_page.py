@@ -1,4 +1,7 @@
-"""The page of a route: three levels side by side, and what moved; missing figures are named, not invented."""
+"""The page of a route: three levels side by side, what moved, and what stands beside the figures of a judge.
+
+Missing figures are named, not invented. Beside them stand scores of users, annotators of a correction, and criteria.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,22 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from support.asked import get
+from support.asked import XSS, Reading, get, judged
+from support.kit import a_draw, a_verdict, an_admission, an_evidence
 from support.snapshots import AT, JUDGE, estimate, small
 
-from ragwatch.model.quantities import Quantity
+from ragwatch.exporter.families import AllowedLabels, of_snapshot
+from ragwatch.model.evidence import CriterionAnswer, CriterionReading
+from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.ports import Feedback
+from ragwatch.statistics.estimators.corrected import AnnotatorShares, WithoutAnnotator
+from ragwatch.statistics.feedback import Correlation, JudgeCorrelation, UserScoreRow, UserScores
 from ragwatch.statistics.snapshot import EstimateRow, Gauge, SegmentRow, Snapshot
 from ragwatch.statistics.tally import Tally
-from ragwatch.web.pages.route_page import END_TO_END, GENERATION, RETRIEVAL, route_levels
-from ragwatch.web.scope import PageScope
+from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.web import PageScope
+from ragwatch.web.pages.overview import overview
+from ragwatch.web.pages.route_page import CRITERIA, END_TO_END, GENERATION, RETRIEVAL, route_levels
 
 HOSTILE = "a\"b'<script>alert(1)</script>&route=x"
 
@@ -153,3 +164,160 @@ def test_segments_stand_below_in_the_configured_order() -> None:
         ("top_ranked_ignored", "v1", True),
         ("top_ranked_ignored", "other", True),
     ]
+
+
+CORRELATION = Correlation(0.5, 0.25, 0.75, 80)
+SCOPE = PageScope(routes=("search",), judges=(JUDGE,))
+SNAPSHOT = replace(
+    small(),
+    user_scores=UserScores(
+        (UserScoreRow("search", "1h", replace(estimate(0.8), coverage=0.25)),),
+        (JudgeCorrelation(JUDGE, Quantity.FAITHFULNESS, CORRELATION),),
+        {"search": AT},
+    ),
+)
+
+
+def test_in_the_api() -> None:
+    """The overview has the mean by route with the response rate, and the correlations by judge."""
+    shown = overview(SNAPSHOT, SCOPE, now=AT)
+    figures = shown["routes"][0]["user_score"]
+    assert (figures["value"], figures["response"], figures["last_sample_at"]) == (0.8, 0.25, AT)
+    correlations = {judge["judge"]: judge["user_correlations"] for judge in shown["judges"]}
+    assert correlations[JUDGE] == {"faithfulness": {"value": 0.5, "low": 0.25, "high": 0.75, "n": 80}}
+    assert overview(small(), SCOPE, now=AT)["routes"][0]["user_score"] is None
+
+
+def test_on_the_route_page() -> None:
+    """It stands among the end-to-end figures, and says what share of the answers it is about."""
+    levels = {level["level"]: level["rows"] for level in route_levels(SNAPSHOT, SCOPE, "search", now=AT)["levels"]}
+    (row,) = (row for row in levels[END_TO_END] if row["name"] == "user_score")
+    assert (row["value"], row["source"]) == (0.8, "feedback of users on 25 % of the answers, which they chose")
+
+
+async def test_on_the_overview() -> None:
+    """The overview has one line for each route with feedback."""
+    page = (await get(None, "/", scope=SCOPE, snapshot=SNAPSHOT)).text
+    assert "User score <b>0.800</b>" in page
+    assert "25 % of those sampled in 1h" in page
+
+
+async def test_on_the_sample_page(store: SqliteStore) -> None:
+    """The page of an answer says what its user said, and nothing where nothing was said."""
+    rated, other = a_draw("a"), a_draw("b")
+    store.admit(replace(an_admission(rated, other), feedback=(Feedback((rated.key,), 0.75, AT, "app"),)))
+    store.settle([a_verdict(rated), a_verdict(other)])
+    assert "user score <b>0.75</b>" in (await get(store, f"/samples/{rated.key}")).text
+    assert "user score" not in (await get(store, f"/samples/{other.key}")).text
+    assert (await get(store, f"/api/v1/samples/{rated.key}")).json()["feedback"] == {"user_score": 0.75, "at": AT}
+
+
+def test_as_series() -> None:
+    """Each figure is exported under its route and window, or its judge and quantity."""
+    allowed = AllowedLabels(sources=["app"], routes=["search"], judges=[JUDGE])
+    values = {sample.name: sample.value for metric in of_snapshot(SNAPSHOT, allowed) for sample in metric.samples}
+    assert values["ragwatch_user_score_ratio"] == 0.8
+    assert values["ragwatch_user_score_response_ratio"] == 0.25
+    assert values["ragwatch_user_score_last_sample_timestamp_seconds"] == AT
+    assert values["ragwatch_user_score_correlation_ratio_low"] == 0.25
+    assert values["ragwatch_user_score_correlation_samples"] == 80
+
+
+def a_corrected_row(stands_on: str | None = None) -> EstimateRow:
+    """An estimate that two people have labelled for."""
+    row = small().estimates[0]
+    without = (
+        WithoutAnnotator("ann", 40, replace(row.estimate, value=0.4, low=0.3, high=0.5)),
+        WithoutAnnotator("bob", 20, None),
+    )
+    return replace(
+        row, corrected=True, labels=60, labels_given=60, annotators=AnnotatorShares(2, without, stands_on, 0.2)
+    )
+
+
+def figures(corrected: tuple[EstimateRow, ...]) -> list[object]:
+    """What the JSON says of corrections, of each figure that has an estimate."""
+    snapshot = replace(small(), corrected=corrected)
+    view = overview(
+        snapshot, PageScope(routes=(snapshot.estimates[0].route,)), now=snapshot.at, window=snapshot.estimates[0].window
+    )
+    shown = [figure for route in view["routes"] for judge in route["judges"] for figure in judge["figures"]]
+    return [figure["corrected"] for figure in shown if figure.get("corrected") is not None]
+
+
+def test_the_json_names_them_with_their_share() -> None:
+    """Number, the estimate without each, the greatest change; nothing where nothing is corrected."""
+    assert figures(()) == []
+    row = a_corrected_row()
+    (shown,) = figures((row,))
+    assert isinstance(shown, dict)
+    assert (shown["value"], shown["annotators"], shown["greatest_change"]) == (row.estimate.value, 2, 0.2)
+    assert shown["without"][0] == {"annotator": "ann", "labels": 40, "value": 0.4, "low": 0.3, "high": 0.5}
+    assert shown["without"][1]["value"] is None
+    (plain,) = figures((replace(row, annotators=None),))
+    assert isinstance(plain, dict)
+    assert "annotators" not in plain
+
+
+def test_the_page_of_a_route_has_a_row_without_each() -> None:
+    """And says where a figure stands on one person."""
+    for row, sources in (
+        (a_corrected_row(), ["labels of 2 people and judge", "the same without the 40 labels of ann"]),
+        (
+            a_corrected_row("ann"),
+            ["labels of 2 people and judge; stands on ann alone", "the same without the 40 labels of ann"],
+        ),
+        (replace(a_corrected_row(), annotators=None), ["labels of people and judge"]),
+    ):
+        scope = PageScope(routes=(row.route,))
+        levels = route_levels(replace(small(), corrected=(row,)), scope, row.route, now=small().at, window=row.window)[
+            "levels"
+        ]
+        rows = [shown for level in levels if level["level"] == END_TO_END for shown in level["rows"]]
+        assert [shown["source"] for shown in rows] == sources
+        assert [shown["value"] for shown in rows[1:]] == [0.4] * (len(rows) - 1)
+
+
+POLITE = quantity_of("polite")
+CRITERIA_SCOPE = replace(SCOPE, criteria=("polite", "names_price"), thresholds={"polite": 0.9})
+
+
+def test_figures_of_a_route() -> None:
+    """The overview has each criterion with its threshold, and why one is unknown; the page of a route a level."""
+    snapshot = replace(
+        small(),
+        estimates=(EstimateRow(POLITE, "search", JUDGE, "1h", estimate(0.6)),),
+        gauges={(Gauge.DRIFT_BASELINE, ("polite", "search")): 0.9},
+    )
+    snapshot.tallies[Tally.UNKNOWN, ("names_price", "search", JUDGE, "does_not_apply")] = 2
+    (route, *_) = overview(snapshot, CRITERIA_SCOPE, now=AT)["routes"]
+    figures = {figure["quantity"]: figure for figure in route["judges"][0]["figures"]}
+    assert (figures["polite"]["value"], figures["polite"]["state"]) == (0.6, "plain")
+    assert figures["names_price"]["why"] == "the criterion does not apply to the answers"
+    levels = route_levels(snapshot, CRITERIA_SCOPE, "search", now=AT)
+    assert levels["headline"] == "Answers meet a criterion of yours less often"
+    (level,) = [level for level in levels["levels"] if level["level"] == CRITERIA]
+    assert [(row["name"], row["moved"]) for row in level["rows"]] == [("polite", "worse")]
+    plain = route_levels(snapshot, replace(CRITERIA_SCOPE, criteria=()), "search", now=AT)
+    assert CRITERIA not in [level["level"] for level in plain["levels"]]
+
+
+async def test_answers_of_a_sample_and_searches(store: SqliteStore) -> None:
+    """The page of a sample shows answer and quote as text; a search by a criterion works, by another name not."""
+    readings = (
+        CriterionReading("polite", CriterionAnswer.NO, XSS),
+        CriterionReading("names_price", CriterionAnswer.DOES_NOT_APPLY),
+        CriterionReading("kind", None),
+    )
+    draw = a_draw("a")
+    judged(store, draw, an_evidence((1, 0), criteria=readings))
+    page = await get(store, f"/samples/{draw.key}", scope=CRITERIA_SCOPE)
+    seen = Reading(page.text)
+    assert "polite: no" in " ".join(seen.text.split())
+    assert "names price: does not apply" in " ".join(seen.text.split())
+    assert "script" not in seen.tags
+    assert XSS in seen.text
+    assert "kind: " not in seen.text
+    for path, status in (("quantity=polite&below=0.5", 200), ("quantity=charm", 400)):
+        assert (await get(store, f"/samples?{path}", scope=CRITERIA_SCOPE)).status_code == status
+        assert (await get(store, f"/api/v1/samples?{path}", scope=CRITERIA_SCOPE)).status_code == status
