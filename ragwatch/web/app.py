@@ -124,14 +124,24 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
     return Starlette(
         routes=[
             *_process_routes(render, ready),
-            *_post_routes(actions, receivers, policy),
+            *_mcp_routes(policy),
+            *(Route(path, _receiver(path, receivers), methods=["POST"]) for path in sorted(INGEST_PATHS)),
+            *(Route(path, _post_handler(action), methods=["POST"]) for path, action in actions.items()),
+            *(Route(path, _post_only, methods=_NOT_GET) for path in actions),
             *operation_routes(forget, rejudge),
             *label_page_routes(site, labels, policy.refused),
             *_overview_routes(site, ready),
             *prompt_routes(site, prompts),
             *(route for routes in _SITE_ROUTES for route in routes(site)),
         ],
-        middleware=_middleware(policy, audit),
+        middleware=[  # what is refused outside is not recorded, and no body is read before the rights are known
+            Middleware(RequestGuard, policy),
+            Middleware(Authentication, policy),
+            Middleware(AuditTrail, audit),
+            Middleware(RequestBodyLimit),
+            Middleware(FormGuard),
+            Middleware(EntityTags),
+        ],
         exception_handlers={StoreError: _refused, ParameterError: _refused, Exception: _internal_error},
     )
 
@@ -200,30 +210,6 @@ _SITE_ROUTES = (
     *(search_routes, sample_routes, download_routes, drift_routes, acknowledge_routes, route_routes),
     *(segment_routes, incident_routes, trend_routes, change_routes, cause_routes, openapi_routes),
 )
-
-
-def _middleware(policy: RequestPolicy, audit: AuditRecord | None) -> list[Middleware]:
-    """From the outside in: what is refused there is not recorded, and no body is read before the rights are known."""
-    return [
-        Middleware(RequestGuard, policy),
-        Middleware(Authentication, policy),
-        Middleware(AuditTrail, audit),
-        Middleware(RequestBodyLimit),
-        Middleware(FormGuard),
-        Middleware(EntityTags),
-    ]
-
-
-def _post_routes(
-    actions: Mapping[str, Action], receivers: Callable[[], Receivers], policy: RequestPolicy
-) -> list[Route]:
-    """Routes of actions, of records that are sent to sources, and of assistants."""
-    return [
-        *_mcp_routes(policy),
-        *(Route(path, _receiver(path, receivers), methods=["POST"]) for path in sorted(INGEST_PATHS)),
-        *(Route(path, _post_handler(action), methods=["POST"]) for path, action in actions.items()),
-        *(Route(path, _post_only, methods=_NOT_GET) for path in actions),
-    ]
 
 
 def _mcp_routes(policy: RequestPolicy) -> list[Route]:

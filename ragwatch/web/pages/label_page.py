@@ -57,6 +57,12 @@ from ragwatch.web.server.guard import FIELD, FORM_TOKEN
 
 Meaning = TypeVar("Meaning")
 MAX_NOTE_CHARS = 1000  # in a form, whose length is limited
+DEFAULT_COUNT = 20
+CALIBRATION = "calibration"
+MAX_FIELDS = 2000
+PAGE_SIZE = 16 * MIB  # approximate memory for one response
+_HERE = LABEL_PATH.removeprefix("/")  # relative: a proxy may serve the pages below a path
+_TRIES = 20  # samples without a text any more that are passed over
 _COUNTED = 10_000  # claims of one answer
 CRITERION = "criterion."  # prefix of the names of fields
 CALIBRATING = (Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED)
@@ -173,14 +179,6 @@ def _reply(values: Mapping[str, str], name: str, meanings: Mapping[str, Meaning 
     return meanings[reply]
 
 
-DEFAULT_COUNT = 20
-CALIBRATION = "calibration"
-MAX_FIELDS = 2000
-PAGE_SIZE = 16 * MIB  # approximate memory for one response
-_HERE = LABEL_PATH.removeprefix("/")  # relative: a proxy may serve the pages below a path
-_TRIES = 20  # samples without a text any more that are passed over
-
-
 @dataclass(frozen=True, slots=True)
 class _Form:
     """Fields of a form, or parameters of an address, and who sent them."""
@@ -197,9 +195,7 @@ class _Form:
     def annotator(self) -> str | None:
         """Name under which labels are stored; None if it is still to be given.
 
-        Raises:
-            ParameterError: It is not a name.
-            HTTPException: It is that of another person (403).
+        Raises ParameterError: it is not a name; HTTPException (403): it is that of another person.
         """
         name = self.values.get("annotator") or self.user
         if name is None:

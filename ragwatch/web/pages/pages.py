@@ -195,16 +195,6 @@ def stale(figure: Figure, window: str) -> bool:
     return age is not None and span is not None and age > span
 
 
-def humanize(name: str) -> str:
-    """Replaces underscores by spaces."""
-    return name.replace("_", " ")
-
-
-def thousands(count: float) -> str:
-    """Formats a count with thousands separators."""
-    return f"{count:,.0f}"
-
-
 def points(history: Sequence[Mapping[str, object]], figure: str) -> str:
     """Formats the known values of a figure as points of an SVG polyline, 10 units per run and 40 units from 0 to 1.
 
@@ -215,6 +205,7 @@ def points(history: Sequence[Mapping[str, object]], figure: str) -> str:
     return " ".join(f"{10 * index + 5},{round(42 - 40 * value, 1):g}" for index, value in known)
 
 
-_FILTERS = (ago, duration, size, clock, iso, stale, humanize, thousands, points)
+_FILTERS = (ago, duration, size, clock, iso, stale, points)
 _PAGES.globals["unscored"] = UnknownReason.NOT_READ.text
 _PAGES.filters.update({function.__name__: function for function in _FILTERS})
+_PAGES.filters.update(humanize=lambda name: name.replace("_", " "), thousands="{:,.0f}".format)

@@ -105,25 +105,16 @@ def read_page(store: Store, query: Query) -> tuple[list[StoredVerdict], float | 
     """
     if query.worst:  # one page: the time of its last row is no place to continue from
         return store.summaries(query), None, False
-    verdicts = store.summaries(_narrowed(query, limit=query.limit + 1))
+    verdicts = store.summaries(replace(query, limit=query.limit + 1))
     if len(verdicts) <= query.limit:
         return verdicts, None, False
     cut_at = verdicts[-1].verdict.at
     complete = [stored for stored in verdicts if stored.verdict.at != cut_at]
     if complete:
         return complete, complete[-1].verdict.at, False
-    crowd = store.summaries(_narrowed(query, limit=samples.MAX_LIMIT + 1, since=cut_at, until=nextafter(cut_at, inf)))
-    older = store.summaries(_narrowed(query, limit=1, until=cut_at))
+    crowd = store.summaries(replace(query, limit=samples.MAX_LIMIT + 1, since=cut_at, until=nextafter(cut_at, inf)))
+    older = store.summaries(replace(query, limit=1, until=cut_at))
     return crowd[: samples.MAX_LIMIT], cut_at if older else None, len(crowd) > samples.MAX_LIMIT
-
-
-def _narrowed(query: Query, *, limit: int, since: float | None = None, until: float | None = None) -> Query:
-    return replace(
-        query,
-        since=query.since if since is None else since,
-        until=query.until if until is None else until,
-        limit=limit,
-    )
 
 
 def row(stored: StoredVerdict) -> dict[str, object]:

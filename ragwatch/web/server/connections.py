@@ -194,15 +194,12 @@ class TlsHandshake(asyncio.Protocol):
         elif not self._tls.allows(transport.get_extra_info("peercert")):
             transport.abort()
         else:
-            self._hand_over(transport)
-
-    def _hand_over(self, transport: asyncio.Transport) -> None:
-        http = self._make()
-        transport.set_protocol(http)
-        http.connection_made(transport)
-        if self._received:
-            http.data_received(bytes(self._received))
-        if self._ended:
-            http.eof_received()
-        if self._is_lost:
-            http.connection_lost(self._lost)
+            http = self._make()
+            transport.set_protocol(http)
+            http.connection_made(transport)
+            if self._received:
+                http.data_received(bytes(self._received))
+            if self._ended:
+                http.eof_received()
+            if self._is_lost:
+                http.connection_lost(self._lost)

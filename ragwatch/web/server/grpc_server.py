@@ -77,7 +77,16 @@ class GrpcServer:
         port = int(address.rpartition(":")[2])
         if port:
             listen(host_of(address), port).close()  # says more than the library does if it fails
-        self._server = grpc.aio.server(options=self._options())
+        options = [
+            ("grpc.so_reuseport", 0),  # else a second process could take half of the calls
+            ("grpc.per_message_decompression", 0),  # else messages would be unpacked without a limit
+            ("grpc.max_receive_message_length", self._listener.max_message_bytes),
+            ("grpc.max_concurrent_streams", MAX_STREAMS),
+            ("grpc.max_allowed_incoming_connections", self._connections),
+            ("grpc.server_handshake_timeout_ms", int(HANDSHAKE_SECONDS * 1000)),
+            ("grpc.max_connection_idle_ms", IDLE_SECONDS * 1000),
+        ]
+        self._server = grpc.aio.server(options=options)
         self._server.add_generic_rpc_handlers((_dispatcher(self._handler, self._answer),))
         try:
             with_tls = self._tls()
@@ -99,17 +108,6 @@ class GrpcServer:
         if self._server is not None:
             await self._server.stop(DRAIN_SECONDS)
             self._server = None
-
-    def _options(self) -> list[tuple[str, int]]:
-        return [
-            ("grpc.so_reuseport", 0),  # else a second process could take half of the calls
-            ("grpc.per_message_decompression", 0),  # else messages would be unpacked without a limit
-            ("grpc.max_receive_message_length", self._listener.max_message_bytes),
-            ("grpc.max_concurrent_streams", MAX_STREAMS),
-            ("grpc.max_allowed_incoming_connections", self._connections),
-            ("grpc.server_handshake_timeout_ms", int(HANDSHAKE_SECONDS * 1000)),
-            ("grpc.max_connection_idle_ms", IDLE_SECONDS * 1000),
-        ]
 
     def _credentials(self, first: GrpcTls) -> grpc.ServerCredentials:
         """Credentials that follow the certificates when these change."""

@@ -240,10 +240,7 @@ async def test_a_flood_of_passwords_is_answered_503() -> None:
     assert all(response.headers["retry-after"] == "5" for response in refused)
 
 
-HASHES = {
-    "anna": bcrypt.hashpw(b"right", bcrypt.gensalt(4)),
-    "ben": bcrypt.hashpw(b"other", bcrypt.gensalt(6)),
-}
+HASHES = {"anna": bcrypt.hashpw(b"right", bcrypt.gensalt(4)), "ben": bcrypt.hashpw(b"other", bcrypt.gensalt(6))}
 
 
 class Work:

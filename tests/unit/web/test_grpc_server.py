@@ -207,10 +207,7 @@ async def test_client_certificates(authority: Authority, pair: Pair) -> None:
     shop, other = authority.issue("shop", "client", "DNS:shop"), authority.issue("other", "client", "DNS:other")
     tls = build_grpc_tls(
         settings(
-            pair,
-            client_ca_file=str(authority.cert),
-            client_auth=ssl.CERT_REQUIRED,
-            allowed_names=frozenset({"shop"}),
+            pair, client_ca_file=str(authority.cert), client_auth=ssl.CERT_REQUIRED, allowed_names=frozenset({"shop"})
         )
     )
     receiver = Receiver()

@@ -168,14 +168,7 @@ def test_times(parameters: dict[str, str], since: float, until: float) -> None:
 
 @pytest.mark.parametrize(
     "parameters",
-    [
-        {},
-        {"since": "9w"},
-        {"since": "soon"},
-        {"since": "1h", "until": "2h"},
-        {"since": "1h", "route": "x"},
-        {"a": "b"},
-    ],
+    [{}, {"since": "9w"}, {"since": "soon"}, {"since": "1h", "until": "2h"}, {"since": "1h", "route": "x"}, {"a": "b"}],
 )
 def test_what_cannot_be_asked(parameters: dict[str, str]) -> None:
     """The error names the parameter."""

@@ -24,6 +24,7 @@ from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.verdict import Usage
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
+from ragwatch.web.pages import sample_page
 from ragwatch.web.pages.sample_page import (
     ANSWER_CHARS,
     LINE_BYTES,
@@ -31,7 +32,6 @@ from ragwatch.web.pages.sample_page import (
     MAX_CONTEXTS,
     MAX_LABELS,
     MAX_TURNS,
-    TEXT_BYTES,
     segments,
 )
 
@@ -273,9 +273,10 @@ def by_two_judges(store: SqliteStore, **parts: str) -> str:
     return draw.key
 
 
-async def test_texts_larger_than_a_page_reads_are_cut(store: SqliteStore) -> None:
+async def test_texts_larger_than_a_page_reads_are_cut(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page stands, shows the beginning, and says that it is not all."""
-    key = by_two_judges(store, answer="begin " + "x" * TEXT_BYTES)
+    monkeypatch.setattr(sample_page, "TEXT_BYTES", 1 << 20)
+    key = by_two_judges(store, answer="begin " + "x" * (1 << 20))
     response = await get(store, f"/samples/{key}")
     assert response.status_code == 200
     assert "only their beginning is shown" in response.text

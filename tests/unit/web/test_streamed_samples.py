@@ -53,10 +53,7 @@ def test_lists_are_whole_while_they_fit() -> None:
                 "verdict": {"key": KEY, "at": AT, "judge_name": "embedded", "id": "r1", "claims": ["so"]},
                 "sample": {"id": "r1", "question": "why?", "answer": "\ud800 é"},
             },
-            {
-                "verdict": {"key": KEY, "at": AT, "judge_name": "embedded", "id": "r2", "claims": ["so"]},
-                "sample": None,
-            },
+            {"verdict": {"key": KEY, "at": AT, "judge_name": "embedded", "id": "r2", "claims": ["so"]}, "sample": None},
         ]
     }
     assert listed([]) == {"samples": []}
