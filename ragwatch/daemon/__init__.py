@@ -308,11 +308,7 @@ class Daemon:
             await asyncio.to_thread(record_reload, self._shared, before, successor.config)
 
     async def _replace(self, successor: Runtime) -> None:
-        """Stop the loops, and start those of another runtime.
-
-        Raises:
-            ConfigError: ragwatch is stopping.
-        """
+        """Stop the loops, and start those of another runtime. Raises `ConfigError` if ragwatch is stopping."""
         if not self.stopping:
             self._swapped.clear()
             self._next = successor

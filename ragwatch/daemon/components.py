@@ -45,11 +45,7 @@ if TYPE_CHECKING:
 
 
 def export_loops(config: Config, shared: SharedState) -> tuple[ExportLoop, ...]:
-    """Build a loop for each form in which scores are sent.
-
-    Raises:
-        ConfigError: `ca_file` cannot be read.
-    """
+    """Build a loop for each form in which scores are sent. Raises `ConfigError` if `ca_file` cannot be read."""
     options = config.settings.export.otlp
     if options is None:
         return ()

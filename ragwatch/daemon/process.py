@@ -82,11 +82,7 @@ def state_secret(state: Path, store: object = None) -> bytes:
 
 
 def write_secret(state: Path, secret: bytes) -> None:
-    """Write the secret of a state directory.
-
-    Raises:
-        StoreError: It cannot be written.
-    """
+    """Write the secret of a state directory. Raises `StoreError` if it cannot be written."""
     path = state / KEY_FILE
     new = path.with_name(f"{KEY_FILE}.new")
     try:

@@ -60,11 +60,7 @@ class GrpcListeners:
         }
 
     async def bind(self) -> None:
-        """Bind all addresses.
-
-        Raises:
-            AddressError: One is not available.
-        """
+        """Bind all addresses. Raises `AddressError` if one is not available."""
         for source, server in self._servers.items():
             self._telemetry.receives_calls(source, await server.bind())
 
@@ -245,11 +241,7 @@ class WebAccess:
         self.use(web)
 
     def use(self, web: WebOptions) -> None:
-        """Put another section `web` into force.
-
-        Raises:
-            ConfigError: See `read_rules`.
-        """
+        """Put another section `web` into force. Raises `ConfigError` as `read_rules` does."""
         self._rules, self._stamp = self._read(web)
         self._web = web
         self._next = self._clock() + CHECK_SECONDS

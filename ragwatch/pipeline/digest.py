@@ -83,11 +83,7 @@ def to_record(value: object) -> object:
 
 
 def snapshot_of(record: object) -> Snapshot:
-    """Convert back.
-
-    Raises:
-        ValueError: The record is of a version with other fields.
-    """
+    """Convert back. Raises `ValueError` if the record is of a version with other fields."""
     try:
         snapshot = _value_of(Snapshot, record)
     except (TypeError, KeyError, AttributeError) as error:

@@ -321,11 +321,7 @@ class IntakeLoop:
         return False
 
     def _read_feedback(self, record: Mapping[str, object], result: _BatchResult) -> None:
-        """Read a record of feedback on an answer.
-
-        Raises:
-            FormatError: The record is not valid feedback.
-        """
+        """Read a record of feedback on an answer. Raises `FormatError` if it is not valid."""
         name, rules, now = self.source.name, self.rules, self._clock()
         one = rules.feedback.of_record(record, name, now, result.tallies)
         keys = tuple(key for key in one.keys if rules.sampling.draws(key, rules.plan.highest))

@@ -173,11 +173,7 @@ def record_rules(options: object) -> RecordRules:
 
 
 def log_reader(options: object) -> LogReader:
-    """The reader of a source with these options.
-
-    Raises:
-        ConfigError: An option is invalid.
-    """
+    """The reader of a source with these options. Raises `ConfigError` if an option is invalid."""
     return LogReader(record_rules(options))
 
 

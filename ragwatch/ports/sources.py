@@ -91,11 +91,7 @@ PATTERN = r"^.+:\d{1,5}$"
 
 
 def checked_port(address: str) -> str:
-    """Return an address whose port exists.
-
-    Raises:
-        ValueError: It does not.
-    """
+    """Return an address whose port exists. Raises `ValueError` if it does not."""
     port = int(address.rpartition(":")[2])
     if port > MAX_PORT:
         raise ValueError(f"port {port} does not exist; give one from 0 to {MAX_PORT}")
