@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -33,26 +33,21 @@ class Vocabularies:
         self._routes = routes
         self._store = store
         self._lock = threading.Lock()
-        self._learning: dict[str, Vocabulary] = {}
         self.meters: dict[str, NoveltyMeter] = {}
 
     def resume(self) -> None:
         """Continue with what an earlier process, or another worker, has stored."""
         for route in self._routes:
             with self._lock:
-                self._load(route, self._store.recall(f"{KIND}/{route}"))
-
-    def _load(self, route: str, state: SavedState | None) -> None:
-        try:
-            vocabulary = Vocabulary() if state is None else _from_state(state)
-        except (KeyError, TypeError, ValueError, zlib.error):  # stored by a version that counted differently
-            return
-        if state is None or not state.get("learnt"):
-            self.meters.pop(route, None)
-            self._learning[route] = vocabulary
-        elif self.mark(route) != vocabulary.mark:
-            self.meters[route] = NoveltyMeter(vocabulary)
-            self._learning.pop(route, None)
+                state = self._store.recall(f"{KIND}/{route}")
+                try:
+                    vocabulary = Vocabulary() if state is None else _from_state(state)
+                except (KeyError, TypeError, ValueError, zlib.error):  # stored by a version that counted differently
+                    continue
+                if state is None or not state.get("learnt"):
+                    self.meters.pop(route, None)
+                elif self.mark(route) != vocabulary.mark:
+                    self.meters[route] = NoveltyMeter(vocabulary)
 
     def learn(self, questions: Mapping[str, Sequence[str]]) -> None:
         """Learn from the questions of one batch, by route. A complete vocabulary is used from the next batch on.
@@ -62,22 +57,21 @@ class Vocabularies:
         """
         with self._lock:
             for route, texts in questions.items():
-                if route in self.meters:  # another source was faster
-                    continue
-                vocabulary, complete = self._learn(route, texts)
-                self._learning[route] = vocabulary
-                if complete:
-                    self.meters[route] = NoveltyMeter(self._learning.pop(route))
+                if route not in self.meters:  # else another source was faster
+                    state = self._revised(f"{KIND}/{route}", partial(self._with_questions, texts))
+                    if state["learnt"]:
+                        self.meters[route] = NoveltyMeter(_from_state(state))
 
-    def _learn(self, route: str, texts: Sequence[str]) -> tuple[Vocabulary, bool]:
-        """Return the vocabulary of a route after further questions, which is stored, and whether it is complete."""
-        if not isinstance(self._store, SharedStore):
-            vocabulary = learn(self._learning.get(route, Vocabulary()), texts)
-            complete = vocabulary.questions >= self._questions
-            self._store.remember(f"{KIND}/{route}", _to_state(vocabulary, learnt=complete))
-            return vocabulary, complete
-        state = self._store.revise(f"{KIND}/{route}", partial(self._with_questions, texts))
-        return _from_state(state), state["learnt"]
+    def _revised(self, name: str, change: Callable[[SavedState | None], SavedState | None]) -> SavedState:
+        """Replace a stored state by what `change` makes of it; None leaves it. Returns what is stored now."""
+        if isinstance(self._store, SharedStore):
+            return self._store.revise(name, change)
+        before = self._store.recall(name)
+        after = change(before)
+        if after is None:
+            return before
+        self._store.remember(name, after)
+        return after
 
     def _with_questions(self, texts: Sequence[str], state: SavedState | None) -> SavedState | None:
         """A stored state after further questions; None for one that is complete, and stays."""
@@ -97,7 +91,6 @@ class Vocabularies:
         """
         with self._lock:
             self._store.remember(f"{KIND}/{route}", _to_state(Vocabulary(), learnt=False))
-            self._learning[route] = Vocabulary()
             self.meters.pop(route, None)
 
     def mark(self, route: str) -> str | None:

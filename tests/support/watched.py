@@ -71,3 +71,9 @@ async def stepped(store: Store, rules: DriftRules = RULES, **parts: Any) -> Scor
     loop = a_drift(store, rules, **parts)
     await loop.step()
     return loop
+
+
+async def watch_answers(loop: ScoreDriftLoop, store: Store, *answers: Any, **parts: Any) -> None:
+    """Judge answers as `settle` does, and take one step."""
+    settle(store, *answers, **parts)
+    await loop.step()

@@ -103,7 +103,7 @@ class Breaks:
         return {name_of(cell): asdict(known) for cell, known in self._open.items()}
 
     def load(self, cells: Mapping[str, Cell], state: Mapping[str, SavedState]) -> None:
-        """Continue with breaks that `to_dict` returned. Raises `TypeError` if a value is missing, or has another type."""
+        """Continue with breaks that `to_dict` returned. Raises `TypeError` if a value is missing or no number."""
         self._open = {cells[name]: Break(**record) for name, record in state.items() if name in cells}
 
 

@@ -129,7 +129,7 @@ class LabelTasks:
         """Store labels. Returns how many are `new`, `replaced` and `unmatched` (no judge in force has judged it).
 
         A label on a sample that was given to its annotator has the probability from the pool, whatever its record
-        says. What a label replaces is kept in it. Raises `ValueError` if a record is not a label; nothing is stored then.
+        says. What a label replaces is kept in it. Raises `ValueError`, and stores nothing, if a record is no label.
         """
         now = self._clock()
         labels = [_label(record, now) for record in records]

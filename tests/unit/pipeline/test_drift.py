@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from structlog.testing import LogCapture
 from support.kit import AT, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
-from support.watched import CELL, MINUTE, RULES, a_drift, faithful, settle, stepped
+from support.watched import CELL, MINUTE, RULES, a_drift, faithful, settle, stepped, watch_answers
 
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
@@ -37,14 +37,12 @@ async def test_learns_then_alarms_once(store: SqliteStore, telemetry: Telemetry,
     assert await drift.step() is True
     assert of_detector(drift) == {}
     assert await drift.step() is False
-    settle(store, faithful(400)[99:], 99)
-    await drift.step()
+    await watch_answers(drift, store, faithful(400)[99:], 99)
     quiet = drift.gauges()
     assert (quiet[Gauge.DRIFT_ALARM, CELL], quiet[Gauge.DRIFT_THRESHOLD, CELL]) == (0.0, 30.0)
     assert quiet[Gauge.DRIFT_BASELINE, CELL] == pytest.approx(0.86, abs=0.06)
     settle(store, faithful(0, 100), 400)
-    settle(store, [True] * 9, 500)
-    await drift.step()
+    await watch_answers(drift, store, [True] * 9, 500)
     runs = store.runs(KIND, "faithfulness/search", 10)
     assert [run.failing for run in runs] == [True]
     assert 400 < runs[0].body["seq"] < 460
@@ -90,8 +88,7 @@ async def test_acknowledged_alarms_are_gone_for_good(store: SqliteStore) -> None
     assert [(event.kind, event.detail) for event in store.events(0.0)] == [
         ("drift", "faithfulness/search: acknowledged")
     ]
-    settle(store, faithful(0, 100), 500)
-    await drift.step()
+    await watch_answers(drift, store, faithful(0, 100), 500)
     assert store.tallies()[Tally.DRIFT_ALARMS, CELL] == 2
 
 
@@ -103,8 +100,7 @@ async def test_a_renewed_baseline_is_learnt_from_what_follows(store: SqliteStore
     old = drift.gauges()[Gauge.DRIFT_BASELINE, CELL]
     assert await drift.acknowledge("faithfulness", "search", renew=True) == (CELL,)
     assert of_detector(drift) == {}
-    settle(store, faithful(0, 500), 500)
-    await drift.step()
+    await watch_answers(drift, store, faithful(0, 500), 500)
     assert drift.gauges()[Gauge.DRIFT_BASELINE, CELL] < old - 0.3
     assert store.tallies()[Tally.DRIFT_ALARMS, CELL] == 1
 
@@ -121,11 +117,9 @@ async def test_another_version_of_the_judge_is_no_alarm(store: SqliteStore) -> N
     assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
     assert [event.kind for event in store.events(0.0)] == ["judge"]
     assert len([event for event in store.events(0.0) if "scripted-2, not by" in event.detail]) == 1
-    settle(store, [False] * 100, 800, version="scripted-2")
-    await drift.step()
+    await watch_answers(drift, store, [False] * 100, 800, version="scripted-2")
     third = a_drift(store, replace(RULES, version="scripted-3"), now=AT + 920 * MINUTE)
-    settle(store, [True] * 20, 900, version="scripted-3")
-    await third.step()
+    await watch_answers(third, store, [True] * 20, 900, version="scripted-3")
     assert of_detector(third) == {(Gauge.DRIFT_ALARM, CELL): 1.0, (Gauge.DRIFT_PAUSED, (*CELL, "drift")): 1.0}
     assert third.gauges()[Gauge.BAND_SCORES, CELL] == 20.0
     assert await third.acknowledge() == (CELL,)
@@ -165,20 +159,16 @@ async def test_beside_a_control(store: SqliteStore) -> None:
     assert rules.cells == ((Quantity.FAITHFULNESS, "search"),)
     drift = a_drift(store, rules)
     for part in range(10):
-        settle(store, faithful(0, 30, seed=part), 30 * part)
-        await drift.step()
+        await watch_answers(drift, store, faithful(0, 30, seed=part), 30 * part)
         drift = a_drift(store, rules)  # and it still knows what waits for the other side
-        settle(store, faithful(0, 30, seed=part + 50), 30 * part, route="steady")
-        await drift.step()
+        await watch_answers(drift, store, faithful(0, 30, seed=part + 50), 30 * part, route="steady")
         drift = a_drift(store, rules)
     assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
     assert (Gauge.DRIFT_BASELINE, CELL) not in drift.gauges()
     for part in range(10, 20):
-        settle(store, faithful(0, 30, seed=part), 30 * part)
-        await drift.step()
+        await watch_answers(drift, store, faithful(0, 30, seed=part), 30 * part)
         drift = a_drift(store, rules)
-        settle(store, [True] * 30, 30 * part, route="steady")
-        await drift.step()
+        await watch_answers(drift, store, [True] * 30, 30 * part, route="steady")
         drift = a_drift(store, rules)
     assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
     await drift.acknowledge()

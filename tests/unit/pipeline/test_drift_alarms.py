@@ -9,7 +9,7 @@ from statistics import fmean
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence
-from support.watched import BAD, CELL, MINUTE, a_drift, settle, stepped
+from support.watched import BAD, CELL, MINUTE, a_drift, settle, stepped, watch_answers
 from support.watched import RULES as FAITHFUL
 
 from ragwatch.model.evidence import Evidence
@@ -55,10 +55,8 @@ async def test_an_earlier_fault_that_is_over_is_not_named(store: SqliteStore) ->
     settle(store, answers([GOOD], 400))
     drift = await stepped(store, RULES)
     settle(store, answers([POOR], 100), 400)
-    settle(store, answers([GOOD], 60), 500)
-    await drift.step()
-    settle(store, answers([UNSUPPORTED], 20), 560)
-    await drift.step()
+    await watch_answers(drift, store, answers([GOOD], 60), 500)
+    await watch_answers(drift, store, answers([UNSUPPORTED], 20), 560)
     change = store.runs(KIND, "faithfulness/search", 1)[0].body["changed_stage"]
     assert (change["stage"], change["before"]) == ("generation", 0.0)
 
@@ -68,8 +66,7 @@ async def test_a_good_answer_beside_an_unused_top_context_is_alignment(store: Sq
     """Where the alarm is about the top context, the answers that it is about have a stage."""
     settle(store, answers([GOOD] * 9 + [IGNORED], 400))
     drift = await stepped(store, RULES)
-    settle(store, answers([GOOD, IGNORED], 200), 400)
-    await drift.step()
+    await watch_answers(drift, store, answers([GOOD, IGNORED], 200), 400)
     assert store.runs(KIND, "faithfulness/search", 1) == []
     change = store.runs(KIND, "top_ranked_ignored/search", 1)[0].body["changed_stage"]
     assert (change["stage"], change["before"]) == ("alignment", pytest.approx(0.1, abs=0.01))
@@ -83,8 +80,7 @@ async def test_a_renewed_baseline_has_its_own_stages(store: SqliteStore) -> None
     drift = await stepped(store, RULES)
     await drift.acknowledge(renew=True)
     assert not any(gauge is Gauge.STAGE_BASELINE for gauge, _ in drift.gauges())
-    settle(store, answers([GOOD], 400), 400)
-    await drift.step()
+    await watch_answers(drift, store, answers([GOOD], 400), 400)
     assert drift.gauges()[Gauge.STAGE_BASELINE, ("search", "none")] == 1.0
 
 
@@ -121,14 +117,12 @@ async def test_without_an_alarm_there_is_no_break(store: SqliteStore) -> None:
     settle(store, HEALTHY)
     drift = await stepped(store)
     assert figures(drift) == {}
-    settle(store, BROKEN, 600)
-    await drift.step()
+    await watch_answers(drift, store, BROKEN, 600)
     first = figures(drift)[Gauge.DRIFT_BEGAN]
     await drift.acknowledge()
     assert figures(drift) == {}
     settle(store, HEALTHY, 800)
-    settle(store, BROKEN, 1400)
-    await drift.step()
+    await watch_answers(drift, store, BROKEN, 1400)
     assert figures(drift)[Gauge.DRIFT_BEGAN] - first >= 790 * MINUTE
 
 
@@ -157,6 +151,14 @@ def settle_tenants(store: SqliteStore, answers: Sequence[tuple[str, bool]], firs
     read = a_reading(version="scripted-1")
     pairs = zip(draws, answers, strict=True)
     store.settle([a_verdict(draw, GOOD if good else BAD, read) for draw, (_, good) in pairs])
+
+
+async def watch_tenants(
+    loop: ScoreDriftLoop, store: SqliteStore, answers: Sequence[tuple[str, bool]], first: int = 0
+) -> None:
+    """Judge answers of tenants, and take one step."""
+    settle_tenants(store, answers, first)
+    await loop.step()
 
 
 def mixed(size: int, seed: int, acme: float = 0.95) -> list[tuple[str, bool]]:
@@ -209,12 +211,10 @@ async def test_an_alarm_of_a_route_stops_the_learning_of_its_segments(store: Sql
     """No step fails while the baseline of a value waits for the end of an alarm of the whole route."""
     settle_tenants(store, [("a/b", True)] * 400 + [("acme", True)] * 150)
     loop = await stepped(store, ACME)
-    settle_tenants(store, [("a/b", False)] * 60, 550)
-    await loop.step()
+    await watch_tenants(loop, store, [("a/b", False)] * 60, 550)
     assert loop.gauges()[Gauge.DRIFT_ALARM, ACME_CELL[:2]] == 1.0
     assert loop.paused("search") is not None
-    settle_tenants(store, [("acme", True)] * 20, 610)
-    await loop.step()
+    await watch_tenants(loop, store, [("acme", True)] * 20, 610)
 
 
 @pytest.mark.uncounted

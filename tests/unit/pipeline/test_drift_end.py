@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from support.draws import draws
 from support.kit import AT, JUDGE
 from support.mortal import Fate, KilledError, MortalConnection
-from support.watched import CELL, MINUTE, a_drift, faithful, settle, stepped
+from support.watched import CELL, MINUTE, a_drift, faithful, settle, stepped, watch_answers
 from support.watched import RULES as QUICK
 
 from ragwatch.model.quantities import Quantity
@@ -163,8 +163,7 @@ async def test_the_end_is_told_once_and_another_break_is_another_alarm(store: Sq
     assert event.detail.endswith(f" UTC, {ended.body['answers']} answers at {ended.body['mean']:.2f}")
     await stepped(store)
     assert len(store.events(0.0)) == 1
-    settle(store, faithful(0, 60), 540)
-    await loop.step()
+    await watch_answers(loop, store, faithful(0, 60), 540)
     assert [run.failing for run in store.runs(KIND, "faithfulness/search", 9)] == [True, False, True]
 
 

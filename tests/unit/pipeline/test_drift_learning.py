@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from structlog.testing import LogCapture
 from support.kit import AT, JUDGE, Clock, an_admission
-from support.watched import CELL, MINUTE, RULES, a_drift, faithful, settle, stepped
+from support.watched import CELL, MINUTE, RULES, a_drift, faithful, settle, stepped, watch_answers
 
 from ragwatch.board import Board
 from ragwatch.model.estimate import Estimate
@@ -44,17 +44,14 @@ async def test_what_is_bad_does_not_become_the_baseline(
     """Answers of the time of the alert are not learnt from; afterwards learning goes on where it stopped."""
     alert = Alert()
     drift = a_drift(store, telemetry=telemetry, standing=alert)
-    settle(store, faithful(90))
-    await drift.step()
+    await watch_answers(drift, store, faithful(90))
     alert.reason = PauseReason.CANARIES
-    settle(store, faithful(0, 600), 90)
-    await drift.step()
+    await watch_answers(drift, store, faithful(0, 600), 90)
     assert drift.gauges()[Gauge.DRIFT_PAUSED, (*CELL, "canaries")] == 1.0
     assert (Gauge.DRIFT_EVIDENCE, CELL) not in drift.gauges()
     await drift.step()
     alert.reason = None
-    settle(store, faithful(300, seed=3), 800)
-    await drift.step()
+    await watch_answers(drift, store, faithful(300, seed=3), 800)
     assert drift.gauges()[Gauge.DRIFT_BASELINE, CELL] > 0.85
     assert not any(gauge is Gauge.DRIFT_PAUSED for gauge, _ in drift.gauges())
     events = [(entry["event"], entry["routes"]) for entry in log.entries]
@@ -73,8 +70,7 @@ async def test_a_baseline_that_is_there_watches_during_an_alert(store: SqliteSto
     await drift.step()
     assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 0.0
     alert.reason = PauseReason.THRESHOLD
-    settle(store, faithful(0, 100), 400)
-    await drift.step()
+    await watch_answers(drift, store, faithful(0, 100), 400)
     assert drift.gauges()[Gauge.DRIFT_ALARM, CELL] == 1.0
     assert not any(gauge is Gauge.DRIFT_PAUSED for gauge, _ in drift.gauges())
 
@@ -84,18 +80,15 @@ async def test_another_quantity_is_not_learnt_beside_a_drift_alarm(store: Sqlite
     """A baseline that is renewed while another quantity of the route has drifted waits until that is acknowledged."""
     rules = replace(RULES, quantities=(Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED))
     drift = a_drift(store, rules)
-    settle(store, faithful(400, 100))
-    await drift.step()
+    await watch_answers(drift, store, faithful(400, 100))
     assert drift.paused("search") is PauseReason.DRIFT
     assert drift.paused("support") is None
     await drift.acknowledge("faithfulness", renew=True)
     assert drift.gauges()[Gauge.DRIFT_PAUSED, (*CELL, "drift")] == 1.0
-    settle(store, faithful(0, 400), 500)
-    await drift.step()
+    await watch_answers(drift, store, faithful(0, 400), 500)
     assert (Gauge.DRIFT_EVIDENCE, CELL) not in drift.gauges()
     await drift.acknowledge("top_ranked_ignored")
-    settle(store, faithful(400), 900)
-    await drift.step()
+    await watch_answers(drift, store, faithful(400), 900)
     assert drift.gauges()[Gauge.DRIFT_BASELINE, CELL] > 0.85
 
 
