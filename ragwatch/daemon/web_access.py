@@ -117,8 +117,9 @@ def read_rules(web: WebOptions, listeners: Sequence[GrpcListener] = ()) -> WebRu
     _check_open(web, access)
     for listener in listeners:
         _check_listener(web, access, listener)
+    files = () if web.config_file is None else (str(web.config_file),)
     if not file.tls_server_config.is_on:
-        return WebRules(access, None, _config_files(web))
+        return WebRules(access, None, files)
     settings = tls_settings(file.tls_server_config)
     try:
         tls = build_tls(settings)
@@ -126,11 +127,7 @@ def read_rules(web: WebOptions, listeners: Sequence[GrpcListener] = ()) -> WebRu
     except ConfigError as error:
         name = web.config_file.name if web.config_file else ""
         raise ConfigError(f"web.config_file: {name}: {error}") from error
-    return WebRules(access, tls, (*_config_files(web), *settings.files), grpc_tls)
-
-
-def _config_files(web: WebOptions) -> tuple[str, ...]:
-    return () if web.config_file is None else (str(web.config_file),)
+    return WebRules(access, tls, (*files, *settings.files), grpc_tls)
 
 
 def access_of(web: WebOptions, file: WebFile) -> Access:

@@ -67,12 +67,6 @@ def test_the_share_in_unmeasured_languages_is_by_weight(windows: SlidingWindows)
     assert [row.unmeasured for row in windows.summary(NOW)[0]] == [1.0, 0.75]
 
 
-def test_empty(windows: SlidingWindows) -> None:
-    """Nothing in, nothing out: no estimate, no coverage, no zero."""
-    assert windows.summary(NOW) == ((), {})
-    assert (windows.last_sample, windows.exemplars, windows.longest) == ({}, {}, 900.0)
-
-
 def test_estimates_are_those_of_the_scores(windows: SlidingWindows) -> None:
     """The sums of the rows give the estimate, weights and all."""
     windows.add([a_row(1.0, probability=0.5), a_row(0.0, at=NOW - 300), missed(probability=0.25)])
