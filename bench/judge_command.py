@@ -25,8 +25,8 @@ from typing import Any
 import httpx
 from judge_speed import samples
 
-from ragwatch.judges.llm.prompt.reading import Reading
-from ragwatch.judges.llm.prompt.rubric import parts_of
+from ragwatch.judges.llm.reading import Reading
+from ragwatch.judges.llm.rubric import parts_of
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Sample
 

@@ -30,8 +30,8 @@ from typing import Any
 from anthropic import AsyncAnthropic
 
 from ragwatch.judges import KINDS
-from ragwatch.judges.llm.prompt.reading import Reading
-from ragwatch.judges.llm.prompt.rubric import parts_of
+from ragwatch.judges.llm.reading import Reading
+from ragwatch.judges.llm.rubric import parts_of
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Context, Sample
 from ragwatch.pipeline.sampling_control import StoredBudgetAccount

@@ -31,8 +31,11 @@ from local_sayings import Saying, rows, sayings  # noqa: E402
 from local_ship import FITTED_ON, SUPPORTED_FROM  # noqa: E402
 from local_train import PIECES  # noqa: E402
 
-from ragwatch.judges.local.artefact import released_folder  # noqa: E402
-from ragwatch.judges.local.fusion import NAMES, interpolate  # noqa: E402
+from ragwatch.judges.local.artefact import (  # noqa: E402
+    NAMES,
+    interpolate,
+    released_folder,
+)
 
 SHARES = {
     "attributionbench": 2.0,

@@ -12,7 +12,7 @@ from local_pairs import CONTRADICTED, SUPPORTED, UNSUPPORTED, Pair
 from local_train import Output
 from numpy.typing import NDArray
 
-from ragwatch.judges.local.fusion import NAMES as FUSED
+from ragwatch.judges.local.artefact import NAMES as FUSED
 
 NAMES = ("lexical", "s", "c", "t_max", "t_mean")
 SUPPORT_SIGNS = (1, 1, -1, -1, -1)

@@ -18,7 +18,7 @@ from local_pairs import ABSENT, CONTRADICTED, SUPPORTED, UNSUPPORTED, Pair, read
 from sets import DATA, SEED
 
 from ragwatch.judges.claims.sentences import spans
-from ragwatch.judges.lexical.evidence import BUDGET
+from ragwatch.judges.local.artefact import BUDGET
 
 VERDICTS = {"supported": SUPPORTED, "contradicted": CONTRADICTED, "not_enough": ABSENT}
 SHORT, PADDED = 40, 0.6

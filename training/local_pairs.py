@@ -19,10 +19,10 @@ from sets import SEED, load
 
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.words import terms
-from ragwatch.judges.lexical.evidence import window
 from ragwatch.judges.lexical.features import claim_words, features, match
 from ragwatch.judges.lexical.passages import PreparedPassage, passage
 from ragwatch.judges.lexical.tables import shipped
+from ragwatch.judges.local.cross_encoder import window
 
 SUPPORTED, CONTRADICTED, ABSENT, UNSUPPORTED = range(4)
 """Verdicts; UNSUPPORTED = contradicted or absent, the set does not say which."""

@@ -18,14 +18,14 @@ from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.limits import unlimited
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.claims.words import terms
-from ragwatch.judges.lexical.evidence import window
 from ragwatch.judges.lexical.facts import Sources, missing_weight
 from ragwatch.judges.lexical.features import claim_words, coverage, missing_run
 from ragwatch.judges.lexical.passages import passages_of
 from ragwatch.judges.lexical.rows import ClaimRow, Thresholds, prepared_question, rows_of
 from ragwatch.judges.lexical.tables import logit, shipped
+from ragwatch.judges.local.artefact import ModelSignals, numbers
 from ragwatch.judges.local.artefact import load as load_artefact
-from ragwatch.judges.local.fusion import ModelSignals, numbers
+from ragwatch.judges.local.cross_encoder import window
 from ragwatch.judges.local.session import PairModel
 from ragwatch.model.sample import Context, Sample
 
@@ -48,7 +48,7 @@ class Row(NamedTuple):
 
 
 class Saying(NamedTuple):
-    """A row, the numbers of each of its claims (`fusion.NAMES`), and what missing facts take from each logit."""
+    """A row, the numbers of each of its claims (`local.artefact.NAMES`), and what lost facts take from each logit."""
 
     family: str
     bad: bool

@@ -21,7 +21,7 @@ from local_train import Recipe, code, outputs, train
 from synthesis import pairs as synthetic
 from tokenizers import Tokenizer
 
-from ragwatch.judges.lexical.evidence import BUDGET
+from ragwatch.judges.local.artefact import BUDGET
 
 SEED = 7
 SHORT = 60

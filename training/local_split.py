@@ -42,7 +42,7 @@ from tokenizers import Tokenizer  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
-from ragwatch.judges.lexical.evidence import BUDGET  # noqa: E402
+from ragwatch.judges.local.artefact import BUDGET  # noqa: E402
 
 SHIPPED = HERE.parent / "reader" / "ragwatch_reader" / "model"
 SEED, RATE, WARM, MICRO = 7, 4e-5, 0.05, 1

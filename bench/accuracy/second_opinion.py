@@ -27,16 +27,19 @@ from scipy.stats import rankdata  # noqa: E402
 from sets import SEED, load  # noqa: E402
 
 from ragwatch.judges.claims.claims import claims_of  # noqa: E402
-from ragwatch.judges.lexical.evidence import window  # noqa: E402
 from ragwatch.judges.lexical.facts import capped, missing_weight  # noqa: E402
 from ragwatch.judges.lexical.features import missing_run  # noqa: E402
 from ragwatch.judges.lexical.passages import PreparedPassage  # noqa: E402
 from ragwatch.judges.lexical.reader import read  # noqa: E402
 from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Thresholds, lexical_ruling  # noqa: E402
 from ragwatch.judges.lexical.tables import logit, shipped  # noqa: E402
+from ragwatch.judges.local.artefact import (  # noqa: E402
+    ModelSignals,
+    numbers,
+    released_folder,
+)
 from ragwatch.judges.local.artefact import load as load_artefact  # noqa: E402
-from ragwatch.judges.local.artefact import released_folder  # noqa: E402
-from ragwatch.judges.local.fusion import ModelSignals, numbers  # noqa: E402
+from ragwatch.judges.local.cross_encoder import window  # noqa: E402
 from ragwatch.judges.local.session import PairModel  # noqa: E402
 from ragwatch.model.sample import Context, Sample  # noqa: E402
 

@@ -27,7 +27,7 @@ from ragwatch.formats.guessing.suspicion import HOUR, MAX_ZONE_HOURS, TIMEZONE_A
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.record import Line, Record
 from ragwatch.formats.selection import begins_document, expanded, parse_one
-from ragwatch.judges.lexical.other_languages import LANGUAGES, language_of_sample
+from ragwatch.judges.lexical.language import LANGUAGES, language_of_sample
 from ragwatch.model.sample import Sample, SkipReason
 from ragwatch.ports import Batch, Source
 from ragwatch.ports.capabilities import Finishes, HasLogFiles, log_reader, record_rules

@@ -22,7 +22,7 @@ from ragwatch.daemon.process import stored_secret
 from ragwatch.daemon.web_access import read_rules
 from ragwatch.errors import StoreError
 from ragwatch.formats.traces.assemble import SWITCHES
-from ragwatch.judges.llm.calls.options import is_llm
+from ragwatch.judges.llm.options import is_llm
 from ragwatch.offline.state_reader import refuse_newer, state_reader, stored_tallies
 from ragwatch.pipeline.export.evaluation import Signal
 from ragwatch.ports.sources import GrpcListener, host_of, is_loopback

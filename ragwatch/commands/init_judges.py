@@ -15,8 +15,8 @@ import click
 from ragwatch.errors import ConfigError
 from ragwatch.judges.claude import Options as ClaudeOptions
 from ragwatch.judges.detector.artefact import CONFIG
-from ragwatch.judges.llm.calls.prices import known_model
 from ragwatch.judges.llm.judge import price_of_reading
+from ragwatch.judges.llm.options import known_model
 from ragwatch.model.sample import Sample
 
 _SHARE, _UNSURE_SHARE, _USD_PER_DAY = 0.05, 0.4, 5.0  # 5 and 40 % in texts

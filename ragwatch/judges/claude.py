@@ -1,7 +1,7 @@
 """Kind `claude`: an LLM judge that calls Claude through Anthropic's Messages API.
 
 One call per sample: the rubric is a cached system prompt, and structured outputs constrain the reply to a JSON schema.
-There are no tools and no sampling parameters. Retries of the SDK are off; `llm.calls.caller` retries instead.
+There are no tools and no sampling parameters. Retries of the SDK are off; `llm.caller` retries instead.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ from pydantic import Field, model_validator
 
 from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.batch_judge import BatchLLMJudge
-from ragwatch.judges.llm.calls.failures import (
+from ragwatch.judges.llm.failures import (
     CallError,
     CallFailure,
     Setting,
     safe_code,
 )
-from ragwatch.judges.llm.calls.messages import STATUS, parse_batches, parse_message, parse_result, split_lines
-from ragwatch.judges.llm.calls.options import CallOptions, Url
-from ragwatch.judges.llm.calls.prices import Thinking, known_model
-from ragwatch.judges.llm.calls.provider import PROBE, Completion, HttpProvider, SentBatch, parse_json, token_count
-from ragwatch.judges.llm.calls.scheduler import Clock
-from ragwatch.judges.llm.prompt.prompt import Prompt
+from ragwatch.judges.llm.options import CallOptions, Thinking, Url, known_model
+from ragwatch.judges.llm.prompt import Prompt
+from ragwatch.judges.llm.provider import PROBE, Completion, HttpProvider, SentBatch, parse_json, token_count
+from ragwatch.judges.llm.scheduler import Clock
 from ragwatch.outgoing.client import judge_client
 from ragwatch.ports import JudgeContext
 from ragwatch.process import without_garbage_collection
@@ -38,6 +36,110 @@ if TYPE_CHECKING:
     from anthropic.types import OutputConfigParam, ThinkingConfigParam
     from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
     from anthropic.types.messages.batch_create_params import Request
+from collections.abc import AsyncIterable
+from datetime import datetime
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from ragwatch.statistics.verdict import Usage
+
+# HTTP status that an error in the results of a batch would have as a response of its own.
+STATUS: Mapping[str, int] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+
+def parse_message(body: object) -> Completion:
+    """Parse the JSON of a message.
+
+    Raises:
+        CallError: It is not a message.
+    """
+    blocks = body.get("content") if isinstance(body, Mapping) else None
+    if not isinstance(body, Mapping) or body.get("type") != "message" or not isinstance(blocks, list):
+        raise CallError(CallFailure.PROTOCOL, "JSON, but no message", usage=None)
+    texts = [block.get("text") for block in blocks if isinstance(block, Mapping) and block.get("type") == "text"]
+    details = body.get("stop_details")
+    category = safe_code(details.get("category")) if isinstance(details, Mapping) else ""
+    text = "".join(text for text in texts if isinstance(text, str))
+    return Completion(text, _usage(body.get("usage")), safe_code(body.get("stop_reason")), category)
+
+
+async def split_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """Split a download at line feeds alone, in linear time; lines without text are left out.
+
+    Other separators (U+2028, U+0085) may stand inside the strings of a line of JSON.
+    """
+    pieces: list[bytes] = []
+    async for chunk in chunks:
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            line = b"".join((*pieces, end))
+            pieces.clear()
+            if line.strip():
+                yield line
+        pieces.append(rest)
+    if (line := b"".join(pieces)).strip():
+        yield line
+
+
+def parse_result(line: bytes) -> tuple[str, Mapping[str, object]]:
+    """Parse one line of the results of a batch: the custom id of an entry, and its result.
+
+    Raises:
+        CallError: It is not such a line.
+    """
+    try:
+        entry = orjson.loads(line)
+        custom_id, result = entry["custom_id"], entry["result"]
+    except (ValueError, TypeError, KeyError):
+        custom_id = result = None
+    if not isinstance(custom_id, str) or not isinstance(result, dict):
+        raise CallError(CallFailure.PROTOCOL, "invalid results of a batch")
+    return custom_id, result
+
+
+class _Batch(BaseModel):
+    id: str
+    created_at: datetime
+    request_counts: dict[str, int]
+
+
+class _BatchPage(BaseModel):
+    data: list[_Batch]
+
+
+def parse_batches(body: Mapping[str, object]) -> list[SentBatch]:
+    """Parse one page of the list of message batches.
+
+    Raises:
+        CallError: It is not such a page.
+    """
+    try:
+        rows = _BatchPage.model_validate(body).data
+    except ValidationError:
+        raise CallError(CallFailure.PROTOCOL, "JSON, but no list of batches") from None
+    return [SentBatch(row.id, row.created_at.timestamp(), sum(row.request_counts.values())) for row in rows]
+
+
+def _usage(usage: object) -> Usage | None:
+    if not isinstance(usage, Mapping):
+        return None
+    names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    sent, received, read, written = (token_count(usage.get(name)) for name in names)
+    if sent is None or received is None:
+        return None
+    return Usage(sent, received, cache_read_tokens=read or 0, cache_write_tokens=written or 0)
+
 
 _PAGE_SIZE = 100
 _THINKING_TOKENS = 4_000  # of a call where the model thinks, or may

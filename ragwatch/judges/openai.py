@@ -18,12 +18,12 @@ import orjson
 from pydantic import Field
 
 from ragwatch.errors import ConfigError
-from ragwatch.judges.llm.calls.failures import CallError, CallFailure, Setting, safe_code, sanitize_message
-from ragwatch.judges.llm.calls.options import CallOptions, Url
-from ragwatch.judges.llm.calls.provider import PROBE, Completion, HttpProvider, parse_json, token_count
-from ragwatch.judges.llm.calls.scheduler import Clock
+from ragwatch.judges.llm.failures import CallError, CallFailure, Setting, safe_code, sanitize_message
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt.prompt import Prompt
+from ragwatch.judges.llm.options import CallOptions, Url
+from ragwatch.judges.llm.prompt import Prompt
+from ragwatch.judges.llm.provider import PROBE, Completion, HttpProvider, parse_json, token_count
+from ragwatch.judges.llm.scheduler import Clock
 from ragwatch.outgoing.client import judge_client
 from ragwatch.ports import JudgeContext
 from ragwatch.statistics.verdict import Usage

@@ -75,7 +75,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "rapidfuzz": ("ragwatch.probes.similarity",),
     "redis": ("ragwatch.sources.brokers.redis_streams",),
     "rich": ("ragwatch.commands", "ragwatch.offline", "ragwatch.terminal"),
-    "snowballstemmer": ("ragwatch.judges.lexical.other_languages",),
+    "snowballstemmer": ("ragwatch.judges.lexical.language",),
     "starlette": ("ragwatch.web",),
     "structlog": ("ragwatch.outgoing.proxies", "ragwatch.telemetry"),
     "tokenizers": ("ragwatch.judges.detector.session", "ragwatch.judges.local.session"),

@@ -12,8 +12,8 @@ from support.kit import a_sample
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.llm.prompt import page as pages
-from ragwatch.judges.llm.prompt.page import RandomMarks
+from ragwatch.judges.llm import page as pages
+from ragwatch.judges.llm.page import RandomMarks
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.sample import Sample
 from ragwatch.pipeline.sampling_control import InMemoryBudget

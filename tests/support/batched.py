@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ragwatch.judges.llm.batch_judge import BatchLLMJudge
-from ragwatch.judges.llm.calls.failures import CallError
-from ragwatch.judges.llm.calls.options import CallOptions
-from ragwatch.judges.llm.calls.provider import Completion, SentBatch
-from ragwatch.judges.llm.prompt.prompt import Prompt
+from ragwatch.judges.llm.failures import CallError
+from ragwatch.judges.llm.options import CallOptions
+from ragwatch.judges.llm.prompt import Prompt
+from ragwatch.judges.llm.provider import Completion, SentBatch
 from ragwatch.model.budget import Cost, SpendingCap
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.batching import BatchJudgingLoop

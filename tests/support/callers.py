@@ -11,15 +11,14 @@ from typing import Any
 import pytest
 
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.caller import Caller
-from ragwatch.judges.llm.calls.failures import CallError, CallFailure
-from ragwatch.judges.llm.calls.options import CallOptions
-from ragwatch.judges.llm.calls.prices import Prices
-from ragwatch.judges.llm.calls.provider import Completion
-from ragwatch.judges.llm.calls.scheduler import CallScheduler
+from ragwatch.judges.llm.caller import Caller
+from ragwatch.judges.llm.failures import CallError, CallFailure
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt.prompt import Prompt
-from ragwatch.judges.llm.prompt.reply import ReplyError
+from ragwatch.judges.llm.options import CallOptions, Prices
+from ragwatch.judges.llm.prompt import Prompt
+from ragwatch.judges.llm.provider import Completion
+from ragwatch.judges.llm.reply import ReplyError
+from ragwatch.judges.llm.scheduler import CallScheduler
 from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.statistics.verdict import Usage
 from ragwatch.telemetry import Telemetry

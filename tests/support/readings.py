@@ -26,8 +26,8 @@ from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.features import claim_words, features, match
 from ragwatch.judges.lexical.passages import passage
 from ragwatch.judges.lexical.reader import read, relevance_of
-from ragwatch.judges.lexical.reference import with_reference
 from ragwatch.judges.lexical.rows import Thresholds
+from ragwatch.judges.lexical.statements import with_reference
 from ragwatch.judges.lexical.tables import FILES, parse
 from ragwatch.model.sample import Context, Sample
 from ragwatch.redaction.redactor import Redactor

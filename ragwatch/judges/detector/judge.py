@@ -15,8 +15,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from ragwatch.judges.claims.limits import Deadline
-from ragwatch.judges.detector.artefact import MIN_TOKENS, open_detector
-from ragwatch.judges.detector.families import Name
+from ragwatch.judges.detector.artefact import MIN_TOKENS, Name, open_detector
 from ragwatch.judges.detector.reading import DetectorPass, LexicalOnlyReason
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.judge import ModelJudge, Probability

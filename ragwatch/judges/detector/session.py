@@ -18,8 +18,7 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 import numpy as np
 from tokenizers import Encoding, Tokenizer
 
-from ragwatch.judges.detector.artefact import PIECES, WEIGHTS, Detector, DetectorError
-from ragwatch.judges.detector.families import Reads, Signals, signals_of
+from ragwatch.judges.detector.artefact import PIECES, WEIGHTS, Detector, DetectorError, Reads, Signals, signals_of
 
 _MAX_CHARS_PER_TOKEN = 32  # a text is truncated to this for each token that may be read, before it is tokenised
 _MAX_QUESTION_CHARS = 1000

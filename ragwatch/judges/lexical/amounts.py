@@ -18,7 +18,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragwatch.judges.claims.number_words import (
+from ragwatch.judges.claims.words import (
     APPROXIMATE,
     COUNTED_UNITS,
     FAHRENHEIT,
@@ -30,8 +30,8 @@ from ragwatch.judges.claims.number_words import (
     SUFFIXES,
     TENS,
     UNITS,
+    fold,
 )
-from ragwatch.judges.claims.words import fold
 
 _COUNTED = 12  # people count listed things up to this
 _BEFORE = 3  # tokens before a number that may say that it is approximate

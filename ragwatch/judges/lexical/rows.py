@@ -14,11 +14,20 @@ from ragwatch.judges.claims.conversation import EARLIER, ELLIPTIC, asks_for, com
 from ragwatch.judges.claims.limits import Check, checked
 from ragwatch.judges.claims.words import identifiers
 from ragwatch.judges.lexical.facts import NOTHING_MISSING, MissingFacts, Sources, below, lowered
-from ragwatch.judges.lexical.features import ClaimWords, PassageMatch, claim_words, features, match, weigh
+from ragwatch.judges.lexical.features import (
+    ClaimWords,
+    PassageMatch,
+    claim_words,
+    features,
+    informed_by,
+    joint_support,
+    match,
+    nearest,
+    weigh,
+)
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.relevance import BY_CONTEXT, question_share
 from ragwatch.judges.lexical.tables import FittedTables, logistic, logit
-from ragwatch.judges.lexical.use import informed_by, joint_support, nearest
 from ragwatch.model.evidence import Cell, ClaimVerdict, informed_cells, support_cells
 from ragwatch.model.sample import Sample
 from ragwatch.statistics.text.alphabet import visible_text

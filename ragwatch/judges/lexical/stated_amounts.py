@@ -8,8 +8,17 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from ragwatch.judges.claims.limits import Check, unlimited
-from ragwatch.judges.claims.number_words import MAX_DIGITS, MONTHS, OTHER_NAMES, ROMAN, SHORT_MONTHS, month_name
-from ragwatch.judges.claims.words import fold, term, terms
+from ragwatch.judges.claims.words import (
+    MAX_DIGITS,
+    MONTHS,
+    OTHER_NAMES,
+    ROMAN,
+    SHORT_MONTHS,
+    fold,
+    month_name,
+    term,
+    terms,
+)
 from ragwatch.judges.lexical.amounts import TOKEN, Amount, Kind, Measure, amounts, amounts_in, number_text
 
 _CHECKED_AFTER = 256  # numbers

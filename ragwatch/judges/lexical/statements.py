@@ -1,7 +1,8 @@
 """Reads statements one by one: which contexts support each alone, by which sentence, and what no context has of it.
 
 A sentence may deny what a claim says, in the same words, or the other way round. "The period is not 30 days" has every
-word of "The period is 30 days": function words, and so "not", are no terms.
+word of "The period is 30 days": function words, and so "not", are no terms. Contexts and answer are compared with a
+reference answer in the same way (`with_reference`).
 """
 
 from __future__ import annotations
@@ -10,20 +11,22 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from ragwatch.judges.claims.atomic_facts import weakest
+from ragwatch.judges.claims.atomic_facts import facts_of, weakest
 from ragwatch.judges.claims.claims import AnswerClaims
-from ragwatch.judges.claims.limits import Check
+from ragwatch.judges.claims.limits import Check, check_claims, unlimited
+from ragwatch.judges.claims.steps import actions, names_action
 from ragwatch.judges.claims.words import TOKEN, fold, term, terms, word_set
-from ragwatch.judges.lexical.facts import Sources, lowered
-from ragwatch.judges.lexical.names import MONTHS
+from ragwatch.judges.lexical.facts import MONTH_TERMS, Sources, lowered
 from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
 from ragwatch.judges.lexical.rows import ClaimRow, Thresholds, prepared_question, rows_of
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.text_classifier import table_text
-from ragwatch.model.sample import Sample
+from ragwatch.model.evidence import Evidence, ReferenceClaim, UnreadReason
+from ragwatch.model.sample import Context, Sample
 from ragwatch.statistics.text.alphabet import visible_text
 
 _REFERS = re.compile(r"\W*(?:(?:he|she|it|they|this|these|his|her|its|their)\b|the (?P<noun>[^\W\d_]+))", re.IGNORECASE)
@@ -159,7 +162,7 @@ def _misplaced(claim: str, passages: Sequence[PreparedPassage]) -> AbstractSet[s
     """Numbers that a context says of something else, where one that holds the names of the claim says another one."""
     words = set(terms(claim))
     numbers = {name for name in words if name[0].isdigit()}
-    names = {name for word in _CAPITALISED.findall(claim) for name in terms(word)} - numbers - MONTHS
+    names = {name for word in _CAPITALISED.findall(claim) for name in terms(word)} - numbers - MONTH_TERMS
     said = words - numbers
     if not numbers or not names or not said - names:
         return frozenset()
@@ -277,3 +280,78 @@ def loses_condition(claim: str, sentences: Sequence[str]) -> bool:
     if not sentences or _CONDITIONAL.search(claim):
         return False
     return all(_COUNTERFACTUAL.search(sentence) for sentence in sentences)
+
+
+READING_VERSION = 14
+"""Part of the judge's version. Increment it with every change of the results of this module, `reader`, `steps`,
+`words` or `other_languages`, because a gate must not compare figures of different versions."""
+
+
+def with_reference(
+    evidence: Evidence,
+    sample: Sample,
+    answer: AnswerClaims,
+    tables: FittedTables,
+    thresholds: Thresholds,
+    *,
+    max_claims: int | None = None,
+    check: Check = unlimited,
+) -> Evidence:
+    """Add the comparison with the reference to the evidence; without a reference, return it as it is.
+
+    Each fact of the reference is compared with each context and with the answer, each claim of the answer with the
+    reference. A fact of the reference that no context supports was missed by retrieval. An instruction must match in
+    its action too, not only in its objects (see `steps`), and a number must be stated on the other side.
+
+    Raises:
+        JudgeError: The reference has more than `max_claims` claims, or `check` stops the reading.
+    """
+    if not sample.reference or evidence.unread is UnreadReason.LANGUAGE:
+        return evidence
+    reference = facts_of(sample.reference, sample.question, max_claims=max_claims, check=check)
+    check_claims(len(reference.claims), max_claims)
+    expected = sample._replace(answer=sample.reference)
+    rows = _statements(expected, reference, tables, thresholds, check)
+    given = _statements(expected._replace(contexts=(Context(sample.answer),)), reference, tables, thresholds, check)
+    confirmed = _statements(sample._replace(contexts=(Context(sample.reference),)), answer, tables, thresholds, check)
+    return replace(
+        evidence,
+        claims=tuple(
+            replace(claim, in_reference=one.cells[0]) for claim, one in zip(evidence.claims, confirmed, strict=True)
+        ),
+        reference=tuple(
+            ReferenceClaim(
+                sample.reference[start:end],
+                start,
+                end,
+                row.cells,
+                in_answer=said.cells[0],
+                quotes=tuple(quote if cell else None for quote, cell in zip(row.sentences, row.cells, strict=True)),
+                missing=row.missing,
+            )
+            for (start, end, *_), row, said in zip(reference.claims, rows, given, strict=True)
+        ),
+    )
+
+
+def _statements(
+    sample: Sample, answer: AnswerClaims, tables: FittedTables, thresholds: Thresholds, check: Check
+) -> list[StatementReading]:
+    """For each claim, whether each context supports it, and for an instruction also names its action."""
+    read = statements(sample, answer, tables, thresholds, check)
+    texts: dict[int, frozenset[str]] = {}
+    rows = []
+    for claim_text, one in zip(answer.claims, read, strict=True):
+        check()
+        cells = one.cells
+        claim_actions = actions(claim_text.words) if claim_text.sentence is None else ()
+        if claim_actions:
+            texts = texts or {
+                rank: frozenset(terms(visible_text(context.text))) for rank, context in enumerate(sample.contexts)
+            }
+            cells = tuple(
+                cell and any(names_action(texts[rank], verbs) for verbs in claim_actions)
+                for rank, cell in enumerate(one.cells)
+            )
+        rows.append(one._replace(cells=cells))
+    return rows

@@ -10,13 +10,13 @@ from operator import attrgetter
 from typing import cast
 
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.caller import ReadingCost, check_completion, prompt_bytes
-from ragwatch.judges.llm.calls.failures import CallError, CallFailure
-from ragwatch.judges.llm.calls.prices import BATCH_DISCOUNT, worst_case
-from ragwatch.judges.llm.calls.provider import BatchProvider, Completion
+from ragwatch.judges.llm.caller import ReadingCost, check_completion, prompt_bytes
+from ragwatch.judges.llm.failures import CallError, CallFailure
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt.prompt import Prompt
-from ragwatch.judges.llm.prompt.reading import Reading
+from ragwatch.judges.llm.options import BATCH_DISCOUNT, worst_case
+from ragwatch.judges.llm.prompt import Prompt
+from ragwatch.judges.llm.provider import BatchProvider, Completion
+from ragwatch.judges.llm.reading import Reading
 from ragwatch.model.budget import Cost
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.sample import Sample

@@ -1,4 +1,4 @@
-"""The LLM judge: reads samples with the prompts of `llm.prompt` and the calls of `llm.calls`."""
+"""The LLM judge: reads samples with `reading` and makes the calls with `caller`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,9 @@ from dataclasses import replace
 
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges.claims import limits
-from ragwatch.judges.llm.calls.caller import Caller, ReadingCost, prompt_bytes
-from ragwatch.judges.llm.calls.failures import CallError
-from ragwatch.judges.llm.calls.options import CallOptions
-from ragwatch.judges.llm.calls.prices import Prices, prices_of, worst_case
-from ragwatch.judges.llm.calls.provider import BatchProvider, Provider, TokenCounter
-from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock, RealClock
-from ragwatch.judges.llm.prompt.prompt import Prompt
-from ragwatch.judges.llm.prompt.reading import Reading
-from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION, criteria_version, parts_of
-from ragwatch.judges.llm.prompt.units import answer_of
-from ragwatch.judges.llm.second_reading import (
+from ragwatch.judges.llm.caller import Caller, ReadingCost, prompt_bytes
+from ragwatch.judges.llm.failures import CallError
+from ragwatch.judges.llm.injection import (
     differing_criteria,
     instruction_of,
     to_confirm,
@@ -29,6 +21,13 @@ from ragwatch.judges.llm.second_reading import (
     without_instructions,
     without_support,
 )
+from ragwatch.judges.llm.options import CallOptions, Prices, prices_of, worst_case
+from ragwatch.judges.llm.prompt import Prompt
+from ragwatch.judges.llm.provider import BatchProvider, Provider, TokenCounter
+from ragwatch.judges.llm.reading import Reading
+from ragwatch.judges.llm.rubric import PROMPT_VERSION, criteria_version, parts_of
+from ragwatch.judges.llm.scheduler import CallScheduler, Clock, RealClock
+from ragwatch.judges.llm.units import answer_of
 from ragwatch.model.budget import Cost
 from ragwatch.model.criteria import Criterion, unread
 from ragwatch.model.evidence import ClaimVerdict, Evidence

@@ -20,8 +20,7 @@ import onnxruntime  # type: ignore[import-untyped]  # ships no types
 from tokenizers import Tokenizer
 
 from ragwatch.errors import JudgeError
-from ragwatch.judges.local.artefact import CLAIM_PIECES, MODEL, PIECES, ArtefactError, ModelArtefact
-from ragwatch.judges.local.fusion import ModelSignals
+from ragwatch.judges.local.artefact import CLAIM_PIECES, MODEL, PIECES, ArtefactError, ModelArtefact, ModelSignals
 from ragwatch.statistics.verdict import UnjudgedReason
 
 _MAX_CHARS_PER_PIECE = 32  # a text is truncated to this for each piece that is read, before it is tokenized

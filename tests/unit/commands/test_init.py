@@ -16,8 +16,8 @@ from support.command_line import command, log_of, refused
 from ragwatch.commands import cli
 from ragwatch.commands.init_judges import NAMES
 from ragwatch.config import load
-from ragwatch.judges.llm.calls.prices import known_model
 from ragwatch.judges.llm.judge import price_of_reading
+from ragwatch.judges.llm.options import known_model
 from ragwatch.model.sample import Context, Sample
 
 DATA = Path(__file__).parents[2] / "data" / "formats"

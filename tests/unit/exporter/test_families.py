@@ -14,7 +14,7 @@ from support.snapshots import AT, KEY, ROUTES, estimate, large, small
 from ragwatch.exporter import AllowedLabels
 from ragwatch.exporter.catalogue import CATALOGUE
 from ragwatch.exporter.families import family, of_snapshot, of_telemetry
-from ragwatch.judges.llm.prompt.units import units_of
+from ragwatch.judges.llm.units import units_of
 from ragwatch.model import sample as answered
 from ragwatch.model.estimate import Estimate
 from ragwatch.model.quantities import Quantity

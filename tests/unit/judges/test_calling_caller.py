@@ -9,8 +9,8 @@ from structlog.testing import LogCapture
 from support.callers import USAGE, Bench, an_ask, failed, refused, said
 
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.caller import MAX_TRIES, ReadingCost
-from ragwatch.judges.llm.calls.failures import CallError, CallFailure
+from ragwatch.judges.llm.caller import MAX_TRIES, ReadingCost
+from ragwatch.judges.llm.failures import CallError, CallFailure
 from ragwatch.statistics.verdict import Usage
 from ragwatch.telemetry import Telemetry
 

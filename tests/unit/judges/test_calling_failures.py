@@ -14,7 +14,7 @@ from support.callers import HandClock, JudgeAt, canned, refused
 from support.kit import a_sample
 
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.failures import (
+from ragwatch.judges.llm.failures import (
     CallFailure,
     error_of_response,
     failure_of_status,

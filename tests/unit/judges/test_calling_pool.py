@@ -12,8 +12,8 @@ from structlog.testing import LogCapture
 from support.callers import HandClock, failed, refused
 from support.patience import DEADLINE
 
-from ragwatch.judges.llm.calls.limits import RateLimit, RateLimiter, parse_rate_limits
-from ragwatch.judges.llm.calls.scheduler import MAX_BACKOFF_SECONDS, CallScheduler, CircuitBreaker
+from ragwatch.judges.llm.failures import RateLimit, parse_rate_limits
+from ragwatch.judges.llm.scheduler import MAX_BACKOFF_SECONDS, CallScheduler, CircuitBreaker, RateLimiter
 from ragwatch.telemetry import Telemetry
 
 FOREVER = float("inf")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.errors import ConfigError
-from ragwatch.judges.llm.calls.prices import LONG_PROMPT_TOKENS, Prices, Rates, known_models, prices_of, worst_case
+from ragwatch.judges.llm.options import LONG_PROMPT_TOKENS, Prices, Rates, known_models, prices_of, worst_case
 from ragwatch.model.budget import Cost
 from ragwatch.statistics.verdict import Usage
 

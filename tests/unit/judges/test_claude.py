@@ -17,10 +17,10 @@ from support.kit import a_sample
 
 from ragwatch.errors import ConfigError, JudgeError
 from ragwatch.judges.claude import Claude, Options
-from ragwatch.judges.llm.calls.failures import CallError
-from ragwatch.judges.llm.calls.provider import BatchProvider, Completion
+from ragwatch.judges.llm.failures import CallError
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt.prompt import Prompt
+from ragwatch.judges.llm.prompt import Prompt
+from ragwatch.judges.llm.provider import BatchProvider, Completion
 from ragwatch.telemetry import Telemetry
 
 

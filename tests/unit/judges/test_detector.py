@@ -15,13 +15,11 @@ from support.kit import a_judge_context
 
 from ragwatch.errors import JudgeError
 from ragwatch.judges.claims.limits import unlimited
-from ragwatch.judges.detector import families
-from ragwatch.judges.detector.artefact import open_detector
-from ragwatch.judges.detector.families import FAMILIES, Classes, Family, Name, Reads, Signals
+from ragwatch.judges.detector import artefact
+from ragwatch.judges.detector.artefact import FAMILIES, Classes, Family, Name, Reads, Signals, open_detector
 from ragwatch.judges.detector.judge import DetectorJudge, Options, build
-from ragwatch.judges.detector.reading import MOST, DetectorPass, LexicalOnlyReason, fused
+from ragwatch.judges.detector.reading import MOST, DetectorPass, LexicalOnlyReason, fused, windows_of
 from ragwatch.judges.detector.session import DetectorModel, TokenSignal
-from ragwatch.judges.detector.windows import windows_of
 from ragwatch.judges.error_rates import rates
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.lexical.passages import passages_of
@@ -72,8 +70,8 @@ def test_a_model_reads_as_its_reference_implementation(name: Name) -> None:
             got = [max(logits), min(logits), sum(logits)]
             assert got == pytest.approx(expected, abs=1e-4)
         else:
-            classes = families.classes_of(FAMILIES[name], json.loads((DATA / name / "config.json").read_text()))
-            wanted = families.signals_of(classes, expected)
+            classes = artefact.classes_of(FAMILIES[name], json.loads((DATA / name / "config.json").read_text()))
+            wanted = artefact.signals_of(classes, expected)
             assert model.claim(pair.context, pair.claim) == pytest.approx(wanted, abs=1e-4)
 
 
@@ -109,14 +107,14 @@ def test_what_the_classes_of_a_model_mean() -> None:
         ({"0": "entailment", "1": "not_entailment"}, Classes((1,), 0)),
     ]
     for labels, classes in orders:
-        assert families.classes_of(FAMILIES["nli"], {"id2label": labels}) == classes
+        assert artefact.classes_of(FAMILIES["nli"], {"id2label": labels}) == classes
     with pytest.raises(ValueError, match="no label `entailment`"):
-        families.classes_of(FAMILIES["nli"], {"id2label": {"0": "LABEL_0", "1": "LABEL_1"}})
-    signals = families.signals_of(Classes((0, 1), 2, 0), [2.0, 0.0, 1.0])
+        artefact.classes_of(FAMILIES["nli"], {"id2label": {"0": "LABEL_0", "1": "LABEL_1"}})
+    signals = artefact.signals_of(Classes((0, 1), 2, 0), [2.0, 0.0, 1.0])
     assert signals == pytest.approx(Signals(1.0 - 2.126928, 2.0 - 1.313262), abs=1e-5)
     with pytest.raises(JudgeError, match="not finite"):
-        families.signals_of(Classes((0,), 1), [float("nan"), 1.0])
-    assert families.family_of({"architectures": ["RobertaForSequenceClassification"]}) is None
+        artefact.signals_of(Classes((0,), 1), [float("nan"), 1.0])
+    assert artefact.family_of({"architectures": ["RobertaForSequenceClassification"]}) is None
 
 
 class Scripted:
@@ -339,7 +337,7 @@ def test_torch_reads_as_transformers_does(tmp_path: Path) -> None:
         with torch.no_grad():
             inputs = fast(pair.context, pair.claim, return_tensors="pt", return_token_type_ids=False)
             logits = model(**inputs).logits[0].tolist()
-        wanted = families.signals_of(Classes((0, 2), 1, 0), logits)
+        wanted = artefact.signals_of(Classes((0, 2), 1, 0), logits)
         assert read.claim(pair.context, pair.claim) == pytest.approx(wanted, abs=1e-4)
 
 
@@ -361,5 +359,5 @@ def test_torch_reads_hhem(tmp_path: Path) -> None:
         text = FAMILIES["hhem"].template.format(context=pair.context, claim=pair.claim)
         with torch.no_grad():
             inputs = fast(text, return_tensors="pt", return_token_type_ids=False)
-            wanted = families.signals_of(Classes((0,), 1), model(**inputs).logits[0, 0].tolist())
+            wanted = artefact.signals_of(Classes((0,), 1), model(**inputs).logits[0, 0].tolist())
         assert read.claim(pair.context, pair.claim).support == pytest.approx(wanted.support, abs=1e-4)  # type: ignore[union-attr]

@@ -9,7 +9,7 @@ from support.embedded import LEXICAL
 
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.kinds import asks, is_small_talk, kind_of
-from ragwatch.judges.llm.prompt.units import units_of
+from ragwatch.judges.llm.units import units_of
 from ragwatch.model.evidence import Address, ClaimVerdict, Evidence
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Context, Sample

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from support.embedded import LEXICAL, an_answer, by_words, read_by
 
 from ragwatch.errors import JudgeError
-from ragwatch.judges.lexical.reference import READING_VERSION
+from ragwatch.judges.lexical.statements import READING_VERSION
 from ragwatch.model.evidence import Address, ClaimVerdict, Evidence
 from ragwatch.model.stages import Fault, Stage
 from ragwatch.statistics.scores import faithfulness, top_ranked_fault

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from support.embedded import TINY
 
-from ragwatch.judges.lexical.evidence import BUDGET
 from ragwatch.judges.local.artefact import ArtefactError, load
+from ragwatch.judges.local.cross_encoder import BUDGET
 from ragwatch.judges.local.session import PairModel, TextPair, _signals
 
 

@@ -11,7 +11,7 @@ from loopback.process import LoopbackProcess
 from support.callers import JudgeAt, canned, refused
 from support.kit import a_sample
 
-from ragwatch.judges.llm.calls.failures import CallError
+from ragwatch.judges.llm.failures import CallError
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.openai import OpenAI, ReplyConstraint, extract_json, parse_chat
 from ragwatch.model.quantities import Quantity

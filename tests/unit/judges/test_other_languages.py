@@ -12,8 +12,7 @@ from pydantic import ValidationError
 from support.embedded import LEXICAL, by_words, read_by
 from support.other_languages import FACTS, records, swapped
 
-from ragwatch.judges.lexical.language import language_of
-from ragwatch.judges.lexical.other_languages import LANGUAGES
+from ragwatch.judges.lexical.language import LANGUAGES, language_of
 from ragwatch.model.evidence import Address, ClaimVerdict, UnreadReason
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.reasons import UnknownReason

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.draws import draws
 
-from ragwatch.judges.lexical.evidence import BUDGET, MAX_SENTENCE_WORDS, MAX_SENTENCES, window
 from ragwatch.judges.lexical.features import claim_words
 from ragwatch.judges.lexical.passages import passage
+from ragwatch.judges.local.cross_encoder import BUDGET, MAX_SENTENCE_WORDS, MAX_SENTENCES, window
 
 
 def shown(claim: str, *texts: str, rarity: dict[str, float] | None = None, budget: int = BUDGET) -> str:

@@ -15,7 +15,7 @@ from support.hostile import HOSTILE
 from support.kit import a_sample
 
 from ragwatch.judges.claims.claims import claims_of
-from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim
+from ragwatch.judges.llm.quotes import folded, is_verbatim
 from ragwatch.model.sample import Role, Turn
 
 

@@ -14,9 +14,9 @@ from support.kit import AT, JUDGE, Clock, a_draw, an_admission, an_evidence
 
 from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.batch_judge import BatchLLMJudge
-from ragwatch.judges.llm.calls.options import CallOptions
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt.prompt import Prompt
+from ragwatch.judges.llm.options import CallOptions
+from ragwatch.judges.llm.prompt import Prompt
 from ragwatch.model.budget import Cost, SpendingCap
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.batching import LISTING_GRACE_SECONDS, MAX_OPEN_BATCHES, MAX_UNKNOWN_SECONDS, MAX_WAIT_SECONDS

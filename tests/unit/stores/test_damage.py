@@ -13,7 +13,7 @@ from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from support.stores import admit_and_settle
 
 from ragwatch.errors import StoreError
-from ragwatch.judges.llm.calls.messages import parse_message
+from ragwatch.judges.claude import parse_message
 from ragwatch.model.budget import Cost
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Draw

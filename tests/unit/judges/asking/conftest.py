@@ -9,8 +9,8 @@ from typing import Any, Literal
 import pytest
 from loopback.page import Line, parse, text_of
 
-from ragwatch.judges.llm.prompt.prompt import Prompt
-from ragwatch.judges.llm.prompt.reading import Reading
+from ragwatch.judges.llm.prompt import Prompt
+from ragwatch.judges.llm.reading import Reading
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantity_row import Part
 from ragwatch.model.sample import Context, Sample, Turn

@@ -13,11 +13,11 @@ from support.kit import a_judge_context
 from support.page_lines import page_lines
 
 from ragwatch.judges import lexical
+from ragwatch.judges.llm import rubric
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt import rubric
-from ragwatch.judges.llm.prompt.reading import Reading
-from ragwatch.judges.llm.prompt.reply import ReplyError
-from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION, PromptTurn, criteria_version, schema
+from ragwatch.judges.llm.reading import Reading
+from ragwatch.judges.llm.reply import ReplyError
+from ragwatch.judges.llm.rubric import PROMPT_VERSION, PromptTurn, criteria_version, schema
 from ragwatch.model.criteria import Criterion, Example
 from ragwatch.model.evidence import CriterionAnswer, CriterionReading
 from ragwatch.model.quantities import quantity_of

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from support.page_lines import page_lines
 
 from ragwatch.judges.claims.sentences import spans
-from ragwatch.judges.llm.escaping import MARK, escape, unescape
-from ragwatch.judges.llm.prompt import page as pages
-from ragwatch.judges.llm.prompt.page import MarkedLine, MarkedText, PromptPage, RandomMarks
+from ragwatch.judges.llm import page as pages
+from ragwatch.judges.llm.page import MARK, MarkedLine, MarkedText, PromptPage, RandomMarks, escape, unescape
 
 PIECES = [
     "¤",

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.judges.test_lexical_atomic_facts import EINSTEIN
 
-from ragwatch.judges.llm.prompt.facts import left_out, locate
-from ragwatch.judges.llm.prompt.reply import MAX_FACTS, ReplyError
+from ragwatch.judges.llm.quotes import left_out, locate
+from ragwatch.judges.llm.reply import MAX_FACTS, ReplyError
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.references import ReferenceQuantity

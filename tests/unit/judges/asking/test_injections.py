@@ -22,7 +22,7 @@ from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.llm.injection import is_prompt_injection
-from ragwatch.judges.llm.prompt.units import units_of
+from ragwatch.judges.llm.units import units_of
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantity_row import Part
 from ragwatch.model.sample import Context, Role, Sample, Turn

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from loopback.page import parse, text_of
 
-from ragwatch.judges.llm.prompt.prompt import Prompt
-from ragwatch.judges.llm.prompt.reading import Reading
-from ragwatch.judges.llm.prompt.rubric import parts_of
+from ragwatch.judges.llm.prompt import Prompt
+from ragwatch.judges.llm.reading import Reading
+from ragwatch.judges.llm.rubric import parts_of
 from ragwatch.model.evidence import Address, Cell, ClaimVerdict, ContextReading, Evidence, Need
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import Part

@@ -12,7 +12,7 @@ import pytest
 from support.kit import a_judge_context
 
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.llm.prompt.reading import Reading
+from ragwatch.judges.llm.reading import Reading
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantity_row import Part
 from ragwatch.model.sample import Context, Sample

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.judges.llm.escaping import escape
-from ragwatch.judges.llm.prompt.quotes import folded, is_verbatim, quoted_text, shares_words
+from ragwatch.judges.llm.page import escape
+from ragwatch.judges.llm.quotes import folded, is_verbatim, quoted_text, shares_words
 
 CONTEXT = "Refunds take “five” days—or so.\nThe heart of\u200b the matter: it is not free. Äpfel kosten 3 €. ¤ tea|milk"
 

@@ -14,7 +14,7 @@ from ragwatch.judges.lexical.passages import context_text
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.judges.llm.injection import is_prompt_injection
-from ragwatch.judges.llm.prompt.reading import Reading
+from ragwatch.judges.llm.reading import Reading
 from ragwatch.model.quantity_row import Part
 from ragwatch.model.sample import Context, Sample
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragwatch.judges.llm.prompt.reply import PageIds, Reply, ReplyError, ReplyRow, parse
-from ragwatch.judges.llm.prompt.rubric import PromptTurn, schema, system
+from ragwatch.judges.llm.reply import PageIds, Reply, ReplyError, ReplyRow, parse
+from ragwatch.judges.llm.rubric import PromptTurn, schema, system
 from ragwatch.model.evidence import Address, ClaimVerdict
 from ragwatch.model.quantity_row import Part
 

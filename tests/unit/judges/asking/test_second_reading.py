@@ -12,9 +12,9 @@ from support.page_lines import page_lines
 from unit.judges.asking.test_injections import INJECTIONS
 
 from ragwatch.errors import ConfigError, JudgeError
+from ragwatch.judges.llm.injection import without_instructions
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.llm.prompt.rubric import PROMPT_VERSION
-from ragwatch.judges.llm.second_reading import without_instructions
+from ragwatch.judges.llm.rubric import PROMPT_VERSION
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Context, Role, Sample, Turn

@@ -6,13 +6,12 @@ import asyncio
 from dataclasses import dataclass, field, replace
 
 from ragwatch.errors import JudgeError
-from ragwatch.judges.llm.calls.failures import CallError, CallFailure, RetryPolicy, safe_code
-from ragwatch.judges.llm.calls.options import CallOptions
-from ragwatch.judges.llm.calls.prices import Prices, worst_case
-from ragwatch.judges.llm.calls.provider import Completion, Provider
-from ragwatch.judges.llm.calls.scheduler import CallScheduler, Clock
-from ragwatch.judges.llm.prompt.prompt import Prompt
-from ragwatch.judges.llm.prompt.reply import ReplyError
+from ragwatch.judges.llm.failures import CallError, CallFailure, RetryPolicy, safe_code
+from ragwatch.judges.llm.options import CallOptions, Prices, worst_case
+from ragwatch.judges.llm.prompt import Prompt
+from ragwatch.judges.llm.provider import Completion, Provider
+from ragwatch.judges.llm.reply import ReplyError
+from ragwatch.judges.llm.scheduler import CallScheduler, Clock
 from ragwatch.model.budget import Cost
 from ragwatch.ports import BudgetAccount
 from ragwatch.statistics.verdict import NO_USAGE, UnjudgedReason, Usage

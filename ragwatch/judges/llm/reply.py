@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from ragwatch.judges.llm.prompt.rubric import FACTS_KEYS, SUPPORTED_JOINTLY
+from ragwatch.judges.llm.rubric import FACTS_KEYS, SUPPORTED_JOINTLY
 from ragwatch.model.evidence import Address, ClaimVerdict, CriterionAnswer
 from ragwatch.model.quantity_row import Part
 

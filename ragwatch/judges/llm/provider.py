@@ -9,17 +9,18 @@ from typing import Protocol, runtime_checkable
 import orjson
 
 from ragwatch.formats.record import decode_body
-from ragwatch.judges.llm.calls.failures import (
+from ragwatch.judges.llm.failures import (
     CallError,
     CallFailure,
+    RateLimit,
     Setting,
     error_of_response,
+    parse_rate_limits,
     sanitize_message,
     with_setting_advice,
 )
-from ragwatch.judges.llm.calls.limits import RateLimit, parse_rate_limits
-from ragwatch.judges.llm.calls.options import CallOptions
-from ragwatch.judges.llm.prompt.prompt import Prompt
+from ragwatch.judges.llm.options import CallOptions
+from ragwatch.judges.llm.prompt import Prompt
 from ragwatch.statistics.verdict import NO_USAGE, Usage
 
 PROBE = Prompt(

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, cast
 
-from ragwatch.judges.llm.prompt.matrix import CheckedClaim, Findings, check_rows, evidence_of, merge_facts
-from ragwatch.judges.llm.prompt.page import RandomMarks
-from ragwatch.judges.llm.prompt.prompt import Prompt, make_prompt
-from ragwatch.judges.llm.prompt.reply import ClaimRows, Reply
-from ragwatch.judges.llm.prompt.rubric import PromptTurn
-from ragwatch.judges.llm.prompt.units import Cut, SampleUnits, parts_to_ask, units_of
+from ragwatch.judges.llm.matrix import CheckedClaim, Findings, check_rows, evidence_of, merge_facts
+from ragwatch.judges.llm.page import RandomMarks
+from ragwatch.judges.llm.prompt import Prompt, make_prompt
+from ragwatch.judges.llm.reply import ClaimRows, Reply
+from ragwatch.judges.llm.rubric import PromptTurn
+from ragwatch.judges.llm.units import Cut, SampleUnits, parts_to_ask, units_of
 from ragwatch.model.criteria import Criterion
 from ragwatch.model.evidence import Evidence, Need
 from ragwatch.model.quantity_row import Part

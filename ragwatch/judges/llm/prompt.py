@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ragwatch.judges.llm.prompt import rubric
-from ragwatch.judges.llm.prompt.page import PromptPage, RandomMarks, claims, numbered, sentences, unnumbered
-from ragwatch.judges.llm.prompt.reply import MAX_NEEDS, PageIds, parse
-from ragwatch.judges.llm.prompt.rubric import PromptTurn, keys, schema
-from ragwatch.judges.llm.prompt.units import SampleUnits
+from ragwatch.judges.llm import rubric
+from ragwatch.judges.llm.page import PromptPage, RandomMarks, claims, numbered, sentences, unnumbered
+from ragwatch.judges.llm.reply import MAX_NEEDS, PageIds, parse
+from ragwatch.judges.llm.rubric import PromptTurn, keys, schema
+from ragwatch.judges.llm.units import SampleUnits
 from ragwatch.model.criteria import Criterion
 from ragwatch.model.quantity_row import Part
 

@@ -14,7 +14,7 @@ from ragwatch.judges.claims.conversation import Statement, repeats, statements_o
 from ragwatch.judges.claims.sentences import SentenceSpan, spans
 from ragwatch.judges.lexical.language import ENGLISH, language_of
 from ragwatch.judges.llm.injection import is_prompt_injection
-from ragwatch.judges.llm.prompt.quotes import GAP, folded
+from ragwatch.judges.llm.quotes import GAP, folded
 from ragwatch.model.quantity_row import Part
 from ragwatch.model.sample import Role, Sample, Turn
 from ragwatch.statistics.self_tests import SELF_TEST_KEY

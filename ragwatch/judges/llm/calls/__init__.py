@@ -1,1 +1,0 @@
-"""Calls to a provider: scheduling, rate limits, circuit breaker, retries, cost."""
