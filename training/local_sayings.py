@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,13 +16,11 @@ from local_pairs import human_answers
 from sets import SEED, load
 
 from ragwatch.judges.claims.claims import claims_of
-from ragwatch.judges.claims.limits import unlimited
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.facts import Sources, missing_weight
 from ragwatch.judges.lexical.features import claim_words, coverage, missing_run
-from ragwatch.judges.lexical.passages import passages_of
-from ragwatch.judges.lexical.rows import ClaimRow, Thresholds, prepared_question, rows_of
+from ragwatch.judges.lexical.rows import ClaimRow, comparison
 from ragwatch.judges.lexical.tables import logit, shipped
 from ragwatch.judges.local.artefact import ModelSignals, numbers
 from ragwatch.judges.local.artefact import load as load_artefact
@@ -67,12 +66,10 @@ def sayings(weights: Path, some: Sequence[Row]) -> list[Saying]:
 def _saying(row: Row, model: PairModel, budget: int) -> Saying | None:
     tables = shipped()
     sample = Sample("row", row.question or None, tuple(map(Context, row.contexts)), row.answer)
-    passages = passages_of(row.contexts, unlimited)
-    question = prepared_question(sample, passages, tables)
-    held = [passage.terms for passage in passages]
-    sources = Sources(row.contexts, question.text, held, tables, unlimited)
-    said = claims_of(row.answer, row.question or None)
-    found = rows_of(said, passages, question, tables, sources=sources, thresholds=Thresholds(), check=unlimited)
+    compared = comparison(sample, tables)
+    passages = compared.passages
+    sources = Sources(row.contexts, compared.question.text, [passage.terms for passage in passages], tables)
+    found = replace(compared, sources=sources).rows(claims_of(row.answer, row.question or None))
     if not found:
         return None
     pairs = [(" ".join(one.claim.words.split()), window(one.words, passages, row.contexts, budget=budget)) for one in found]  # noqa: E501  # fmt: skip

@@ -22,20 +22,10 @@ from ragwatch.judges.lexical.address import (
     question_coverage,
     share_in_conversation,
 )
-from ragwatch.judges.lexical.facts import UNSUPPORTED, Sources
+from ragwatch.judges.lexical.facts import UNSUPPORTED
 from ragwatch.judges.lexical.features import CARRIES, claim_words, weigh
-from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
-from ragwatch.judges.lexical.rows import (
-    ClaimRow,
-    ClaimRuling,
-    PreparedQuestion,
-    Thresholds,
-    alone_of,
-    lexical_ruling,
-    matches_of,
-    prepared_question,
-    rows_of,
-)
+from ragwatch.judges.lexical.passages import PreparedPassage
+from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Comparison, Thresholds, comparison, lexical_ruling
 from ragwatch.judges.lexical.statements import denied, loses_condition, misplaced, nearest
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.model.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, UnreadReason
@@ -65,45 +55,47 @@ def read(
         contexts = (ContextReading(relevant=None),) * len(sample.contexts)
         abstained = Address.ABSTAINED if answer.abstained else None
         return Evidence((), contexts, abstained, reads_contradiction=False, unread=unread)
-    in_english = tables.split is None
-    passages = passages_of((context.text for context in sample.contexts), check, tables.split)
-    question = prepared_question(sample, passages, tables)
-    texts = [context_text(context.text) for context in sample.contexts]
-    sources = Sources(texts, question.text, (one.terms for one in passages), tables, check) if in_english else None
-    rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
-    ruled = cross_encoder(rows, passages, texts) if cross_encoder else [lexical_ruling(row, thresholds) for row in rows]
+    compared = comparison(sample, tables, thresholds, check)
+    passages, question, in_english = compared.passages, compared.question, tables.split is None
+    rows = compared.rows(answer)
+    if cross_encoder:
+        ruled = cross_encoder(rows, passages, compared.texts)
+    else:
+        ruled = [lexical_ruling(row, thresholds) for row in rows]
     if in_english:
-        ruled = [_with_condition(row, one, texts, passages) for row, one in zip(rows, ruled, strict=True)]
+        ruled = [_with_condition(row, one, compared) for row, one in zip(rows, ruled, strict=True)]
     stated = statements_of(sample.user_turns, check) if in_english else []
     claims = tuple(_claim(row, ruling, sample, passages, stated) for row, ruling in zip(rows, ruled, strict=True))
     used_ranks = {rank for claim in claims for rank in claim.contexts}
     used = [rank in used_ranks for rank in range(len(passages))]
-    any_supported, by_answer = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims), None
-    if any_supported:
-        feature_rows = _relevance_features(question, passages, rows, tables, check)
-        by_answer = [tables.relevance.probability(features) for features in feature_rows]
+    by_answer = None
+    if any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims):
+        by_answer = [tables.relevance.probability(features) for features in _relevance_features(rows, compared)]
         by_answer = relevance.lift_used(by_answer, used, short=_is_short(rows, tables))
+        carriers = _carriers(claims, rows, compared)
+    else:
+        carriers = [
+            {index for index, terms in checked(enumerate(one.sentences), check) if question.coverage(terms) >= CARRIES}
+            for one in passages
+        ]  # of the question
     missing = relevance.identifiers_missing(identifiers(question.text), passages)
     values = relevance.apply_rules(by_answer, question.covers, used, len(question.weights), identifiers_missing=missing)
-    carriers = _carriers(claims, rows, passages, check) if any_supported else _covering(question, passages, check)
     return Evidence(
         claims=claims,
         contexts=tuple(_context(*one, thresholds) for one in zip(values, carriers, passages, strict=True)),
-        address=None if unread else _address(answer, question, used, passages, carriers, tables=tables),
+        address=None if unread else _address(answer, used, carriers, compared),
         unread=unread,
         reads_contradiction=cross_encoder is not None and all(one.against for one in ruled),
     )
 
 
-def _with_condition(
-    row: ClaimRow, ruling: ClaimRuling, texts: Sequence[str], passages: Sequence[PreparedPassage]
-) -> ClaimRuling:
+def _with_condition(row: ClaimRow, ruling: ClaimRuling, compared: Comparison) -> ClaimRuling:
     """The ruling, without support where the contexts state a claim under a condition, deny it, or of another thing."""
     if ruling.verdict is not ClaimVerdict.SUPPORTED:
         return ruling
-    near = nearest(row, texts, passages)
+    near = nearest(row, compared.texts, compared.passages)
     sentences = [sentence for sentence, cell in zip(near, ruling.cells, strict=True) if cell and sentence]
-    if not (loses_condition(row.claim.words, sentences) or denied(row, sentences) or misplaced(row, passages)):
+    if not (loses_condition(row.claim.words, sentences) or denied(row, sentences) or misplaced(row, compared.passages)):
         return ruling
     support = min(ruling.support, UNSUPPORTED)
     return replace(ruling, verdict=ClaimVerdict.NOT_IN_CONTEXT, support=support, cells=row.informed_cells())
@@ -145,55 +137,38 @@ def _is_short(rows: Sequence[ClaimRow], tables: FittedTables) -> bool:
 
 def relevance_of(sample: Sample, answer: AnswerClaims, tables: FittedTables) -> list[tuple[float, ...]]:
     """Features of the relevance of each context of a sample, for `training/lexical.py`."""
-    passages = passages_of(context.text for context in sample.contexts)
-    question = prepared_question(sample, passages, tables)
-    rows = rows_of(answer, passages, question, tables, thresholds=Thresholds(), check=unlimited)
-    return _relevance_features(question, passages, rows, tables, unlimited)
+    compared = comparison(sample, tables, with_sources=False)
+    return _relevance_features(compared.rows(answer), compared)
 
 
-def _relevance_features(
-    question: PreparedQuestion,
-    passages: Sequence[PreparedPassage],
-    rows: Sequence[ClaimRow],
-    tables: FittedTables,
-    check: Check,
-) -> list[tuple[float, ...]]:
+def _relevance_features(rows: Sequence[ClaimRow], compared: Comparison) -> list[tuple[float, ...]]:
     """Features of each context, from whole sentences. The question is added to a short answer."""
+    question, tables = compared.question, compared.tables
     rows = list({id(row.whole): row.whole for row in rows}.values())
     answer = " ".join(row.claim.words for row in rows)
     supports: list[tuple[float, ...]] = [row.alone for row in rows]
     if question.whole_weights and _is_short(rows, tables):
         answer = f"{question.text if question.weights else question.whole} {answer}"
         words = claim_words(answer, tables.rarity, tables.split)
-        supports = [alone_of(words, matches_of(words, passages, check), question, tables, check)]
+        supports = [compared.alone(words, compared.matches(words))]
     weights = weigh(tables.terms(answer), tables.rarity)
-    return relevance.rows(weights, question.weights.keys(), passages, supports, check)
+    return relevance.rows(weights, question.weights.keys(), compared.passages, supports, compared.check)
 
 
-def _carriers(
-    claims: Sequence[Claim], rows: Sequence[ClaimRow], passages: Sequence[PreparedPassage], check: Check
-) -> list[set[int]]:
+def _carriers(claims: Sequence[Claim], rows: Sequence[ClaimRow], compared: Comparison) -> list[set[int]]:
     """Sentences of each context that carry a supported sentence, or are the best of a context that supports a claim."""
-    lines: list[set[int]] = [set() for _ in passages]
+    lines: list[set[int]] = [set() for _ in compared.passages]
     refuted = {
         id(row.whole) for claim, row in zip(claims, rows, strict=True) if claim.verdict is not ClaimVerdict.SUPPORTED
     }
     for claim, row in zip(claims, rows, strict=True):
-        check()
+        compared.check()
         for context_lines, passage, whole, cell in zip(lines, row.matches, row.whole.matches, claim.cells, strict=True):
             if id(row.whole) not in refuted:
                 context_lines.update(whole.carriers)
             if cell and claim.verdict is ClaimVerdict.SUPPORTED and passage.sentence is not None:
                 context_lines.add(passage.sentence)
     return lines
-
-
-def _covering(question: PreparedQuestion, passages: Sequence[PreparedPassage], check: Check) -> list[set[int]]:
-    """Sentences of each context that carry the question, for answers without a supported claim."""
-    return [
-        {index for index, terms in checked(enumerate(one.sentences), check) if question.coverage(terms) >= CARRIES}
-        for one in passages
-    ]
 
 
 def _context(value: float | None, lines: set[int], passage: PreparedPassage, thresholds: Thresholds) -> ContextReading:
@@ -210,17 +185,12 @@ def _context(value: float | None, lines: set[int], passage: PreparedPassage, thr
 
 
 def _address(
-    answer: AnswerClaims,
-    prepared: PreparedQuestion,
-    used: Sequence[bool],
-    passages: Sequence[PreparedPassage],
-    carriers: Sequence[set[int]],
-    *,
-    tables: FittedTables,
+    answer: AnswerClaims, used: Sequence[bool], carriers: Sequence[set[int]], compared: Comparison
 ) -> Address | None:
     if answer.abstained:
         return Address.ABSTAINED
-    if not prepared.text.strip() or answer.only_asks:
+    question, passages, tables = compared.question, compared.passages, compared.tables
+    if not question.text.strip() or answer.only_asks:
         return None
     if not answer.claims:
         return Address.NOT_AT_ALL
@@ -229,14 +199,14 @@ def _address(
     sources = [passage.terms for passage, is_used in zip(passages, used, strict=True) if is_used]
     shares = [
         question_coverage(weights, own, sources) if weights else None
-        for weights in (prepared.weights, prepared.whole_weights)
+        for weights in (question.weights, question.whole_weights)
     ]
     sentences = [passage.sentences[line] for passage, lines in zip(passages, carriers, strict=True) for line in lines]
-    lacks_kind = kind_missing(prepared.kind, text) or leaves_out(prepared.text, own, sentences, text)
+    lacks_kind = kind_missing(question.kind, text) or leaves_out(question.text, own, sentences, text)
     return address(
         share_in_conversation(*shares),
         kind_is_missing=tables.split is None and lacks_kind,
         answer_terms=len(own),
-        better_unused=better_context_unused(prepared.covers or (), used),
-        covers=prepared.covers or (),
+        better_unused=better_context_unused(question.covers or (), used),
+        covers=question.covers or (),
     )

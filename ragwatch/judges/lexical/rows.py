@@ -11,7 +11,7 @@ from ragwatch.judges.claims.atomic_facts import combine, weakest
 from ragwatch.judges.claims.claims import AnswerClaims, ClaimText
 from ragwatch.judges.claims.clauses import is_fragment
 from ragwatch.judges.claims.conversation import EARLIER, ELLIPTIC, asks_for, completed
-from ragwatch.judges.claims.limits import Check, checked
+from ragwatch.judges.claims.limits import Check, checked, unlimited
 from ragwatch.judges.claims.words import identifiers
 from ragwatch.judges.lexical.facts import NOTHING_MISSING, MissingFacts, Sources, below, lowered
 from ragwatch.judges.lexical.features import (
@@ -25,7 +25,7 @@ from ragwatch.judges.lexical.features import (
     nearest,
     weigh,
 )
-from ragwatch.judges.lexical.passages import PreparedPassage
+from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
 from ragwatch.judges.lexical.relevance import BY_CONTEXT, question_share
 from ragwatch.judges.lexical.tables import FittedTables, logistic, logit
 from ragwatch.model.evidence import Cell, ClaimVerdict, informed_cells, support_cells
@@ -175,66 +175,6 @@ def least_together(row: ClaimRow) -> float:
     return logistic(logit(row.by_words) - _SLACK)
 
 
-def prepared_question(sample: Sample, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:
-    """Weigh the words of a question and of what it leaves out, and compute how much of them each context covers."""
-    question = visible_text(sample.question or "")
-    turns = [visible_text(turn) for turn in sample.user_turns] if question and tables.split is None else []
-    weights = whole_weights = _weights(question, tables)
-    whole = completed(question, turns)
-    if whole != question:
-        earlier = _weights(whole, tables)
-        whole_weights = {name: weight * (1.0 if name in weights else EARLIER) for name, weight in earlier.items()}
-    prepared = PreparedQuestion(
-        question, weights, covers=None, whole=whole, whole_weights=whole_weights, kind=asks_for(question, turns)
-    )
-    return replace(
-        prepared, covers=[prepared.coverage(passage.terms) for passage in passages] if whole_weights else None
-    )
-
-
-def _weights(question: str, tables: FittedTables) -> dict[str, float]:
-    return weigh([*tables.terms(question), *sorted(identifiers(question))], tables.rarity)
-
-
-def rows_of(
-    answer: AnswerClaims,
-    passages: Sequence[PreparedPassage],
-    question: PreparedQuestion,
-    tables: FittedTables,
-    *,
-    sources: Sources | None = None,
-    thresholds: Thresholds,
-    check: Check,
-) -> list[ClaimRow]:
-    """A row for each claim. Claims with equal words, which models may repeat, are compared once.
-
-    Without sources no probability is lowered by numbers and names that they do not hold.
-    """
-    by_words: dict[str, ClaimRow] = {}
-
-    def row_of(claim: ClaimText) -> ClaimRow:
-        row = by_words.get(claim.words)
-        row = replace(row, claim=claim) if row else _row(claim, passages, question, tables, check, sources=sources)
-        by_words[claim.words] = row
-        return row
-
-    if question.text and tables.split is None and len(answer.claims) == 1:
-        only = answer.claims[0]
-        if only.start == 0 and is_fragment(only.words):  # a list item is none
-            return [_fragment(row_of(only), thresholds)]
-    rows: list[ClaimRow] = []
-    for sentence, group in groupby(answer.claims, key=lambda claim: claim.sentence or claim):
-        facts = list(group)
-        whole = row_of(sentence)
-        if facts[0] is sentence:
-            rows.append(whole)
-        else:
-            own = [row_of(fact._replace(words=fact.own)) for fact in facts]
-            parts = [_lesser(row_of(fact), part) for fact, part in zip(facts, own, strict=True)]
-            rows += _facts(whole, parts, thresholds)
-    return rows
-
-
 def _fragment(row: ClaimRow, thresholds: Thresholds) -> ClaimRow:
     """A bare fragment, which answers its question only if its words stand together in a sentence of a context."""
     if any(passage.sentence_recall == 1.0 for passage in row.matches):
@@ -271,52 +211,120 @@ def _facts(whole: ClaimRow, parts: Sequence[ClaimRow], thresholds: Thresholds) -
         yield replace(part, support=support, by_words=words_support, alone=alone, missing=missing, sentence=whole)
 
 
-def _row(
-    claim: ClaimText,
-    passages: Sequence[PreparedPassage],
-    question: PreparedQuestion,
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The contexts and the question of a sample, prepared so that claims can be compared with them.
+
+    Attributes:
+        texts: The contexts as they are read.
+        sources: What contexts and question state; None where no probability is lowered by what they do not state.
+        check: Called between short steps; raises to stop the reading.
+    """
+
+    texts: Sequence[str]
+    passages: Sequence[PreparedPassage]
+    question: PreparedQuestion
+    tables: FittedTables
+    thresholds: Thresholds
+    sources: Sources | None
+    check: Check
+
+    def rows(self, answer: AnswerClaims) -> list[ClaimRow]:
+        """A row for each claim. Claims with equal words, which models may repeat, are compared once."""
+        by_words: dict[str, ClaimRow] = {}
+
+        def row_of(claim: ClaimText) -> ClaimRow:
+            row = by_words.get(claim.words)
+            by_words[claim.words] = row = replace(row, claim=claim) if row else self._row(claim)
+            return row
+
+        if self.question.text and self.tables.split is None and len(answer.claims) == 1:
+            only = answer.claims[0]
+            if only.start == 0 and is_fragment(only.words):  # a list item is none
+                return [_fragment(row_of(only), self.thresholds)]
+        rows: list[ClaimRow] = []
+        for sentence, group in groupby(answer.claims, key=lambda claim: claim.sentence or claim):
+            facts = list(group)
+            whole = row_of(sentence)
+            if facts[0] is sentence:
+                rows.append(whole)
+            else:
+                own = [row_of(fact._replace(words=fact.own)) for fact in facts]
+                parts = [_lesser(row_of(fact), part) for fact, part in zip(facts, own, strict=True)]
+                rows += _facts(whole, parts, self.thresholds)
+        return rows
+
+    def _row(self, claim: ClaimText) -> ClaimRow:
+        said = claim.words if self.sources is None else self.sources.rewritten(claim.words)
+        words = claim_words(said, self.tables.rarity, self.tables.split)
+        matches = self.matches(words)
+        alone = self.alone(words, matches)
+
+        def probability(some: Sequence[PassageMatch]) -> float:
+            self.check()
+            return self.tables.support.probability(features(words, some, self.question.words))
+
+        together = probability(matches)
+        by_words = max(together, *alone) if alone else together
+        missing = NOTHING_MISSING if self.sources is None else self.sources.missing(claim.words)
+        return ClaimRow(
+            claim,
+            words,
+            matches,
+            support=lowered(by_words, missing),
+            by_words=by_words,
+            alone=alone,
+            missing=missing,
+            probability=probability,
+            question=self.question.words,
+        )
+
+    def matches(self, words: ClaimWords) -> tuple[PassageMatch, ...]:
+        """Compare words with each context."""
+        return tuple(match(words, passage) for passage in checked(self.passages, self.check))
+
+    def alone(self, words: ClaimWords, matches: Sequence[PassageMatch]) -> tuple[float, ...]:
+        """Probabilities that each context alone supports words."""
+        return tuple(
+            self.tables.support.probability(features(words, (passage,), self.question.words))
+            for passage in checked(matches, self.check)
+        )
+
+
+def comparison(
+    sample: Sample,
     tables: FittedTables,
-    check: Check,
+    thresholds: Thresholds = Thresholds(),
+    check: Check = unlimited,
     *,
-    sources: Sources | None,
-) -> ClaimRow:
-    said = claim.words if sources is None else sources.rewritten(claim.words)
-    words = claim_words(said, tables.rarity, tables.split)
-    matches = matches_of(words, passages, check)
-    alone = alone_of(words, matches, question, tables, check)
-
-    def probability(some: Sequence[PassageMatch]) -> float:
-        check()
-        return tables.support.probability(features(words, some, question.words))
-
-    together = probability(matches)
-    by_words = max(together, *alone) if alone else together
-    missing = NOTHING_MISSING if sources is None else sources.missing(claim.words)
-    return ClaimRow(
-        claim,
-        words,
-        matches,
-        support=lowered(by_words, missing),
-        by_words=by_words,
-        alone=alone,
-        missing=missing,
-        probability=probability,
-        question=question.words,
-    )
+    with_sources: bool = True,
+) -> Comparison:
+    """Prepare the contexts and the question of a sample. Numbers and names are looked for in English only."""
+    passages = passages_of((context.text for context in sample.contexts), check, tables.split)
+    texts = [context_text(context.text) for context in sample.contexts]
+    question = _prepared_question(sample, passages, tables)
+    sources = None
+    if with_sources and tables.split is None:
+        sources = Sources(texts, question.text, (one.terms for one in passages), tables, check)
+    return Comparison(texts, passages, question, tables, thresholds, sources, check)
 
 
-def matches_of(words: ClaimWords, passages: Sequence[PreparedPassage], check: Check) -> tuple[PassageMatch, ...]:
-    """Compare a claim with each context."""
-    return tuple(match(words, passage) for passage in checked(passages, check))
+def _prepared_question(sample: Sample, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:
+    """Weigh the words of a question and of what it leaves out, and compute how much of them each context covers."""
+    question = visible_text(sample.question or "")
+    turns = [visible_text(turn) for turn in sample.user_turns] if question and tables.split is None else []
+    weights = whole_weights = _weights(question, tables)
+    whole = completed(question, turns)
+    if whole != question:
+        earlier = _weights(whole, tables)
+        whole_weights = {name: weight * (1.0 if name in weights else EARLIER) for name, weight in earlier.items()}
+    prepared = PreparedQuestion(question, weights, None, whole, whole_weights, kind=asks_for(question, turns))
+    covers = [prepared.coverage(passage.terms) for passage in passages] if whole_weights else None
+    return replace(prepared, covers=covers)
 
 
-def alone_of(
-    words: ClaimWords, matches: Sequence[PassageMatch], question: PreparedQuestion, tables: FittedTables, check: Check
-) -> tuple[float, ...]:
-    """Probabilities that each context alone supports a claim."""
-    return tuple(
-        tables.support.probability(features(words, (passage,), question.words)) for passage in checked(matches, check)
-    )
+def _weights(question: str, tables: FittedTables) -> dict[str, float]:
+    return weigh([*tables.terms(question), *sorted(identifiers(question))], tables.rarity)
 
 
 def ruling_by_words(row: ClaimRow, rules: ModelRules) -> ClaimRuling:

@@ -20,9 +20,9 @@ from ragwatch.judges.claims.claims import AnswerClaims
 from ragwatch.judges.claims.limits import Check, check_claims, unlimited
 from ragwatch.judges.claims.steps import actions, names_action
 from ragwatch.judges.claims.words import TOKEN, fold, term, terms, word_set
-from ragwatch.judges.lexical.facts import MONTH_TERMS, Sources, lowered
-from ragwatch.judges.lexical.passages import PreparedPassage, context_text, passages_of
-from ragwatch.judges.lexical.rows import ClaimRow, Thresholds, prepared_question, rows_of
+from ragwatch.judges.lexical.facts import MONTH_TERMS, lowered
+from ragwatch.judges.lexical.passages import PreparedPassage
+from ragwatch.judges.lexical.rows import ClaimRow, Thresholds, comparison
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.judges.text_classifier import table_text
 from ragwatch.model.evidence import Evidence, ReferenceClaim, UnreadReason
@@ -74,27 +74,34 @@ def statements(
 ) -> list[StatementReading]:
     """For each claim, which contexts alone support it, and by which sentences.
 
-    None does where it states a number that none states, or where the nearest sentence denies it. Sentences that go on
-    about the same thing are read as facts of one sentence: a name that no context has counts against the weakest only.
+    None does where it states a number that none states, where the nearest sentence denies it, or where it is an
+    instruction whose action no context names (see `steps`). Sentences that go on about the same thing are read as facts
+    of one sentence: a name that no context has counts against the weakest only.
     """
-    passages = passages_of((context.text for context in sample.contexts), check)
-    question = prepared_question(sample, passages, tables)
-    texts = [context_text(context.text) for context in sample.contexts]
-    words = [passage.terms for passage in passages]
-    sources = Sources(texts, question.text, words, tables, check)
-    rows = rows_of(answer, passages, question, tables, sources=sources, thresholds=thresholds, check=check)
-    held = frozenset().union(*words)
-    return [
-        StatementReading(
-            tuple(
-                min(probability, support) >= thresholds.support and not denied(row, [sentence])
-                for probability, sentence in zip(row.alone, nearest(row, texts, passages), strict=True)
-            ),
-            tuple(nearest(row, [context.text for context in sample.contexts], passages)),
-            _absent(sample.answer[row.claim.start : row.claim.end], held),
+    compared = comparison(sample, tables, thresholds, check)
+    rows = compared.rows(answer)
+    held = frozenset().union(*(passage.terms for passage in compared.passages))
+    steps = [actions(claim.words) if claim.sentence is None else () for claim in answer.claims]
+    texts = [context.text for context in sample.contexts]
+    words = [frozenset(terms(visible_text(text))) for text in texts] if any(steps) else [frozenset[str]()] * len(texts)
+
+    def supports(row: ClaimRow, least: float, rank: int, sentence: str, verbs: Sequence[tuple[str, ...]]) -> bool:
+        if min(row.alone[rank], least) < thresholds.support or denied(row, [sentence]):
+            return False
+        return not verbs or any(names_action(words[rank], action) for action in verbs)
+
+    readings = []
+    for row, support, verbs in zip(rows, _continued(rows), steps, strict=True):
+        check()
+        near = nearest(row, compared.texts, compared.passages)
+        readings.append(
+            StatementReading(
+                tuple(supports(row, support, rank, sentence, verbs) for rank, sentence in enumerate(near)),
+                tuple(nearest(row, texts, compared.passages)),
+                _absent(sample.answer[row.claim.start : row.claim.end], held),
+            )
         )
-        for row, support in zip(rows, _continued(rows), strict=True)
-    ]
+    return readings
 
 
 def _absent(text: str, held: AbstractSet[str]) -> tuple[str, ...]:
@@ -284,7 +291,7 @@ def loses_condition(claim: str, sentences: Sequence[str]) -> bool:
 
 READING_VERSION = 14
 """Part of the judge's version. Increment it with every change of the results of this module, `reader`, `steps`,
-`words` or `other_languages`, because a gate must not compare figures of different versions."""
+`words` or `language`, because a gate must not compare figures of different versions."""
 
 
 def with_reference(
@@ -300,8 +307,7 @@ def with_reference(
     """Add the comparison with the reference to the evidence; without a reference, return it as it is.
 
     Each fact of the reference is compared with each context and with the answer, each claim of the answer with the
-    reference. A fact of the reference that no context supports was missed by retrieval. An instruction must match in
-    its action too, not only in its objects (see `steps`), and a number must be stated on the other side.
+    reference. A fact of the reference that no context supports was missed by retrieval.
 
     Raises:
         JudgeError: The reference has more than `max_claims` claims, or `check` stops the reading.
@@ -311,9 +317,13 @@ def with_reference(
     reference = facts_of(sample.reference, sample.question, max_claims=max_claims, check=check)
     check_claims(len(reference.claims), max_claims)
     expected = sample._replace(answer=sample.reference)
-    rows = _statements(expected, reference, tables, thresholds, check)
-    given = _statements(expected._replace(contexts=(Context(sample.answer),)), reference, tables, thresholds, check)
-    confirmed = _statements(sample._replace(contexts=(Context(sample.reference),)), answer, tables, thresholds, check)
+
+    def read(asked: Sample, claims: AnswerClaims) -> list[StatementReading]:
+        return statements(asked, claims, tables, thresholds, check)
+
+    rows = read(expected, reference)
+    given = read(expected._replace(contexts=(Context(sample.answer),)), reference)
+    confirmed = read(sample._replace(contexts=(Context(sample.reference),)), answer)
     return replace(
         evidence,
         claims=tuple(
@@ -332,26 +342,3 @@ def with_reference(
             for (start, end, *_), row, said in zip(reference.claims, rows, given, strict=True)
         ),
     )
-
-
-def _statements(
-    sample: Sample, answer: AnswerClaims, tables: FittedTables, thresholds: Thresholds, check: Check
-) -> list[StatementReading]:
-    """For each claim, whether each context supports it, and for an instruction also names its action."""
-    read = statements(sample, answer, tables, thresholds, check)
-    texts: dict[int, frozenset[str]] = {}
-    rows = []
-    for claim_text, one in zip(answer.claims, read, strict=True):
-        check()
-        cells = one.cells
-        claim_actions = actions(claim_text.words) if claim_text.sentence is None else ()
-        if claim_actions:
-            texts = texts or {
-                rank: frozenset(terms(visible_text(context.text))) for rank, context in enumerate(sample.contexts)
-            }
-            cells = tuple(
-                cell and any(names_action(texts[rank], verbs) for verbs in claim_actions)
-                for rank, cell in enumerate(one.cells)
-            )
-        rows.append(one._replace(cells=cells))
-    return rows
