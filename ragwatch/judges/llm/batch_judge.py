@@ -16,7 +16,6 @@ from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.options import BATCH_DISCOUNT, worst_case
 from ragwatch.judges.llm.prompt import Prompt
 from ragwatch.judges.llm.provider import BatchProvider, Completion
-from ragwatch.judges.llm.reading import Reading
 from ragwatch.model.budget import Cost
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.sample import Sample
@@ -39,9 +38,6 @@ class BatchLLMJudge(LLMJudge):
     @property
     def _fingerprint(self) -> str:
         return " ".join((self.version, *sorted(self._context.quantities)))
-
-    def _reading(self, sample: Sample, seed: str) -> Reading:
-        return self.start_reading(sample, f"{seed} {sample.id}")
 
     async def reserve(self, sample: Sample, seed: str) -> int | Evidence:
         """Reserve half the worst case of one call. Returns the evidence instead where no call is needed.
@@ -80,7 +76,7 @@ class BatchLLMJudge(LLMJudge):
         return [
             (custom_id, prompt)
             for custom_id, sample in samples.items()
-            for prompt in self._reading(sample, seed).prompts()
+            for prompt in self.start_reading(sample, f"{seed} {sample.id}").prompts()
         ]
 
     async def ended(self, batch: str) -> bool:
@@ -123,7 +119,7 @@ class BatchLLMJudge(LLMJudge):
         try:
             if isinstance(result, CallError):
                 raise result
-            reading = self._reading(sample, seed)
+            reading = self.start_reading(sample, f"{seed} {sample.id}")
             reading.take([check_completion(prompt, result) for prompt in reading.prompts()])
         except CallError as error:
             return Collected(self._judge_error(error), usage)
@@ -177,4 +173,4 @@ class BatchLLMJudge(LLMJudge):
     def _judge_error(self, error: CallError) -> JudgeError:
         """Count a failed call, and return the error for its sample."""
         self._context.telemetry.call_failed(self.name, self.model, error.reason, str(error))
-        return JudgeError(error.rule.reason, f"{error.reason}: {error}", permanent=error.rule.permanent)
+        return error.judge_error()

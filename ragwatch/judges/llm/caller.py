@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 
-from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.failures import CallError, CallFailure, RetryPolicy, safe_code
 from ragwatch.judges.llm.options import CallOptions, Prices, worst_case
 from ragwatch.judges.llm.prompt import Prompt
@@ -14,7 +13,7 @@ from ragwatch.judges.llm.reply import ReplyError
 from ragwatch.judges.llm.scheduler import CallScheduler, Clock
 from ragwatch.model.budget import Cost
 from ragwatch.ports import BudgetAccount
-from ragwatch.statistics.verdict import NO_USAGE, UnjudgedReason, Usage
+from ragwatch.statistics.verdict import NO_USAGE, Usage
 from ragwatch.telemetry import Telemetry
 
 MAX_TRIES = 4
@@ -83,7 +82,7 @@ class Caller:
         """
         repair = error.rule.retry is RetryPolicy.REPAIR
         if tries == MAX_TRIES or not error.retry or (repair and error.reason in attempt.repaired):
-            raise _final(error, permanent=error.rule.permanent)
+            raise error.judge_error()
         wait = 0.0
         if error.reason is CallFailure.RATE_LIMITED:
             wait = self.scheduler.ready_in()
@@ -92,7 +91,7 @@ class Caller:
         late = self.clock.now() + wait > until
         if late or not self.scheduler.healthy or not self.scheduler.take_retry():
             # A retry might have succeeded, so the failure is not permanent.
-            raise _final(error, permanent=False)
+            raise error.judge_error(permanent=False)
         self.telemetry.call_repeated(self.judge, self.provider.model)
         await self.clock.sleep(wait)
         return _repaired(attempt, error) if repair else attempt
@@ -178,8 +177,3 @@ def _repaired(attempt: _Attempt, error: CallError) -> _Attempt:
     note = f"\n\nYour last reply could not be used ({error}). Reply again, with every id exactly once."
     prompt = replace(attempt.prompt, user=attempt.prompt.user + note)
     return replace(attempt, prompt=prompt, repaired=repaired)
-
-
-def _final(error: CallError, *, permanent: bool) -> JudgeError:
-    reason: UnjudgedReason = error.rule.reason
-    return JudgeError(reason, f"{error.reason}: {error}", permanent=permanent)

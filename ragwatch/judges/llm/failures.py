@@ -14,6 +14,7 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
+from ragwatch.errors import JudgeError
 from ragwatch.statistics.verdict import NO_USAGE, UnjudgedReason, Usage
 
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
@@ -124,7 +125,7 @@ class FailureRule:
     Attributes:
         reason: Why the sample is unjudged when there are no more retries.
         retry: Whether and how the call is retried.
-        trips_breaker: The failure counts towards opening the circuit breaker.
+        trips_circuit_breaker: The failure counts towards opening the circuit breaker.
         fatal: It opens the circuit breaker at once, because every other call would fail too.
         permanent: The sample is the cause; otherwise it goes back to the queue.
     """
@@ -136,27 +137,21 @@ class FailureRule:
     permanent: bool = False
 
 
+_BACKOFF, _REPAIR, _NEVER = RetryPolicy.BACKOFF, RetryPolicy.REPAIR, RetryPolicy.NEVER
+_OF_REPLY: Mapping[str, bool] = {"trips_circuit_breaker": False, "permanent": True}
 RULES: Mapping[CallFailure, FailureRule] = {
-    CallFailure.RATE_LIMITED: FailureRule(
-        UnjudgedReason.RATE_LIMITED, RetryPolicy.BACKOFF, trips_circuit_breaker=False
-    ),
-    CallFailure.BUDGET_PROVIDER: FailureRule(UnjudgedReason.OVER_BUDGET, RetryPolicy.NEVER, fatal=True),
-    CallFailure.OVERLOADED: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
-    CallFailure.SERVER: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
-    CallFailure.TIMEOUT: FailureRule(UnjudgedReason.TIMEOUT, RetryPolicy.BACKOFF),
-    CallFailure.UNREACHABLE: FailureRule(UnjudgedReason.UNAVAILABLE, RetryPolicy.BACKOFF),
-    CallFailure.MISCONFIGURED: FailureRule(UnjudgedReason.MISCONFIGURED, RetryPolicy.NEVER, fatal=True),
-    CallFailure.REJECTED: FailureRule(UnjudgedReason.REJECTED, RetryPolicy.NEVER, permanent=True),
-    CallFailure.PROTOCOL: FailureRule(UnjudgedReason.PROTOCOL, RetryPolicy.BACKOFF),
-    CallFailure.TRUNCATED: FailureRule(
-        UnjudgedReason.TRUNCATED, RetryPolicy.REPAIR, trips_circuit_breaker=False, permanent=True
-    ),
-    CallFailure.REFUSAL: FailureRule(
-        UnjudgedReason.REFUSED, RetryPolicy.NEVER, trips_circuit_breaker=False, permanent=True
-    ),
-    CallFailure.INVALID_OUTPUT: FailureRule(
-        UnjudgedReason.UNREADABLE, RetryPolicy.REPAIR, trips_circuit_breaker=False, permanent=True
-    ),
+    CallFailure.RATE_LIMITED: FailureRule(UnjudgedReason.RATE_LIMITED, _BACKOFF, trips_circuit_breaker=False),
+    CallFailure.BUDGET_PROVIDER: FailureRule(UnjudgedReason.OVER_BUDGET, _NEVER, fatal=True),
+    CallFailure.OVERLOADED: FailureRule(UnjudgedReason.UNAVAILABLE, _BACKOFF),
+    CallFailure.SERVER: FailureRule(UnjudgedReason.UNAVAILABLE, _BACKOFF),
+    CallFailure.TIMEOUT: FailureRule(UnjudgedReason.TIMEOUT, _BACKOFF),
+    CallFailure.UNREACHABLE: FailureRule(UnjudgedReason.UNAVAILABLE, _BACKOFF),
+    CallFailure.MISCONFIGURED: FailureRule(UnjudgedReason.MISCONFIGURED, _NEVER, fatal=True),
+    CallFailure.REJECTED: FailureRule(UnjudgedReason.REJECTED, _NEVER, permanent=True),
+    CallFailure.PROTOCOL: FailureRule(UnjudgedReason.PROTOCOL, _BACKOFF),
+    CallFailure.TRUNCATED: FailureRule(UnjudgedReason.TRUNCATED, _REPAIR, **_OF_REPLY),
+    CallFailure.REFUSAL: FailureRule(UnjudgedReason.REFUSED, _NEVER, **_OF_REPLY),
+    CallFailure.INVALID_OUTPUT: FailureRule(UnjudgedReason.UNREADABLE, _REPAIR, **_OF_REPLY),
 }
 
 
@@ -197,6 +192,11 @@ class CallError(Exception):
         """Consequences of the failure."""
         return RULES[self.reason]
 
+    def judge_error(self, *, permanent: bool | None = None) -> JudgeError:
+        """The error for a sample that is unjudged because of it; permanent as its rule says unless stated otherwise."""
+        permanent = self.rule.permanent if permanent is None else permanent
+        return JudgeError(self.rule.reason, f"{self.reason}: {self}", permanent=permanent)
+
 
 # A 400 for a spend limit has no error code; it is known by its message.
 _SPEND_LIMIT = re.compile(r"credit balance is too low|spend(?:ing)? limit|api usage limits", re.IGNORECASE)
@@ -233,11 +233,9 @@ def failure_of_status(status: int, kind: str, code: str, message: str) -> CallFa
     if status in {400, 403} and _SPEND_LIMIT.search(message):
         return CallFailure.BUDGET_PROVIDER
     failure = _BY_CODE.get(code) or _BY_KIND.get(kind) or _BY_STATUS.get(status)
-    if failure is not None:
-        return failure
-    if status >= 500:
-        return CallFailure.SERVER
-    return CallFailure.REJECTED if status >= 400 else CallFailure.PROTOCOL
+    if failure is None and status < 500:
+        return CallFailure.REJECTED if status >= 400 else CallFailure.PROTOCOL
+    return failure or CallFailure.SERVER
 
 
 def error_of_response(

@@ -29,7 +29,7 @@ from ragwatch.judges.llm.rubric import PROMPT_VERSION, criteria_version, parts_o
 from ragwatch.judges.llm.scheduler import CallScheduler, Clock, RealClock
 from ragwatch.judges.llm.units import answer_of
 from ragwatch.model.budget import Cost
-from ragwatch.model.criteria import Criterion, unread
+from ragwatch.model.criteria import unread
 from ragwatch.model.evidence import ClaimVerdict, Evidence
 from ragwatch.model.quantity_row import Part
 from ragwatch.model.sample import Sample
@@ -80,8 +80,13 @@ class LLMJudge:
         self.prices = prices_of(
             self.model, options.prices, allow_unknown=options.allow_unknown_price, where=f"judges.{name}"
         )
-        if options.urgency == "relaxed":
-            _check_relaxed(name, kind, provider, options)
+        if options.urgency == "relaxed" and (options.reading == "isolated" or options.isolated_routes):
+            raise ConfigError(
+                f"judges.{name}.urgency: relaxed reads each sample in one call; "
+                "use reading: joint, and no isolated_routes"
+            )
+        if options.urgency == "relaxed" and not isinstance(provider, BatchProvider):
+            raise ConfigError(f"judges.{name}.urgency: {kind} has no message batches; use urgency: normal")
         self._options = options
         self._context = context
         self._clock = clock or RealClock()
@@ -196,12 +201,15 @@ class LLMJudge:
         Raises:
             JudgeError: It is too large.
         """
+        return await asyncio.to_thread(self._start, sample, seed)
 
-        def start() -> Reading:
-            check_size(sample, self._options)
-            return self.start_reading(sample, seed)
-
-        return await asyncio.to_thread(start)
+    def _start(self, sample: Sample, seed: str) -> Reading:
+        """Start the reading of a sample, unless it would cost too much."""
+        options = self._options
+        limits.check_size(len(sample.contexts), options.max_contexts, "contexts")
+        limits.check_size(sample.chars + len(sample.reference or ""), options.max_chars, "characters")
+        limits.check_size(len(answer_of(sample).claims), options.max_claims, "claims")
+        return self.start_reading(sample, seed)
 
     def start_reading(self, sample: Sample, seed: str) -> Reading:
         """Start the reading of a sample. The same seed gives the same prompts."""
@@ -216,8 +224,7 @@ class LLMJudge:
         Raises:
             JudgeError: The sample is too large.
         """
-        check_size(sample, self._options)
-        return [(prompt.system, prompt.user) for prompt in self.start_reading(sample, seed).prompts()]
+        return [(prompt.system, prompt.user) for prompt in self._start(sample, seed).prompts()]
 
     def report(self, reading: Reading) -> None:
         """Count a reading that is complete, with its invalid quotes and prompt injections."""
@@ -247,12 +254,37 @@ class LLMJudge:
     async def criteria_cost(self, sample: Sample) -> str:
         """Return what the criteria cost, as text for people; empty if it reads none.
 
+        It compares a prompt that asks all about a sample with one that asks for criteria as well. Tokens are estimated
+        from bytes unless the provider counts them. The cost is an upper bound, without a cache.
+
         Raises:
             JudgeError: The provider cannot count tokens at present.
         """
         if not self._criteria:
             return ""
-        return await _answered(_cost_of_criteria(self.provider, self.prices, self._criteria, sample))
+        return await _answered(self._cost_of_criteria(sample))
+
+    async def _cost_of_criteria(self, sample: Sample) -> str:
+        without, asked = (
+            Reading(sample, parts=_PARTS | parts, reading="joint", seed="cost", criteria=self._criteria).prompts()[0]
+            for parts in (set(), {Part.CRITERIA})
+        )
+        if isinstance(self.provider, TokenCounter):
+            sent = await self.provider.count(asked) - await self.provider.count(without)
+            source = "counted by the provider"
+        else:
+            of_criteria, of_others = (len(one.system.encode()) + len(str(one.schema)) for one in (asked, without))
+            sent = (of_criteria - of_others) // _BYTES_PER_TOKEN
+            source = f"estimated as bytes / {_BYTES_PER_TOKEN}"
+        count, replied = len(self._criteria), asked.max_tokens - without.max_tokens
+        text = (
+            f"each of {count} criteria adds {sent / count:.0f} tokens to what is sent ({source}; cached between calls "
+            f"where the provider does so) and at most {replied / count:.0f} to the reply"
+        )
+        if self.prices is None:
+            return text
+        dollars = self.prices.dollars(Usage(sent, replied)) / count * 1000
+        return f"{text}: at most {dollars:.3f} USD per 1,000 answers"
 
     async def close(self) -> None:
         """Close the client of the provider."""
@@ -265,8 +297,8 @@ class LLMJudge:
             return [await calls[0]]
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
-        if errors:
-            raise min(errors, key=_severity)
+        if errors:  # the most severe first: a bug, a fault of the sample, an outage
+            raise min(errors, key=lambda error: 0 if not isinstance(error, JudgeError) else 1 if error.permanent else 2)
         return list(outcomes)
 
     def _counted(self, sample: Sample, error: JudgeError) -> JudgeError:
@@ -286,7 +318,7 @@ async def _answered(asked: Awaitable[str]) -> str:
     try:
         return await asked
     except CallError as error:
-        raise JudgeError(error.rule.reason, f"{error.reason}: {error}") from None
+        raise error.judge_error(permanent=True) from None
 
 
 def _parts_to_confirm(evidence: Evidence) -> tuple[Part, ...]:
@@ -296,68 +328,8 @@ def _parts_to_confirm(evidence: Evidence) -> tuple[Part, ...]:
     return tuple(part for part, is_needed in parts.items() if is_needed)
 
 
-def _check_relaxed(name: str, kind: str, provider: Provider, options: CallOptions) -> None:
-    if options.reading == "isolated" or options.isolated_routes:
-        raise ConfigError(
-            f"judges.{name}.urgency: relaxed reads each sample in one call; use reading: joint, and no isolated_routes"
-        )
-    if not isinstance(provider, BatchProvider):
-        raise ConfigError(f"judges.{name}.urgency: {kind} has no message batches; use urgency: normal")
-
-
-def check_size(sample: Sample, options: CallOptions) -> None:
-    """Reject a sample that would cost too much to read.
-
-    Raises:
-        JudgeError: The sample is larger than the options allow.
-    """
-    limits.check_size(len(sample.contexts), options.max_contexts, "contexts")
-    limits.check_size(sample.chars + len(sample.reference or ""), options.max_chars, "characters")
-    limits.check_size(len(answer_of(sample).claims), options.max_claims, "claims")
-
-
-def _severity(error: BaseException) -> int:
-    """Rank of an error, the most severe first: a bug, a fault of the sample, an outage."""
-    if not isinstance(error, JudgeError):
-        return 0
-    return 1 if error.permanent else 2
-
-
-async def _cost_of_criteria(
-    provider: Provider, prices: Prices | None, criteria: tuple[Criterion, ...], sample: Sample
-) -> str:
-    """Compare a prompt that asks all about a sample with one that asks for criteria as well. Returns text for people.
-
-    Tokens are estimated from bytes unless the provider counts them. The cost is an upper bound, without a cache.
-
-    Raises:
-        CallError: The provider cannot count at present.
-    """
-    without, asked = (
-        Reading(sample, parts=_PARTS | parts, reading="joint", seed="cost", criteria=criteria).prompts()[0]
-        for parts in (set(), {Part.CRITERIA})
-    )
-    if isinstance(provider, TokenCounter):
-        sent, source = await provider.count(asked) - await provider.count(without), "counted by the provider"
-    else:
-        sent = (_bytes(asked) - _bytes(without)) // _BYTES_PER_TOKEN
-        source = f"estimated as bytes / {_BYTES_PER_TOKEN}"
-    count, replied = len(criteria), asked.max_tokens - without.max_tokens
-    text = (
-        f"each of {count} criteria adds {sent / count:.0f} tokens to what is sent ({source}; cached between calls "
-        f"where the provider does so) and at most {replied / count:.0f} to the reply"
-    )
-    if prices is None:
-        return text
-    return f"{text}: at most {prices.dollars(Usage(sent, replied)) / count * 1000:.3f} USD per 1,000 answers"
-
-
 def price_of_reading(prices: Prices, sample: Sample) -> float:
     """Return US dollars for the calls that read all about a sample: English, no cache, the longest usual reply."""
     prompts = Reading(sample, parts=_PARTS, reading="joint", seed="cost").prompts()
     usages = (Usage(prompt_bytes(prompt) // _BYTES_PER_TOKEN, prompt.max_tokens) for prompt in prompts)
     return sum(map(prices.dollars, usages))
-
-
-def _bytes(prompt: Prompt) -> int:
-    return len(prompt.system.encode()) + len(str(prompt.schema))

@@ -106,7 +106,7 @@ class CircuitBreaker:
 
 
 LOW_SHARE = 0.2
-MAX_INTERVAL_SECONDS = 3600.0  # an upper bound on what a header can ask for
+MAX_PAUSE_SECONDS = 3600.0  # an upper bound on what a header can ask for
 _SMOOTHING = 0.1  # weight of the latest call in the moving average of tokens per call
 
 
@@ -131,7 +131,7 @@ class RateLimiter:
         """Record the rate limits that the provider has sent."""
         intervals = [(self._interval_for(limit), limit.seconds) for limit in limits]
         if intervals:
-            self._interval = min(MAX_INTERVAL_SECONDS, max(interval for interval, _ in intervals))
+            self._interval = min(MAX_PAUSE_SECONDS, max(interval for interval, _ in intervals))
             self._interval_ends = now + max(seconds for _, seconds in intervals)
 
     def wait(self, now: float) -> float:
@@ -155,7 +155,6 @@ MAX_RETRY_BUDGET = 10.0
 FIRST_BACKOFF_SECONDS = 1.0
 MAX_BACKOFF_SECONDS = 60.0
 _MAX_DOUBLINGS = 10  # far beyond the highest of these bounds
-MAX_PAUSE_SECONDS = 3600.0  # an upper bound on what a header can ask for
 
 
 class Clock(Protocol):
@@ -229,13 +228,15 @@ class CallScheduler:
         while True:
             now = self._clock.now()
             if open_seconds := self._circuit_breaker.wait(now):
-                message = f"the circuit breaker is open for another {open_seconds:.0f} s"
-                raise _not_now(UnjudgedReason.UNAVAILABLE, message)
+                why = f"the circuit breaker is open for another {open_seconds:.0f} s"
+                raise JudgeError(UnjudgedReason.UNAVAILABLE, why, permanent=False)
             if now > until:
-                raise _not_now(UnjudgedReason.UNAVAILABLE, "no slot became free before the deadline")
+                why = "no slot became free before the deadline"
+                raise JudgeError(UnjudgedReason.UNAVAILABLE, why, permanent=False)
             seconds = max(0.0, self._paused_until - now, self._rate_limiter.wait(now))
             if now + seconds > until:
-                raise _not_now(UnjudgedReason.RATE_LIMITED, f"the next call may start in {seconds:.0f} s")
+                why = f"the next call may start in {seconds:.0f} s"
+                raise JudgeError(UnjudgedReason.RATE_LIMITED, why, permanent=False)
             if not seconds:
                 return
             await self._clock.sleep(seconds)
@@ -284,7 +285,3 @@ class CallScheduler:
         self._rate_limiter.record_limits(limits, self._clock.now())
         for limit in limits:
             self._telemetry.rate_limit(self._judge, limit.name, limit.remaining_share)
-
-
-def _not_now(reason: UnjudgedReason, message: str) -> JudgeError:
-    return JudgeError(reason, message, permanent=False)
