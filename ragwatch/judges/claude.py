@@ -17,12 +17,7 @@ from pydantic import Field, model_validator
 
 from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.batch_judge import BatchLLMJudge
-from ragwatch.judges.llm.failures import (
-    CallError,
-    CallFailure,
-    Setting,
-    safe_code,
-)
+from ragwatch.judges.llm.failures import CallError, CallFailure, Setting, safe_code, value_at
 from ragwatch.judges.llm.options import CallOptions, Thinking, Url, known_model
 from ragwatch.judges.llm.prompt import Prompt
 from ragwatch.judges.llm.provider import PROBE, Completion, HttpProvider, SentBatch, parse_json, token_count
@@ -64,14 +59,16 @@ def parse_message(body: object) -> Completion:
     Raises:
         CallError: It is not a message.
     """
-    blocks = body.get("content") if isinstance(body, Mapping) else None
-    if not isinstance(body, Mapping) or body.get("type") != "message" or not isinstance(blocks, list):
+    blocks = value_at(body, "content")
+    if value_at(body, "type") != "message" or not isinstance(blocks, list):
         raise CallError(CallFailure.PROTOCOL, "JSON, but no message", usage=None)
-    texts = [block.get("text") for block in blocks if isinstance(block, Mapping) and block.get("type") == "text"]
-    details = body.get("stop_details")
-    category = safe_code(details.get("category")) if isinstance(details, Mapping) else ""
-    text = "".join(text for text in texts if isinstance(text, str))
-    return Completion(text, _usage(body.get("usage")), safe_code(body.get("stop_reason")), category)
+    texts = [value_at(block, "text") for block in blocks if value_at(block, "type") == "text"]
+    return Completion(
+        "".join(text for text in texts if isinstance(text, str)),
+        _usage(value_at(body, "usage")),
+        stop=safe_code(value_at(body, "stop_reason")),
+        detail=safe_code(value_at(body, "stop_details", "category")),
+    )
 
 
 async def split_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
@@ -132,10 +129,8 @@ def parse_batches(body: Mapping[str, object]) -> list[SentBatch]:
 
 
 def _usage(usage: object) -> Usage | None:
-    if not isinstance(usage, Mapping):
-        return None
     names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    sent, received, read, written = (token_count(usage.get(name)) for name in names)
+    sent, received, read, written = (token_count(value_at(usage, name)) for name in names)
     if sent is None or received is None:
         return None
     return Usage(sent, received, cache_read_tokens=read or 0, cache_write_tokens=written or 0)
@@ -248,23 +243,15 @@ class Claude(HttpProvider):
 
     def _call_error(self, error: Exception, page: str = "") -> Exception:
         """Convert an error of the SDK to a CallError; any other error is returned as it is."""
-        from anthropic import (  # noqa: PLC0415 - an extra, see `build`
-            AnthropicError,
-            APIConnectionError,
-            APIStatusError,
-            APITimeoutError,
-        )
+        from anthropic import AnthropicError, APIConnectionError, APIStatusError, APITimeoutError  # noqa: PLC0415 - see `build`
 
         if isinstance(error, APIStatusError):
             return self._rejected(error.status_code, error.response.headers, error.body, page)
         if isinstance(error, APIConnectionError):
             cause, timed_out = error.__cause__, isinstance(error, APITimeoutError)
             return self._unanswered(cause, str(cause or error), page, timed_out=timed_out)
-        return (
-            CallError(CallFailure.PROTOCOL, type(error).__name__, usage=None)
-            if isinstance(error, AnthropicError)
-            else error
-        )
+        is_of_sdk = isinstance(error, AnthropicError)
+        return CallError(CallFailure.PROTOCOL, type(error).__name__, usage=None) if is_of_sdk else error
 
     async def probe(self) -> str:
         """Check the key, the model and the settings by counting tokens, which is free."""
@@ -331,9 +318,7 @@ class Claude(HttpProvider):
                 return error
         if kind == "errored":
             body = result.get("error")
-            details = body.get("error") if isinstance(body, Mapping) else None
-            status = STATUS.get(safe_code(details.get("type")) if isinstance(details, Mapping) else "", 500)
-            return self._rejected(status, {}, body)
+            return self._rejected(STATUS.get(safe_code(value_at(body, "error", "type")), 500), {}, body)
         return CallError(CallFailure.SERVER, f"the entry {safe_code(kind) or 'has no result'}")
 
     async def recent(self, since: float) -> list[SentBatch]:

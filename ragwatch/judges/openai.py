@@ -18,11 +18,12 @@ import orjson
 from pydantic import Field
 
 from ragwatch.errors import ConfigError
-from ragwatch.judges.llm.failures import CallError, CallFailure, Setting, safe_code, sanitize_message
+from ragwatch.judges.llm.failures import CallError, CallFailure, Setting, safe_code, sanitize_message, value_at
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.options import CallOptions, Url
 from ragwatch.judges.llm.prompt import Prompt
 from ragwatch.judges.llm.provider import PROBE, Completion, HttpProvider, parse_json, token_count
+from ragwatch.judges.llm.reply import extract_json
 from ragwatch.judges.llm.scheduler import Clock
 from ragwatch.outgoing.client import judge_client
 from ragwatch.ports import JudgeContext
@@ -91,8 +92,6 @@ def request_body(
 
 
 _STOPS: Mapping[str, str] = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal", "eos": "end_turn"}
-_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
-_FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
 
 
 def parse_chat(body: Mapping[str, object]) -> Completion:
@@ -103,37 +102,20 @@ def parse_chat(body: Mapping[str, object]) -> Completion:
     """
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, Mapping) else None
-    if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
+    message = value_at(choice, "message")
+    if not isinstance(message, Mapping):
         raise CallError(CallFailure.PROTOCOL, "JSON, but no chat completion", usage=None)
-    finish_reason = safe_code(choice.get("finish_reason"))
+    finish_reason = safe_code(value_at(choice, "finish_reason"))
     stop = "refusal" if message.get("refusal") else _STOPS.get(finish_reason, finish_reason)
     content = message.get("content")
     return Completion(extract_json(content) if isinstance(content, str) else "", _usage(body.get("usage")), stop)
 
 
-def extract_json(text: str) -> str:
-    r"""Extract the JSON object of a reply from thoughts, a code fence, or text around it.
-
-    >>> extract_json("<think>{hm}</think>Here it is:\n```json\n{}\n```"), extract_json("Sure! {} Bye.")
-    ('{}', '{}')
-    """
-    text = _THOUGHT.sub("", text)
-    if text.lstrip()[:1] != "{" and (fenced := _FENCED.search(text)):
-        text = fenced[1]
-    first, last = text.find("{"), text.rfind("}")
-    return text[first : last + 1] if 0 <= first < last else text.strip()
-
-
 def _usage(usage: object) -> Usage | None:
-    if not isinstance(usage, Mapping):
-        return None
-    sent, received = token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
+    sent, received = (token_count(value_at(usage, name)) for name in ("prompt_tokens", "completion_tokens"))
     if sent is None or received is None:
         return None
-    details = usage.get("prompt_tokens_details")
-    cached = token_count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
-    read = min(sent, cached or 0)
+    read = min(sent, token_count(value_at(usage, "prompt_tokens_details", "cached_tokens")) or 0)
     return Usage(sent - read, received, cache_read_tokens=read)
 
 
@@ -222,7 +204,7 @@ class OpenAI(HttpProvider):
             rows = parse_json(response.content).get("data") if response.is_success else None
         except CallError:
             rows = None
-        names = [row.get("id") for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+        names = [value_at(row, "id") for row in rows] if isinstance(rows, list) else []
         return {name for name in names if isinstance(name, str)}
 
     async def close(self) -> None:

@@ -56,7 +56,7 @@ def read(
         abstained = Address.ABSTAINED if answer.abstained else None
         return Evidence((), contexts, abstained, reads_contradiction=False, unread=unread)
     compared = comparison(sample, tables, thresholds, check)
-    passages, question, in_english = compared.passages, compared.question, tables.split is None
+    passages, in_english = compared.passages, tables.split is None
     rows = compared.rows(answer)
     if cross_encoder:
         ruled = cross_encoder(rows, passages, compared.texts)
@@ -68,18 +68,9 @@ def read(
     claims = tuple(_claim(row, ruling, sample, passages, stated) for row, ruling in zip(rows, ruled, strict=True))
     used_ranks = {rank for claim in claims for rank in claim.contexts}
     used = [rank in used_ranks for rank in range(len(passages))]
-    by_answer = None
-    if any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims):
-        by_answer = [tables.relevance.probability(features) for features in _relevance_features(rows, compared)]
-        by_answer = relevance.lift_used(by_answer, used, short=_is_short(rows, tables))
-        carriers = _carriers(claims, rows, compared)
-    else:
-        carriers = [
-            {index for index, terms in checked(enumerate(one.sentences), check) if question.coverage(terms) >= CARRIES}
-            for one in passages
-        ]  # of the question
-    missing = relevance.identifiers_missing(identifiers(question.text), passages)
-    values = relevance.apply_rules(by_answer, question.covers, used, len(question.weights), identifiers_missing=missing)
+    any_supported = any(claim.verdict is ClaimVerdict.SUPPORTED for claim in claims)
+    values = _relevance(rows, used, compared, any_supported=any_supported)
+    carriers = _carriers(claims, rows, compared) if any_supported else _covering(compared)
     return Evidence(
         claims=claims,
         contexts=tuple(_context(*one, thresholds) for one in zip(values, carriers, passages, strict=True)),
@@ -141,6 +132,18 @@ def relevance_of(sample: Sample, answer: AnswerClaims, tables: FittedTables) -> 
     return _relevance_features(compared.rows(answer), compared)
 
 
+def _relevance(
+    rows: Sequence[ClaimRow], used: Sequence[bool], compared: Comparison, *, any_supported: bool
+) -> list[float | None]:
+    question, passages, tables = compared.question, compared.passages, compared.tables
+    by_answer = None
+    if any_supported:
+        by_answer = [tables.relevance.probability(features) for features in _relevance_features(rows, compared)]
+        by_answer = relevance.lift_used(by_answer, used, short=_is_short(rows, tables))
+    missing = relevance.identifiers_missing(identifiers(question.text), passages)
+    return relevance.apply_rules(by_answer, question.covers, used, len(question.weights), identifiers_missing=missing)
+
+
 def _relevance_features(rows: Sequence[ClaimRow], compared: Comparison) -> list[tuple[float, ...]]:
     """Features of each context, from whole sentences. The question is added to a short answer."""
     question, tables = compared.question, compared.tables
@@ -169,6 +172,18 @@ def _carriers(claims: Sequence[Claim], rows: Sequence[ClaimRow], compared: Compa
             if cell and claim.verdict is ClaimVerdict.SUPPORTED and passage.sentence is not None:
                 context_lines.add(passage.sentence)
     return lines
+
+
+def _covering(compared: Comparison) -> list[set[int]]:
+    """Sentences of each context that carry the question, for answers without a supported claim."""
+    return [
+        {
+            index
+            for index, terms in checked(enumerate(passage.sentences), compared.check)
+            if compared.question.coverage(terms) >= CARRIES
+        }
+        for passage in compared.passages
+    ]
 
 
 def _context(value: float | None, lines: set[int], passage: PreparedPassage, thresholds: Thresholds) -> ContextReading:

@@ -306,7 +306,7 @@ def comparison(
     sources = None
     if with_sources and tables.split is None:
         sources = Sources(texts, question.text, (one.terms for one in passages), tables, check)
-    return Comparison(texts, passages, question, tables, thresholds, sources, check)
+    return Comparison(texts, passages, question, tables=tables, thresholds=thresholds, sources=sources, check=check)
 
 
 def _prepared_question(sample: Sample, passages: Sequence[PreparedPassage], tables: FittedTables) -> PreparedQuestion:

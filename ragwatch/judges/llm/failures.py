@@ -297,14 +297,26 @@ def sanitize_message(text: str, *, page: str = "", key: str = "") -> str:
 
 def _error(body: object) -> tuple[str, str, str]:
     """Type, code and message of an error body of Anthropic, OpenAI, or a compatible server."""
-    envelope = body if isinstance(body, Mapping) else {}
-    error = envelope.get("error")
-    if not isinstance(error, Mapping):
-        error = {**envelope, "message": error} if isinstance(error, str) else envelope
-    details = error.get("details")
-    code = details.get("error_code") if isinstance(details, Mapping) else error.get("code")
-    message = error.get("message") or error.get("detail")
-    return safe_code(error.get("type")), safe_code(code), message if isinstance(message, str) else ""
+    error = value_at(body, "error")
+    if isinstance(error, str) and isinstance(body, Mapping):
+        error = {**body, "message": error}
+    elif not isinstance(error, Mapping):
+        error = body
+    details = value_at(error, "details")
+    code = value_at(details, "error_code") if isinstance(details, Mapping) else value_at(error, "code")
+    message = value_at(error, "message") or value_at(error, "detail")
+    return safe_code(value_at(error, "type")), safe_code(code), message if isinstance(message, str) else ""
+
+
+def value_at(body: object, *keys: str) -> object:
+    """The value at a path in a JSON body; None where there is none.
+
+    >>> value_at({"usage": {"input_tokens": 5}}, "usage", "input_tokens"), value_at([], "usage")
+    (5, None)
+    """
+    for key in keys:
+        body = body.get(key) if isinstance(body, Mapping) else None
+    return body
 
 
 def safe_code(value: object) -> str:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
 
 from ragwatch.judges.claims.words import identifiers, terms
 from ragwatch.judges.lexical.features import ClaimWords, claim_words, informed_by
@@ -63,8 +62,8 @@ class CellReader:
         quotes: Mapping[int, str],
         *,
         supported: bool,
-        jointly: bool | None = None,
-        informed: Mapping[int, str] = MappingProxyType({}),
+        jointly: bool | None,
+        informed: Mapping[int, str],
     ) -> tuple[Cell | None, ...]:
         """Cells of a claim.
 
@@ -139,13 +138,13 @@ class CheckedClaim:
     """
 
     verdict: ClaimVerdict = ClaimVerdict.NOT_IN_CONTEXT
-    cells: Mapping[int, str] | None = None
+    cells: Mapping[int, str] = field(default_factory=dict)
     against: str | None = None
     rejected_quotes: int = 0
     other: bool | None = None
     cut: Cut = (0, 0)
     jointly: bool | None = None
-    informed: Mapping[int, str] | None = None
+    informed: Mapping[int, str] = field(default_factory=dict)
     whole: bool = False
 
     def weight(self, facts: Mapping[Cut, int]) -> int:
@@ -153,7 +152,7 @@ class CheckedClaim:
         return facts[self.cut] if self.whole else 1
 
 
-def check_row(row: ReplyRow, claim: str, units: SampleUnits) -> CheckedClaim:
+def _check_row(row: ReplyRow, claim: str, units: SampleUnits) -> CheckedClaim:
     """Check the quotes of a row about a claim. Only verbatim quotes count.
 
     Where the sample may address the judge, the quoted contexts must also carry what is specific to the claim.
@@ -189,11 +188,18 @@ def _is_valid(units: SampleUnits, rank: int, quote: str, claim: str) -> bool:
     return is_verbatim(quote, units.folded[rank]) and is_similar(text, claim)
 
 
-def check_rows(
-    rows: Sequence[ClaimRows], text: str, cuts: Sequence[Cut], units: SampleUnits
-) -> list[list[CheckedClaim]]:
-    """Check the rows about all claims of a text: the facts of each claim, or the claim as its only one."""
-    return [_check_claim(facts, text, cut, units) for facts, cut in zip(rows, cuts, strict=True)]
+def checked_claims(
+    units: SampleUnits, text: str, cuts: Sequence[Cut], replies: Sequence[Sequence[ClaimRows] | None]
+) -> list[CheckedClaim] | None:
+    """Check what each call says of the claims of a text, and merge the calls; None if none was about them."""
+    calls = [
+        [_check_claim(facts, text, cut, units) for facts, cut in zip(rows, cuts, strict=True)]
+        for rows in replies
+        if rows is not None
+    ]
+    if len(calls) == 1:
+        return [fact for facts in calls[0] for fact in facts]
+    return [fact for claim in zip(*calls, strict=True) for fact in _merge_facts(claim)] if calls else None
 
 
 def _check_claim(rows: ClaimRows, text: str, cut: Cut, units: SampleUnits) -> list[CheckedClaim]:
@@ -205,20 +211,20 @@ def _check_claim(rows: ClaimRows, text: str, cut: Cut, units: SampleUnits) -> li
     start, end = cut
     claim = text[start:end]
     if not any(row.fact for row in rows):
-        return [replace(check_row(row, claim, units), cut=cut, whole=True) for row in rows]
+        return [replace(_check_row(row, claim, units), cut=cut, whole=True) for row in rows]
     spans = {span: row for row in rows if (span := locate(row.fact, claim)) is not None}
     facts: list[CheckedClaim] = []
     if len(spans) == len(rows):
         said: set[str] = set()
         for span in sorted(spans):
             fact = claim[slice(*span)]
-            checked = replace(check_row(spans[span], fact, units), cut=(start + span[0], start + span[1]))
+            checked = replace(_check_row(spans[span], fact, units), cut=(start + span[0], start + span[1]))
             content = content_of(fact)
             if content - said or (content and checked.verdict is not ClaimVerdict.SUPPORTED):
                 facts.append(checked)
             said |= content
     if not facts:
-        return [replace(_worst([check_row(row, claim, units) for row in rows]), cut=cut)]
+        return [replace(_worst([_check_row(row, claim, units) for row in rows]), cut=cut)]
     other = None if rows[0].other is None else False
     gaps = [CheckedClaim(other=other, cut=(start + first, start + last)) for first, last in left_out(claim, [*spans])]
     return sorted([*facts, *gaps], key=lambda checked: checked.cut)
@@ -231,44 +237,43 @@ _SEVERITY = (ClaimVerdict.CONTRADICTED, ClaimVerdict.NOT_IN_CONTEXT, ClaimVerdic
 def _worst(facts: Sequence[CheckedClaim]) -> CheckedClaim:
     """The facts of a claim as one: contradicted if any is, supported if all are."""
     verdict = min((fact.verdict for fact in facts), key=_SEVERITY.index)
-    cells = {rank: quote for fact in facts for rank, quote in (fact.cells or {}).items()}
+    cells = {rank: quote for fact in facts for rank, quote in fact.cells.items()}
     return CheckedClaim(
         verdict,
-        cells if verdict is ClaimVerdict.SUPPORTED else None,
+        cells if verdict is ClaimVerdict.SUPPORTED else {},
         next((fact.against for fact in facts if fact.against), None),
         sum(fact.rejected_quotes for fact in facts),
         None if facts[0].other is None else all(fact.other for fact in facts),
-        informed={rank: quote for fact in facts for rank, quote in (fact.informed or fact.cells or {}).items()},
+        informed={rank: quote for fact in facts for rank, quote in (fact.informed or fact.cells).items()},
     )
 
 
-def merge_facts(calls: Sequence[Sequence[CheckedClaim]]) -> list[CheckedClaim]:
+def _merge_facts(calls: Sequence[Sequence[CheckedClaim]]) -> list[CheckedClaim]:
     """Merge several calls about one claim, whose facts are those of the call that distinguishes most.
 
     What another call says of a fact is what it says of its own fact that shares most text with it.
     """
     finest = max(calls, key=len)
+
+    def nearest(facts: Sequence[CheckedClaim], cut: Cut) -> CheckedClaim:
+        return max(facts, key=lambda fact: min(fact.cut[1], cut[1]) - max(fact.cut[0], cut[0]))
+
     facts = [
-        replace(merge([_nearest(call, fact.cut) for call in calls]), rejected_quotes=0, cut=fact.cut) for fact in finest
+        replace(_merge([nearest(call, fact.cut) for call in calls]), rejected_quotes=0, cut=fact.cut) for fact in finest
     ]
     rejected = sum(fact.rejected_quotes for call in calls for fact in call)
     return [replace(facts[0], rejected_quotes=rejected), *facts[1:]]
 
 
-def _nearest(facts: Sequence[CheckedClaim], cut: Cut) -> CheckedClaim:
-    """The fact that shares most text with a place; the first among equals."""
-    return max(facts, key=lambda fact: min(fact.cut[1], cut[1]) - max(fact.cut[0], cut[0]))
-
-
-def merge(claims: Sequence[CheckedClaim]) -> CheckedClaim:
+def _merge(claims: Sequence[CheckedClaim]) -> CheckedClaim:
     """Merge several calls about one claim: supported if any supports it, else contradicted if any does."""
     return CheckedClaim(
         min((claim.verdict for claim in claims), key=_PRECEDENCE.index, default=ClaimVerdict.NOT_IN_CONTEXT),
-        {rank: quote for claim in claims for rank, quote in (claim.cells or {}).items()},
+        {rank: quote for claim in claims for rank, quote in claim.cells.items()},
         next((claim.against for claim in claims if claim.against), None),
         sum(claim.rejected_quotes for claim in claims),
         next((claim.other for claim in claims if claim.other is not None), None),
-        informed={rank: quote for claim in claims for rank, quote in (claim.informed or {}).items()},
+        informed={rank: quote for claim in claims for rank, quote in claim.informed.items()},
         whole=all(claim.whole for claim in claims),
     )
 
@@ -345,12 +350,12 @@ def _claims(units: SampleUnits, findings: Findings) -> tuple[Claim, ...]:
             verdict=claim.verdict,
             cells=reader.cells(
                 units.sample.answer[slice(*claim.cut)],
-                claim.cells or {},
+                claim.cells,
                 supported=claim.verdict is ClaimVerdict.SUPPORTED,
                 jointly=claim.jointly,
-                informed=claim.informed or {},
+                informed=claim.informed,
             ),
-            evidence=next(iter((claim.cells or {}).values()), claim.against),
+            evidence=next(iter(claim.cells.values()), claim.against),
             in_reference=claim.other,
             said_by_user=claim.verdict is ClaimVerdict.NOT_IN_CONTEXT and units.repeats_user(claim.cut),
             sentence=units.line_of(claim.cut),
@@ -375,10 +380,10 @@ def _reference(units: SampleUnits, findings: Findings) -> tuple[ReferenceClaim, 
         ReferenceClaim(
             text[slice(*claim.cut)],
             *claim.cut,
-            tuple(rank in (claim.cells or {}) for rank in range(len(units.folded))),
+            tuple(rank in claim.cells for rank in range(len(units.folded))),
             claim.other,
             claim.weight(units.reference_facts),
-            quotes=tuple((claim.cells or {}).get(rank) for rank in range(len(units.folded))),
+            quotes=tuple(claim.cells.get(rank) for rank in range(len(units.folded))),
             missing=() if claim.cells else (text[slice(*claim.cut)],),
         )
         for claim in findings.reference or ()

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, cast
 
-from ragwatch.judges.llm.matrix import CheckedClaim, Findings, check_rows, evidence_of, merge_facts
+from ragwatch.judges.llm.matrix import Findings, checked_claims, evidence_of
 from ragwatch.judges.llm.page import RandomMarks
 from ragwatch.judges.llm.prompt import Prompt, make_prompt
-from ragwatch.judges.llm.reply import ClaimRows, Reply
+from ragwatch.judges.llm.reply import Reply
 from ragwatch.judges.llm.rubric import PromptTurn
-from ragwatch.judges.llm.units import Cut, SampleUnits, parts_to_ask, units_of
+from ragwatch.judges.llm.units import parts_to_ask, units_of
 from ragwatch.model.criteria import Criterion
 from ragwatch.model.evidence import Evidence, Need
 from ragwatch.model.quantity_row import Part
@@ -136,11 +136,11 @@ class Reading:
         useful = [count for reply in replies for count in reply.useful or ()]
         reference = units.sample.reference or ""
         return Findings(
-            claims=_claims(units, units.sample.answer, units.claims, [reply.claims for reply in replies]),
+            claims=checked_claims(units, units.sample.answer, units.claims, [reply.claims for reply in replies]),
             useful=dict(zip(units.shown, useful, strict=False)),
             needs=_needs(replies),
             address=whole.address,
-            reference=_claims(units, reference, units.reference or (), [reply.reference for reply in replies]),
+            reference=checked_claims(units, reference, units.reference or (), [reply.reference for reply in replies]),
             isolated=self._isolated,
             criteria=self._joint.criteria or (),
         )
@@ -154,13 +154,3 @@ def _needs(replies: Sequence[Reply]) -> tuple[Need, ...] | None:
     return tuple(
         Need(need, any(answered[index] for answered in answers)) for index, need in enumerate(replies[0].needs)
     )
-
-
-def _claims(
-    units: SampleUnits, text: str, cuts: Sequence[Cut], replies: Sequence[Sequence[ClaimRows] | None]
-) -> list[CheckedClaim] | None:
-    """Check the rows of each call, and merge them by claim."""
-    calls = [check_rows(rows, text, cuts, units) for rows in replies if rows is not None]
-    if len(calls) == 1:
-        return [fact for facts in calls[0] for fact in facts]
-    return [fact for claim in zip(*calls, strict=True) for fact in merge_facts(claim)] if calls else None

@@ -7,6 +7,7 @@ reply, which is untrusted: they are logged, and sent to the model to request a r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -28,6 +29,7 @@ _KINDS: Mapping[str, tuple[type, str]] = {
 _MAX_NEED_CHARS = 300
 _MAX_QUOTE_CHARS = 300
 _MAX_REPLY_CHARS = 1_000_000
+_FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
 
 
 class ReplyError(ValueError):
@@ -129,14 +131,24 @@ def parse(text: str, schema: Mapping[str, Any], ids: PageIds) -> Reply:
     )
 
 
+def extract_json(text: str) -> str:
+    r"""Extract the JSON object of a reply from thoughts, a code fence, or text around it.
+
+    >>> extract_json("<think>{hm}</think>Here it is:\n```json\n{}\n```"), extract_json("Sure! {} Bye.")
+    ('{}', '{}')
+    """
+    text = text.rpartition("</think>")[2]
+    if text.lstrip()[:1] != "{" and (fenced := _FENCED.search(text)):
+        text = fenced[1]
+    first, last = text.find("{"), text.rfind("}")
+    return text[first : last + 1] if 0 <= first < last else text.strip()
+
+
 def _object(text: str) -> dict[str, Any]:
-    """Extract the JSON object of a text, which a model without a schema may wrap in a fence or a sentence."""
     if len(text) > _MAX_REPLY_CHARS:
         raise ReplyError("", f"must be shorter than {_MAX_REPLY_CHARS} characters")
-    text = text.rpartition("</think>")[2]
-    start, end = text.find("{"), text.rfind("}") + 1
     try:
-        value = orjson.loads(text[start:end] if start >= 0 else "")
+        value = orjson.loads(extract_json(text))
     except (ValueError, UnicodeEncodeError):
         value = None
     if not isinstance(value, dict):

@@ -13,7 +13,8 @@ from support.kit import a_sample
 
 from ragwatch.judges.llm.failures import CallError
 from ragwatch.judges.llm.judge import LLMJudge
-from ragwatch.judges.openai import OpenAI, ReplyConstraint, extract_json, parse_chat
+from ragwatch.judges.llm.reply import extract_json
+from ragwatch.judges.openai import OpenAI, ReplyConstraint, parse_chat
 from ragwatch.model.quantities import Quantity
 from ragwatch.statistics.verdict import Usage
 
