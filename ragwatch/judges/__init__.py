@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ragwatch.judges import claude, detector, lexical, local, openai
+from ragwatch.judges import claude, openai
+from ragwatch.judges.detector import judge as detector
+from ragwatch.judges.lexical import judge as lexical
+from ragwatch.judges.local import judge as local
 from ragwatch.ports import Judge, Kind
 
 KINDS: Mapping[str, Kind[Judge]] = {

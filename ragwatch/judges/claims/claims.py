@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice, tee
 from typing import NamedTuple
 
 from ragwatch.judges.claims.kinds import asks, is_small_talk, kind_of, stated_before
@@ -235,7 +235,8 @@ def _joined(answer: str, parts: Iterable[SentenceSpan], check: Check) -> Iterato
 def _unnumbered(answer: str, parts: Iterable[SentenceSpan], check: Check) -> Iterator[SentenceSpan]:
     """Yield the parts that are neither code nor numbers of a list in one line ("Boil it. 2. Drink it.")."""
     count = 1  # the first number starts the line or follows a colon, and is no part of its own
-    for before, part, after in _neighbours(parts):
+    befores, now, afters = tee(parts, 3)
+    for before, part, after in zip(chain((None,), befores), now, chain(islice(afters, 1, None), (None,)), strict=False):
         check()
         if before is None or before.line != part.line:
             count = 1
@@ -245,18 +246,6 @@ def _unnumbered(answer: str, parts: Iterable[SentenceSpan], check: Check) -> Ite
             count += 1
         elif not part.block:
             yield part
-
-
-def _neighbours(
-    parts: Iterable[SentenceSpan],
-) -> Iterator[tuple[SentenceSpan | None, SentenceSpan, SentenceSpan | None]]:
-    """Yield each part with the parts before and after it."""
-    before: SentenceSpan | None = None
-    part: SentenceSpan | None = None
-    for after in chain(parts, (None,)):
-        if part is not None:
-            yield before, part, after
-        before, part = part, after
 
 
 def _is_fragment(answer: str, part: SentenceSpan) -> bool:

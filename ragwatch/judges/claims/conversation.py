@@ -107,15 +107,10 @@ def statements_of(user_turns: Sequence[str], check: Check = unlimited) -> list[S
         for span in spans(turn):
             check()
             text = turn[span.start : span.end]
-            if _is_statement(text):
+            asks = text.rstrip("\"'”’») ").endswith(("?", "？")) or _ASKS.match(text)
+            if not asks and _STATES.search(text) and not _WANTS_TO_KNOW.search(text):
                 statements.append(Statement(frozenset(terms(text)), _NEGATION.search(text) is not None))
     return statements
-
-
-def _is_statement(text: str) -> bool:
-    if text.rstrip("\"'”’») ").endswith(("?", "？")) or _ASKS.match(text):
-        return False
-    return _STATES.search(text) is not None and _WANTS_TO_KNOW.search(text) is None
 
 
 def repeats(claim: str, statements: Sequence[Statement]) -> bool:

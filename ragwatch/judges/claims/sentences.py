@@ -170,16 +170,12 @@ def _is_prose(lines: list[str]) -> bool:
     >>> [_is_prose([line]) for line in ("Refunds take five days.", "pip install ragwatch", "x = total(of, days).")]
     [True, False, False]
     """
-    words = [word for line in lines for word in _without_marker(line).split()]
+    unmarked = [_MARKER.sub("", line, count=1) if _MARKER.match(line) else line for line in lines]
+    words = [word for line in unmarked for word in line.split()]
     plain = [word for word in words if _PLAIN_WORD.fullmatch(word) and not (len(word) > 3 and word.isupper())]
     if len(words) < _MIN_PROSE_WORDS or len(plain) < _PROSE_SHARE * len(words):
         return bool(_UNSPACED.search("".join(words)))
     return any(_SENTENCE_END.search(line) for line in lines) or words[0][:1].isupper()
-
-
-def _without_marker(line: str) -> str:
-    marker = _MARKER.match(line)
-    return line[marker.end() :] if marker else line
 
 
 def _is_lower(character: str) -> bool:

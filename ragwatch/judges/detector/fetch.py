@@ -85,10 +85,7 @@ class Hub:
         self._max_bytes = max_bytes
         self._hosts = hosts
         self._client = async_client(
-            httpx,
-            guard=Guard(httpx, proxies()),
-            timeout=_SECONDS,
-            headers={"Accept-Encoding": "identity"},
+            httpx, guard=Guard(httpx, proxies()), timeout=_SECONDS, headers={"Accept-Encoding": "identity"}
         )
 
     async def close(self) -> None:

@@ -23,12 +23,11 @@ from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragwatch.judges.claims.atomic_facts import weakest
 from ragwatch.judges.claims.limits import Check
 from ragwatch.judges.detector.artefact import Classes, Family, Reads
 from ragwatch.judges.lexical.facts import below, capped
 from ragwatch.judges.lexical.passages import PreparedPassage
-from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, ModelRules, least_together, ruling_by_words
+from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, ModelRules, combined, least_together, ruling_by_words
 from ragwatch.judges.lexical.tables import logistic, logit
 from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.model.sample import Sample
@@ -107,13 +106,7 @@ def most_similar(windows: Sequence[Window], words: ClaimWords, count: int) -> li
 
 
 def _parts(
-    rank: int,
-    text: str,
-    passage: PreparedPassage,
-    ends: Callable[[str], Sequence[int]],
-    *,
-    tokens: int,
-    check: Check,
+    rank: int, text: str, passage: PreparedPassage, ends: Callable[[str], Sequence[int]], *, tokens: int, check: Check
 ) -> Iterator[_Part]:
     """The sentences of a context, each as far as the next one begins, and the pieces of those that are too long."""
     for index, (start, _) in enumerate(passage.offsets):
@@ -221,12 +214,7 @@ class DetectorPass:
         whole = self._ruling(rows[0].whole, reading)
         if rows[0].sentence is None or whole.verdict is ClaimVerdict.SUPPORTED:
             return [whole] * len(rows)
-        own = [self._ruling(row, reader.claim(row)) for row in rows]
-        least = weakest([ruling.support for ruling in own])
-        return [
-            whole if index == least else replace(ruling, support=max(whole.support, ruling.support))
-            for index, ruling in enumerate(own)
-        ]
+        return combined(whole, [self._ruling(row, reader.claim(row)) for row in rows])
 
     def _ruling(self, row: ClaimRow, reading: Reading | None) -> ClaimRuling:
         if reading is None:

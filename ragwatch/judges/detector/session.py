@@ -199,11 +199,7 @@ class DetectorModel:
 
     def _logits(self, encoding: Encoding) -> list[list[float]]:
         return self._runner.logits(
-            {
-                "input_ids": encoding.ids,
-                "attention_mask": encoding.attention_mask,
-                "token_type_ids": encoding.type_ids,
-            }
+            {"input_ids": encoding.ids, "attention_mask": encoding.attention_mask, "token_type_ids": encoding.type_ids}
         )
 
     def _plain(self, text: str) -> str:

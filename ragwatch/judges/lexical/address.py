@@ -133,12 +133,7 @@ def share_in_conversation(question: float | None, whole: float | None) -> float 
 
 
 def address(
-    share: float | None,
-    *,
-    kind_is_missing: bool,
-    answer_terms: int,
-    better_unused: bool,
-    covers: Sequence[float],
+    share: float | None, *, kind_is_missing: bool, answer_terms: int, better_unused: bool, covers: Sequence[float]
 ) -> Address | None:
     """Classify an answer that has claims; None when the question has no terms, or words cannot tell.
 

@@ -188,18 +188,10 @@ def features(claim: ClaimWords, matches: Sequence[PassageMatch], question: Abstr
     )
 
 
-COMMON = 0.3
-"""Terms with a lower rarity are common."""
-
-MIN_SPECIFIC = 2
-"""Minimum number of specific terms that a context shares with a claim that it informed."""
-
-MIN_SHARE = 0.3
-"""Minimum share of the weight of the specific terms in a context that informed a claim."""
-
-MIN_GAIN = 0.25
-"""Minimum share that another context adds to those before it."""
-
+COMMON = 0.3  # terms with a lower rarity are common
+MIN_SPECIFIC = 2  # minimum number of specific terms that a context shares with a claim that it informed
+MIN_SHARE = 0.3  # minimum share of the weight of the specific terms in a context that informed a claim
+MIN_GAIN = 0.25  # minimum share that another context adds to those before it
 
 NEAR = 0.1
 """Contexts that support a claim alone are marked if their recall of it is this near to the best one's. The others say

@@ -103,6 +103,7 @@ def _closest(question: str, contexts: Sequence[str], check: Check) -> str | None
 Reason = TypeVar("Reason", bound=str)
 _READ_BY = {"support", "contradiction", "relevance", "max_pairs"}  # as far as the kind has them
 Probability = Annotated[float, Field(gt=0.0, lt=1.0)]
+Count = Annotated[int, Field(ge=1)]
 
 
 class Options(BaseModel):
@@ -112,32 +113,27 @@ class Options(BaseModel):
 
     support: Probability = Field(0.5, description="Probability at which a claim counts as supported.")
     relevance: Probability = Field(0.5, description="Probability at which a context counts as relevant.")
-    max_contexts: Annotated[int, Field(ge=1)] = Field(
-        1000, description="A sample with more contexts is left unjudged (`too_large`)."
-    )
-    max_claims: Annotated[int, Field(ge=1)] = Field(
-        500, description="An answer, or a reference, with more claims (facts) is left unjudged."
-    )
-    max_chars: Annotated[int, Field(ge=1)] = Field(
+    max_contexts: Count = Field(1000, description="A sample with more contexts is left unjudged (`too_large`).")
+    max_claims: Count = Field(500, description="An answer, or a reference, with more claims (facts) is left unjudged.")
+    max_chars: Count = Field(
         1_000_000,
         description=(
             "Question, history, answer, reference and contexts with more characters together are left unjudged."
         ),
     )
-    max_answer_chars: Annotated[int, Field(ge=1)] = Field(
+    max_answer_chars: Count = Field(
         100_000, description="An answer, or a reference, with more characters is left unjudged."
     )
-    max_question_chars: Annotated[int, Field(ge=1)] = Field(
+    max_question_chars: Count = Field(
         50_000, description="A sample whose question, or the history before it, has more characters is left unjudged."
     )
     max_seconds: Annotated[float, Field(gt=0.0, le=3600.0)] = Field(
         2.0, description="A sample that takes more CPU seconds to read is left unjudged."
     )
     languages: tuple[Language, ...] = Field(
-        LANGUAGES,
-        description="Languages besides English that are read for changes; the scores of others are unknown.",
+        LANGUAGES, description="Languages besides English that are read for changes; the scores of others are unknown."
     )
-    concurrency: Annotated[int, Field(ge=1)] = Field(
+    concurrency: Count = Field(
         1, description="Maximum number of samples read concurrently, each in a thread; more than one gains little."
     )
 
@@ -148,11 +144,9 @@ class LexicalJudge:
     Attributes:
         model: Version of the fitted tables.
         version: Changes with the fitted tables, with how references are read, and with the thresholds.
-        cross_encoder: Rules on claims after the comparison of words; None in the lexical judge.
     """
 
     kind = "lexical"
-    cross_encoder: CrossEncoder | None = None
 
     def __init__(self, options: Options, *, name: str, context: JudgeContext) -> None:
         self._options = options
@@ -217,24 +211,22 @@ class LexicalJudge:
         evidence = read(sample, answer._replace(claims=kept), tables, self._thresholds, unread=unread, check=check)
         return replace(evidence, language=language)
 
-    def _cross_encoder_within(self, sample: Sample, deadline: Deadline) -> CrossEncoder | None:  # noqa: ARG002
-        """The cross-encoder for one sample, for judges with a model; None without one."""
-        return self.cross_encoder
+    def _cross_encoder_within(self, sample: Sample, deadline: Deadline) -> CrossEncoder | None:
+        """What rules on the claims of one sample after the comparison of words, in judges with a model."""
 
     def _check_size(self, sample: Sample) -> None:
         """Reject a sample by its size, before anything is read."""
         options = self._options
         check_size(len(sample.contexts), options.max_contexts, "contexts")
-        sizes = {
-            "question": len(sample.question or ""),
-            "history": sum(len(turn.text) for turn in sample.history),
-            "answer": len(sample.answer),
-            "reference": len(sample.reference or ""),
-        }
-        limits = {"question": options.max_question_chars, "history": options.max_question_chars}
-        for name, size in sizes.items():
-            check_size(size, limits.get(name, options.max_answer_chars), f"characters of its {name}")
-        check_size(sample.chars + sizes["reference"], options.max_chars, "characters")
+        history, reference = sum(len(turn.text) for turn in sample.history), len(sample.reference or "")
+        for name, size, limit in (
+            ("question", len(sample.question or ""), options.max_question_chars),
+            ("history", history, options.max_question_chars),
+            ("answer", len(sample.answer), options.max_answer_chars),
+            ("reference", reference, options.max_answer_chars),
+        ):
+            check_size(size, limit, f"characters of its {name}")
+        check_size(sample.chars + reference, options.max_chars, "characters")
 
     async def close(self) -> None:
         """Do nothing: there are no resources to release."""

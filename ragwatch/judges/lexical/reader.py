@@ -93,11 +93,7 @@ def _with_condition(row: ClaimRow, ruling: ClaimRuling, compared: Comparison) ->
 
 
 def _claim(
-    row: ClaimRow,
-    ruling: ClaimRuling,
-    sample: Sample,
-    passages: Sequence[PreparedPassage],
-    stated: Sequence[Statement],
+    row: ClaimRow, ruling: ClaimRuling, sample: Sample, passages: Sequence[PreparedPassage], stated: Sequence[Statement]
 ) -> Claim:
     return Claim(
         text=sample.answer[row.claim.start : row.claim.end],

@@ -327,6 +327,15 @@ def _weights(question: str, tables: FittedTables) -> dict[str, float]:
     return weigh([*tables.terms(question), *sorted(identifiers(question))], tables.rarity)
 
 
+def combined(whole: ClaimRuling, facts: Sequence[ClaimRuling]) -> list[ClaimRuling]:
+    """Rulings on the facts of a sentence; its own stands for that on its weakest fact (see `atomic_facts.combine`)."""
+    least = weakest([fact.support for fact in facts])
+    return [
+        whole if index == least else replace(fact, support=max(whole.support, fact.support))
+        for index, fact in enumerate(facts)
+    ]
+
+
 def ruling_by_words(row: ClaimRow, rules: ModelRules) -> ClaimRuling:
     """Rule by words on a claim that a model did not read: where no context has a word of it, none contradicts it."""
     no_words = all(passage.sentence is None for passage in row.matches)

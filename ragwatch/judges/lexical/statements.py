@@ -42,7 +42,7 @@ _NEGATIONS = word_set("not never cannot no neither nor")
 _CUE = re.compile(
     r"\b(?:not|never|cannot|no|none|neither|nor|nothing|nobody|nowhere|without|unable|lacks?|lacking|fail\w*"
     r"|free (?:from|of)|hardly|barely|rarely|seldom|few|unlike|refus\w+|rul\w+ out|declin\w+|avoid\w*|reject\w*"
-    r"|den(?:y|ies|ied)|prevent\w*|prohibit\w*|forbid\w*|bann\w+|unless|except|instead|rather than)\b|n't\b",
+    r"|den(?:y|ies|ied)|prevent\w*|prohibit\w*|forbid\w*|bann\w+|unless|except|instead|rather than)\b|n't\b"
 )
 _WEAKENED = word_set(
     "only just merely necessarily always all every longer more less least fewer earlier later until but matter sure"

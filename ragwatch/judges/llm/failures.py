@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -334,14 +334,3 @@ class Setting:
     option: str
     named: re.Pattern[str]
     advice: str
-
-
-def with_setting_advice(error: CallError, settings: Sequence[Setting], where: str) -> CallError:
-    """The error itself; as `misconfigured`, with advice, where it rejects one of the settings that every call sends."""
-    if error.reason is not CallFailure.REJECTED:
-        return error
-    for setting in settings:
-        if setting.named.match(error.detail):
-            message = f"{error}; set {where}.{setting.option}: {setting.advice}"
-            return CallError(CallFailure.MISCONFIGURED, message, limits=error.limits, detail=error.detail)
-    return error

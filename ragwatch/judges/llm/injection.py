@@ -156,8 +156,8 @@ _MIN_LETTERS = 8
 _SHORT, _LONG, _PAGE = 0.35, 0.6, 6  # more logit for each doubling of the windows, and beyond a page of them
 
 
-def injection_classifier() -> TextClassifier:
-    """The shipped classifier. Its thresholds: `alone` makes a text suspected, `with_phrase` does beside a pattern."""
+def _classifier() -> TextClassifier:
+    """Its thresholds: `alone` makes a text suspected, `with_phrase` does beside a pattern."""
     return shipped_classifier("injection")
 
 
@@ -170,25 +170,23 @@ def windows(text: str) -> Iterator[list[str]]:
 
 
 @lru_cache(maxsize=1 << 12)
-def logit_of(words: tuple[str, ...]) -> float:
-    """The logit of a window."""
-    return injection_classifier().logit(words)
+def _logit_of(words: tuple[str, ...]) -> float:
+    return _classifier().logit(words)
 
 
 @lru_cache(maxsize=256)
-def highest_logit(text: str) -> float:
+def _highest_logit(text: str) -> float:
     """The logit of the window that looks most like an instruction to a judge."""
-    nothing = injection_classifier().bias
+    nothing = _classifier().bias
     if sum(map(str.isalpha, text[:400])) < _MIN_LETTERS and len(text) <= 400:
         return nothing
-    return max((logit_of(tuple(words)) for words in windows(text)), default=nothing)
+    return max((_logit_of(tuple(words)) for words in windows(text)), default=nothing)
 
 
-def allowance(text: str) -> float:
+def _allowance(text: str) -> float:
     """What a logit must be above for a text of this length: one of many windows looks like an instruction by chance."""
     number = max(1, sum(1 for _ in windows(text)))
-    alone = injection_classifier().thresholds["alone"]
-    return alone + _SHORT * log2(number) + _LONG * max(0.0, log2(number / _PAGE))
+    return _classifier().thresholds["alone"] + _SHORT * log2(number) + _LONG * max(0.0, log2(number / _PAGE))
 
 
 _WORD = re.compile(r"[^\W\d]+")
@@ -219,13 +217,11 @@ def is_prompt_injection(text: str) -> bool:
 def _matches(text: str) -> bool:
     if _SHAPES.search(f"\n{text}"):
         return True
-    thresholds, logit = injection_classifier().thresholds, highest_logit(text)
-    if logit > thresholds["alone"] and logit > allowance(text):
+    thresholds, logit = _classifier().thresholds, _highest_logit(text)
+    if logit > thresholds["alone"] and logit > _allowance(text):
         return True
-    return logit > thresholds["with_phrase"] and _has_phrase(text)
-
-
-def _has_phrase(text: str) -> bool:
+    if logit <= thresholds["with_phrase"]:
+        return False
     joined = " ".join(text.lower().split())
     words = frozenset(_WORD.findall(joined))
     return any(not any_of.isdisjoint(words) and pattern.search(joined) for any_of, pattern in _RULES)

@@ -17,7 +17,6 @@ from ragwatch.judges.llm.failures import (
     error_of_response,
     parse_rate_limits,
     sanitize_message,
-    with_setting_advice,
 )
 from ragwatch.judges.llm.options import CallOptions
 from ragwatch.judges.llm.prompt import Prompt
@@ -146,10 +145,17 @@ class HttpProvider:
         return parse_rate_limits(headers.items(), self._clock())
 
     def _rejected(self, status: int, headers: Mapping[str, str], body: object, page: str = "") -> CallError:
-        """The error for a response with an error status, whose message does not quote the page."""
+        """The error for a response with an error status, whose message does not quote the page.
+
+        It is `misconfigured`, with advice, where it rejects one of the settings that every call sends.
+        """
         limits = self._limits(headers)
         error = error_of_response(status, headers, body, now=self._clock(), page=page, key=self._key, limits=limits)
-        return with_setting_advice(error, self._settings, self._where)
+        setting = next((one for one in self._settings if one.named.match(error.detail)), None)
+        if error.reason is not CallFailure.REJECTED or setting is None:
+            return error
+        message = f"{error}; set {self._where}.{setting.option}: {setting.advice}"
+        return CallError(CallFailure.MISCONFIGURED, message, limits=error.limits, detail=error.detail)
 
     def _unanswered(self, cause: BaseException | None, text: str, page: str, *, timed_out: bool) -> CallError:
         """The error for a request without a response."""

@@ -117,12 +117,7 @@ def _part(part: Part, names: tuple[str, ...]) -> Mapping[str, object]:
 
 
 def _object(properties: Mapping[str, object]) -> Mapping[str, object]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 _KEYS: Mapping[str, Mapping[str, object]] = {

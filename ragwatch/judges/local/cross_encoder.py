@@ -21,13 +21,12 @@ from itertools import groupby
 from math import inf
 from typing import TYPE_CHECKING
 
-from ragwatch.judges.claims.atomic_facts import weakest
 from ragwatch.judges.claims.limits import Deadline, checked
 from ragwatch.judges.claims.words import STOP_WORDS, TOKEN
 from ragwatch.judges.lexical.facts import below, capped, missing_weight
 from ragwatch.judges.lexical.features import missing_run
 from ragwatch.judges.lexical.passages import PreparedPassage
-from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, ModelRules, least_together, ruling_by_words
+from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, ModelRules, combined, least_together, ruling_by_words
 from ragwatch.judges.lexical.tables import logit
 from ragwatch.judges.local.artefact import BUDGET, MIN_PART_WORDS, ModelArtefact, ModelSignals, numbers
 from ragwatch.model.evidence import Cell, ClaimVerdict
@@ -41,15 +40,9 @@ from heapq import heapify, heappop, heappush
 from ragwatch.judges.claims.words import terms
 from ragwatch.judges.lexical.features import ClaimWords, coverage
 
-MAX_SENTENCES = 6
-"""Maximum number of sentences of a window."""
-
-MAX_SENTENCE_WORDS = 60
-"""Maximum number of words of a sentence; a longer one is truncated, so that two of them fit."""
-
-MIN_FREE_WORDS = 3
-"""A window with fewer free words than these is full."""
-
+MAX_SENTENCES = 6  # maximum number of sentences of a window
+MAX_SENTENCE_WORDS = 60  # a longer sentence is truncated, so that two of them fit
+MIN_FREE_WORDS = 3  # a window with fewer free words than these is full
 _WORD = re.compile(r"\S{1,24}")  # a run without spaces (a hash, a table's rule, base64) counts as several words
 
 
@@ -214,7 +207,7 @@ class CrossEncoderPass:
         sentences = {id(row.whole): row.whole for row in rows}
         whole = {key: self._with_cells(sentences[key], one) for key, one in read(list(sentences.values())).items()}
         own = read([row for row in rows if row.sentence and _is_doubtful(whole[id(row.sentence)])])
-        combined = [
+        rulings = [
             ruling
             for _, group in groupby(rows, key=lambda row: id(row.whole))
             for ruling in self._combined(list(group), whole, own)
@@ -222,14 +215,11 @@ class CrossEncoderPass:
         self.on_lexical_only(+reader.lexical_only)
         return [
             self._with_cells(row, ruling) or ruling_by_words(row, self.rules)
-            for row, ruling in zip(rows, combined, strict=True)
+            for row, ruling in zip(rows, rulings, strict=True)
         ]
 
     def _combined(
-        self,
-        facts: Sequence[ClaimRow],
-        whole: Mapping[int, ClaimRuling | None],
-        own: Mapping[int, ClaimRuling | None],
+        self, facts: Sequence[ClaimRow], whole: Mapping[int, ClaimRuling | None], own: Mapping[int, ClaimRuling | None]
     ) -> list[ClaimRuling | None]:
         """Rule on the facts of a sentence as `atomic_facts.combine` does, or on the sentence if it is not split.
 
@@ -241,12 +231,7 @@ class CrossEncoderPass:
         if not _is_doubtful(ruling):
             is_joint = Cell.ALONE not in ruling.cells
             return [replace(ruling, cells=()) if is_joint else ruling for _ in facts]
-        read = [own[id(row)] or ruling_by_words(row, self.rules) for row in facts]
-        least = weakest([fact.support for fact in read])
-        return [
-            ruling if index == least else replace(fact, support=max(ruling.support, fact.support))
-            for index, fact in enumerate(read)
-        ]
+        return list(combined(ruling, [own[id(row)] or ruling_by_words(row, self.rules) for row in facts]))
 
     def _together(self, row: ClaimRow, signals: ModelSignals | None) -> ClaimRuling | None:
         """Rule on a claim; a supported one gets its cells later. None if not read."""

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from ragwatch.judges.claims.limits import Deadline
 from ragwatch.judges.lexical import judge as lexical
-from ragwatch.judges.lexical.judge import ModelJudge, Probability
+from ragwatch.judges.lexical.judge import Count, ModelJudge, Probability
 from ragwatch.judges.lexical.reader import CrossEncoder
 from ragwatch.judges.lexical.rows import ModelRules
 from ragwatch.judges.local.artefact import load, released_folder
@@ -38,7 +38,7 @@ class Options(lexical.Options):
     weights: Path | None = Field(
         None, description="Folder of another model of `training/`; null for the one in the package `ragwatch-reader`."
     )
-    max_pairs: Annotated[int, Field(ge=1)] = Field(
+    max_pairs: Count = Field(
         256,
         description=(
             "Pairs of a claim and evidence that the model reads of one sample; the lexical judge rules on the rest."

@@ -127,10 +127,7 @@ def _signals(pair: TextPair, verdict: list[float], tokens: list[float]) -> Model
         )
     claim = tokens[1 : len(pair.claim) + 1] or [0.0]
     signals = ModelSignals(
-        supported=supported,
-        contradicted=contradicted,
-        worst=max(claim),
-        mean=math.fsum(claim) / len(claim),
+        supported=supported, contradicted=contradicted, worst=max(claim), mean=math.fsum(claim) / len(claim)
     )
     if not all(map(math.isfinite, signals)):
         raise JudgeError(UnjudgedReason.UNREADABLE, "an output of the model is not finite")

@@ -29,12 +29,7 @@ async def test_a_reply_is_paid_as_used() -> None:
     assert bench.purse.spent().usd == pytest.approx(PAID)
     assert bench.purse.spent().tokens == 110
     assert bill.usage == Usage(100, 10, pytest.approx(PAID))
-    assert bench.counts("judge_tokens") == {
-        ("input",): 100,
-        ("output",): 10,
-        ("cache_read",): 0,
-        ("cache_write",): 0,
-    }
+    assert bench.counts("judge_tokens") == {("input",): 100, ("output",): 10, ("cache_read",): 0, ("cache_write",): 0}
     assert bench.counts("judge_cost_dollars") == {(): pytest.approx(PAID)}
 
 

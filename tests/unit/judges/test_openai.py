@@ -47,11 +47,7 @@ def completion(text: str | None, finish: str = "stop", usage: Any = None, **mess
     [(ALL, ReplyConstraint.SCHEMA, 0), (ALL[1:], ReplyConstraint.OBJECT, 2), (ALL[2:], ReplyConstraint.NOTHING, 4)],
 )
 async def test_a_server_is_asked_in_the_best_dialect_that_it_understands(
-    openai_at: JudgeAt,
-    loopback: LoopbackProcess,
-    formats: Sequence[str],
-    bound: ReplyConstraint,
-    wasted: int,
+    openai_at: JudgeAt, loopback: LoopbackProcess, formats: Sequence[str], bound: ReplyConstraint, wasted: int
 ) -> None:
     """What it refuses with 400 is tried plainer and remembered: the second sample is one request. Both are read."""
     loopback.control(formats=list(formats), heeds_schema=bound is ReplyConstraint.SCHEMA)
@@ -83,8 +79,7 @@ async def test_a_server_that_wants_another_name_for_the_most_tokens_gets_it(open
 
 
 async def test_a_sample_that_no_dialect_saves_is_rejected_and_teaches_nothing(
-    openai_at: JudgeAt,
-    loopback: LoopbackProcess,
+    openai_at: JudgeAt, loopback: LoopbackProcess
 ) -> None:
     """When the plainest dialect is refused too, it lies in the sample: the next one starts with the schema again."""
     loopback.control({"kind": "bad_request", "match": "Poison"})

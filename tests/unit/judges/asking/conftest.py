@@ -100,10 +100,7 @@ class Model:
 
     def _contexts(self, paper: Paper) -> list[dict[str, Any]]:
         return [
-            {
-                "id": mark,
-                "useful": [line.id for line in found if line.numbered and self._useful(line, paper)],
-            }
+            {"id": mark, "useful": [line.id for line in found if line.numbered and self._useful(line, paper)]}
             for mark, found in paper.contexts.items()
         ]
 

@@ -12,7 +12,7 @@ from support.embedded import LEXICAL
 from support.kit import a_judge_context
 from support.page_lines import page_lines
 
-from ragwatch.judges import lexical
+from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.llm import rubric
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.reading import Reading
