@@ -144,9 +144,11 @@ class LexicalJudge:
     Attributes:
         model: Version of the fitted tables.
         version: Changes with the fitted tables, with how references are read, and with the thresholds.
+        cross_encoder: Rules on claims after the comparison of words; None in the lexical judge.
     """
 
     kind = "lexical"
+    cross_encoder: CrossEncoder | None = None
 
     def __init__(self, options: Options, *, name: str, context: JudgeContext) -> None:
         self._options = options
@@ -211,8 +213,9 @@ class LexicalJudge:
         evidence = read(sample, answer._replace(claims=kept), tables, self._thresholds, unread=unread, check=check)
         return replace(evidence, language=language)
 
-    def _cross_encoder_within(self, sample: Sample, deadline: Deadline) -> CrossEncoder | None:
-        """What rules on the claims of one sample after the comparison of words, in judges with a model."""
+    def _cross_encoder_within(self, sample: Sample, deadline: Deadline) -> CrossEncoder | None:  # noqa: ARG002
+        """The cross-encoder for one sample, for judges with a model."""
+        return self.cross_encoder
 
     def _check_size(self, sample: Sample) -> None:
         """Reject a sample by its size, before anything is read."""
