@@ -54,11 +54,7 @@ STATUS: Mapping[str, int] = {
 
 
 def parse_message(body: object) -> Completion:
-    """Parse the JSON of a message.
-
-    Raises:
-        CallError: It is not a message.
-    """
+    """Parse the JSON of a message; a CallError if it is none."""
     blocks = value_at(body, "content")
     if value_at(body, "type") != "message" or not isinstance(blocks, list):
         raise CallError(CallFailure.PROTOCOL, "JSON, but no message", usage=None)
@@ -90,11 +86,7 @@ async def split_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
 
 
 def parse_result(line: bytes) -> tuple[str, Mapping[str, object]]:
-    """Parse one line of the results of a batch: the custom id of an entry, and its result.
-
-    Raises:
-        CallError: It is not such a line.
-    """
+    """Parse a line of the results of a batch: the custom id of an entry, and its result; a CallError if it is none."""
     try:
         entry = orjson.loads(line)
         custom_id, result = entry["custom_id"], entry["result"]
@@ -116,11 +108,7 @@ class _BatchPage(BaseModel):
 
 
 def parse_batches(body: Mapping[str, object]) -> list[SentBatch]:
-    """Parse one page of the list of message batches.
-
-    Raises:
-        CallError: It is not such a page.
-    """
+    """Parse one page of the list of message batches; a CallError if it is none."""
     try:
         rows = _BatchPage.model_validate(body).data
     except ValidationError:
@@ -345,11 +333,7 @@ class Claude(HttpProvider):
 def build(
     options: Options, *, name: str, context: JudgeContext, clock: Clock | None = None, rng: random.Random | None = None
 ) -> BatchLLMJudge:
-    """Build the judge, with a client of its own.
-
-    Raises:
-        ConfigError: The key is missing, or the price of the model is unknown.
-    """
+    """Build the judge, with a client of its own; a ConfigError without a key, or where the price is unknown."""
     with without_garbage_collection():
         import anthropic  # noqa: PLC0415 - a second of CPU time that only this kind needs
 

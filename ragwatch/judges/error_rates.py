@@ -21,10 +21,8 @@ class Family:
 
     Attributes:
         name: Its name in the data, such as `summedits/news`.
-        good_yes: Answers that people call good and the judge, too.
-        good: All answers that people call good.
-        bad_yes: Answers that people call bad and the judge calls good.
-        bad: All answers that people call bad.
+        good_yes: Of the `good` answers, as people call them, those that the judge calls good, too.
+        bad_yes: Of the `bad` answers, those that the judge calls good.
     """
 
     name: str
@@ -46,12 +44,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRates:
-    """What was measured of a kind of judge.
-
-    Attributes:
-        version: Version of the judge that was measured.
-        families: By quantity and name of the family, its four counts (see `Family`).
-    """
+    """What was measured of a version of a judge: by quantity and name of the family, its four counts (see `Family`)."""
 
     version: str
     families: Mapping[str, Mapping[str, tuple[int, int, int, int]]]

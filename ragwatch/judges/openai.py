@@ -95,11 +95,7 @@ _STOPS: Mapping[str, str] = {"stop": "end_turn", "length": "max_tokens", "conten
 
 
 def parse_chat(body: Mapping[str, object]) -> Completion:
-    """Parse the JSON of a chat completion.
-
-    Raises:
-        CallError: It is not a chat completion.
-    """
+    """Parse the JSON of a chat completion; a CallError if it is none."""
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = value_at(choice, "message")
@@ -215,11 +211,7 @@ class OpenAI(HttpProvider):
 def build(
     options: Options, *, name: str, context: JudgeContext, clock: Clock | None = None, rng: random.Random | None = None
 ) -> LLMJudge:
-    """Build the judge, with a client of its own.
-
-    Raises:
-        ConfigError: `base_url` is not a URL, or the price of the model is unknown.
-    """
+    """Build the judge, with a client of its own; a ConfigError for a bad `base_url`, or where the price is unknown."""
     import httpx  # noqa: PLC0415 - slow to import, and only this kind needs it
 
     key = options.api_key.get_secret_value() if options.api_key else ""

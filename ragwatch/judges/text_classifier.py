@@ -24,15 +24,11 @@ _MAX_WORD = 24
 
 
 class TextClassifier:
-    """A classifier with the weights of a table.
+    """A classifier with the weights of a table: `bias` is the logit of a text without features.
 
     Args:
-        table: `weights` (a signed byte for each bucket, in base64), `scale` (what one step is worth), `bias` (the logit
-            of a text without features), `stress` (times that words and pairs count; 1 if absent), and thresholds.
-
-    Attributes:
-        bias: The logit of a text without features.
-        thresholds: The other numbers of the table, by name.
+        table: `weights` (a signed byte for each bucket, in base64), `scale` (what one step is worth), `bias`, `stress`
+            (times that words and pairs count; 1 if absent), and any thresholds, which are kept by name.
     """
 
     def __init__(self, table: Mapping[str, float | str]) -> None:

@@ -56,11 +56,7 @@ class Deadline:
         self._next_check = self._wall() + seconds
 
     def __call__(self) -> None:
-        """Check the deadline.
-
-        Raises:
-            JudgeError: `too_large`.
-        """
+        """Check the deadline; a JudgeError (`too_large`) when it has passed."""
         now = self._wall()
         if now < self._next_check:
             return
@@ -78,20 +74,12 @@ class Deadline:
 
 
 def check_claims(count: int, max_claims: int | None) -> None:
-    """Reject a text with too many claims. Splitting stops at one more, so the error does not state their number.
-
-    Raises:
-        JudgeError: `too_large`.
-    """
+    """Reject a text with too many claims as `too_large`. Splitting stops at one more, so their number is unknown."""
     if max_claims is not None and count > max_claims:
         raise JudgeError(UnjudgedReason.TOO_LARGE, f"more than the {max_claims} claims allowed")
 
 
 def check_size(count: int, limit: int, what: str) -> None:
-    """Reject a sample with a count above a limit.
-
-    Raises:
-        JudgeError: `too_large`.
-    """
+    """Reject a sample with a count above a limit as `too_large`."""
     if count > limit:
         raise JudgeError(UnjudgedReason.TOO_LARGE, f"{count} {what}, more than the {limit} allowed")

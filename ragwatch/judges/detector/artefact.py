@@ -93,12 +93,11 @@ FAMILIES: Mapping[Name, Family] = {
 
 
 class Classes(NamedTuple):
-    """Which output is which.
+    """Indexes of the outputs.
 
     Attributes:
-        others: Indexes of the outputs that are not "supported".
-        supported: Index of "supported".
-        contradicted: Index of "contradicted"; None where the model does not tell it from "not in the context".
+        others: Those that are not "supported".
+        contradicted: None where the model does not tell it from "not in the context".
     """
 
     others: tuple[int, ...]
@@ -107,11 +106,9 @@ class Classes(NamedTuple):
 
 
 class Signals(NamedTuple):
-    """Outputs of the model for one claim.
+    """Logits of "supported" and of "contradicted", each against all others, for one claim.
 
-    Attributes:
-        support: Logit of "supported" against all others.
-        against: Logit of "contradicted" against all others; None where the model does not read it.
+    `against` is None where the model does not read contradictions.
     """
 
     support: float
@@ -142,11 +139,7 @@ def labels_of(config: Mapping[str, object]) -> dict[str, int]:
 
 
 def classes_of(family: Family, config: Mapping[str, object]) -> Classes:
-    """The outputs of a model.
-
-    Raises:
-        ValueError: config.json does not name the outputs of an NLI model.
-    """
+    """The outputs of a model; a ValueError if config.json does not name those of an NLI model."""
     if family.classes is not None:
         return Classes(family.classes[:1], family.classes[1])
     labels = labels_of(config)

@@ -48,8 +48,7 @@ class RemoteFile:
 
     Attributes:
         size: In bytes; None if the hub does not say.
-        digest: Hexadecimal hash.
-        is_git: Whether it is git's hash of a small file, else SHA-256.
+        is_git: Whether the digest is git's hash of a small file, else SHA-256.
     """
 
     name: str
@@ -60,12 +59,7 @@ class RemoteFile:
 
 @dataclass(frozen=True, slots=True)
 class RemoteModel:
-    """What a hub says of a model.
-
-    Attributes:
-        commit: The commit that the revision names.
-        licence: As the model card says; None if it does not.
-    """
+    """What a hub says of a model: the commit that its revision names, and the licence if the model card has one."""
 
     name: str
     commit: str
@@ -74,11 +68,7 @@ class RemoteModel:
 
 
 class Hub:
-    """A hub of models.
-
-    Args:
-        hosts: Domains to which downloads may be redirected, besides the hub's own host.
-    """
+    """A hub of models. Downloads may be redirected to `hosts`, which are domains, besides the hub's own host."""
 
     def __init__(self, address: str, *, max_bytes: int, hosts: Sequence[str] = HUB_HOSTS) -> None:
         self._address = address.rstrip("/")

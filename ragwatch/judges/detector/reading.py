@@ -45,12 +45,7 @@ _MAX_SENTENCE_CHARS = 4000  # tokenised at once
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of the contexts.
-
-    Attributes:
-        texts: What it holds of each of them.
-        terms: Terms of its contexts' sentences.
-    """
+    """A part of the contexts: what it holds of each of them, and the terms of these sentences."""
 
     ranks: tuple[int, ...]
     texts: tuple[str, ...]
@@ -150,7 +145,7 @@ class Reading(NamedTuple):
 
     Attributes:
         support: Logit that a window supports it, of the one that supports it most.
-        against: Logit that a window contradicts it, of the one that contradicts it most; None if not read.
+        against: The same for contradiction; None if not read.
         ranks: Contexts of the window that supports it most.
     """
 

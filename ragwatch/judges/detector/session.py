@@ -128,12 +128,7 @@ def _hhem(detector: Detector, transformers: Any) -> Any:  # noqa: ANN401 - as ab
 
 
 class DetectorModel:
-    """A detector that reads claims, or answers.
-
-    Raises:
-        DetectorError: It cannot be opened, or has unexpected outputs.
-        ImportError: A library of its extra is missing.
-    """
+    """A detector that reads claims, or answers; a DetectorError if it cannot be opened, or has unexpected outputs."""
 
     def __init__(self, detector: Detector) -> None:
         self._detector = detector

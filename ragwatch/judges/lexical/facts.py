@@ -40,11 +40,7 @@ _ALIASES: Mapping[str, frozenset[str]] = {
 
 
 class Names(NamedTuple):
-    """Names of a claim: their terms, with the names as they stand.
-
-    Attributes:
-        subject: Those that the claim begins with; sources may call it "he" or "the company".
-    """
+    """Names of a claim, by their terms, as they stand. Sources may call its `subject` "he" or "the company"."""
 
     subject: Mapping[str, str]
     others: Mapping[str, str]

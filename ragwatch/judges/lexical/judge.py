@@ -166,11 +166,7 @@ class LexicalJudge:
         return 0.0
 
     async def read(self, sample: Sample) -> tuple[Evidence, Usage]:
-        """Read one sample, in a thread so that the event loop is not blocked.
-
-        Raises:
-            JudgeError: The sample is larger than the options allow.
-        """
+        """Read one sample, in a thread so that the event loop is not blocked; a JudgeError if it is too large."""
         start = perf_counter()
         try:
             evidence = await asyncio.to_thread(self.evidence, sample)
@@ -183,11 +179,7 @@ class LexicalJudge:
             self._telemetry.judge_spent(self.name, self.model, NO_USAGE.by_direction(), 0.0)
 
     def evidence(self, sample: Sample) -> Evidence:
-        """Read one sample in the calling thread.
-
-        Raises:
-            JudgeError: The sample is larger than the options allow.
-        """
+        """Read one sample in the calling thread; a JudgeError if it is larger than the options allow."""
         max_claims = self._options.max_claims
         self._check_size(sample)
         check = Deadline(self._options.max_seconds)

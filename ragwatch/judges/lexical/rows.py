@@ -37,12 +37,7 @@ _SLACK = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Probabilities at which readings become verdicts.
-
-    Attributes:
-        support: Minimum probability at which all contexts together (or one alone, in a cell) support a claim.
-        relevance: Minimum probability at which a context is relevant.
-    """
+    """Minimum probabilities at which contexts, together or alone, support a claim, and at which one is relevant."""
 
     support: float = 0.5
     relevance: float = 0.5
@@ -137,12 +132,7 @@ class ClaimRow:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRuling:
-    """Ruling on one claim.
-
-    Attributes:
-        cells: For each context, what it is to the claim.
-        against: Whether contradiction was read too.
-    """
+    """Ruling on one claim: what each context is to it (`cells`), and whether contradiction was read too (`against`)."""
 
     verdict: ClaimVerdict
     support: float

@@ -60,7 +60,7 @@ class StatementReading(NamedTuple):
 
     Attributes:
         cells: For each context, whether it alone supports the statement.
-        sentences: For each context, the sentence that is nearest to it, as it stands there; empty for none.
+        sentences: For each context, the sentence that is nearest to it; empty for none.
         missing: Words of the statement that no context has.
     """
 

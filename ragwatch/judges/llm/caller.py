@@ -75,11 +75,7 @@ class Caller:
                 attempt = await self._next_attempt(attempt, error, tries, until)
 
     async def _next_attempt(self, attempt: _Attempt, error: CallError, tries: int, until: float) -> _Attempt:
-        """Wait for the backoff, and return what to send next.
-
-        Raises:
-            JudgeError: There are no more retries.
-        """
+        """Wait for the backoff, and return what to send next; a JudgeError without more retries."""
         repair = error.rule.retry is RetryPolicy.REPAIR
         if tries == MAX_TRIES or not error.retry or (repair and error.reason in attempt.repaired):
             raise error.judge_error()
@@ -148,11 +144,7 @@ def prompt_bytes(prompt: Prompt) -> int:
 
 
 def check_completion(prompt: Prompt, completion: Completion) -> object:
-    """Return what `prompt.check` returns for a reply.
-
-    Raises:
-        CallError: The model refused, or the reply is truncated or invalid.
-    """
+    """Return what `prompt.check` returns for a reply; a CallError if it is a refusal, truncated or invalid."""
     if completion.stop == "refusal":
         raise CallError(CallFailure.REFUSAL, f"the model refused ({completion.detail or 'no category'})")
     if completion.stop in _TRUNCATED:

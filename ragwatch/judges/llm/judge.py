@@ -196,11 +196,7 @@ class LLMJudge:
         )
 
     async def prepare(self, sample: Sample, seed: str) -> Reading:
-        """Check the size of a sample and start its reading, in a thread so that the event loop is not blocked.
-
-        Raises:
-            JudgeError: It is too large.
-        """
+        """Start the reading of a sample, in a thread that does not block the loop; a JudgeError if it is too large."""
         return await asyncio.to_thread(self._start, sample, seed)
 
     def _start(self, sample: Sample, seed: str) -> Reading:
@@ -219,11 +215,7 @@ class LLMJudge:
         return Reading(sample, parts=parts, reading=reading, seed=seed, criteria=self._criteria)
 
     def first_prompts(self, sample: Sample, seed: str) -> list[tuple[str, str]]:
-        """Rubric and page of each call that depends on no reply. The same seed gives the same random ids.
-
-        Raises:
-            JudgeError: The sample is too large.
-        """
+        """Rubric and page of each call that depends on no reply; a JudgeError if the sample is too large."""
         return [(prompt.system, prompt.user) for prompt in self._start(sample, seed).prompts()]
 
     def report(self, reading: Reading) -> None:
@@ -233,11 +225,7 @@ class LLMJudge:
             self._context.telemetry.instructions_seen(self.name, place)
 
     async def probe(self) -> str:
-        """Check the provider. Returns one line for a person.
-
-        Raises:
-            JudgeError: The provider cannot be used; the message says why.
-        """
+        """Check the provider; one line for a person, or a JudgeError that says why it cannot be used."""
         return await _answered(self.provider.probe())
 
     def highest_cost(self, sample: Sample) -> Cost:

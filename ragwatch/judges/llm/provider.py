@@ -44,7 +44,7 @@ class Completion:
     Attributes:
         usage: Tokens without cost; None when the provider does not report them.
         stop: Stop reason in Anthropic's terms: `end_turn`, `max_tokens`, `refusal` ...
-        detail: Detail of the stop reason, such as the category of a refusal.
+        detail: Such as the category of a refusal.
     """
 
     text: str

@@ -119,11 +119,7 @@ class Reading:
             self._findings = self._checked(of_contexts)
 
     def evidence(self) -> Evidence:
-        """Evidence from all replies, once `prompts()` is empty.
-
-        Raises:
-            RuntimeError: A reply is missing.
-        """
+        """Evidence from all replies, once `prompts()` is empty; a RuntimeError before."""
         if self._prompts:
             raise RuntimeError("the evidence is not complete: a reply is missing")
         names = [criterion.name for criterion in self._criteria]

@@ -104,11 +104,7 @@ Entries = dict[str, list[tuple[str, dict[str, Any]]]]
 
 
 def parse(text: str, schema: Mapping[str, Any], ids: PageIds) -> Reply:
-    """Parse the reply to a prompt with this schema about these ids.
-
-    Raises:
-        ReplyError: It is not JSON, or does not match the request.
-    """
+    """Parse the reply to a prompt with this schema about these ids; a ReplyError if it does not match the request."""
     whole = _object(text)
     reply = _requested(whole, schema, "")
     if Part.CRITERIA in reply and (unknown := len(whole[Part.CRITERIA].keys() - set(ids.criteria))):

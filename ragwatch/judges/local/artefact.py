@@ -40,13 +40,13 @@ STRONG = 0.5
 
 
 class ModelSignals(NamedTuple):
-    """Outputs of the model for one pair.
+    """Logits of the model for one pair.
 
     Attributes:
-        supported: Logit of "supported" against the two others.
-        contradicted: Logit of "contradicted" against the two others.
-        worst: Highest logit, over the word pieces of the claim, that a piece is not supported by the evidence.
-        mean: Mean of these logits.
+        supported: "Supported" against the two others.
+        contradicted: "Contradicted" against the two others.
+        worst: The highest, over the word pieces of the claim, that a piece is not supported by the evidence.
+        mean: Mean of these.
     """
 
     supported: float
@@ -66,15 +66,12 @@ def numbers(lexical: float, signals: ModelSignals, run: float) -> tuple[float, .
 
 @dataclass(frozen=True, slots=True)
 class FittedCurve:
-    """A fitted and calibrated probability.
+    """A fitted and calibrated probability; a ValueError if the numbers are invalid.
 
     Attributes:
         bias: Constant of the logit.
         weights: One for each of `NAMES`.
         knots: (logit, probability); logits increase, probabilities never decrease and are inside (0, 1).
-
-    Raises:
-        ValueError: The numbers are invalid.
     """
 
     bias: float
@@ -137,8 +134,6 @@ class ModelArtefact:
     """The verified artefact.
 
     Attributes:
-        support: Probability that the evidence supports a claim.
-        contradiction: Probability that it contradicts it.
         supported_from: Minimum probability at which a claim counts as supported.
         contradicted_from: Minimum probability at which a claim that is not supported counts as contradicted.
         max_pieces: Maximum number of word pieces of a pair.
@@ -157,22 +152,14 @@ class ModelArtefact:
 
 
 def released_folder() -> Path:
-    """Return the folder of the model in the package `ragwatch-reader`.
-
-    Raises:
-        ImportError: The package is not installed.
-    """
+    """The folder of the model in the package `ragwatch-reader`; an ImportError without the package."""
     from ragwatch_reader import MODEL_FOLDER  # noqa: PLC0415 - an extra that only this kind needs
 
     return MODEL_FOLDER
 
 
 def load(folder: Path) -> ModelArtefact:
-    """Load the artefact in a folder, and verify its digests.
-
-    Raises:
-        ArtefactError: A file is missing, has another digest, or holds invalid values.
-    """
+    """Load the artefact in a folder, and verify its digests; an ArtefactError if a file is missing or invalid."""
     try:
         text = (folder / TABLE).read_bytes()
         table = json.loads(text)

@@ -28,13 +28,7 @@ _SPECIAL = ("[CLS]", "[SEP]", "[UNK]")
 
 
 class TextPair(NamedTuple):
-    """A claim and its evidence in word pieces.
-
-    Attributes:
-        claim: Token ids of the claim.
-        evidence: Token ids of the evidence.
-        unknown: Share of unknown tokens in both, 0 to 1.
-    """
+    """Token ids of a claim and of its evidence, and the share of unknown tokens in both, 0 to 1."""
 
     claim: tuple[int, ...]
     evidence: tuple[int, ...]
@@ -47,11 +41,7 @@ class TextPair(NamedTuple):
 
 
 class PairModel:
-    """The cross-encoder: a model of (claim, evidence) pairs.
-
-    Raises:
-        ArtefactError: The model cannot be loaded, or has unexpected outputs.
-    """
+    """A model of (claim, evidence) pairs; an ArtefactError if it cannot be loaded, or has unexpected outputs."""
 
     def __init__(self, artefact: ModelArtefact) -> None:
         self._max_pieces = artefact.max_pieces
@@ -87,11 +77,7 @@ class PairModel:
         return TextPair(head, tail, (head + tail).count(self._unk) / max(1, len(head) + len(tail)))
 
     def read(self, pairs: Sequence[TextPair]) -> list[ModelSignals]:
-        """Run the model on each pair.
-
-        Raises:
-            JudgeError: An output is not finite.
-        """
+        """Run the model on each pair; a JudgeError if an output is not finite."""
         return [self._run(pair) for pair in pairs]
 
     def _run(self, pair: TextPair) -> ModelSignals:
