@@ -23,8 +23,10 @@ import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from ragwatch.judges.claims.words import TOKEN, fold, is_number, term
+from ragwatch.judges.claims.claims import AnswerClaims
+from ragwatch.judges.claims.words import TOKEN, fold, identifiers, is_number, term
 from ragwatch.judges.lexical.relevance import BY_ANSWER, ENOUGH, GATE, SHORT, question_share
+from ragwatch.judges.lexical.rows import Comparison
 from ragwatch.model.evidence import Address
 
 BY_CONTEXT = 0.75
@@ -133,18 +135,36 @@ def share_in_conversation(question: float | None, whole: float | None) -> float 
 
 
 def address(
-    share: float | None, *, kind_is_missing: bool, answer_terms: int, better_unused: bool, covers: Sequence[float]
+    answer: AnswerClaims, used: Sequence[bool], carriers: Sequence[AbstractSet[int]], compared: Comparison
 ) -> Address | None:
-    """Classify an answer that has claims; None when the question has no terms, or words cannot tell.
+    """Classify an answer; None when the question has no terms, or words cannot tell.
 
-    `share` is the `question_coverage` of the answer, `covers` the share of the question in each context.
+    `used` are the contexts that the answer was taken from, `carriers` the sentences of each context that carry it.
     """
+    question, passages, tables = compared.question, compared.passages, compared.tables
+    if answer.abstained:
+        return Address.ABSTAINED
+    if not question.text.strip() or answer.only_asks:
+        return None
+    if not answer.claims:
+        return Address.NOT_AT_ALL
+    text = " ".join(claim.words for claim in answer.sentences)
+    own = frozenset(tables.terms(text)) | identifiers(text)
+    sources = [passage.terms for passage, is_used in zip(passages, used, strict=True) if is_used]
+    shares = [
+        question_coverage(weights, own, sources) if weights else None
+        for weights in (question.weights, question.whole_weights)
+    ]
+    share, covers = share_in_conversation(*shares), question.covers or ()
     if share is None:
         return None
-    if share < PART and answer_terms >= SHORT:
+    if share < PART and len(own) >= SHORT:
         return Address.NOT_AT_ALL if max(covers, default=GATE) >= GATE else None
-    is_full = share >= FULL or answer_terms < SHORT
-    return Address.FULLY if is_full and not kind_is_missing and not better_unused else Address.PARTIALLY
+    sentences = [passage.sentences[line] for passage, lines in zip(passages, carriers, strict=True) for line in lines]
+    is_full = (share >= FULL or len(own) < SHORT) and not better_context_unused(covers, used)
+    if tables.split is None and is_full:
+        is_full = not (kind_missing(question.kind, text) or leaves_out(question.text, own, sentences, text))
+    return Address.FULLY if is_full else Address.PARTIALLY
 
 
 def better_context_unused(covers: Sequence[float], used: Sequence[bool]) -> bool:

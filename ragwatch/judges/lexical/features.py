@@ -219,20 +219,12 @@ def joint_support(
 
     `probability` is that of some contexts together, and `least` the minimum at which they support it.
     """
-    return smallest_support_set(
-        strengths(matches, alone), lambda ranks: probability([matches[rank] for rank in ranks]) >= least
-    )
-
-
-def strengths(matches: Sequence[PassageMatch], alone: Sequence[float]) -> list[float | None]:
-    """How far each context alone supports a claim; None if it shares nothing with it, or no more than a better rank."""
     known: set[PassageMatch] = set()
-    values: list[float | None] = []
-    for passage, probability in zip(matches, alone, strict=True):
-        is_new = _has_words(passage) and passage not in known
+    strengths: list[float | None] = []  # None: it shares nothing with the claim, or no more than a better rank
+    for passage, value in zip(matches, alone, strict=True):
+        strengths.append(value if _has_words(passage) and passage not in known else None)
         known.add(passage)
-        values.append(probability if is_new else None)
-    return values
+    return smallest_support_set(strengths, lambda ranks: probability([matches[rank] for rank in ranks]) >= least)
 
 
 def _has_words(passage: PassageMatch) -> bool:

@@ -14,19 +14,12 @@ from ragwatch.judges.claims.conversation import Statement, repeats, statements_o
 from ragwatch.judges.claims.limits import Check, checked, unlimited
 from ragwatch.judges.claims.words import identifiers
 from ragwatch.judges.lexical import relevance
-from ragwatch.judges.lexical.address import (
-    address,
-    better_context_unused,
-    kind_missing,
-    leaves_out,
-    question_coverage,
-    share_in_conversation,
-)
+from ragwatch.judges.lexical.address import address
 from ragwatch.judges.lexical.facts import UNSUPPORTED
 from ragwatch.judges.lexical.features import CARRIES, claim_words, weigh
 from ragwatch.judges.lexical.passages import PreparedPassage
 from ragwatch.judges.lexical.rows import ClaimRow, ClaimRuling, Comparison, Thresholds, comparison, lexical_ruling
-from ragwatch.judges.lexical.statements import denied, loses_condition, misplaced, nearest
+from ragwatch.judges.lexical.statements import denied, loses_condition, misplaced, nearest_sentences
 from ragwatch.judges.lexical.tables import FittedTables
 from ragwatch.model.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence, UnreadReason
 from ragwatch.model.sample import Sample
@@ -74,7 +67,7 @@ def read(
     return Evidence(
         claims=claims,
         contexts=tuple(_context(*one, thresholds) for one in zip(values, carriers, passages, strict=True)),
-        address=None if unread else _address(answer, used, carriers, compared),
+        address=None if unread else address(answer, used, carriers, compared),
         unread=unread,
         reads_contradiction=cross_encoder is not None and all(one.against for one in ruled),
     )
@@ -84,7 +77,7 @@ def _with_condition(row: ClaimRow, ruling: ClaimRuling, compared: Comparison) ->
     """The ruling, without support where the contexts state a claim under a condition, deny it, or of another thing."""
     if ruling.verdict is not ClaimVerdict.SUPPORTED:
         return ruling
-    near = nearest(row, compared.texts, compared.passages)
+    near = nearest_sentences(row, compared.texts, compared.passages)
     sentences = [sentence for sentence, cell in zip(near, ruling.cells, strict=True) if cell and sentence]
     if not (loses_condition(row.claim.words, sentences) or denied(row, sentences) or misplaced(row, compared.passages)):
         return ruling
@@ -192,32 +185,4 @@ def _context(value: float | None, lines: set[int], passage: PreparedPassage, thr
         relevance=value,
         sentences=len(passage.sentences),
         relevant_sentences=len(lines) if relevant else 0,
-    )
-
-
-def _address(
-    answer: AnswerClaims, used: Sequence[bool], carriers: Sequence[set[int]], compared: Comparison
-) -> Address | None:
-    if answer.abstained:
-        return Address.ABSTAINED
-    question, passages, tables = compared.question, compared.passages, compared.tables
-    if not question.text.strip() or answer.only_asks:
-        return None
-    if not answer.claims:
-        return Address.NOT_AT_ALL
-    text = " ".join(claim.words for claim in answer.sentences)
-    own = frozenset(tables.terms(text)) | identifiers(text)
-    sources = [passage.terms for passage, is_used in zip(passages, used, strict=True) if is_used]
-    shares = [
-        question_coverage(weights, own, sources) if weights else None
-        for weights in (question.weights, question.whole_weights)
-    ]
-    sentences = [passage.sentences[line] for passage, lines in zip(passages, carriers, strict=True) for line in lines]
-    lacks_kind = kind_missing(question.kind, text) or leaves_out(question.text, own, sentences, text)
-    return address(
-        share_in_conversation(*shares),
-        kind_is_missing=tables.split is None and lacks_kind,
-        answer_terms=len(own),
-        better_unused=better_context_unused(question.covers or (), used),
-        covers=question.covers or (),
     )

@@ -93,11 +93,11 @@ def statements(
     readings = []
     for row, support, verbs in zip(rows, _continued(rows), steps, strict=True):
         check()
-        near = nearest(row, compared.texts, compared.passages)
+        near = nearest_sentences(row, compared.texts, compared.passages)
         readings.append(
             StatementReading(
                 tuple(supports(row, support, rank, sentence, verbs) for rank, sentence in enumerate(near)),
-                tuple(nearest(row, texts, compared.passages)),
+                tuple(nearest_sentences(row, texts, compared.passages)),
                 _absent(sample.answer[row.claim.start : row.claim.end], held),
             )
         )
@@ -135,7 +135,7 @@ def _goes_on(words: str, before: str) -> bool:
     return match is not None and (match["noun"] is None or term(fold(match["noun"])) in terms(before))
 
 
-def nearest(row: ClaimRow, texts: Sequence[str], passages: Sequence[PreparedPassage]) -> list[str]:
+def nearest_sentences(row: ClaimRow, texts: Sequence[str], passages: Sequence[PreparedPassage]) -> list[str]:
     """The sentence of each context with the highest recall of the claim; empty where none has a term of it."""
     return [
         "" if match.sentence is None else text[slice(*passage.offsets[match.sentence])]
