@@ -18,7 +18,7 @@ from ragwatch.judges.llm.options import CallOptions, Prices
 from ragwatch.judges.llm.prompt import Prompt
 from ragwatch.judges.llm.provider import Completion
 from ragwatch.judges.llm.reply import ReplyError
-from ragwatch.judges.llm.scheduler import CallScheduler
+from ragwatch.judges.llm.scheduler import CallScheduler, Clock
 from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.statistics.verdict import Usage
 from ragwatch.telemetry import Telemetry
@@ -31,7 +31,7 @@ JudgeAt = Callable[..., LLMJudge]
 """Makes judges at an address: the fixture `judge_at` of the tests of judges."""
 
 
-class HandClock:
+class HandClock(Clock):
     """A clock that sleeping moves on. Who sleeps at the same time sleeps side by side."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from ragwatch.judges.llm.prompt import Prompt
 from ragwatch.judges.llm.provider import BatchProvider, Provider, TokenCounter
 from ragwatch.judges.llm.reading import Reading
 from ragwatch.judges.llm.rubric import PROMPT_VERSION, criteria_version, parts_of
-from ragwatch.judges.llm.scheduler import CallScheduler, Clock, RealClock
+from ragwatch.judges.llm.scheduler import CallScheduler, Clock
 from ragwatch.judges.llm.units import answer_of
 from ragwatch.model.budget import Cost
 from ragwatch.model.criteria import unread
@@ -89,7 +89,7 @@ class LLMJudge:
             raise ConfigError(f"judges.{name}.urgency: {kind} has no message batches; use urgency: normal")
         self._options = options
         self._context = context
-        self._clock = clock or RealClock()
+        self._clock = clock or Clock()
         self._scheduler = CallScheduler(
             name,
             concurrency=options.concurrency,

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from enum import Enum, auto
-from typing import Protocol
 
 from ragwatch.errors import JudgeError
 from ragwatch.judges.llm.failures import CallError, CallFailure, RateLimit
@@ -157,21 +156,11 @@ MAX_BACKOFF_SECONDS = 60.0
 _MAX_DOUBLINGS = 10  # far beyond the highest of these bounds
 
 
-class Clock(Protocol):
+class Clock:
     """A monotonic clock; tests replace it."""
 
     def now(self) -> float:
         """Seconds since an arbitrary instant; it never decreases."""
-
-    async def sleep(self, seconds: float) -> None:
-        """Sleep for so many seconds."""
-
-
-class RealClock:
-    """The monotonic clock of the machine."""
-
-    def now(self) -> float:
-        """Seconds since an arbitrary instant."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
