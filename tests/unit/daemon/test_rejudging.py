@@ -18,8 +18,8 @@ from ragwatch.config import load
 from ragwatch.daemon import Daemon
 from ragwatch.daemon.actions import rebuilt_prompts, rejudge_with
 from ragwatch.errors import ConfigError, JudgeError
-from ragwatch.judges.llm.options import CallOptions
 from ragwatch.judges.llm.judge import LLMJudge
+from ragwatch.judges.llm.options import CallOptions
 from ragwatch.model.budget import Cost, SpendingCap
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.sample import Role, Sample, Turn

@@ -22,8 +22,8 @@ from support.mortal import KilledError
 from unit.judges.asking.conftest import Model
 
 from ragwatch.errors import StoreError
-from ragwatch.judges.llm.provider import Completion
 from ragwatch.judges.llm.prompt import Prompt
+from ragwatch.judges.llm.provider import Completion
 from ragwatch.model.evidence import ShapeError
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Context
