@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 from loopback.fixture import KEY, LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
-from support.command_line import command, jsonl, refused
+from support.command_line import command, jsonl, log_of, refused
 from support.kit import ScriptedJudge
 from support.patience import DEADLINE
 
@@ -140,11 +140,9 @@ def test_the_labelled_set_of_the_acceptance_list(tmp_path: Path, count: int) -> 
     if not path.exists():
         pytest.skip("needs ../shared/data/judge/dev/attributionbench/test_id500.jsonl")
     rows = [row for row in path.read_text(encoding="utf-8").split("\n") if row][:count]
-    (tmp_path / "rows.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    command = [sys.executable, "-m", "ragwatch", "judge", str(tmp_path / "rows.jsonl")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=DEADLINE)
+    done = command("judge", log_of(tmp_path / "rows.jsonl", *rows))
     verdicts = [json.loads(line)["id"] for line in done.stdout.splitlines()]
-    assert verdicts == [json.loads(row)["id"] for row in rows]
+    assert (done.return_value, verdicts) == (0, [json.loads(row)["id"] for row in rows])
     assert len(rows) == count
 
 
