@@ -30,11 +30,7 @@ _BARE = ("score", "value")  # names that say enough in a record of feedback, but
 
 
 def is_feedback(record: Mapping[str, object]) -> bool:
-    """Return whether a record is feedback on an answer: where `feedback_for` is null, it is the answer itself.
-
-    >>> is_feedback({"feedback_for": "r1", "thumbs": "up"}), is_feedback({"feedback_for": None, "answer": "so"})
-    (True, False)
-    """
+    """Return whether a record is feedback on an answer: where `feedback_for` is null, it is the answer itself."""
     return record.get(FEEDBACK_FOR) is not None
 
 

@@ -110,11 +110,7 @@ def at(value: object, path: Iterable[str]) -> object:
 
 
 def embedded(value: object) -> object:
-    """Decode a JSON object or array that was logged as text; return anything else unchanged.
-
-    >>> embedded('{"id_": "n1"}'), embedded("{ not JSON"), embedded(3)
-    ({'id_': 'n1'}, '{ not JSON', 3)
-    """
+    """Decode a JSON object or array that was logged as text; return anything else unchanged."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
     try:
@@ -206,13 +202,7 @@ def _context(item: object, path: str, rank: int) -> Context:
 
 
 def logged_date(item: Record) -> tuple[str, object]:
-    """Return the name and value of the date of a document; None as value if it has none.
-
-    >>> logged_date({"modified_at": 1777629600})
-    ('modified_at', 1777629600)
-    >>> logged_date({"version": "2026-05-01"}), logged_date({"version": "1.2"})
-    (('version', '2026-05-01'), ('version', None))
-    """
+    """Return the name and value of the date of a document; None as value if it has none."""
     key, value = first(item, DATE_KEYS)
     is_date = value != "" if key != DATE_KEYS[-1] else isinstance(value, str) and _DATED.fullmatch(value)
     return key, value if is_date else None

@@ -198,9 +198,6 @@ def only_instructs(text: str) -> bool:
 
     Many services put passages there, in various wordings. The result is therefore true only if every sentence is an
     instruction and nothing hints at passages.
-
-    >>> [only_instructs(text) for text in ("You are a helpful assistant. Be brief.", "You are a bot. Paris is big.")]
-    [True, False]
     """
     sentences = [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()]
     if len(text) < _SHORT_CHARS and not _CONTENT.search(text.strip()) and all(map(_COMMAND.match, sentences)):

@@ -171,11 +171,7 @@ def is_weak(part: str, position: float) -> bool:
 
 
 def best(part: str, names: Iterable[str]) -> str | None:
-    """Return the most likely name of a part among some; None if none is.
-
-    >>> best("text", ["title", "pageContent"]), best("context_id", ["document_id", "segment_id"])
-    ('pageContent', 'segment_id')
-    """
+    """Return the most likely name of a part among some; None if none is."""
     ranked = [(position, name) for name in names if (position := rank(part, name)) is not None]
     return min(ranked, key=lambda one: one[0])[1] if ranked else None
 

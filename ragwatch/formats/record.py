@@ -1,4 +1,4 @@
-"""Decodes a line of a log to a JSON object.
+"""Records of a log: how a line is decoded to a JSON object, and what reads one.
 
 orjson decodes valid lines. Only a line that it refuses is examined further: what can be repaired unambiguously is
 repaired (a byte order mark, bytes that are not UTF-8, escapes of no character), any other error is classified.
@@ -133,12 +133,9 @@ def decode(text: str) -> object:
 
 
 def decode_body(body: bytes) -> object:
-    r"""Decode JSON that was sent by another program. Only where it is no JSON, what can be repaired is repaired.
+    """Decode JSON that was sent by another program. Only where it is no JSON, what can be repaired is repaired.
 
     One text that was cut within an emoji must not cost all others of a request or a reply.
-
-    >>> decode_body(rb'["whole", "cut \ud83d"]')
-    ['whole', 'cut �']
 
     Raises:
         JSONDecodeError: It is no JSON.
@@ -231,11 +228,7 @@ def objects_size(text: bytes) -> int:
 
 
 def decoded_size(text: bytes) -> int:
-    """Return the most memory that a JSON text can take once it is decoded, in bytes.
-
-    >>> decoded_size(b'[{}, {"a": 1}]')
-    604
-    """
+    """Return the most memory that a JSON text can take once it is decoded, in bytes."""
     width = 1 if text.isascii() and b"\\u" not in text else _WIDEST
     return width * len(text) + objects_size(text)
 

@@ -142,9 +142,6 @@ def retrieved(messages: object, *, system: bool = True) -> object:
     """Return a list of `{id, text, score}` with the passages in a conversation; null if it holds none.
 
     Without `system`, prompts of the system are left to the caller.
-
-    >>> retrieved([{"role": "user", "content": "Why?"}, {"role": "tool", "content": '["Tea is green."]'}])
-    [{'id': None, 'text': 'Tea is green.', 'score': None}]
     """
     if isinstance(messages, str):
         messages = [{"role": "user", "content": messages}]

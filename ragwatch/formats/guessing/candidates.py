@@ -1,4 +1,4 @@
-"""The fields of a log that may be a part of its samples, by their names and by their values over all records."""
+"""The fields of a log, and which may be a part of its samples: by their names, and their values over all records."""
 
 from __future__ import annotations
 

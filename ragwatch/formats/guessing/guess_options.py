@@ -1,4 +1,7 @@
-"""Proposes how passages are cut out of prompts, from what repeats over the records."""
+"""Proposes options of a source, from what repeats over its records.
+
+`where` tells the answers in a mixed log from its other records, `split` cuts the passages out of prompts.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,6 @@ _NAMES = (
     *("event", "type", "kind", "status", "status_code", "message", "msg", "action", "name", "logger", "path", "method"),
     *("component", "operation", "level", "severity"),
 )
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 _PLAIN = re.compile(r"[^'\\`\x00-\x1f]{1,60}")
 _MAX_DEPTH = 3
@@ -94,10 +96,9 @@ def _presence(answers: Sequence[Record], others: Sequence[Record]) -> list[str]:
     others = [record for record in others if 2 * len(record.keys() & keys) < len(keys)]
     if not others:
         return []
-    for name, value in answers[0].items():
-        if value is None or not _IDENTIFIER.fullmatch(name) or any(record.get(name) is None for record in answers):
-            continue
-        if all(name not in record for record in others):
+    for name in answers[0]:
+        is_shared = all(record.get(name) is not None for record in answers)
+        if is_shared and "." not in name and _PATH.fullmatch(name) and all(name not in one for one in others):
             return [f"{name} != `null`"]
     return []
 

@@ -131,11 +131,7 @@ def _parallel(value: dict[str, object]) -> tuple[Document, ...] | None:
 
 
 def document(item: object) -> Document | None:
-    """Return the document that a JSON value is; None if it is none.
-
-    >>> document({"node": {"id_": "n1", "text": "Paris"}, "score": 1.0})
-    Document(text='Paris', id='n1', score=1.0, step=None, updated_at=None)
-    """
+    """Return the document that a JSON value is; None if it is none."""
     if isinstance(item, str):
         if item.startswith("page_content=") or is_repr(item):
             return _printed(item)

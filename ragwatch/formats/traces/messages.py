@@ -73,11 +73,7 @@ def value_out(span: Span) -> object:
 
 
 def unwrapped(value: object) -> object:
-    """Return what an instrumentation wraps: `{"inputs": ..., "kwargs": ...}`, `{"outputs": ...}` or arguments.
-
-    >>> unwrapped({"outputs": "Paris.", "kwargs": {}}), unwrapped({"a": 1})
-    ('Paris.', {'a': 1})
-    """
+    """Return what an instrumentation wraps: `{"inputs": ..., "kwargs": ...}`, `{"outputs": ...}` or arguments."""
     if isinstance(value, dict):
         for key in ("inputs", "outputs"):
             if key in value and value.keys() <= {key, "kwargs", "tags", "metadata", "args"}:

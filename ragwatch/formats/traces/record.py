@@ -1,4 +1,8 @@
-"""The record of a request, in the canonical format."""
+"""The record of a request, in the canonical format.
+
+The answer is that of the call of a model that the user got. Question, answer and history may stand inside of inputs and
+outputs of functions.
+"""
 
 from __future__ import annotations
 
@@ -104,11 +108,7 @@ def _text_of(span: Span) -> str | None:
 
 
 def _without_sections(text: str) -> str:
-    r"""The last section of an answer that is written in sections, as DSPy asks for; the text itself if it is not.
-
-    >>> _without_sections("[[ ## reasoning ## ]]\nBig.\n\n[[ ## answer ## ]]\nParis.\n\n[[ ## completed ## ]]")
-    'Paris.'
-    """
+    """The last section of an answer that is written in sections, as DSPy asks for; the text itself if it is not."""
     parts = _SECTION.split(text)
     sections = [body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True) if name not in _THOUGHTS]
     return next((body for body in reversed(sections) if body), text)

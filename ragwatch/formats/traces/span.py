@@ -1,4 +1,6 @@
-"""Spans, independent of their encoding, and their storage as bytes.
+"""Spans, independent of their encoding; reading of their attributes; and their storage as bytes.
+
+Attributes have several names for one thing, lists that are flattened to keys, and JSON inside of texts.
 
 Keys of attributes come from outside: they are only ever keys of dictionaries, never names of Python attributes.
 """
@@ -34,11 +36,7 @@ def first(attributes: Mapping[str, object], keys: Iterable[str]) -> object:
 
 
 def decoded(value: object) -> object:
-    r"""Return the JSON value in a text, or the value itself if it is none. Texts in JSON are decoded as well.
-
-    >>> decoded('["{\\"a\\": 1}"]'), decoded('"hi"'), decoded("{torn"), decoded("12")
-    (['{"a": 1}'], 'hi', '{torn', '12')
-    """
+    """Return the JSON value in a text, or the value itself if it is none. Texts in JSON are decoded as well."""
     if not isinstance(value, str) or value.lstrip()[:1] not in _JSON_START:
         return value
     try:
@@ -72,11 +70,7 @@ def cut_length(sets: Iterable[Mapping[str, object]]) -> int:
 
 
 def is_repr(text: str) -> bool:
-    """Return whether a text is how Python prints an object, rather than a text for people.
-
-    >>> is_repr("<NodeWithScore(node=TextNode(id_=n1), score=1.0)>"), is_repr("Document(id=d1)"), is_repr("Why?")
-    (True, True, False)
-    """
+    """Return whether a text is how Python prints an object, rather than a text for people."""
     stripped = text.strip()
     return stripped[-1:] in (">", ")") and _REPR.fullmatch(stripped) is not None
 

@@ -1,4 +1,7 @@
-"""The spans of a trace as the steps of one or several RAG requests.
+"""The spans of a trace as the steps of one or several RAG requests, and what each of them does.
+
+The first convention of an instrumentation that knows a span decides what it does. To support another one, add a row to
+`_BY_VALUE`.
 
 A request starts at a local root: a span without parent, or one whose parent is in another process. What another
 process has done for it belongs to it, unless that process has retrieved and generated itself: that is a request of its
@@ -95,13 +98,7 @@ _ENGINES = re.compile(r"(?i)engine|pipeline|chain|workflow|program|synthesi")
 
 
 def kind_of(span: Span) -> Kind:
-    """Return what a span does.
-
-    >>> kind_of(Span("t", "s", "", "R", 0, 1, {"openinference.span.kind": "RETRIEVER"}))
-    <Kind.RETRIEVER: 'retriever'>
-    >>> kind_of(Span("t", "s", "", "GET /chat", 0, 1, {"http.request.method": "GET"}))
-    <Kind.OTHER: 'other'>
-    """
+    """Return what a span does."""
     attributes = span.attributes
     if not attributes and not span.events:
         return Kind.OTHER
