@@ -107,6 +107,7 @@ INSTRUCTIONS = (
 )
 NO_CONTEXTS: list[tuple[str, dict[str, Any]]] = [
     ("ragas", {"user_input": "q", "response": "a"}),
+    ("auto", {"user_input": "q", "response": "a", "retrieved_contexts": None}),
     ("deepeval", {"input": "q", "actual_output": "a", "retrieval_context": None}),
     ("langchain", {"input": "q", "output": "a"}),
     ("langchain", {"input": "q", "output": {"context": 3, "answer": "a"}}),

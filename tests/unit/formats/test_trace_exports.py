@@ -11,8 +11,8 @@ import pytest
 
 from ragwatch.errors import FormatError
 from ragwatch.formats import build
-from ragwatch.formats.traces.assemble import Assembled, assemble
-from ragwatch.model.sample import Context, RejectReason, Sample
+from ragwatch.formats.traces.assemble import assemble
+from ragwatch.model.sample import Context, Sample
 from ragwatch.sources.join.merge import RecordPart, merged
 from ragwatch.sources.otlp import json_request
 
@@ -95,8 +95,7 @@ def test_azure_passages_have_the_name_of_their_file() -> None:
     assert build("auto").read(record, "x").contexts == (Context("c", "a.md#0"), Context("plain"))
 
 
-OUTSIDE = Path(__file__).parents[2] / "data" / "outside"
-LOGS = OUTSIDE / "logs"
+LOGS = Path(__file__).parents[2] / "data" / "outside" / "logs"
 QUESTION, ANSWER = "How long is the kettle warranty?", "The kettle is covered for two years."
 TEXTS = ["The kettle warranty lasts two years from purchase.", "Warranty claims need the receipt of the kettle."]
 
@@ -133,11 +132,6 @@ def test_an_answer_beside_the_output_of_its_tool() -> None:
         build("auto").read(json.loads(lines[0]), "x")
 
 
-def traced(path: str, at: int = 1777885800000000000) -> Assembled:
-    """What the spans of a file are."""
-    return assemble(json_request.spans_of((OUTSIDE / path).read_bytes().replace(b"NOW", b"%d" % at)).spans)
-
-
 @pytest.mark.parametrize(
     ("name", "step"),
     [
@@ -151,17 +145,10 @@ def traced(path: str, at: int = 1777885800000000000) -> Assembled:
 )
 def test_a_trace_is_assembled(name: str, step: str | None) -> None:
     """One record, whose contexts name the step that has retrieved them."""
-    result = traced(f"logs/otlp_{name}.json")
+    sent = (LOGS / f"otlp_{name}.json").read_bytes().replace(b"NOW", b"1777885800000000000")
+    result = assemble(json_request.spans_of(sent).spans)
     (record,) = result.records
     assert (record["question"], record["answer"]) == (QUESTION, ANSWER)
     contexts: Any = record["contexts"]
     assert [context["text"] for context in contexts] == TEXTS
     assert {context.get("step") for context in contexts} == {step}
-
-
-def test_documents_that_were_cut_are_refused_with_the_limit() -> None:
-    """A retriever whose output ends too early: no verdict over what is left, and the variable to raise."""
-    result = traced("answers/otlp_truncated_documents.json")
-    (refused,) = result.refused
-    assert (result.records, refused.reason, refused.field) == ([], RejectReason.TRUNCATED, "contexts")
-    assert "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT" in refused.detail
