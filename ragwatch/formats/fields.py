@@ -242,9 +242,8 @@ def asked(record: Record) -> str | None:
         text_of = record["question"]
         return text_of if isinstance(text_of, str) and text_of.strip() else None
     for key, value in record.items():
-        rank = names.rank("question", key) if isinstance(value, str) and value.strip() else None
-        if rank is not None and rank < _TELLING:
-            return str(value)
+        if isinstance(value, str) and value.strip() and names.rank("question", key) < _TELLING:
+            return value
     return None
 
 

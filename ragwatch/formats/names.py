@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BREAK = re.compile(r"[\W_]+")
+_PLURAL = re.compile(r"(?s)(?<=..)(?<![su])s\Z")
 _NEUTRAL = frozenset({"text", "content", "value", "body", "message", "msg", "string", "str", "raw", "full", "data"})
 _FINAL = frozenset({"final", "used", "selected", "reranked"})
 _NOT_OURS = "expected reference gold golden ideal ground truth correct target example eval evaluation test template"
@@ -107,6 +108,8 @@ WEAK: Mapping[str, frozenset[str]] = MappingProxyType(
     }
 )
 """Nouns that name a part only where no record has a better name for it."""
+UNNAMED = 90.0
+"""Rank of a name that is not one of a part."""
 
 
 @lru_cache(maxsize=4096)
@@ -117,39 +120,34 @@ def tokens(name: str) -> tuple[str, ...]:
     (('retrieved', 'document'), ('timestamp',), ('llm', 'response', 'text'))
     """
     words = _BREAK.split(_HUMP.sub("_", name).lower())
-    return tuple(_singular(word) for word in words if word)
-
-
-def _singular(word: str) -> str:
-    plural = len(word) > 2 and word.endswith("s") and not word.endswith(("ss", "us"))
-    return word[:-1] if plural else word
+    return tuple(_PLURAL.sub("", word) for word in words if word)
 
 
 @lru_cache(maxsize=8192)
-def rank(part: str, *path: str) -> float | None:
-    """Return how likely the last name of a path is the name of a part, the lower the better; None if it is not.
+def rank(part: str, *path: str) -> float:
+    """Return how likely the last name of a path is the name of a part, the lower the better; `UNNAMED` if it is not.
 
     The names before it are those of the objects around it: they count where the last one means nothing by itself, and
     where they say that it is something else.
 
-    >>> rank("answer", "generatedAnswer") < rank("answer", "reply"), rank("answer", "expected_answer")
-    (True, None)
-    >>> rank("answer", "reply", "text") == rank("answer", "reply"), rank("answer", "gold", "answer")
-    (True, None)
+    >>> rank("answer", "generatedAnswer") < rank("answer", "reply"), rank("answer", "expected_answer") == UNNAMED
+    (True, True)
+    >>> rank("answer", "reply", "text") == rank("answer", "reply"), rank("answer", "gold", "answer") == UNNAMED
+    (True, True)
     """
     names, around = NAMES[part], [tokens(name) for name in path[:-1]]
     if not names.others.isdisjoint(_ELSEWHERE.intersection(word for words in around for word in words)):
-        return None
+        return UNNAMED
     words = tokens(path[-1])
     parent = around[-1] if around else ()
     if _NEUTRAL.issuperset(words) and parent and part != "text":
-        return _noun(names, (*parent, *words)) if parent[-1] not in _ASKED or part == "question" else None
+        return _noun(names, (*parent, *words)) if parent[-1] not in _ASKED or part == "question" else UNNAMED
     if words == ("id",) and not _SHARED.isdisjoint(parent[-1:]) and part == "id":
-        return None
+        return UNNAMED
     return _noun(names, words)
 
 
-def _noun(names: _Names, words: tuple[str, ...]) -> float | None:
+def _noun(names: _Names, words: tuple[str, ...]) -> float:
     """The rank of the noun that a name ends with, without words that mean nothing; less likely with others before."""
     neutral = next((count for count, word in enumerate(reversed(words)) if word not in _NEUTRAL), len(words))
     for end in range(len(words) - neutral, len(words) + 1):
@@ -159,21 +157,20 @@ def _noun(names: _Names, words: tuple[str, ...]) -> float | None:
         place = max(places, key=lambda one: len(names.nouns[one]))
         noun, before = names.nouns[place], words[: end - len(names.nouns[place])]
         if len(noun) == 1 and (not names.others.isdisjoint(before) or (before and len(noun[0]) == 1)):
-            return None  # `answer_a` is one of several
+            return UNNAMED  # `answer_a` is one of several
         return place + (-0.4 if _FINAL.intersection(before) else 0.4 if before else 0)
-    return None
+    return UNNAMED
 
 
-def is_weak(part: str, position: float) -> bool:
-    """Return whether a rank is that of a noun that names the part only where there is no better one."""
-    nouns = NAMES[part].nouns
-    return " ".join(nouns[round(position)]) in WEAK.get(part, ())
+def says_little(part: str, position: float) -> bool:
+    """Return whether a rank is that of no noun, or of one that names the part only where there is no better one."""
+    return position == UNNAMED or " ".join(NAMES[part].nouns[round(position)]) in WEAK.get(part, ())
 
 
 def best(part: str, names: Iterable[str]) -> str | None:
     """Return the most likely name of a part among some; None if none is."""
-    ranked = [(position, name) for name in names if (position := rank(part, name)) is not None]
-    return min(ranked, key=lambda one: one[0])[1] if ranked else None
+    likely = min(names, key=lambda name: rank(part, name), default=None)
+    return None if likely is None or rank(part, likely) == UNNAMED else likely
 
 
 def place(part: str, noun: str) -> int:

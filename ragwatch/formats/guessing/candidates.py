@@ -99,8 +99,6 @@ def quoted(key: str) -> str:
     return key if _IDENTIFIER.fullmatch(key) else '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-UNNAMED = 90.0
-"""Rank of a field whose name says nothing."""
 _MOST = 0.8
 _ROUTE = re.compile(r"(?!.*://)\S{1,128}")
 _MAX_ROUTES = 50
@@ -115,7 +113,7 @@ class Candidate:
     """A field that may be a part of the samples."""
 
     expression: str  # JMESPath expression that extracts it
-    rank: float  # how likely its name is, the lower the better; `UNNAMED` if it says nothing
+    rank: float  # how likely its name is, the lower the better; `names.UNNAMED` if it says nothing
     field: LogField  # the field
     values: Values  # what the expression extracts, by the position of the record
     fault: str = ""  # why its values cannot be the part; empty if they can
@@ -146,16 +144,14 @@ def text_candidates(part: str, known: Iterable[LogField], *, varied: bool) -> li
         rank = names.rank(part, *field.names)
         last = [value[-1] if isinstance(value, list) else value for value in values.values()]
         is_prose = sum(isinstance(text, str) and not is_name(text) for text in last) >= _MOST * len(last)
-        says_little = rank is None or names.is_weak(part, rank)
-        if not values or (says_little and not is_prose) or (rank is None and field.in_list):
+        if not values or (names.says_little(part, rank) and not is_prose) or (rank == names.UNNAMED and field.in_list):
             continue
         fault = "stands inside a list" if field.in_list else _text_fault(part, values, varied=varied)
         expression = f"{field.path} | [-1]" if field.in_list else field.path
-        listed.append(Candidate(expression, UNNAMED if rank is None else rank, field, values, fault))
-    strong = any(not one.fault and one.rank < UNNAMED and not names.is_weak(part, one.rank) for one in listed)
-    # Names that say little count only where no other name says more.
-    kept = (one for one in listed if not strong or one.rank == UNNAMED or not names.is_weak(part, one.rank))
-    return sorted(kept, key=lambda one: (bool(one.fault), one.rank, one.field.depth))
+        listed.append(Candidate(expression, rank, field, values, fault))
+    if any(not one.fault and not names.says_little(part, one.rank) for one in listed):  # instead of names that say less
+        listed = [one for one in listed if one.rank == names.UNNAMED or not names.says_little(part, one.rank)]
+    return sorted(listed, key=lambda one: (bool(one.fault), one.rank, one.field.depth))
 
 
 def _is_text(value: object) -> bool:
@@ -190,10 +186,10 @@ def context_candidates(known: Sequence[LogField], *, varied: bool) -> list[Candi
             continue  # inside a list that is a candidate itself
         expression, values = _extracted(field)
         rank = names.rank("contexts", *field.names)
-        if not values or (rank is None and all(isinstance(value, str) for value in values.values())):
+        if not values or (rank == names.UNNAMED and all(isinstance(value, str) for value in values.values())):
             continue
         fault = _contexts_fault(values, varied=varied)
-        listed.append(Candidate(expression, UNNAMED if rank is None else rank, field, values, fault))
+        listed.append(Candidate(expression, rank, field, values, fault))
     return sorted(listed, key=lambda one: (bool(one.fault), are_single_texts(one), one.rank, one.field.depth))
 
 
@@ -251,7 +247,7 @@ def _key_of(
     for item in objects:
         for path, value in _leaves(item, also):
             position = names.rank(part, *(path if part == "text" else path[-1:]))
-            if position is not None and isinstance(value, kind) and not isinstance(value, bool) and value != "":
+            if position < names.UNNAMED and isinstance(value, kind) and not isinstance(value, bool) and value != "":
                 ranked.setdefault(path, (len(path), position))
     times = Counter(path for item in objects for path in ranked if fields.at(item, path) is not None)
     often = [path for path in ranked if 2 * times[path] > max(times.values())]
@@ -325,10 +321,10 @@ def optional_candidates(
     """
     listed = []
     for field in known:
-        rank = None if field.in_list else names.rank(part, *field.names)
+        rank = names.UNNAMED if field.in_list else names.rank(part, *field.names)
         values = {position: value for position, value in field.values.items() if _FITS[part](value)}
         known_values = sum(value is not None for value in field.values.values())
-        if rank is None or not values or 2 * len(values) < known_values:
+        if rank == names.UNNAMED or not values or 2 * len(values) < known_values:
             continue
         own = [str(value) for place, value in values.items() if place in answers]
         if part == "id" and len({*own}) < len(own):

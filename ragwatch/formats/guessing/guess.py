@@ -16,7 +16,6 @@ from ragwatch.formats import CUSTOM, FORMATS, names
 from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.guessing.candidates import (
     OPTIONAL,
-    UNNAMED,
     Candidate,
     are_single_texts,
     context_candidates,
@@ -45,7 +44,7 @@ class FormatGuess:
     """The guessed format of a log."""
 
     format: str | None  # A known format, `custom` for a proposed mapping, None if contexts or answers are in no record
-    share: float | None  # share of the records that it can read; None without records
+    share: float  # share of the records that it can read; 0 without records
     errors: tuple[str, ...] = ()  # errors of the first records that it cannot read
     mapping: Mapping[str, str] = field(default_factory=dict)  # its JMESPath expressions, as in the configuration
     problems: tuple[str, ...] = ()  # why what it reads is probably wrong; empty if every check of its values passed
@@ -66,9 +65,9 @@ class FormatGuess:
 def guess(records: Sequence[Record]) -> FormatGuess:
     """Return what reads most of the records without a suspicion: a known format, or a mapping of likely fields."""
     if not records:
-        return FormatGuess(None, None)
+        return FormatGuess(None, 0.0)
     listed = [*known_formats(records), propose(records)]
-    best = min(listed, key=lambda one: (one.format is None, one.is_doubtful, -(one.share or 0.0)))
+    best = min(listed, key=lambda one: (one.format is None, one.is_doubtful, -one.share))
     if best.share:
         return best
     close = next((name for name, shape in FORMATS.items() if shape.matches(records[0])), None)
@@ -81,7 +80,7 @@ def known_formats(records: Sequence[Record]) -> list[FormatGuess]:
     """Return the known formats that read any of the records, the one that reads most first."""
     matching = [(name, shape) for name, shape in FORMATS.items() if any(map(shape.matches, records))]
     tried = [_tried(name, shape, shape.MAPPING, records) for name, shape in matching]
-    return sorted((one for one in tried if one.share), key=lambda one: -(one.share or 0.0))
+    return sorted((one for one in tried if one.share), key=lambda one: -one.share)
 
 
 def read_all(reader: RecordReader, records: Sequence[Record]) -> tuple[list[Sample], list[str]]:
@@ -171,7 +170,7 @@ class _Parts:
     def _usable(self, part: str) -> list[Candidate]:
         """The candidates that may be chosen: a text without a telling name is neither a question nor an answer."""
         listed = [one for one in self.listed[part] if not one.fault]
-        named = [one for one in listed if one.rank < UNNAMED]
+        named = [one for one in listed if one.rank < names.UNNAMED]
         if named or part != "contexts":
             return named
         lists = [one for one in listed if one.expression.endswith(("}", "})")) or not are_single_texts(one)]
@@ -256,12 +255,12 @@ class _Parts:
 
 def _may_be_question(answer: Candidate) -> bool:
     """Whether its name may as well be that of the question."""
-    return answer.rank == UNNAMED or names.is_weak("answer", answer.rank)
+    return names.says_little("answer", answer.rank)
 
 
 def _is_vague(contexts: Candidate) -> bool:
     """Whether the name of contexts says nothing, or may be that of another text."""
-    return contexts.rank == UNNAMED or (contexts.rank >= _VAGUE and are_single_texts(contexts))
+    return contexts.rank == names.UNNAMED or (contexts.rank >= _VAGUE and are_single_texts(contexts))
 
 
 def _is_as_likely(other: Candidate, chosen: Candidate) -> bool:
@@ -281,7 +280,7 @@ def holds_answer(record: Record) -> bool:
     """
     texts = [one for one in log_fields([record]) if not one.in_list and one.values[0] not in (None, "", [], {})]
     ranked = [(names.rank("answer", *one.names), one.names) for one in texts if isinstance(one.values[0], str)]
-    answers = [path for rank, path in ranked if rank is not None and not names.is_weak("answer", rank)]
+    answers = [path for rank, path in ranked if not names.says_little("answer", rank)]
     parts = [(part, one.names) for part in ("question", "contexts") for one in texts]
-    others = [path for part, path in parts if names.rank(part, *path) is not None]
+    others = [path for part, path in parts if names.rank(part, *path) < names.UNNAMED]
     return any(other != answer for answer in answers for other in others)

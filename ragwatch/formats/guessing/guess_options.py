@@ -107,7 +107,7 @@ def _may_tell_kinds(name: str, text: str) -> bool:
     """Whether a text is a word, or a telling field: two answers may be the same sentence by coincidence."""
     if name in _NAMES or not _PLAIN.fullmatch(text):
         return _PLAIN.fullmatch(text) is not None
-    is_text = any(names.rank(part, name) is not None for part in ("question", "answer"))
+    is_text = any(names.rank(part, name) < names.UNNAMED for part in ("question", "answer"))
     return not is_text and not any(map(str.isspace, text))
 
 
