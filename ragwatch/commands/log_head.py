@@ -101,7 +101,7 @@ def _reads(records: Sequence[Mapping[str, object]]) -> bool:
     """Whether records are answers: they have a question, contexts and an answer outside of any list."""
     best = guess(records)
     parts = (best.mapping.get(key, "[") for key in ("question", "answer"))
-    return (best.share or 0.0) >= _MIN_SHARE and (
+    return best.share >= _MIN_SHARE and (
         best.format != CUSTOM or not any("[0]" in part or part == "[" for part in parts)
     )
 

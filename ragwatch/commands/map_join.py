@@ -60,8 +60,8 @@ def guess_join(logs: Sequence[LogHead]) -> JoinGuess | None:
     """Return how the records of some logs can be joined to samples; None if no id repeats over different shapes."""
     placed = [(place, record) for place, log in enumerate(logs) for record in log.bare]
     candidates = (_of_path(path, placed) for path in _id_paths(placed))
-    best = max(filter(None, candidates), key=lambda one: (one.guess.share or 0.0, one.requests), default=None)
-    return best if best is not None and (best.guess.share or 0.0) >= _MIN_SHARE else None
+    best = max(filter(None, candidates), key=lambda one: (one.guess.share, one.requests), default=None)
+    return best if best is not None and best.guess.share >= _MIN_SHARE else None
 
 
 def _id_paths(placed: Sequence[tuple[int, Mapping[str, object]]]) -> list[str]:
@@ -114,10 +114,10 @@ def _streamed(path: str, groups: Sequence[tuple[str, list[RecordPart]]], strays:
     marks = Counter(filter(None, map(_mark_of, rows)))
     complete = next((mark for mark, times in marks.most_common(1) if times >= _MIN_SHARE * len(groups)), None)
     number = Counter(map(len, rows)).most_common(1)[0][0]
-    join = JoinGuess(path, number, len(groups), FormatGuess(None, None), strays)
+    join = JoinGuess(path, number, len(groups), FormatGuess(None, 0.0), strays)
     plain = [merged(parts, group) for group, parts in groups]
     whole = guess([{key: value for key, value in record.items() if key != PARTS} for record in plain])
-    if (whole.share or 0.0) >= _MIN_SHARE and not _holds_pieces(whole, plain):
+    if whole.share >= _MIN_SHARE and not _holds_pieces(whole, plain):
         return replace(join, guess=whole, stream=StreamGuess(None, complete))
     pieces = Pieces({"answer": extractor("piece", piece)})
     records = [merged(parts, group, pieces) for group, parts in groups]
