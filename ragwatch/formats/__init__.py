@@ -41,11 +41,7 @@ class _AutoReader:
         self._keys: frozenset[str] = frozenset()
 
     def read(self, record: Record, fallback_id: str) -> Sample:
-        """Return the sample in a record of any format.
-
-        Raises:
-            FormatError: unknown_format, with the keys of the record; or an error of the matching format.
-        """
+        """Return the sample in a record of any format; unknown_format, with the keys of the record, if it has none."""
         return self._format_of(record).read(record, fallback_id)
 
     def extract(self, record: Record) -> Record:

@@ -57,11 +57,7 @@ class MappingReader:
         return canonical.read(self.extract(record), fallback_id)
 
     def extract_what_it_can(self, record: Record) -> tuple[Record, tuple[LostField, ...]]:
-        """Return what the expressions extract, and the optional fields whose expressions fail.
-
-        Raises:
-            FormatError: An expression of a required field fails.
-        """
+        """Return what the expressions extract, and the optional fields whose expressions fail; others raise it."""
         with suppress(FormatError):
             return self.extract(record), ()
         extracted: dict[str, object] = {}

@@ -108,11 +108,7 @@ def _check_call(key: str, expression: str, name: str, arguments: int) -> None:
 
 
 def extractor(key: str, expression: str) -> Callable[[Record], object]:
-    """Compile an expression to a function that extracts its value, and raises FormatError as `search` does.
-
-    Raises:
-        ConfigError: The expression is invalid.
-    """
+    """Compile an expression as `compile_expression` does, to a function that extracts its value as `search` does."""
     compiled = compile_expression(key, expression)
     quick = compile_one(compiled.parsed, partial(search, compiled, key), _OWN)
 
@@ -128,10 +124,7 @@ def extractor(key: str, expression: str) -> Callable[[Record], object]:
 class Extractors:
     """The expressions of a mapping: functions that extract their values, each of them and all at once.
 
-    They raise FormatError as `search` does, with the key of the expression.
-
-    Raises:
-        ConfigError: An expression is invalid.
+    They raise FormatError as `search` does, with the key of the expression; an invalid one is a ConfigError.
     """
 
     def __init__(self, mapping: Mapping[str, str]) -> None:

@@ -198,11 +198,7 @@ def _of_type(items: object, kind: str) -> list[dict[str, object]]:
 
 
 def file_search(output: object) -> object:
-    """Return the results of all file searches in a response of OpenAI; null without a search.
-
-    Raises:
-        FormatError: A search is logged without its results.
-    """
+    """Return the results of all file searches in a response of OpenAI, which have to be logged; null without one."""
     searches = _of_type(output, "file_search_call")
     results: list[object] = []
     for search in searches:

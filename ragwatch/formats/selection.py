@@ -154,11 +154,7 @@ def begins_document(text: bytes) -> bool:
 
 
 def parse_one(record: Line | SkipReason | FormatError, parse: Parse) -> Parsed:
-    """Decode what `expanded` yields.
-
-    Raises:
-        FormatError: It cannot be read.
-    """
+    """Decode what `expanded` yields; an error is raised."""
     if isinstance(record, FormatError):
         raise record
     return record if isinstance(record, SkipReason) else parse(record)
