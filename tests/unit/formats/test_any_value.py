@@ -20,18 +20,8 @@ pytestmark = pytest.mark.uncounted
 
 ODD: tuple[Any, ...] = (
     *(None, True, 0, -1, 2**64 - 1, 1.5, 1e308, "", "\x00", "9" * 400, "[", '{"text": []}', "[[1]]"),
-    *(
-        [],
-        {},
-        [[]],
-        [{}],
-        ["user"],
-        [{"role": {}}],
-        [{"type": ["user"]}],
-        {"text": {}},
-        {"role": []},
-        {"answers": [{}]},
-    ),
+    *([], {}, [[]], [{}], ["user"], [{"role": {}}], [{"type": ["user"]}]),
+    *({"text": {}}, {"role": []}, {"answers": [{}]}),
     {"lc": 1, "kwargs": {}},
 )
 MAPPING = {
@@ -45,9 +35,7 @@ MAPPING = {
 def with_odd_values(value: Any) -> Iterator[Any]:
     """The value with one of its parts exchanged, each by each."""
     yield from ODD
-    parts = (
-        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
-    )
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, part in parts:
         for odd in with_odd_values(part):
             changed = value.copy()

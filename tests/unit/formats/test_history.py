@@ -120,6 +120,8 @@ SPOKEN = [
 ]
 CALL = {"role": "model", "parts": [{"functionCall": {"name": "search"}}]}
 RETURNED = {"role": "user", "parts": [{"functionResponse": {"name": "search", "response": {"tickets": 3}}}]}
+CALLED = {"type": "function_call_output", "output": "x"}
+WRITTEN = {"type": "message", "content": [{"type": "output_text", "text": ANSWER}]}
 SPOKEN_ANSWER = {"content": {"parts": [{"text": ANSWER}]}}
 RECORDS: list[tuple[str, dict[str, Any]]] = [
     *(
@@ -127,14 +129,7 @@ RECORDS: list[tuple[str, dict[str, Any]]] = [
         for history in (PLAIN, [*PLAIN, NOW], orjson.dumps(PLAIN).decode())
     ),
     ("openai", {"messages": [*PLAIN, NOW], "documents": [CONTEXT], "choices": [{"message": {"content": ANSWER}}]}),
-    (
-        "openai",
-        {
-            "request": {"input": [*PLAIN, NOW, {"type": "function_call_output", "output": "x"}]},
-            "response": {"output": [{"type": "message", "content": [{"type": "output_text", "text": ANSWER}]}]},
-            "contexts": [CONTEXT],
-        },
-    ),
+    ("openai", {"request": {"input": [*PLAIN, NOW, CALLED]}, "response": {"output": [WRITTEN]}, "contexts": [CONTEXT]}),
     ("langchain", {"input": QUESTION, "chat_history": PLAIN, **OUT}),
     ("langchain", {"question": QUESTION, "chat_history": CONSTRUCTED, "source_documents": [CONTEXT], "answer": ANSWER}),
     ("langchain", {"inputs": {"question": QUESTION, "chat_history": PLAIN}, "outputs": OUT}),
