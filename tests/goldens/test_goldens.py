@@ -56,7 +56,7 @@ MASKS = (
     (re.compile(r"\b\d{10}(\.\d+)?\b|\b1\.\d{6,}e\+09\b"), "TIME"),
     (re.compile(r'"(age_seconds|seconds)": [^,}\n]+'), r'"\1": NUMBER'),
     (re.compile(r"127\.0\.0\.1:\d+"), "ADDRESS"),
-    (re.compile(r"\b\d+(\.\d+)? (ms|s|min|seconds?|minutes?) ago\b"), "AGO"),
+    (re.compile(r"\b\d+(\.\d+)? (ms|s|min|seconds?|minutes?) ago\b|\bjust now\b"), "AGO"),
     (re.compile(r"(?<![.\w])[0-9a-f]{16,64}\b"), "KEY"),
     (re.compile(r"(\d\.\d{6})\d+"), r"\1"),
     (re.compile(r"\b0\.\d+\.\d+(\.dev\d+)?\b"), "VERSION"),

@@ -123,7 +123,7 @@ def test_a_state_directory_has_one_writer() -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole kit."""
     root = tmp_path_factory.mktemp("kit")
-    for name, text in kit().items():
+    for name, text in KIT.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
     return root
@@ -145,7 +145,7 @@ def test_chart_operator_and_mixin_hold_the_rules_of_the_repository(folder: Path)
 
 def test_a_chart_without_its_rules_says_how_to_make_them() -> None:
     """The chart of the repository lacks them: it must fail, not deploy a PrometheusRule without rules."""
-    template = kit()["helm/ragwatch/templates/prometheusrule.yaml"]
+    template = KIT["helm/ragwatch/templates/prometheusrule.yaml"]
     assert '{{- required "files/rules.yaml: ' in template
 
 
