@@ -201,8 +201,7 @@ def _overview_routes(site: Site, problems: Callable[[], tuple[str, ...]]) -> lis
     return [
         site.page("/", "overview.html", view, PAGE_SIZE, refreshes=True),
         site.reply("/api/v1/snapshot", view, PAGE_SIZE),
-        site.page("/canaries", "canaries.html", suites, PAGE_SIZE, refreshes=True),
-        site.reply("/api/v1/canaries", suites, PAGE_SIZE),
+        *site.page_and_reply("/canaries", "canaries.html", suites, PAGE_SIZE, refreshes=True),
     ]
 
 

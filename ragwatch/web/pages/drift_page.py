@@ -53,10 +53,7 @@ def drift_routes(site: Site) -> list[Route]:
         shown = drift(site.board.latest(), site.store, now=site.clock(), address=str(request.base_url).rstrip("/"))
         return shown, 200 if shown["error"] is None else 503
 
-    return [
-        site.page("/drift", "drift.html", view, RESPONSE_SIZE, refreshes=True),
-        site.reply("/api/v1/drift", view, RESPONSE_SIZE),
-    ]
+    return site.page_and_reply("/drift", "drift.html", view, RESPONSE_SIZE, refreshes=True)
 
 
 def drift(snapshot: Snapshot | None, store: Store, *, now: float, address: str) -> Drift:

@@ -110,6 +110,13 @@ class Site:
 
         return Route(path, serve)
 
+    def page_and_reply(
+        self, path: str, template: str, view: View, size: int, *, refreshes: bool = False
+    ) -> list[Route]:
+        """The routes of a page and of the same data as JSON, below `/api/v1`."""
+        page = self.page(path, template, view, size, refreshes=refreshes)
+        return [page, self.reply(f"/api/v1{path}", view, size)]
+
 
 def event_line(event: RecordedEvent) -> Event:
     """An event as JSON values."""

@@ -62,10 +62,7 @@ def route_routes(site: Site) -> list[Route]:
         shown = route_levels(snapshot, scope, name, now=site.clock(), window=window, changes=changes)
         return shown, 200 if shown["known"] else 404
 
-    return [
-        site.page("/routes", "route.html", view, RESPONSE_SIZE, refreshes=True),
-        site.reply("/api/v1/routes", view, RESPONSE_SIZE),
-    ]
+    return site.page_and_reply("/routes", "route.html", view, RESPONSE_SIZE, refreshes=True)
 
 
 def route_levels(

@@ -40,7 +40,7 @@ from ragwatch.web.scope import PageScope
 RESPONSE_SIZE = 4 * MIB  # approximate memory for one response
 DEFAULT_RANGE = "7d"
 MAX_LISTED_EVENTS = 50
-_LOW_IS_GOOD = frozenset({*map(str, LOW_IS_GOOD), "degraded"})
+_LOW_IS_GOOD = LOW_IS_GOOD | {"degraded"}
 _NO_EVIDENCE = "no evidence is stored"
 _EVIDENCE_GAUGES = {
     TrendKind.DRIFT: (Gauge.DRIFT_EVIDENCE, Gauge.DRIFT_THRESHOLD),
