@@ -118,9 +118,7 @@ class SharedStore(Protocol):
     def lead(self, seconds: float, *, force: bool = False) -> int | None:
         """Become the leader for `seconds`, or stay it. Returns the number of this term; None while another leads.
 
-        Args:
-            seconds: By the clock of the server.
-            force: Whether to take the place of a leader whose time is not over.
+        Seconds are by the clock of the server. `force` takes the place of a leader whose time is not over.
         """
 
     def resign(self, term: int) -> None:

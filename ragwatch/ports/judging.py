@@ -134,7 +134,7 @@ class JudgeContext:
     clock: Callable[[], float]
     # quantities to be scored; evidence for others may be left out
     quantities: frozenset[Quantity] = frozenset(Quantity)
-    # the configured criteria, of which `quantities` names those to be read. Evidence has an entry for each
+    # the configured criteria, of which `quantities` names those to be read; evidence has an entry for each
     criteria: tuple[Criterion, ...] = ()
     redact: Callable[[str], str] = str  # replaces PII and secrets in what a model replied
 

@@ -48,7 +48,7 @@ class Part:
     """A part of a sample that waits for the others: a span of a trace, one half of a request."""
 
     group: str  # what the parts of one sample have in common: a trace id, a request id
-    name: str  # identifies the part within its group. A part whose name is stored already is ignored
+    name: str  # identifies the part within its group; a part whose name is stored already is ignored
     payload: bytes  # its content, in a form that its source can read again
     at: float  # when it arrived
 
@@ -90,7 +90,7 @@ class Admission:
     # ids of records to remember for a day, so that they are recognised when they are sent again
     received: Collection[str] = ()
     feedback: Sequence[Feedback] = ()  # what users say of answers, of this batch or earlier ones
-    # versions that records name. One that is not known yet becomes an event, once
+    # versions that records name; one that is not known yet becomes an event, once
     versions: Sequence[VersionValue] = ()
 
 
@@ -164,8 +164,8 @@ class StoredVerdict:
     # JSON for the HTTP API and for commands that print it
     line: Mapping[str, Any]
     sample: SampleRecord | None  # the (redacted) sample in canonical form; None once retention has deleted it
-    # why line or sample cannot be decoded; the verdict is then rebuilt from its columns and the sample is None. None if
-    # both are intact
+    # why line or sample cannot be decoded, None if both are intact; else the verdict is rebuilt from its columns and
+    # the sample is None
     damage: str | None = None
 
 
@@ -210,7 +210,7 @@ class Erasure:
     """What to erase: the answers that any of these selects."""
 
     ids: frozenset[str] = frozenset()  # ids of samples in their log, or keys in the store
-    metadata: frozenset[tuple[str, str]] = frozenset()  # pairs of key and value. A key may be a path such as `user.id`
+    metadata: frozenset[tuple[str, str]] = frozenset()  # pairs of key and value; a key may be a path such as `user.id`
     with_scores: bool = False  # whether scores and labels are deleted, too, and not only texts, notes and ids
 
     def redacted(self, redact: Callable[[str], str]) -> Erasure:

@@ -124,9 +124,9 @@ def is_loopback(address: str) -> bool:
 class IncomingRequest:
     """A POST request, or a call over gRPC, of a client that has the right `ingest`."""
 
-    path: str  # its path, without parameters. That of a call names service and method
+    path: str  # its path, without parameters; that of a call names service and method
     headers: Mapping[str, str]  # header values by lower-case name; of repeated headers the last
-    # the body as it arrives, as the client encoded it. A body that arrives too slowly ends the request
+    # the body as it arrives, as the client encoded it; a body that arrives too slowly ends the request
     chunks: AsyncIterator[bytes]
     client: str = ""  # who the client says it is, as authenticated; empty without authentication
 

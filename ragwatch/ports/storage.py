@@ -43,7 +43,7 @@ class RejudgeQuery:
     of: str  # the judge whose answers these are: those that it was assigned and has settled
     since: float  # the oldest time of an answer
     until: float  # answers are older than this
-    route: str | None = None  # none for all routes
+    route: str | None = None  # None for all routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,7 @@ class RejudgeStore(RejudgeReader, Protocol):
 
         Skipped are answers that the judge has settled or in its queue, and those whose texts were deleted meanwhile.
 
-        Args:
-            verdicts: At most one for each draw and judge.
-            charted_before: Scores of answers before this instant are added to the trends.
+        There is at most one for each draw and judge. Scores of answers before `charted_before` are added to the trends.
         """
 
 
@@ -308,10 +306,7 @@ class Store(Accounts, Batches, NoteStore, FeedbackStore, TrendStore, RejudgeStor
     def forget(self, erasure: Erasure, *, dry_run: bool = False, seconds: float = 0.0) -> Erased:
         """Delete the texts, ids and metadata of answers from all rows and from free space. Counters stay balanced.
 
-        Args:
-            erasure: What to erase.
-            dry_run: Only count.
-            seconds: How long to wait for readers that keep free space from being overwritten.
+        A dry run only counts. Readers that keep free space from being overwritten are waited for, so many seconds.
         """
 
     def tallies(self) -> Tallies:
