@@ -59,32 +59,25 @@ Origin = Tally | EventCount | GaugeLevel | Gauge | FromSnapshot | FromTelemetry 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One series of the catalogue.
+    """One series of the catalogue."""
 
-    Attributes:
-        origin: Where the values come from.
-        help: HELP text: one sentence that says what is measured, with its unit.
-        name: Name as Prometheus stores it (a histogram's without `_bucket`); empty for that of the origin.
-        quantity: The quantity it is about, for the series that every quantity has.
-        from_zero: Whether it is exported as 0 for every allowed combination of label values before the first event, so
-            that `increase()` counts the first event.
-        values: All values of its label that are neither configured nor quantities, if it is exported from zero.
-        signed: Whether a histogram is of values that may be negative. Then it has no `_sum`, which would go down, nor
-            `_count`, which OpenMetrics allows beside `_sum` only.
-        default_judge: Whether only what the default judge said is exported, as several judges read the same answers.
-        labels: Label names: those of the origin without the bucket, a quantity in the name and an implied judge.
-        kind: Metric type: what is counted in buckets is a histogram; `_total` and `_info` are said by the name.
-    """
-
-    origin: Origin
-    help: str
-    name: str = ""
-    quantity: Quantity | None = None
+    origin: Origin  # where the values come from
+    help: str  # HELP text: one sentence that says what is measured, with its unit
+    name: str = ""  # name as Prometheus stores it (a histogram's without `_bucket`); empty for that of the origin
+    quantity: Quantity | None = None  # the quantity it is about, for the series that every quantity has
+    # whether it is exported as 0 for every allowed combination of label values before the first event, so that
+    # `increase()` counts the first event
     from_zero: bool = False
+    # all values of its label that are neither configured nor quantities, if it is exported from zero
     values: type[StrEnum] | None = None
+    # whether a histogram is of values that may be negative. Then it has no `_sum`, which would go down, nor `_count`,
+    # which OpenMetrics allows beside `_sum` only
     signed: bool = False
+    # whether only what the default judge said is exported, as several judges read the same answers
     default_judge: bool = False
+    # label names: those of the origin without the bucket, a quantity in the name and an implied judge
     labels: tuple[str, ...] = field(init=False)
+    # metric type: what is counted in buckets is a histogram; `_total` and `_info` are said by the name
     kind: MetricType = field(init=False)
 
     def __post_init__(self) -> None:

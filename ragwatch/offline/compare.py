@@ -78,16 +78,13 @@ class _Setting(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Result of a comparison of answers or canaries, with warnings about rows that are left out.
-
-    Attributes:
-        retrieval: Comparison of the ranking metrics of rows with relevance judgements; None if a side has none.
-        levels: Level of each side by quantity, where both have one. No conclusion rests on it.
-    """
+    """Result of a comparison of answers or canaries, with warnings about rows that are left out."""
 
     answers: Comparison
     warnings: list[str]
+    # comparison of the ranking metrics of rows with relevance judgements; None if a side has none
     retrieval: Comparison | None = None
+    # level of each side by quantity, where both have one. No conclusion rests on it
     levels: Mapping[Quantity, tuple[Level, Level]] = MappingProxyType({})
 
 

@@ -40,19 +40,12 @@ _UNLIMITED = JoinLimits(float("inf"), sys.maxsize, sys.maxsize)
 
 
 class LineParser(NamedTuple):
-    """How the records in the lines of a file are found and decoded.
+    """How the records in the lines of a file are found and decoded."""
 
-    Attributes:
-        parse: Decodes a record; None for a part that waits for others.
-        expand: Finds the records in a line that holds several; None where a line is one.
-        encoding: Encoding of the file; None for UTF-8.
-        rest: The records that are complete because the file ends.
-    """
-
-    parse: Callable[[Line], Parsed | None]
-    expand: Expand | None
-    encoding: str | None = None
-    rest: Callable[[], Sequence[Line]] = tuple
+    parse: Callable[[Line], Parsed | None]  # decodes a record; None for a part that waits for others
+    expand: Expand | None  # finds the records in a line that holds several; None where a line is one
+    encoding: str | None = None  # encoding of the file; None for UTF-8
+    rest: Callable[[], Sequence[Line]] = tuple  # the records that are complete because the file ends
 
 
 class PartFiles:

@@ -89,17 +89,11 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class RowRules:
-    """What rows contain.
+    """What rows contain."""
 
-    Attributes:
-        redact: Redacts a text; None to export no texts.
-        kept: Of which answers the store may keep texts and metadata (`store.texts`).
-        metadata: Keys or paths of the metadata values to export.
-    """
-
-    redact: Redact | None = None
-    kept: str = Texts.ALL
-    metadata: tuple[str, ...] = ()
+    redact: Redact | None = None  # redacts a text; None to export no texts
+    kept: str = Texts.ALL  # of which answers the store may keep texts and metadata (`store.texts`)
+    metadata: tuple[str, ...] = ()  # keys or paths of the metadata values to export
 
     def allow(self, verdict: VerdictRecord) -> bool:
         """Whether texts of an answer may be exported, also if the store has not deleted them yet."""

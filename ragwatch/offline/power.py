@@ -21,23 +21,15 @@ _WARM_UP_SCORES = 200  # after so many scores the evidence no longer depends on 
 
 @dataclass(frozen=True, slots=True)
 class PowerQuestion:
-    """Parameters of a power analysis.
-
-    Attributes:
-        price: Price of one reading in US dollars.
-        drop: Fall of the mean that must be detected.
-        false_alarm_days: Days per false alarm of all detectors together.
-        detectors: Number of detectors.
-        tolerance: Fall of the mean that raises no alarm; less of it near a mean of 1.
-    """
+    """Parameters of a power analysis."""
 
     per_day: float
     probability: float
-    price: float = 0.0
-    drop: float = 0.1
-    false_alarm_days: float = 30.0
-    detectors: int = 1
-    tolerance: float = 0.02
+    price: float = 0.0  # price of one reading in US dollars
+    drop: float = 0.1  # fall of the mean that must be detected
+    false_alarm_days: float = 30.0  # days per false alarm of all detectors together
+    detectors: int = 1  # number of detectors
+    tolerance: float = 0.02  # fall of the mean that raises no alarm; less of it near a mean of 1
     confidence: float = 0.95
 
 

@@ -59,20 +59,14 @@ class QuestionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """One question of live traffic, with what is known of its answers.
-
-    Attributes:
-        weight: Estimated number of requests: sum of 1 / sampling probability.
-        several: Number of these of which no context alone supports all claims.
-        spread: Mean relative spread of the retrieval scores: 0 if all are equal; None without scores.
-    """
+    """One question of live traffic, with what is known of its answers."""
 
     text: str
-    weight: float
+    weight: float  # estimated number of requests: sum of 1 / sampling probability
     answers: int
     abstained: int = 0
-    several: int = 0
-    spread: float | None = None
+    several: int = 0  # number of these of which no context alone supports all claims
+    spread: float | None = None  # mean relative spread of the retrieval scores: 0 if all are equal; None without scores
 
 
 def kinds_of(questions: Sequence[AskedQuestion], indexed: str | None) -> list[dict[QuestionKind, str]]:

@@ -55,19 +55,13 @@ class GateRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetricChange:
-    """Change of one metric since a baseline.
-
-    Attributes:
-        difference: The difference; None if the metric is unknown now.
-        held: False if it fell; None if the rows are too few to tell, or it is unknown now.
-        needed: Number of rows that should tell; None if that is not in question.
-    """
+    """Change of one metric since a baseline."""
 
     metric: Metric
-    difference: Difference | None
+    difference: Difference | None  # the difference; None if the metric is unknown now
     watched: bool
-    held: bool | None
-    needed: int | None = None
+    held: bool | None  # False if it fell; None if the rows are too few to tell, or it is unknown now
+    needed: int | None = None  # number of rows that should tell; None if that is not in question
 
     @property
     def fell(self) -> bool:
@@ -77,18 +71,13 @@ class MetricChange:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """Changes since a baseline.
-
-    Attributes:
-        by: Metric that was used as recall; None if none is known on both sides.
-        paired: Number of rows that both runs share.
-    """
+    """Changes since a baseline."""
 
     regression: Regression
-    by: Metric | None
+    by: Metric | None  # metric that was used as recall; None if none is known on both sides
     changes: Mapping[Metric, MetricChange]
     lost: tuple[LostQuestion, ...] = ()
-    paired: int = 0
+    paired: int = 0  # number of rows that both runs share
 
 
 def run_of(report: GateReport) -> GateRun:

@@ -56,21 +56,14 @@ class PoolSizes:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One context to judge for one query.
-
-    Attributes:
-        text: Its text; empty if it is unknown.
-        rank: Rank in the retriever's reply, from 1; None if the retriever did not return it.
-        stratum: `top`, the ranks of a band such as `11-20`, or `unretrieved`.
-        probability: Inclusion probability, in (0, 1].
-    """
+    """One context to judge for one query."""
 
     query: str
     id: str
-    text: str
-    rank: int | None
-    stratum: str
-    probability: float
+    text: str  # its text; empty if it is unknown
+    rank: int | None  # rank in the retriever's reply, from 1; None if the retriever did not return it
+    stratum: str  # `top`, the ranks of a band such as `11-20`, or `unretrieved`
+    probability: float  # inclusion probability, in (0, 1]
 
     def __post_init__(self) -> None:
         if not 0.0 < self.probability <= 1.0:
@@ -153,20 +146,15 @@ class StratumReport:
 
 @dataclass(frozen=True, slots=True)
 class RelevanceReport:
-    """What the judgements say of a retriever.
+    """What the judgements say of a retriever."""
 
-    Attributes:
-        queries: Number of queries all of whose candidates are judged; only these count.
-        recall: Estimated recall at k over the pairs of these queries; None if nothing relevant was found.
-        outside: Share of the relevant contexts outside the top k, 1 - recall: what judgements of the top k alone miss.
-        alpha: Agreement of the annotators; None if no pair was judged twice.
-    """
-
-    queries: int
+    queries: int  # number of queries all of whose candidates are judged; only these count
     strata: tuple[StratumReport, ...]
+    # estimated recall at k over the pairs of these queries; None if nothing relevant was found
     recall: ShareEstimate | None
+    # share of the relevant contexts outside the top k, 1 - recall: what judgements of the top k alone miss
     outside: ShareEstimate | None
-    alpha: ShareEstimate | None
+    alpha: ShareEstimate | None  # agreement of the annotators; None if no pair was judged twice
 
 
 def consensus(grades: Iterable[Grade]) -> Grade | None:

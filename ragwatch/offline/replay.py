@@ -27,42 +27,26 @@ MIN_PROBABILITY = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class ScoredAnswer:
-    """Scores of one answer.
+    """Scores of one answer."""
 
-    Attributes:
-        index: Its position in the file, from 0; in the store, in the order of judging.
-        at: When it was given, in seconds since the epoch.
-        route: Value of the label `route`.
-        probability: Inclusion probability.
-        scores: By quantity; None where there is none.
-    """
-
-    index: int
-    at: float
-    route: str
-    probability: float
-    scores: Mapping[Quantity, float | None]
+    index: int  # its position in the file, from 0; in the store, in the order of judging
+    at: float  # when it was given, in seconds since the epoch
+    route: str  # value of the label `route`
+    probability: float  # inclusion probability
+    scores: Mapping[Quantity, float | None]  # by quantity; None where there is none
 
 
 @dataclass(slots=True)
 class DetectorTrace:
-    """What one detector would have done.
+    """What one detector would have done."""
 
-    Attributes:
-        cell: Quantity and route.
-        answers: The answers with a score, in order of time.
-        points: (time, evidence / threshold) after each score, once the detector has a baseline.
-        alarms: Each with the answer that raised it.
-        baseline: The last baseline mean; None where there is none.
-        threshold: Evidence at which an alarm is raised; None when the detector never had a baseline.
-    """
-
-    cell: Cell
-    answers: list[ScoredAnswer] = field(default_factory=list)
+    cell: Cell  # quantity and route
+    answers: list[ScoredAnswer] = field(default_factory=list)  # the answers with a score, in order of time
+    # (time, evidence / threshold) after each score, once the detector has a baseline
     points: list[tuple[float, float]] = field(default_factory=list)
-    alarms: list[tuple[ScoredAnswer, Alarm]] = field(default_factory=list)
-    baseline: float | None = None
-    threshold: float | None = None
+    alarms: list[tuple[ScoredAnswer, Alarm]] = field(default_factory=list)  # each with the answer that raised it
+    baseline: float | None = None  # the last baseline mean; None where there is none
+    threshold: float | None = None  # evidence at which an alarm is raised; None when the detector never had a baseline
 
     @property
     def name(self) -> str:

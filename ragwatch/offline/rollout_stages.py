@@ -60,24 +60,16 @@ class Decision(StrEnum):
 
 
 class Measured(NamedTuple):
-    """One metric of a stage.
-
-    Attributes:
-        change: B - A with its interval; None if either is unknown.
-        n_a: Answers of A with a value; where a stage is looked at once, questions of the smaller side.
-        n_b: The same of B.
-        decision: What it says about B.
-        decides: Whether the stage needs it to pass; any metric can stop the stage.
-    """
+    """One metric of a stage."""
 
     name: str
     a: float | None
     b: float | None
-    change: Interval | None
-    n_a: int
-    n_b: int
-    decision: Decision
-    decides: bool = True
+    change: Interval | None  # b - A with its interval; None if either is unknown
+    n_a: int  # answers of A with a value; where a stage is looked at once, questions of the smaller side
+    n_b: int  # the same of B
+    decision: Decision  # what it says about B
+    decides: bool = True  # whether the stage needs it to pass; any metric can stop the stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,19 +199,13 @@ class LiveAnswer(NamedTuple):
 
 
 class LiveRules(NamedTuple):
-    """Rules of the live stage.
+    """Rules of the live stage."""
 
-    Attributes:
-        metrics: Metrics that are looked at; a loss in any of them stops B.
-        deciding: Those of them that must exclude a loss above the margin.
-        confidence: Probability with which no decision is wrong.
-    """
-
-    metrics: Sequence[str]
-    deciding: frozenset[str]
+    metrics: Sequence[str]  # metrics that are looked at; a loss in any of them stops B
+    deciding: frozenset[str]  # those of them that must exclude a loss above the margin
     margin: float = 0.05
     share: float = 0.05
-    confidence: float = 0.95
+    confidence: float = 0.95  # probability with which no decision is wrong
 
 
 class _Arm:

@@ -62,39 +62,26 @@ _BY_PRIORITY = (
 
 @dataclass(frozen=True, slots=True)
 class CanarySuggestion:
-    """A suggested canary.
-
-    Attributes:
-        faithfulness: Mean faithfulness of the answers that were found right; None if there is none.
-        kind: The kind that it was chosen for.
-        why: Reasons, one for each kind that it has.
-        by_people: Number of answers that people, and not only a judge, found right.
-    """
+    """A suggested canary."""
 
     canary: Canary
     weight: float
     answers: int
-    faithfulness: float | None
-    kind: QuestionKind = QuestionKind.OTHER
-    why: tuple[str, ...] = ()
-    by_people: int = 0
+    faithfulness: float | None  # mean faithfulness of the answers that were found right; None if there is none
+    kind: QuestionKind = QuestionKind.OTHER  # the kind that it was chosen for
+    why: tuple[str, ...] = ()  # reasons, one for each kind that it has
+    by_people: int = 0  # number of answers that people, and not only a judge, found right
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Suggested canaries, and how far they cover the traffic.
+    """Suggested canaries, and how far they cover the traffic."""
 
-    Attributes:
-        suggestions: By kind, the most frequent question of each first.
-        coverage: Coverage of the vocabulary of all questions by these and by the known canaries.
-        unanswered: Odd, ambiguous or multi-hop questions without an answer that was found right: label their answers.
-    """
-
-    suggestions: tuple[CanarySuggestion, ...]
-    coverage: VocabularyCoverage
+    suggestions: tuple[CanarySuggestion, ...]  # by kind, the most frequent question of each first
+    coverage: VocabularyCoverage  # coverage of the vocabulary of all questions by these and by the known canaries
     questions: int
     head: int
-    unanswered: int
+    unanswered: int  # odd, ambiguous or multi-hop questions without an answer that was found right: label their answers
 
 
 @dataclass(frozen=True, slots=True)

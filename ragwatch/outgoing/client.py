@@ -38,17 +38,12 @@ class ForbiddenAddressError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Checks the requests of one client.
-
-    Attributes:
-        max_bytes: Most bytes of a reply, as sent and unpacked; None where whoever reads it bounds it.
-        unbounded_suffix: End of the paths whose replies are streams, which whoever reads them bounds.
-    """
+    """Checks the requests of one client."""
 
     library: ModuleType
     environment: Proxies = NO_PROXIES
-    max_bytes: int | None = None
-    unbounded_suffix: str | None = None
+    max_bytes: int | None = None  # most bytes of a reply, as sent and unpacked; None where whoever reads it bounds it
+    unbounded_suffix: str | None = None  # end of the paths whose replies are streams, which whoever reads them bounds
 
     def proxy_of(self, request: httpx.Request) -> str | None:
         """The proxy of a request, whose host is checked: a proxy resolves names itself."""

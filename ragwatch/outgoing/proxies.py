@@ -31,19 +31,12 @@ class DirectHost:
 
 @dataclass(frozen=True, slots=True)
 class Proxies:
-    """The proxies of an environment.
+    """The proxies of an environment."""
 
-    Attributes:
-        by_scheme: Address of the proxy by scheme: http, https, all.
-        direct: Hosts that are asked directly.
-        all_direct: Whether every host is.
-        skipped: Entries of NO_PROXY that have no meaning.
-    """
-
-    by_scheme: Mapping[str, str] = field(default_factory=dict)
-    direct: tuple[DirectHost, ...] = ()
-    all_direct: bool = False
-    skipped: tuple[str, ...] = ()
+    by_scheme: Mapping[str, str] = field(default_factory=dict)  # address of the proxy by scheme: http, https, all
+    direct: tuple[DirectHost, ...] = ()  # hosts that are asked directly
+    all_direct: bool = False  # whether every host is
+    skipped: tuple[str, ...] = ()  # entries of NO_PROXY that have no meaning
 
     def proxy_of(self, scheme: str, host: str, port: int) -> str | None:
         """Return the proxy for requests to a host; None for none."""

@@ -40,48 +40,29 @@ class Area(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """All that there is of one alert but its runbook. Rules of one name have the same meaning, delay and promise.
+    """All that there is of one alert but its runbook. Rules of one name have the same meaning, delay and promise."""
 
-    Attributes:
-        name: CamelCase; also the name of its runbook.
-        meaning: What is the case while it fires, for docs/alerts.md.
-        delay: Time from the cause to the condition, likewise; empty for at once.
-        promise: How often it may fire without a cause, likewise.
-        severity: Severity label.
-        area: Area label.
-        expr: Condition in PromQL; the description quotes its value.
-        summary: Template of one line: where, what, how much.
-        description: Template with further figures, and what else changed.
-        board: Dashboard that the alert links to.
-        labels: Labels of the alert that links pass on.
-        samples: Query string for the samples page, in addition to those labels; None for no such link.
-        causes: Query string for the page of causes, likewise.
-        segments: Query string for the page of its segment, likewise.
-        origin: Query for the series of the instances that raise it, and its arguments; links lead to one of these.
-        hold: Seconds that the condition must hold (`for`); None for the default of the plan.
-        kept: Seconds for which it must be gone before the alert ends (`keep_firing_for`); None likewise. 0 for a
-            condition that looks over missed scrapes itself.
-        static_labels: Labels that distinguish rules of the same name.
-    """
-
-    name: str
-    meaning: str
-    delay: str = ""
-    promise: str = "none: a state, not an estimate"
-    severity: Severity = Severity.WARNING
-    area: Area
-    expr: str
-    summary: str
-    description: str
-    board: str
-    labels: tuple[str, ...]
-    samples: str | None = None
-    causes: str | None = None
-    segments: str | None = None
+    name: str  # CamelCase; also the name of its runbook
+    meaning: str  # what is the case while it fires, for docs/alerts.md
+    delay: str = ""  # time from the cause to the condition, likewise; empty for at once
+    promise: str = "none: a state, not an estimate"  # how often it may fire without a cause, likewise
+    severity: Severity = Severity.WARNING  # severity label
+    area: Area  # area label
+    expr: str  # condition in PromQL; the description quotes its value
+    summary: str  # template of one line: where, what, how much
+    description: str  # template with further figures, and what else changed
+    board: str  # dashboard that the alert links to
+    labels: tuple[str, ...]  # labels of the alert that links pass on
+    samples: str | None = None  # query string for the samples page, in addition to those labels; None for no such link
+    causes: str | None = None  # query string for the page of causes, likewise
+    segments: str | None = None  # query string for the page of its segment, likewise
+    # query for the series of the instances that raise it, and its arguments; links lead to one of these
     origin: tuple[str, str] = texts.ANSWERING
-    hold: float | None = None
+    hold: float | None = None  # seconds that the condition must hold (`for`); None for the default of the plan
+    # seconds for which it must be gone before the alert ends (`keep_firing_for`); None likewise. 0 for a condition that
+    # looks over missed scrapes itself
     kept: float | None = None
-    static_labels: Mapping[str, str] = field(default_factory=dict)
+    static_labels: Mapping[str, str] = field(default_factory=dict)  # labels that distinguish rules of the same name
 
     def rule(self, plan: RulePlan) -> dict[str, JsonValue]:
         """Renders the alerting rule as Prometheus reads it."""

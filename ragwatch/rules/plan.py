@@ -23,15 +23,10 @@ PERIOD = 30 * 86400.0
 
 @dataclass(frozen=True, slots=True)
 class BurnRate:
-    """One burn rate.
+    """One burn rate."""
 
-    Attributes:
-        long: Long window in seconds, in which the share `budget` of the 30-day error budget burns.
-        short: Short window in seconds, which must burn at the same rate.
-    """
-
-    long: float
-    short: float
+    long: float  # long window in seconds, in which the share `budget` of the 30-day error budget burns
+    short: float  # short window in seconds, which must burn at the same rate
     budget: float
     severity: Literal["critical", "warning"]
 
@@ -82,16 +77,11 @@ RouteLimits = Mapping[str, Mapping[Quantity, float | None]]
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Base URLs of the links in an alert, without a trailing slash.
+    """Base URLs of the links in an alert, without a trailing slash."""
 
-    Attributes:
-        runbooks: Folder of the runbooks; None omits the links, because a dead link costs time.
-        dashboards: Grafana; None omits the links.
-        pages: ragwatch pages, as users reach them; None omits the links: nobody else can open a loopback address.
-    """
-
-    runbooks: str | None
-    dashboards: str | None
+    runbooks: str | None  # folder of the runbooks; None omits the links, because a dead link costs time
+    dashboards: str | None  # Grafana; None omits the links
+    # ragwatch pages, as users reach them; None omits the links: nobody else can open a loopback address
     pages: str | None
 
 
@@ -119,60 +109,45 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class RulePlan:
-    """Everything that the rules are built from.
+    """Everything that the rules are built from."""
 
-    Attributes:
-        judge: Judge whose scores may page.
-        job: Value of the label `job` under which Prometheus scrapes ragwatch.
-        links: Base URLs of the links in alerts.
-        thresholds: Worst acceptable mean, by quantity.
-        route_thresholds: By route: thresholds that take precedence; None for no threshold on that route.
-        objectives: Mean, 0 to 1, to be met over 30 days, by quantity; 1 - mean for quantities where lower is better.
-        route_objectives: By route: objectives that take precedence; None for no objective on that route.
-        drift_judge: Judge whose scores are watched for drift; None for `judge`.
-        drift_quantities: Quantities that are watched for drift.
-        controlled: Routes that are compared with a control instead of a baseline; their drift is a ticket, not a page.
-        severity: Severity by name of the alert, instead of the default.
-        burns: Burn rates of the error budget 1 - objective that raise an alert.
-        windows: Windows of the recording rules in seconds, ascending. The first is for sudden changes, the last is what
-            texts compare with.
-        window: The window of the threshold alerts, one of `windows`.
-        level_window: Name of the window of the levels that thresholds and objectives are compared with.
-        kept: Seconds for which the condition of an alert must be gone before it ends (`keep_firing_for`): missed
-            scrapes and a restart are no end.
-        confidence: Two-sided level of the intervals.
-        rare: Longest time between two runs in seconds, for canary suites that run less than twice within
-            `limits.canaries`.
-        limits: Thresholds of the alerts on causes.
-        rises: By signal of traffic: rise of the share of answers that have it above its reference that pages.
-        segments: Whether estimates are split by segment.
-        criteria: Quantities beside those of ragwatch.
-    """
-
-    judge: str
-    job: str
-    links: Links
+    judge: str  # judge whose scores may page
+    job: str  # value of the label `job` under which Prometheus scrapes ragwatch
+    links: Links  # base URLs of the links in alerts
+    # worst acceptable mean, by quantity
     thresholds: Mapping[Quantity, float] = field(default_factory=lambda: MappingProxyType({}))
+    # by route: thresholds that take precedence; None for no threshold on that route
     route_thresholds: RouteLimits = field(default_factory=lambda: MappingProxyType({}))
+    # mean, 0 to 1, to be met over 30 days, by quantity; 1 - mean for quantities where lower is better
     objectives: Mapping[Quantity, float] = field(default_factory=lambda: MappingProxyType({}))
+    # by route: objectives that take precedence; None for no objective on that route
     route_objectives: RouteLimits = field(default_factory=lambda: MappingProxyType({}))
-    drift_judge: str | None = None
+    drift_judge: str | None = None  # judge whose scores are watched for drift; None for `judge`
+    # quantities that are watched for drift
     drift_quantities: tuple[Quantity, ...] = tuple(
         quantity for quantity in Quantity if quantity.row.drift and not quantity.row.own_alert
     )
+    # routes that are compared with a control instead of a baseline; their drift is a ticket, not a page
     controlled: tuple[str, ...] = ()
+    # severity by name of the alert, instead of the default
     severity: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    burns: tuple[BurnRate, ...] = BURNS
+    burns: tuple[BurnRate, ...] = BURNS  # burn rates of the error budget 1 - objective that raise an alert
+    # windows of the recording rules in seconds, ascending. The first is for sudden changes, the last is what texts
+    # compare with
     windows: tuple[float, ...] = WINDOWS
-    window: float = 3600.0
-    level_window: str = "1h"
+    window: float = 3600.0  # the window of the threshold alerts, one of `windows`
+    level_window: str = "1h"  # name of the window of the levels that thresholds and objectives are compared with
+    # seconds for which the condition of an alert must be gone before it ends (`keep_firing_for`): missed scrapes and a
+    # restart are no end
     kept: float = 300.0
-    confidence: float = 0.95
+    confidence: float = 0.95  # two-sided level of the intervals
+    # longest time between two runs in seconds, for canary suites that run less than twice within `limits.canaries`
     rare: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    limits: Limits = Limits()
+    limits: Limits = Limits()  # thresholds of the alerts on causes
+    # by signal of traffic: rise of the share of answers that have it above its reference that pages
     rises: Mapping[Signal, float] = field(default_factory=lambda: RISES)
-    segments: bool = False
-    criteria: tuple[Quantity, ...] = ()
+    segments: bool = False  # whether estimates are split by segment
+    criteria: tuple[Quantity, ...] = ()  # quantities beside those of ragwatch
 
     @property
     def watcher(self) -> str:

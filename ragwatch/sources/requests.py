@@ -57,17 +57,12 @@ def stopping() -> RefusedError:
 
 @dataclass(slots=True, eq=False)
 class Queued(Generic[Item, Outcome]):
-    """The records of one request.
-
-    Attributes:
-        since: When the request arrived, in monotonic seconds.
-        stored: Done when they are stored, with what became of them.
-    """
+    """The records of one request."""
 
     items: Sequence[Item]
     size: int
-    since: float
-    stored: asyncio.Future[Outcome]
+    since: float  # when the request arrived, in monotonic seconds
+    stored: asyncio.Future[Outcome]  # done when they are stored, with what became of them
 
 
 class RequestQueue(Generic[Item, Outcome]):

@@ -96,22 +96,18 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with its retrieved chunks, the day of the answer, and dates of the index or its documents.
-
-    Attributes:
-        together: For each supported claim of the answer: positions of the chunks that support it, if none of them does
-            alone; otherwise empty.
-        claims: The supported claims themselves, in the same order; empty if they are not stored.
-        retrieval_failed: Whether the judge names retrieval as the stage at fault; None if it names no stage.
-    """
+    """A question with its retrieved chunks, the day of the answer, and dates of the index or its documents."""
 
     id: str
     text: str | None
     chunks: tuple[Chunk, ...]
     relevance: RelevanceSource = RelevanceSource.JUDGE
     direction: Direction | None = None
+    # for each supported claim of the answer: positions of the chunks that support it, if none of them does alone;
+    # otherwise empty
     together: tuple[tuple[int, ...], ...] = ()
-    claims: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()  # the supported claims themselves, in the same order; empty if they are not stored
+    # whether the judge names retrieval as the stage at fault; None if it names no stage
     retrieval_failed: bool | None = None
     day: str = ""
     dates: tuple[str, ...] = ()

@@ -40,22 +40,14 @@ class Feature(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BoardPlan:
-    """Everything that the dashboards are built from. The defaults build every panel.
+    """Everything that the dashboards are built from. The defaults build every panel."""
 
-    Attributes:
-        pages: URL of the ragwatch pages as users reach them, without a trailing slash.
-        judge: Judge that is selected when a dashboard is opened.
-        window: Window that is selected when a dashboard is opened, as Prometheus writes it.
-        quantities: Quantities that a configured judge can score.
-        features: Other parts of the configuration that panels need.
-        optional: Of these, those that may be missing: their panels stand in closed rows, which query nothing.
-    """
-
-    pages: str = PLACEHOLDER
-    judge: str = "embedded"
-    window: str = "1h"
-    quantities: frozenset[Quantity] = frozenset(Quantity)
-    features: frozenset[Feature] = frozenset(Feature)
+    pages: str = PLACEHOLDER  # URL of the ragwatch pages as users reach them, without a trailing slash
+    judge: str = "embedded"  # judge that is selected when a dashboard is opened
+    window: str = "1h"  # window that is selected when a dashboard is opened, as Prometheus writes it
+    quantities: frozenset[Quantity] = frozenset(Quantity)  # quantities that a configured judge can score
+    features: frozenset[Feature] = frozenset(Feature)  # other parts of the configuration that panels need
+    # of these, those that may be missing: their panels stand in closed rows, which query nothing
     optional: frozenset[Feature] = frozenset()
 
     def fills(self, needs: Quantity | Feature | None) -> bool:
@@ -70,33 +62,22 @@ COLUMNS = 24
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One panel; its description says how to read it.
-
-    Attributes:
-        unit: Grafana unit.
-        page: Page of ragwatch behind it, for the data links.
-        kind: timeseries, stat or table.
-        width: Of 24 columns.
-        options: Grafana options of the panel type.
-        custom: Grafana field options of the lines.
-        line: Value of a fixed threshold, drawn as a dashed line.
-        needs: What a configuration must have for the panel to be filled; None if nothing.
-        columns: Columns of a table that are not shown.
-    """
+    """One panel; its description says how to read it."""
 
     title: str
     description: str
-    unit: str
+    unit: str  # Grafana unit
     queries: Sequence[Query | SqlQuery]
-    page: Page
-    kind: str = "timeseries"
-    width: int = 8
+    page: Page  # page of ragwatch behind it, for the data links
+    kind: str = "timeseries"  # timeseries, stat or table
+    width: int = 8  # of 24 columns
     height: int = 8
-    options: Mapping[str, JsonValue] = field(default_factory=dict)
-    custom: Mapping[str, JsonValue] = field(default_factory=dict)
-    line: float | None = None
+    options: Mapping[str, JsonValue] = field(default_factory=dict)  # Grafana options of the panel type
+    custom: Mapping[str, JsonValue] = field(default_factory=dict)  # Grafana field options of the lines
+    line: float | None = None  # value of a fixed threshold, drawn as a dashed line
+    # what a configuration must have for the panel to be filled; None if nothing
     needs: Quantity | Feature | None = None
-    columns: Sequence[str] = ()
+    columns: Sequence[str] = ()  # columns of a table that are not shown
 
     def json(self, number: int, left: int, top: int) -> Json:
         """Renders the panel as Grafana JSON at a grid position."""

@@ -38,21 +38,13 @@ class Style(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A PromQL expression with its legend.
+    """A PromQL expression with its legend."""
 
-    Attributes:
-        expr: The expression.
-        labels: Labels of its lines besides job, cluster and namespace.
-        name: Text of the legend that the labels do not tell.
-        style: How its lines are drawn.
-        place: Labels that tell where a line comes from.
-    """
-
-    expr: str
-    labels: tuple[str, ...] = ()
-    name: str = ""
-    style: Style = Style.LINE
-    place: tuple[str, ...] = PLACE
+    expr: str  # the expression
+    labels: tuple[str, ...] = ()  # labels of its lines besides job, cluster and namespace
+    name: str = ""  # text of the legend that the labels do not tell
+    style: Style = Style.LINE  # how its lines are drawn
+    place: tuple[str, ...] = PLACE  # labels that tell where a line comes from
 
     source: ClassVar[Mapping[str, JsonValue]] = {"type": "prometheus", "uid": "$datasource"}
 

@@ -34,22 +34,14 @@ class GoneError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A record as the broker delivered it.
+    """A record as the broker delivered it."""
 
-    Attributes:
-        offset: Its position, the same in each delivery; part of the fallback id of a record without one.
-        number: How people find it: see the kind.
-        value: The record; None if the message has none.
-        before: How often it was delivered before, and not stored.
-        at: When it was written, as seconds since the epoch; None if unknown.
-    """
-
-    offset: int
-    number: int
-    value: bytes | None
-    before: int = 0
+    offset: int  # its position, the same in each delivery; part of the fallback id of a record without one
+    number: int  # how people find it: see the kind
+    value: bytes | None  # the record; None if the message has none
+    before: int = 0  # how often it was delivered before, and not stored
     handle: Any = None
-    at: float | None = None
+    at: float | None = None  # when it was written, as seconds since the epoch; None if unknown
 
     @property
     def why(self) -> str:
@@ -69,34 +61,21 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a source is, and what happened to its streams since the last batch.
+    """Where a source is, and what happened to its streams since the last batch."""
 
-    Attributes:
-        cursors: What is stored, by stream.
-        lost: Records that will never be read, by reason.
-        resets: Restarts of the consumer group, by reason.
-    """
-
-    cursors: dict[str, str] = field(default_factory=dict)
-    lost: Counter[LossReason] = field(default_factory=Counter)
-    resets: Counter[str] = field(default_factory=Counter)
+    cursors: dict[str, str] = field(default_factory=dict)  # what is stored, by stream
+    lost: Counter[LossReason] = field(default_factory=Counter)  # records that will never be read, by reason
+    resets: Counter[str] = field(default_factory=Counter)  # restarts of the consumer group, by reason
 
 
 class Client(Protocol):
-    """A client of a broker, for one consumer of a group. Every method raises SourceError when the broker fails.
+    """A client of a broker, for one consumer of a group. Every method raises SourceError when the broker fails."""
 
-    Attributes:
-        what: What it reads, as text for people.
-        value: Where a message has its record, as text for people.
-        extend_seconds: Time after which the broker is asked to wait longer for what is not stored yet.
-        joined: Whether the group is known to exist.
-        unread: How many records are not stored, and when the oldest was written: inf if there is none; see `measure`.
-    """
-
-    what: str
-    value: str = "content"
-    extend_seconds: float = math.inf
-    joined: bool = False
+    what: str  # what it reads, as text for people
+    value: str = "content"  # where a message has its record, as text for people
+    extend_seconds: float = math.inf  # time after which the broker is asked to wait longer for what is not stored yet
+    joined: bool = False  # whether the group is known to exist
+    # how many records are not stored, and when the oldest was written: inf if there is none; see `measure`
     unread: tuple[int | None, float | None] = None, None
 
     def check_cursor(self, cursor: str) -> None:

@@ -80,25 +80,16 @@ class Options(BrokerOptions):
 
 @dataclass(slots=True)
 class Partition:
-    """A partition that is assigned to this member.
+    """A partition that is assigned to this member."""
 
-    Attributes:
-        next: Offset of the next message to read.
-        stored: Offset up to which messages are stored.
-        attempts: How often a process has begun to store the message there.
-        noted: Whether that counts the attempt of this process.
-        alone: How many messages are to be handed out one by one.
-        waiting: Messages that were read and not handed out; their handle is the number of the partition.
-        at_end: Whether all was read that there was.
-    """
-
-    next: int
-    stored: int
-    attempts: int = 0
-    noted: bool = False
-    alone: int = 0
+    next: int  # offset of the next message to read
+    stored: int  # offset up to which messages are stored
+    attempts: int = 0  # how often a process has begun to store the message there
+    noted: bool = False  # whether that counts the attempt of this process
+    alone: int = 0  # how many messages are to be handed out one by one
+    # messages that were read and not handed out; their handle is the number of the partition
     waiting: deque[Delivery] = field(default_factory=deque)
-    at_end: bool = False
+    at_end: bool = False  # whether all was read that there was
 
 
 class KafkaClient(Client):

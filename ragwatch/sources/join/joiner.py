@@ -26,42 +26,28 @@ Whole = Callable[[Sequence[RecordPart], Record], bool]
 
 
 class JoinLimits(NamedTuple):
-    """Limits of what waits.
+    """Limits of what waits."""
 
-    Attributes:
-        seconds: How long a part waits.
-        size: Bytes of all parts.
-    """
-
-    seconds: float
+    seconds: float  # how long a part waits
     groups: int
-    size: int
+    size: int  # bytes of all parts
 
 
 class Stream(NamedTuple):
-    """How answers in pieces are joined.
+    """How answers in pieces are joined."""
 
-    Attributes:
-        pieces: How their fields are put together.
-        ends: Whether a part is the last one of its request; None where only silence ends it.
-        files: Names of sources in which equal pieces are different ones; a client may send a part again.
-    """
-
-    pieces: Pieces
+    pieces: Pieces  # how their fields are put together
+    # whether a part is the last one of its request; None where only silence ends it
     ends: Callable[[Record], bool] | None = None
+    # names of sources in which equal pieces are different ones; a client may send a part again
     files: frozenset[str] = frozenset()
 
 
 class Changes(NamedTuple):
-    """What has to be stored after some records.
+    """What has to be stored after some records."""
 
-    Attributes:
-        hold: Parts that wait from now on.
-        release: Groups whose parts were stored before and wait no longer.
-    """
-
-    hold: tuple[Part, ...]
-    release: tuple[str, ...]
+    hold: tuple[Part, ...]  # parts that wait from now on
+    release: tuple[str, ...]  # groups whose parts were stored before and wait no longer
     outcomes: Counter[PartOutcome]
 
 

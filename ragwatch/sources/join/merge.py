@@ -22,15 +22,10 @@ Extract = Callable[[Mapping[str, object]], object]
 
 
 class Pieces(NamedTuple):
-    """How fields are put together that are logged in pieces.
+    """How fields are put together that are logged in pieces."""
 
-    Attributes:
-        concat: Extracts the pieces of a field from a part, by field of the joined record.
-        order: Extracts the position of a part; None for the order of time, then of arrival.
-    """
-
-    concat: Mapping[str, Extract]
-    order: Extract | None = None
+    concat: Mapping[str, Extract]  # extracts the pieces of a field from a part, by field of the joined record
+    order: Extract | None = None  # extracts the position of a part; None for the order of time, then of arrival
 
     def texts_in(self, record: Mapping[str, object]) -> dict[str, list[str]]:
         """Return the pieces in a part, by field."""
@@ -42,13 +37,9 @@ WHOLE = Pieces({})
 
 
 class RecordPart(NamedTuple):
-    """One of the records.
+    """One of the records."""
 
-    Attributes:
-        place: Position of its source in the option `of`.
-    """
-
-    place: int
+    place: int  # position of its source in the option `of`
     text: bytes
 
 

@@ -38,17 +38,12 @@ Origin = tuple[str, Mapping[str, object]]
 
 @dataclass(slots=True)
 class Received:
-    """The spans of one request.
-
-    Attributes:
-        rejected: How many spans are invalid.
-        problem: What is wrong with the first of those.
-        times: Spans by what is wrong with their times: `unit`, which was corrected, or `unknown`.
-    """
+    """The spans of one request."""
 
     spans: list[Span] = field(default_factory=list)
-    rejected: int = 0
-    problem: str = ""
+    rejected: int = 0  # how many spans are invalid
+    problem: str = ""  # what is wrong with the first of those
+    # spans by what is wrong with their times: `unit`, which was corrected, or `unknown`
     times: Counter[str] = field(default_factory=Counter)
 
     def span_times(self, start: int, end: int) -> tuple[int, int]:

@@ -26,17 +26,13 @@ PIECE_BYTES, SPAN_BYTES = 2048, 160
 
 
 class Piece(NamedTuple):
-    """Spans of one trace that arrived together.
-
-    Attributes:
-        roots: Those of them that are local roots.
-        times: How many spans of the request have times in another unit or none; only in its first piece.
-    """
+    """Spans of one trace that arrived together."""
 
     trace_id: str
     span_ids: frozenset[str]
-    roots: frozenset[str]
+    roots: frozenset[str]  # those of them that are local roots
     payload: bytes
+    # how many spans of the request have times in another unit or none; only in its first piece
     times: Mapping[str, int] = NO_TIMES
 
     @property
@@ -103,26 +99,17 @@ MAX_SPANS = 5_000
 
 @dataclass(slots=True)
 class Waiting:
-    """A trace that waits for more spans.
-
-    Attributes:
-        roots: Those of them that are local roots.
-        root_at: When the first of those has arrived, in monotonic seconds; None before.
-        size: Memory of all pieces, in bytes.
-        due: When it is complete or given up, in monotonic seconds.
-        continued: Whether a request of this trace was completed before.
-        too_large: Whether spans were left out because there are too many.
-    """
+    """A trace that waits for more spans."""
 
     trace_id: str
-    due: float
-    continued: bool = False
+    due: float  # when it is complete or given up, in monotonic seconds
+    continued: bool = False  # whether a request of this trace was completed before
     pieces: list[Piece] = field(default_factory=list)
     span_ids: set[str] = field(default_factory=set)
-    roots: set[str] = field(default_factory=set)
-    root_at: float | None = None
-    size: int = 0
-    too_large: bool = False
+    roots: set[str] = field(default_factory=set)  # those of them that are local roots
+    root_at: float | None = None  # when the first of those has arrived, in monotonic seconds; None before
+    size: int = 0  # memory of all pieces, in bytes
+    too_large: bool = False  # whether spans were left out because there are too many
 
     def spans(self) -> list[Span]:
         """All spans that have arrived."""

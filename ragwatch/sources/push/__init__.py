@@ -50,15 +50,10 @@ _LINES_BY_TYPE: Mapping[str, bool] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What intake did with the records of one request.
+    """What intake did with the records of one request."""
 
-    Attributes:
-        rejections: Rejected records, by index.
-        resent: How many were received before.
-    """
-
-    rejections: Sequence[tuple[int, Rejection]] = ()
-    resent: int = 0
+    rejections: Sequence[tuple[int, Rejection]] = ()  # rejected records, by index
+    resent: int = 0  # how many were received before
 
 
 @dataclass(frozen=True, slots=True)

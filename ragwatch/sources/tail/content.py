@@ -40,12 +40,9 @@ class Content:
 
     Args:
         handle: Open for reading; closed by `close`.
-
-    Attributes:
-        packed: Bytes of the compressed file; None for a plain one.
     """
 
-    packed: int | None = None
+    packed: int | None = None  # bytes of the compressed file; None for a plain one
 
     def __init__(self, handle: FileHandle) -> None:
         self.handle = handle
@@ -215,23 +212,15 @@ class GzipContent(Content):
 
 @dataclass(slots=True, kw_only=True)
 class _GzipCheck:
-    """The result of checking a compressed file.
-
-    Attributes:
-        state: Size and modification time (ns) when it was checked.
-        since: Monotonic seconds of the check.
-        flaw: Why it is refused, None when it is complete.
-        why: The same as an error message.
-        reported: Whether the flaw was counted.
-    """
+    """The result of checking a compressed file."""
 
     path: str
-    state: tuple[int, int]
-    since: float
+    state: tuple[int, int]  # size and modification time (ns) when it was checked
+    since: float  # monotonic seconds of the check
     length: int = 0
-    flaw: Flaw | None = None
-    why: str = ""
-    reported: bool = False
+    flaw: Flaw | None = None  # why it is refused, None when it is complete
+    why: str = ""  # the same as an error message
+    reported: bool = False  # whether the flaw was counted
 
 
 class ContentOpener:

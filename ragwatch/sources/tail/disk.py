@@ -220,17 +220,11 @@ def open_regular(path: str, ino: int | None = None) -> tuple[int, os.stat_result
 
 @dataclass(slots=True)
 class DirectoryListing:
-    """The entries of a directory. Symbolic links are left out: their target has its name elsewhere.
+    """The entries of a directory. Symbolic links are left out: their target has its name elsewhere."""
 
-    Attributes:
-        directory: Its path.
-        device: Its device; that of its nearest ancestor when it does not exist.
-        paths: Path by inode.
-    """
-
-    directory: str
-    device: int
-    paths: Mapping[int, str]
+    directory: str  # its path
+    device: int  # its device; that of its nearest ancestor when it does not exist
+    paths: Mapping[int, str]  # path by inode
 
     def update(self) -> None:
         """List the directory again: a file may have another name by now."""

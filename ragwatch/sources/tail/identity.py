@@ -33,15 +33,10 @@ class FileIdentity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ContentEdges:
-    """The raw bytes before an offset that its fingerprint is computed from.
+    """The raw bytes before an offset that its fingerprint is computed from."""
 
-    Attributes:
-        head: The first `min(1024, offset)` bytes of the file.
-        tail: The `min(64, offset)` bytes before the offset.
-    """
-
-    head: bytes = b""
-    tail: bytes = b""
+    head: bytes = b""  # the first `min(1024, offset)` bytes of the file
+    tail: bytes = b""  # the `min(64, offset)` bytes before the offset
 
     def extended(self, block: bytes, used: int) -> ContentEdges:
         """The edges after `block[:used]`, which starts at the offset, has been read as well."""
@@ -55,31 +50,22 @@ class ContentEdges:
 
 @dataclass(frozen=True, slots=True)
 class FilePosition:
-    """The position after the last committed byte of one file. Serialized as JSON, it is the cursor of a stream.
-
-    Attributes:
-        path: Its real path when it was first followed: rotations are searched for in the same directory.
-        generation: How often the file was truncated or replaced and read from its start again.
-        offset: Bytes read. It is after a newline, or after a record at the file's end that had none, except when
-            `within` says otherwise.
-        line: Line ends before the offset; None when unknown (reading began after much unread text).
-        mark: Hash of the edges before the offset.
-        within: `line` inside a line that is dropped up to its end, `hole` after NUL bytes that were counted; names of
-            streams (see `lines`) inside a record of theirs that is dropped up to its last part.
-        size: Size of the file when this was read.
-        mtime_ns: Its modification time then. It only orders rotated files and never identifies one.
-    """
+    """The position after the last committed byte of one file. Serialized as JSON, it is the cursor of a stream."""
 
     dev: int
     ino: int
-    path: str
-    generation: int = 0
+    path: str  # its real path when it was first followed: rotations are searched for in the same directory
+    generation: int = 0  # how often the file was truncated or replaced and read from its start again
+    # bytes read. It is after a newline, or after a record at the file's end that had none, except when `within` says
+    # otherwise
     offset: int = 0
-    line: int | None = 0
-    mark: str = ""
+    line: int | None = 0  # line ends before the offset; None when unknown (reading began after much unread text)
+    mark: str = ""  # hash of the edges before the offset
+    # `line` inside a line that is dropped up to its end, `hole` after NUL bytes that were counted; names of streams
+    # (see `lines`) inside a record of theirs that is dropped up to its last part
     within: Within = ""
-    size: int = 0
-    mtime_ns: int = 0
+    size: int = 0  # size of the file when this was read
+    mtime_ns: int = 0  # its modification time then. It only orders rotated files and never identifies one
 
     @property
     def identity(self) -> FileIdentity:

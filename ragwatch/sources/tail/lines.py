@@ -32,23 +32,14 @@ _MAX_LINES_TO_DETECT = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutLines:
-    """The records of a block.
+    """The records of a block."""
 
-    Attributes:
-        lines: Records without line ends; blank and too long ones are left out.
-        offsets: Offset in the file at which each record starts.
-        numbers: 1-based number of each line, 0 when unknown.
-        too_long: Number (0: unknown) and length in bytes of each line above the limit.
-        used: Bytes of the block up to and including its last newline, or all that are consumed.
-        ends: Line ends in those bytes.
-    """
-
-    lines: Sequence[bytes] = ()
-    offsets: Sequence[int] = ()
-    numbers: Sequence[int] = ()
-    too_long: Sequence[tuple[int, int]] = ()
-    used: int
-    ends: int = 0
+    lines: Sequence[bytes] = ()  # records without line ends; blank and too long ones are left out
+    offsets: Sequence[int] = ()  # offset in the file at which each record starts
+    numbers: Sequence[int] = ()  # 1-based number of each line, 0 when unknown
+    too_long: Sequence[tuple[int, int]] = ()  # number (0: unknown) and length in bytes of each line above the limit
+    used: int  # bytes of the block up to and including its last newline, or all that are consumed
+    ends: int = 0  # line ends in those bytes
 
 
 def cut(block: bytes, *, offset: int, line: int | None, limit: int) -> CutLines:
@@ -134,33 +125,21 @@ def _needs_cleaning(block: bytes, lines: list[bytes], offset: int, limit: int) -
 
 @dataclass(frozen=True, slots=True)
 class FramedLine:
-    """One line without its frame.
+    """One line without its frame."""
 
-    Attributes:
-        stream: `stdout` or `stderr`.
-        whole: Whether the record ends here.
-        text: What the service printed.
-    """
-
-    stream: str
-    whole: bool
-    text: bytes
+    stream: str  # `stdout` or `stderr`
+    whole: bool  # whether the record ends here
+    text: bytes  # what the service printed
 
 
 @dataclass(frozen=True, slots=True)
 class UnwrappedLines:
-    """The records of framed lines.
+    """The records of framed lines."""
 
-    Attributes:
-        lines: The records; offsets and numbers are those of a record's first line.
-        open_at: Index of the first line that must be read again because a record is incomplete, None when all are
-            complete.
-        dropped: Streams that are inside a record that is dropped up to its end.
-    """
-
-    lines: CutLines
+    lines: CutLines  # the records; offsets and numbers are those of a record's first line
+    # index of the first line that must be read again because a record is incomplete, None when all are complete
     open_at: int | None
-    dropped: Dropped
+    dropped: Dropped  # streams that are inside a record that is dropped up to its end
 
 
 def detect(block: bytes) -> Framing | None:
@@ -195,16 +174,11 @@ def frame_of(line: bytes, framing: Framing) -> FramedLine | None:
 
 @dataclass(slots=True)
 class _PartialRecord:
-    """The parts of a record so far.
+    """The parts of a record so far."""
 
-    Attributes:
-        start: Index of its first line.
-        size: Bytes of all parts.
-    """
-
-    start: int
+    start: int  # index of its first line
     parts: list[bytes]
-    size: int = 0
+    size: int = 0  # bytes of all parts
 
 
 class _RecordJoiner:

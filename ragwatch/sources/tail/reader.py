@@ -30,17 +30,11 @@ class ReadStep:
 
 @dataclass(frozen=True, slots=True)
 class LostContent:
-    """Content that was truncated or replaced, and how far it was read.
+    """Content that was truncated or replaced, and how far it was read."""
 
-    Attributes:
-        stream: Its stream, None when nothing was read.
-        position: Where reading stopped, with the largest size that was seen.
-        gone: Whether the part that was read is gone too; if not, only the part after it is.
-    """
-
-    stream: str | None
-    position: FilePosition
-    gone: bool
+    stream: str | None  # its stream, None when nothing was read
+    position: FilePosition  # where reading stopped, with the largest size that was seen
+    gone: bool  # whether the part that was read is gone too; if not, only the part after it is
 
 
 class FollowedFile:

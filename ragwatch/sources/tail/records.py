@@ -24,17 +24,11 @@ MAX_DOCUMENT_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class RecordBlock:
-    """The parsed part of a block.
+    """The parsed part of a block."""
 
-    Attributes:
-        lines: The records, and how many bytes of the block they take.
-        within: What the block ends inside of: see `FilePosition.within`.
-        rejections: What is counted instead of read.
-    """
-
-    lines: CutLines
-    within: Within = ""
-    rejections: Sequence[Rejection] = ()
+    lines: CutLines  # the records, and how many bytes of the block they take
+    within: Within = ""  # what the block ends inside of: see `FilePosition.within`
+    rejections: Sequence[Rejection] = ()  # what is counted instead of read
 
 
 class RecordReader:

@@ -40,19 +40,12 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 @dataclass(frozen=True, slots=True)
 class FirstScan:
-    """The result of the first scan. It is stored as a cursor.
+    """The result of the first scan. It is stored as a cursor."""
 
-    Attributes:
-        since_ns: File time from which on files are new.
-        records: Existing lines that are not read, where they were counted.
-        size: Existing bytes that are not read.
-        more: Whether there are further lines, in files that are too large to be counted.
-    """
-
-    since_ns: int = 0
-    records: int = 0
-    size: int = 0
-    more: bool = False
+    since_ns: int = 0  # file time from which on files are new
+    records: int = 0  # existing lines that are not read, where they were counted
+    size: int = 0  # existing bytes that are not read
+    more: bool = False  # whether there are further lines, in files that are too large to be counted
 
     def skipping(self, position: FilePosition) -> FirstScan:
         """The same after the content before this position was skipped."""

@@ -17,17 +17,11 @@ from ragwatch.sources.tail.reader import FollowedFile
 
 @dataclass(frozen=True, slots=True)
 class _PossibleCopy:
-    """A rotation that may be a copy.
+    """A rotation that may be a copy."""
 
-    Attributes:
-        origin: The path it was written under.
-        since: Modification time (ns) from which on a rotation of that path is new.
-        state: Its size and modification time, None to check it on every scan.
-    """
-
-    origin: str
-    since: int
-    state: tuple[int, int] | None
+    origin: str  # the path it was written under
+    since: int  # modification time (ns) from which on a rotation of that path is new
+    state: tuple[int, int] | None  # its size and modification time, None to check it on every scan
 
 
 class LostFileSearch:
