@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from ragwatch.statistics.drift.detect import Score
-from ragwatch.statistics.drift.detectors.betting import Betting
+from ragwatch.statistics.drift.detectors import Betting
 
 try:
     from river import drift

@@ -28,8 +28,7 @@ from ragwatch.redaction.redactor import Redactor
 from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.source import TailSource
 from ragwatch.statistics.sampling import SamplingPlan, key_of
-from ragwatch.statistics.signals import SignalCounter
-from ragwatch.statistics.text.repeated import RepeatedAnswers
+from ragwatch.statistics.signals import RepeatedAnswers, SignalCounter
 from ragwatch.statistics.text.vocabulary import NoveltyMeter, Vocabulary, learn
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

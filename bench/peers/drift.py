@@ -21,8 +21,7 @@ from peers.page import Bar, Chart, Part, figure
 from river import drift
 
 from ragwatch.statistics.drift.detect import Score
-from ragwatch.statistics.drift.detectors.betting import Betting
-from ragwatch.statistics.drift.detectors.cusum import Cusum
+from ragwatch.statistics.drift.detectors import Betting, Cusum
 
 RUN_LENGTH, CUT_OFF, WARMING = 1000, 4000, 500
 HEALTHY, MEANS = 0.9, (0.85, 0.8, 0.7, 0.5)

@@ -198,8 +198,8 @@ class RedactionOptions(FrozenOptions):
         if not self.enabled:
             return None
         # Compiling the patterns takes a tenth of a second, which commands that redact nothing need not wait for.
-        from ragwatch.redaction.custom import custom_rule  # noqa: PLC0415
         from ragwatch.redaction.redactor import DEFAULT_SALT, Redactor  # noqa: PLC0415
+        from ragwatch.redaction.rules import custom_rule  # noqa: PLC0415
 
         salt = DEFAULT_SALT if self.salt is None else self.salt.get_secret_value().encode()
         rules = (custom_rule(rule.name, rule.pattern, rule.checksum, rule.context) for rule in self.rules)

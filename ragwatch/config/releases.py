@@ -19,9 +19,8 @@ from pydantic import (
 )
 
 from ragwatch.config.options import DAY, FrozenOptions, InnerError, Ratio, Seconds, StrictRatio, criteria_of
-from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantities import Quantity, ReferenceQuantity
 from ragwatch.model.quantity_row import GateSeverity
-from ragwatch.model.references import ReferenceQuantity
 from ragwatch.statistics.feedback import NAME
 from ragwatch.statistics.gate import GateRules, MetricLimit
 from ragwatch.statistics.set_scores import JudgedMetric, Metric, metric_of

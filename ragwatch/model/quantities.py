@@ -6,6 +6,7 @@ To add one: a row here, its function in `statistics.scores`, and a test of it. C
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 
 from ragwatch.model.enumerations import RowEnum
@@ -233,3 +234,28 @@ def _row_of_criterion(name: str) -> QuantityRow:
         unread_by=frozenset({"lexical", "local", "detector"}),
         explanation=Explanation.QUOTE,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceRow:
+    """All that depends on the quantity alone; the attributes are those of `QuantityRow`."""
+
+    name: str
+    stage: Stage
+    threshold: float | None
+    severity: GateSeverity | None
+
+
+class ReferenceQuantity(RowEnum):
+    """Quality metrics that need a reference, a known good answer: one row for each."""
+
+    row: ReferenceRow
+
+    CONTEXT_RECALL = ReferenceRow(
+        name="context_recall", stage=Stage.RETRIEVAL, threshold=0.80, severity=GateSeverity.WARN
+    )
+    CORRECTNESS = ReferenceRow(name="correctness", stage=Stage.GENERATION, threshold=None, severity=None)
+    CONTEXT_PRECISION_WITH_REFERENCE = ReferenceRow(
+        name="context_precision_with_reference", stage=Stage.RETRIEVAL, threshold=None, severity=None
+    )
+    CONTEXT_F1 = ReferenceRow(name="context_f1", stage=Stage.RETRIEVAL, threshold=None, severity=None)

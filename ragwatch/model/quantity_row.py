@@ -1,10 +1,11 @@
-"""What a row of the table of quantities holds."""
+"""What a row of the table of quantities holds, and why a score is unknown."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ragwatch.model.enumerations import Described
 from ragwatch.model.stages import Stage
 
 
@@ -37,6 +38,19 @@ class Need(StrEnum):
     CLAIMS = "claims"
     CITATIONS = "citations"
     CONTEXTS = "contexts"
+
+
+class UnknownReason(Described):
+    """Why a judged sample has no score for a quantity. The values are labels of series."""
+
+    NO_CLAIMS = ("no_claims", "the answers contain no claims")
+    NO_CONTEXTS = ("no_contexts", "no contexts were retrieved")
+    ABSTAINED = ("abstained", "the answers abstain")
+    NOT_READ = ("not_read", "this judge does not score it")
+    LANGUAGE = ("language", "this judge does not read the language of the answers, or it is not that of their contexts")
+    SHORT_ANSWER = ("short_answer", "the answers are a bare yes or no, which this judge cannot decide")
+    NO_CITATIONS = ("no_citations", "the answers cite no contexts")
+    DOES_NOT_APPLY = ("does_not_apply", "the criterion does not apply to the answers")
 
 
 class GateSeverity(StrEnum):

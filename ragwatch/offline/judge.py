@@ -25,8 +25,7 @@ from ragwatch.formats.selection import expanded
 from ragwatch.judges import KINDS
 from ragwatch.model.criteria import Criterion
 from ragwatch.model.estimate import Addends
-from ragwatch.model.quantities import Quantity
-from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.quantities import Quantity, ReferenceQuantity
 from ragwatch.model.sample import Draw, Sample, SkipReason
 from ragwatch.offline.input_files import InputFiles, LineParser, Rejects, records
 from ragwatch.offline.relevance import RelevanceCases

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ragwatch.model.quantities import Quantity
-from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.quantities import Quantity, ReferenceQuantity
 from ragwatch.model.sample import SampleRecord, value_at
 from ragwatch.model.stages import Stage
 from ragwatch.statistics.verdict_line import ClaimRecord, VerdictRecord

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import NormalDist, fmean, pstdev
 
 from ragwatch.statistics.drift.detect import MAX_DAYS_PER_READING, Score, threshold_for
-from ragwatch.statistics.drift.detectors.betting import Betting
-from ragwatch.statistics.drift.detectors.normal_range import lowest_unchanged
+from ragwatch.statistics.drift.detectors import Betting
+from ragwatch.statistics.drift.normal_range import lowest_unchanged
 
 _DAY_HOURS = 24.0
 _WARM_UP_SCORES = 200  # after so many scores the evidence no longer depends on its start at zero

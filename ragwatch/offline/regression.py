@@ -23,9 +23,8 @@ from enum import StrEnum
 from math import ceil
 from typing import NamedTuple
 
-from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, ReferenceQuantity
 from ragwatch.model.quantity_row import GateSeverity
-from ragwatch.model.references import ReferenceQuantity
 from ragwatch.statistics.compare import Difference, PairedScore, WeightedScore, change, paired, unpaired
 from ragwatch.statistics.gate import MIN_CERTAIN_SCORES, Figure, GateReport, GateRules
 from ragwatch.statistics.question_scores import LostQuestion, Pairs, QuestionScores, lost_questions, pairs_of

@@ -35,10 +35,9 @@ from ragwatch.redaction.redactor import Redactor
 from ragwatch.statistics.canary.definition import CanaryMarks
 from ragwatch.statistics.feedback import FeedbackOutcome
 from ragwatch.statistics.sampling import SamplingHash, SamplingPlan, key_of, shedding_factor
-from ragwatch.statistics.signals import SignalCounter
+from ragwatch.statistics.signals import RepeatedAnswers, SignalCounter
 from ragwatch.statistics.snapshot import Lag
 from ragwatch.statistics.tally import Tallies, Tally, lines_read
-from ragwatch.statistics.text.repeated import RepeatedAnswers
 
 CANARY = "canary"
 """Metadata key of answers to our own canaries: the mark that probes send as the header `X-Ragwatch-Canary`."""

@@ -1,9 +1,13 @@
-"""All rules that detect PII and secrets, in the order in which they are tried.
+"""All rules that detect PII and secrets, in the order in which they are tried, and those of the configuration.
 
 Names of people are not detected: that takes a model, and a wrong one does harm.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
 
 from ragwatch.redaction.addresses import EMAIL_RULE, FOREIGN_EMAIL_RULES, IP_RULES, OBFUSCATED_EMAIL_RULES
 from ragwatch.redaction.credentials import (
@@ -13,11 +17,24 @@ from ragwatch.redaction.credentials import (
     ORACLE_RULE,
 )
 from ragwatch.redaction.keys import KEY_RULES, VENDOR_RULES, VendorKeys
-from ragwatch.redaction.money import MONEY_RULES
+from ragwatch.redaction.linear_time import check_linear_time
+from ragwatch.redaction.numbers import MONEY_RULES, PHONE_RULES
 from ragwatch.redaction.passwords import FOREIGN_PASSWORD_RULES, PASSWORD_RULES
+from ragwatch.redaction.person_checks import luhn, mod97, stdnum
 from ragwatch.redaction.person_ids import PASSPORT_RULES, PERSON_RULES, PersonIds
-from ragwatch.redaction.phones import PHONE_RULES
-from ragwatch.redaction.rule import Detector, NamedRule, RuleGroup, TextView, contains_any, table
+from ragwatch.redaction.rule import (
+    Detector,
+    NamedRule,
+    RedactionRule,
+    RuleGroup,
+    SensitiveKind,
+    Span,
+    TextView,
+    contains_any,
+    letters_and_digits,
+    table,
+    whole_match,
+)
 
 _WORDS = {group: tuple(words) for group, words in table("rules")["words_of_groups"].items()}
 
@@ -60,3 +77,56 @@ _GROUPS: tuple[tuple[tuple[NamedRule, ...], tuple[Detector, ...]], ...] = (
 RULES: tuple[NamedRule, ...] = tuple(rule for rules, _ in _GROUPS for rule in rules)
 DETECTORS: tuple[Detector, ...] = tuple(detector for _, detectors in _GROUPS for detector in detectors)
 """The same rules, some tried together."""
+
+CHECKSUMS: dict[str, Callable[[str], bool]] = {
+    "luhn": luhn,
+    "verhoeff": stdnum("verhoeff"),
+    "mod97": mod97,
+    # Weights fall to 1 from the left, as in an ISBN-10.
+    "mod11": lambda digits: sum(int(digit) * weight for weight, digit in enumerate(reversed(digits), 1)) % 11 == 0,
+    "mod11_10": stdnum("iso7064.mod_11_10"),
+}
+"""Checksums that a rule of the configuration may name; those of digits, but for `mod97`."""
+_CONTEXT_CHARS = 60
+
+
+def custom_rule(name: str, pattern: str, checksum: str | None = None, context: tuple[str, ...] = ()) -> RedactionRule:
+    """Builds a rule whose values become tokens `[CUSTOM:3f2a9c]`.
+
+    Args:
+        name: Name of the rule.
+        pattern: Regular expression; its group `secret`, or the whole match, is redacted.
+        checksum: Name of a checksum in `CHECKSUMS` that the letters and digits of the value must have.
+        context: Words of which one must stand in the 60 characters before the value, or behind it.
+
+    Raises:
+        ValueError: The pattern is not known to be matched in linear time.
+
+    >>> rule = custom_rule("employee", r"EMP-[0-9]{6}")
+    >>> [match.group() for match in rule.pattern.finditer("ask EMP-123456")]
+    ['EMP-123456']
+    """
+    words = tuple(map(str.lower, context))
+    return RedactionRule(
+        name,
+        SensitiveKind.CUSTOM,
+        "Rule of the configuration",
+        check_linear_time(pattern),
+        partial(_accept, checksum=checksum, words=words),
+        normalize=letters_and_digits,
+        words=words,
+    )
+
+
+def _accept(match: re.Match[str], *, checksum: str | None, words: tuple[str, ...]) -> Span | None:
+    start, end = span = whole_match(match) or (-1, -1)
+    if start < 0 or start == end:
+        return None
+    if checksum is not None:
+        value = letters_and_digits(match.string[start:end])
+        read = value.isascii() and (value.isalnum() if checksum == "mod97" else value.isdigit())
+        if not read or not CHECKSUMS[checksum](value):
+            return None
+    before = match.string[max(0, start - _CONTEXT_CHARS) : start].lower()
+    near = f"{before} {match.string[end : end + _CONTEXT_CHARS].lower()}"
+    return span if not words or any(word in near for word in words) else None

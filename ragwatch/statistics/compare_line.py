@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
-from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, ReferenceQuantity
 from ragwatch.model.sample import Role, SampleRecord
 from ragwatch.statistics.canary.report import CanaryReport
 from ragwatch.statistics.compare import (

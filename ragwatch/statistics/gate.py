@@ -30,9 +30,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ragwatch.model.evidence import ReferenceClaim
-from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, ReferenceQuantity
 from ragwatch.model.quantity_row import GateSeverity
-from ragwatch.model.references import ReferenceQuantity
 from ragwatch.statistics.compare import Interval, mean
 from ragwatch.statistics.estimators.level import MOST_UNMEASURED, Level
 from ragwatch.statistics.quantity_level import MOST_LABELS, KnownError, LevelCounts, ScoredAnswer, unmeasured_share

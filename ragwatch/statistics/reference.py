@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, TypedDict
 
 from ragwatch.model.evidence import Evidence, ReferenceClaim
-from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.quantities import ReferenceQuantity
 from ragwatch.statistics.ranking import f1
 from ragwatch.statistics.scores import average_precision
 

@@ -11,8 +11,7 @@ from types import MappingProxyType
 
 from ragwatch.model.evidence import Address, ClaimVerdict, CriterionAnswer, CriterionReading, Evidence
 from ragwatch.model.quantities import Quantity, quantity_of
-from ragwatch.model.quantity_row import Need
-from ragwatch.model.reasons import UnknownReason
+from ragwatch.model.quantity_row import Need, UnknownReason
 from ragwatch.model.stages import Fault
 
 Score = Callable[[Evidence], float | None]

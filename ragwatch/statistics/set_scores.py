@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragwatch.model.quantities import Quantity, is_quantity_name, quantity_of
-from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.quantities import Quantity, ReferenceQuantity, is_quantity_name, quantity_of
 from ragwatch.model.stages import Stage
 from ragwatch.statistics.question_scores import QuestionScores, by_row, question_of
 from ragwatch.statistics.reference import score_by_reference

@@ -12,7 +12,6 @@ from ragwatch.statistics.relevance import rank_sample, ranking_metrics
 from ragwatch.statistics.tally import BUCKETS, INF, SUM, Tallies, Tally, bound_label
 from ragwatch.statistics.text.citations import count_citations
 from ragwatch.statistics.text.phrases import MAX_ABSTENTION_CHARS, is_abstention
-from ragwatch.statistics.text.repeated import RepeatedAnswers
 from ragwatch.statistics.text.scripts import LanguageCheck
 from ragwatch.statistics.text.vocabulary import NoveltyMeter
 
@@ -21,8 +20,35 @@ _RANKING_METRICS = tuple(metric for metric in ranking_metrics() if metric.measur
 """A metric that is added later has no sum for the rows that were counted before."""
 _UPDATED = itemgetter(Context._fields.index("updated_at"))
 _DAY = 86400.0
+SLOTS = 1 << 12
+"""Size of the table of repeated answers."""
 _MAX_SCORE = 1e30
 """A larger score is ignored: some retrievers write the largest float for a missing score, and sums would overflow."""
+
+
+class RepeatedAnswers:
+    """Remembers the newest answers by hash, so that one that comes again for another question is noticed.
+
+    A later answer in the same slot replaces an earlier one, so of answers that are far apart only some are noticed. The
+    table belongs to a process: after a start it is empty.
+    """
+
+    def __init__(self) -> None:
+        self._answers = [0] * SLOTS
+        self._questions = [0] * SLOTS
+
+    def add(self, route: str, question: str, answer: str) -> bool:
+        """Remember an answer. Returns whether the same route gave the same one to another question.
+
+        >>> known = RepeatedAnswers()
+        >>> known.add("a", "Why?", "So."), known.add("a", "When?", "So."), known.add("b", "How?", "So.")
+        (False, True, False)
+        """
+        given, asked = hash((route, answer)), hash(question)
+        slot = given % SLOTS
+        repeated = self._answers[slot] == given and self._questions[slot] != asked
+        self._answers[slot], self._questions[slot] = given, asked
+        return repeated
 
 
 class SignalCounter:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from ragwatch.model.evidence import Cell, Claim, ClaimVerdict, CriterionAnswer, CriterionReading
-from ragwatch.model.quantities import Quantity, quantity_of
-from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.quantities import Quantity, ReferenceQuantity, quantity_of
 from ragwatch.statistics.reference import StatementLine, read_statement, reference_line
 from ragwatch.statistics.verdict import Judged, Verdict
 

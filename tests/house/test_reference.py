@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from ragwatch.commands import cli
-from ragwatch.model.quantities import Quantity
-from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.quantities import Quantity, ReferenceQuantity
 from ragwatch.model.stages import Stage
 from ragwatch.redaction.rules import RULES
 from tools.cookbook import table

@@ -14,9 +14,9 @@ import pytest
 from support.score_draws import Floats, Mean, bernoulli, beta, claims
 
 from ragwatch.statistics.drift.detect import Score, begin, step
-from ragwatch.statistics.drift.detectors.betting import Betting, ScorePair, TwoSample
-from ragwatch.statistics.drift.detectors.reference import ReferenceScheme
-from ragwatch.statistics.drift.detectors.shift import CountScheme
+from ragwatch.statistics.drift.detectors import Betting, ScorePair, TwoSample
+from ragwatch.statistics.drift.reference import ReferenceScheme
+from ragwatch.statistics.drift.shift import CountScheme
 
 LENGTH = 10_000
 Draw = Callable[[np.random.Generator, Mean, int], Floats]

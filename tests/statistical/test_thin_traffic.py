@@ -13,9 +13,9 @@ import pytest
 from support.score_draws import Floats, bernoulli, beta, claims, separate_claims
 
 from ragwatch.statistics.drift.detect import SUSPICION, Score, Unit, begin, look_sizes, step
-from ragwatch.statistics.drift.detectors.betting import FRACTIONS, Betting
-from ragwatch.statistics.drift.detectors.normal_range import PARTS
-from ragwatch.statistics.drift.detectors.reference import ReferenceScheme
+from ragwatch.statistics.drift.detectors import FRACTIONS, Betting
+from ragwatch.statistics.drift.normal_range import PARTS
+from ragwatch.statistics.drift.reference import ReferenceScheme
 
 DAYS, DAY, COMPLETE = 30.0, 86400.0, 2000
 BETS, MOST = np.array(FRACTIONS), 1e200

@@ -6,7 +6,7 @@ repository find none; numbers with a checksum get it here.
 
 from __future__ import annotations
 
-from ragwatch.redaction.money import IBAN_LENGTHS
+from ragwatch.redaction.numbers import IBAN_LENGTHS
 
 BODY = "MIIEpAIBAAKCAQEA7x"
 

@@ -10,10 +10,9 @@ from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream, ScoreStream
 from ragwatch.statistics.drift.bands import DayBand, HedgedBand
 from ragwatch.statistics.drift.detect import Direction, Unit, threshold_for
-from ragwatch.statistics.drift.detectors import KINDS
-from ragwatch.statistics.drift.detectors.betting import ControlScheme, TwoSample
-from ragwatch.statistics.drift.detectors.reference import ReferenceScheme
+from ragwatch.statistics.drift.detectors import KINDS, ControlScheme, TwoSample
 from ragwatch.statistics.drift.recovery import EndTest
+from ragwatch.statistics.drift.reference import ReferenceScheme
 from ragwatch.statistics.segments import Segments
 
 RISK = 0.05

@@ -10,7 +10,7 @@ from ragwatch.model.signals import Signal
 from ragwatch.ports import SavedState
 from ragwatch.statistics.drift import detect
 from ragwatch.statistics.drift.detect import Alarm, DetectorRecord, DetectorState, Direction, Numbers, Scheme, Score
-from ragwatch.statistics.drift.detectors.betting import (
+from ragwatch.statistics.drift.detectors import (
     ControlScheme,
     QueueRecord,
     ScorePair,
@@ -19,9 +19,9 @@ from ragwatch.statistics.drift.detectors.betting import (
     queue_from_dict,
     queue_to_dict,
 )
-from ragwatch.statistics.drift.detectors.reference import ReferenceScheme
-from ragwatch.statistics.drift.detectors.shift import Counts, CountScheme, ShiftDetector
 from ragwatch.statistics.drift.recovery import RISING_CREDITS, EndTest, Mend, Recovery, RecoveryRecord, Sums, limit_time
+from ragwatch.statistics.drift.reference import ReferenceScheme
+from ragwatch.statistics.drift.shift import Counts, CountScheme, ShiftDetector
 from ragwatch.statistics.estimators.interval import clopper_pearson
 from ragwatch.statistics.tally import bound_label
 

@@ -25,8 +25,8 @@ from ragwatch.pipeline.vocabularies import Vocabularies
 from ragwatch.ports import Clock, LoopContext, SavedState, Store, StoredRun
 from ragwatch.statistics.drift import silence
 from ragwatch.statistics.drift.detect import Alarm, Unit, threshold_for
-from ragwatch.statistics.drift.detectors.shift import CountScheme
 from ragwatch.statistics.drift.recovery import EndTest
+from ragwatch.statistics.drift.shift import CountScheme
 from ragwatch.statistics.drift.silence import Rhythm, RhythmRecord
 from ragwatch.statistics.snapshot import Gauge, Gauges
 from ragwatch.statistics.tally import BUCKETS, INF, Tallies, Tally, bound_label

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypedDict
 
-from ragwatch.model.quantities import Quantity
-from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.quantities import Quantity, ReferenceQuantity
 from ragwatch.model.sample import Context, Sample
 from ragwatch.statistics.canary.definition import Canary, Retrieved
 from ragwatch.statistics.ranking import mean_of_known

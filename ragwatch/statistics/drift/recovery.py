@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypedDict
 
 from ragwatch.statistics.drift.detect import MAX_DAYS_PER_READING, Direction, Numbers, Score
-from ragwatch.statistics.drift.detectors.betting import MIN_MARGIN, Betting
-from ragwatch.statistics.drift.detectors.shift import share_bound
+from ragwatch.statistics.drift.detectors import MIN_MARGIN, Betting
+from ragwatch.statistics.drift.shift import share_bound
 
 NEARNESS, SLACK = 0.4, 0.6
 """Place of the limit, and of the means that count as a mend, between the break (0) and the baseline (1)."""

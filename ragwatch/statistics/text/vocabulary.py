@@ -4,7 +4,7 @@ Words are counted in a fixed number of slots by hash: the size is fixed, and no 
 make the rarer one look more frequent, so novelty is slightly underestimated, before and after a change alike.
 
 A vocabulary is learnt once and then frozen, so that novelty is a fixed function of a question and a shift of its
-distribution can be detected (see `detectors.shift`); while it is learnt, novelty falls with every question.
+distribution can be detected (see `drift.shift`); while it is learnt, novelty falls with every question.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from ragwatch import __version__
 from ragwatch.model.estimate import Estimate
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
-from ragwatch.model.reasons import UnknownReason
+from ragwatch.model.quantity_row import UnknownReason
 from ragwatch.model.sample import OTHER
 from ragwatch.model.stages import Stage
 from ragwatch.statistics.feedback import Correlation

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 from ragwatch import __version__
 from ragwatch.board import Board
 from ragwatch.errors import StoreError, UnsearchableError
-from ragwatch.model.reasons import UnknownReason
+from ragwatch.model.quantity_row import UnknownReason
 from ragwatch.ports import RecordedEvent, Store
 from ragwatch.web.json_values import ParameterError, json_reply
 from ragwatch.web.pages.figure_replies import Event, Figure

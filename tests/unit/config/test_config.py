@@ -9,8 +9,7 @@ import pytest
 
 from ragwatch.config import Config, load, parse
 from ragwatch.errors import ConfigError
-from ragwatch.model.quantities import Quantity
-from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.quantities import Quantity, ReferenceQuantity
 
 SOURCE = {"kind": "tail", "name": "app", "path": "app.jsonl"}
 

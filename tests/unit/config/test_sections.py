@@ -16,8 +16,7 @@ from ragwatch.config.releases import GateOptions, rules_of
 from ragwatch.errors import ConfigError
 from ragwatch.model.criteria import Criterion, Example
 from ragwatch.model.evidence import CriterionAnswer
-from ragwatch.model.quantities import Quantity, quantity_of
-from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.quantities import Quantity, ReferenceQuantity, quantity_of
 from ragwatch.pipeline.export.evaluation import Signal
 from ragwatch.rules import prometheus, yaml_text
 from ragwatch.statistics.segments import Segments

@@ -20,8 +20,7 @@ from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.reader import Thresholds, read
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.model.evidence import ClaimVerdict, Evidence
-from ragwatch.model.quantities import Quantity
-from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.quantities import Quantity, ReferenceQuantity
 from ragwatch.model.sample import Context, Sample
 from ragwatch.statistics.reference import score_by_reference
 from ragwatch.statistics.scores import score_all

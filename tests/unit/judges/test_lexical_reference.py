@@ -9,7 +9,7 @@ from unit.judges.test_lexical_atomic_facts import EINSTEIN, EINSTEIN_CONTEXTS
 from ragwatch.judges.claims.steps import MAX_STEP_TERMS, actions, names_action
 from ragwatch.judges.claims.words import terms
 from ragwatch.model.evidence import Evidence
-from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.quantities import ReferenceQuantity
 from ragwatch.statistics.reference import reference_line, score_by_reference
 
 CONTEXTS = (

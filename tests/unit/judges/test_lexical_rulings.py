@@ -13,7 +13,7 @@ from ragwatch.judges.lexical.stated_amounts import stated
 from ragwatch.judges.lexical.statements import reverses
 from ragwatch.model.evidence import Address, UnreadReason
 from ragwatch.model.quantities import Quantity
-from ragwatch.model.reasons import UnknownReason
+from ragwatch.model.quantity_row import UnknownReason
 from ragwatch.statistics.scores import why_unknown
 
 FOUNDED = "The company was founded in Bern in 1971 by Anna Keller."

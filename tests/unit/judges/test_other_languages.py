@@ -15,11 +15,11 @@ from support.other_languages import FACTS, records, swapped
 from ragwatch.judges.lexical.language import LANGUAGES, language_of
 from ragwatch.model.evidence import Address, ClaimVerdict, UnreadReason
 from ragwatch.model.quantities import Quantity
-from ragwatch.model.reasons import UnknownReason
+from ragwatch.model.quantity_row import UnknownReason
 from ragwatch.model.sample import Sample
 from ragwatch.statistics.drift.detect import Score, begin, step
-from ragwatch.statistics.drift.detectors.betting import Betting
-from ragwatch.statistics.drift.detectors.reference import ReferenceScheme
+from ragwatch.statistics.drift.detectors import Betting
+from ragwatch.statistics.drift.reference import ReferenceScheme
 from ragwatch.statistics.scores import faithfulness, score_all, why_unknown
 
 ENGLISH = "Refunds take five days, and the shipping of the order is free."

@@ -12,7 +12,7 @@ from support.kit import a_draw, a_record, a_sample, a_verdict, an_evidence
 from ragwatch.model.criteria import MAX_EXAMPLES, MAX_QUESTION_CHARS, Criterion, Example, unread
 from ragwatch.model.evidence import CriterionAnswer, CriterionReading
 from ragwatch.model.quantities import MAX_NAME_CHARS, RESERVED, Quantity, quantity_of
-from ragwatch.model.reasons import UnknownReason
+from ragwatch.model.quantity_row import UnknownReason
 from ragwatch.model.stages import Stage
 from ragwatch.offline.gate_line import stage_of
 from ragwatch.statistics.compare_line import answer_of, compare_verdicts

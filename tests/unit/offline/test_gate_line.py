@@ -7,9 +7,8 @@ import json
 import pytest
 from support.kit import a_verdict, an_evidence, an_unjudged
 
-from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantities import Quantity, ReferenceQuantity
 from ragwatch.model.quantity_row import GateSeverity
-from ragwatch.model.references import ReferenceQuantity
 from ragwatch.model.stages import Stage
 from ragwatch.offline.gate_line import baseline_of, gate_line, recommendation, stage_of
 from ragwatch.offline.regression import attribute, run_of

@@ -18,7 +18,7 @@ from ragwatch.errors import ConfigError
 from ragwatch.offline.plan import simulated_scores
 from ragwatch.offline.power import PowerQuestion, delay, half_width, plan
 from ragwatch.statistics.drift.detect import Score
-from ragwatch.statistics.drift.detectors.betting import Betting
+from ragwatch.statistics.drift.detectors import Betting
 
 FEW = ("--probability", 0.05, "--probability", 0.2, "--probability", 0.8)
 """Rates on both sides of what is asked for; a simulation takes a second for each."""

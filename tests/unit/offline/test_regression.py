@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from support.kit import a_draw, a_sample, a_verdict, an_evidence
 
-from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantities import Quantity, ReferenceQuantity
 from ragwatch.model.quantity_row import GateSeverity
-from ragwatch.model.references import ReferenceQuantity
 from ragwatch.model.sample import Context, RelevantContext, Role, Turn
 from ragwatch.offline.regression import Attribution, GateRun, Regression, attribute, describe, run_of
 from ragwatch.statistics.compare import Interval

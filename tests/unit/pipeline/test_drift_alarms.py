@@ -18,7 +18,7 @@ from ragwatch.pipeline.drift.breaks import NEWEST_ANSWERS
 from ragwatch.pipeline.drift.rules import MAX_SEGMENT_DETECTORS, SEGMENT_SHARE, DriftRules
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.statistics.drift.detect import Score
-from ragwatch.statistics.drift.detectors.betting import Betting
+from ragwatch.statistics.drift.detectors import Betting
 from ragwatch.statistics.segments import Segment, Segments
 from ragwatch.statistics.snapshot import Gauge
 from ragwatch.statistics.tally import Tally

@@ -13,9 +13,9 @@ from support.patience import cpu_limit
 from support.redaction_cases import TOKEN, cases
 from support.secret_examples import EXAMPLES
 
-from ragwatch.redaction.custom import custom_rule
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.redaction.rule import SensitiveKind
+from ragwatch.redaction.rules import custom_rule
 
 TOKENS = "[EMAIL:3f2a9c] [PHONE:123456] [KEY:aaaaaa] [IP:3f2a9c] [CARD:411111]"
 

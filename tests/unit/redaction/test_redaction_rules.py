@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from support.patience import cpu_limit
 from support.redaction_cases import cases, kinds
 
-from ragwatch.redaction.custom import custom_rule
 from ragwatch.redaction.linear_time import check_linear_time
 from ragwatch.redaction.passwords import WORDS
 from ragwatch.redaction.person_checks import mrz
 from ragwatch.redaction.person_ids import LETTERED_SHAPES, PERSON_RULES, SHAPES, PersonIdRule
 from ragwatch.redaction.redactor import OriginalPlaces, Redactor
 from ragwatch.redaction.rule import MAX_STARTS, RedactionRule, SensitiveKind, TextView, letters_and_digits
-from ragwatch.redaction.rules import RULES
+from ragwatch.redaction.rules import RULES, custom_rule
 
 ONE, TWO = RULES[0], RULES[1]
 SK, GH = "sk-" + "abcd1234" * 4, "ghp_" + "a1B2c3D4e5F6" * 3

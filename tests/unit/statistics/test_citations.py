@@ -14,7 +14,7 @@ from support.kit import a_claim, a_draw, a_judge_context, a_reading, an_evidence
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.model.evidence import Citation, Claim, ClaimVerdict, ContextReading, Evidence
 from ragwatch.model.quantities import Quantity
-from ragwatch.model.reasons import UnknownReason
+from ragwatch.model.quantity_row import UnknownReason
 from ragwatch.statistics.scores import citation_precision, why_unknown
 from ragwatch.statistics.tally import Tally, verdict_tallies
 from ragwatch.statistics.text import citations

@@ -10,7 +10,7 @@ import pytest
 from support.canaries import a_canary, a_failure, a_reply, a_report
 from support.kit import a_draw, a_record, a_verdict, an_evidence, an_unjudged
 
-from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.quantities import ReferenceQuantity
 from ragwatch.model.sample import Role, Turn
 from ragwatch.statistics.canary.definition import Category
 from ragwatch.statistics.compare_line import (

@@ -24,8 +24,8 @@ from ragwatch.statistics.drift.detect import (
     step,
     to_dict,
 )
-from ragwatch.statistics.drift.detectors.betting import Betting, ControlScheme, ScorePair, TwoSample
-from ragwatch.statistics.drift.detectors.reference import ReferenceScheme
+from ragwatch.statistics.drift.detectors import Betting, ControlScheme, ScorePair, TwoSample
+from ragwatch.statistics.drift.reference import ReferenceScheme
 
 DAY = 86400.0
 

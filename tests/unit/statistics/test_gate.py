@@ -11,9 +11,8 @@ import pytest
 from support.kit import a_draw, a_sample, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.model.evidence import ReferenceClaim
-from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantities import Quantity, ReferenceQuantity
 from ragwatch.model.quantity_row import GateSeverity
-from ragwatch.model.references import ReferenceQuantity
 from ragwatch.model.sample import Context, RelevantContext
 from ragwatch.statistics.gate import GateDecision, GateRules, MetricFinding, MetricLimit, gate
 from ragwatch.statistics.quantity_level import KnownError, PersonsLabel

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.kit import a_claim, an_evidence
 
 from ragwatch.model.evidence import Evidence, ReferenceClaim
-from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.quantities import ReferenceQuantity
 from ragwatch.statistics.reference import (
     context_f1,
     context_precision_with_reference,

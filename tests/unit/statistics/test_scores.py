@@ -21,7 +21,7 @@ from ragwatch.model.evidence import (
     UnreadReason,
 )
 from ragwatch.model.quantities import Quantity
-from ragwatch.model.reasons import UnknownReason
+from ragwatch.model.quantity_row import UnknownReason
 from ragwatch.statistics import scores
 from ragwatch.statistics.scores import faithfulness, score_all, top_ranked_fault, why_unknown
 from ragwatch.statistics.stage import stage

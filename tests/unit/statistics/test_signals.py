@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from support.kit import a_sample
 
 from ragwatch.model.sample import Context, RelevantContext, Sample
-from ragwatch.statistics.signals import SignalCounter
+from ragwatch.statistics.signals import RepeatedAnswers, SignalCounter
 from ragwatch.statistics.tally import Tallies, Tally, observe
-from ragwatch.statistics.text.repeated import RepeatedAnswers
 from ragwatch.statistics.text.vocabulary import NoveltyMeter, Vocabulary, learn
 
 

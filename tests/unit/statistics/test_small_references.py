@@ -7,8 +7,8 @@ import random
 import pytest
 
 from ragwatch.statistics.drift.detect import DetectorState, Score, Unit, begin, step
-from ragwatch.statistics.drift.detectors.betting import Betting
-from ragwatch.statistics.drift.detectors.reference import ReferenceScheme
+from ragwatch.statistics.drift.detectors import Betting
+from ragwatch.statistics.drift.reference import ReferenceScheme
 
 DAY, PER_DAY = 86400.0, 20
 SCHEME = ReferenceScheme(lambda mean: Betting(mean, 30.0), unit=Unit.DAYS, span=DAY)

@@ -15,8 +15,7 @@ from unit.judges.test_lexical_atomic_facts import EINSTEIN
 from ragwatch.judges.llm.quotes import left_out, locate
 from ragwatch.judges.llm.reply import MAX_FACTS, ReplyError
 from ragwatch.model.evidence import Evidence
-from ragwatch.model.quantities import Quantity
-from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.quantities import Quantity, ReferenceQuantity
 from ragwatch.statistics.reference import score_by_reference
 from ragwatch.statistics.scores import score_all
 

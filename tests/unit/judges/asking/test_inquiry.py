@@ -13,10 +13,8 @@ from ragwatch.judges.llm.prompt import Prompt
 from ragwatch.judges.llm.reading import Reading
 from ragwatch.judges.llm.rubric import parts_of
 from ragwatch.model.evidence import Address, Cell, ClaimVerdict, ContextReading, Evidence, Need
-from ragwatch.model.quantities import Quantity
-from ragwatch.model.quantity_row import Part
-from ragwatch.model.reasons import UnknownReason
-from ragwatch.model.references import ReferenceQuantity
+from ragwatch.model.quantities import Quantity, ReferenceQuantity
+from ragwatch.model.quantity_row import Part, UnknownReason
 from ragwatch.model.sample import Role, Turn
 from ragwatch.statistics.reference import score_by_reference
 from ragwatch.statistics.scores import score_all, why_unknown

@@ -1,4 +1,7 @@
-"""Shiryaev-Roberts betting e-detector for the mean of scores in [0, 1]: no distribution, no calibration.
+"""Drift detectors for the mean of scores in [0, 1], by kind.
+
+`Betting` is the default: it alone guarantees a false alarm rate. It is a Shiryaev-Roberts e-detector, and needs no
+distribution and no calibration.
 
 Source: Shin, Ramdas and Rinaldo, "E-detectors" (arXiv 2203.03532). For a fall below the baseline m0, each score x is a
 bet L = 1 + b (w / w_max) (m0 - x) with 0 <= b < 1 / (1 - m0). L is positive and, while E[w (x - m0) | past] >= 0, has a
@@ -15,9 +18,10 @@ another time of day or other questions, raises no alarm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import fsum
+from types import MappingProxyType
 from typing import TypedDict
 
 from ragwatch.statistics.drift.detect import Detector, Direction, Numbers, Scheme, Score, Unit
@@ -74,6 +78,107 @@ class Betting:
     def evidence(self, numbers: Numbers) -> float:
         """Return the mean over all sizes of bet; without a change its expectation is at most the run length."""
         return fsum(numbers) / len(numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Cusum:
+    """One-sided CUSUM (Page 1954): the sum of shortfalls below the baseline minus a slack k, never below zero.
+
+    S <- max(0, S + (w / w_max) (m0 - x - k)). It detects quickly if its threshold fits the distribution of the scores,
+    and guarantees nothing otherwise: calibrated to one false alarm in 10,000 Beta scores of mean .9, it raises one in
+    50 claim ratios of the same mean.
+    """
+
+    baseline: float
+    threshold: float = 1.0
+    direction: Direction = Direction.FALL
+    max_weight: float = 1.0
+    slack: float = 0.05
+
+    @property
+    def design(self) -> Numbers:
+        """Baseline, direction, largest weight and slack."""
+        return (self.baseline, float(self.direction is Direction.RISE), self.max_weight, self.slack)
+
+    def start(self) -> Numbers:
+        """Return a sum of zero."""
+        return (0.0,)
+
+    def step(self, numbers: Numbers, reading: Score, credit: float = 1.0) -> Numbers:
+        """Return the sum after one more score. A CUSUM has no run length: `credit` is unused."""
+        del credit
+        worse = self.baseline - reading.value if self.direction is Direction.FALL else reading.value - self.baseline
+        share = min(1.0, reading.weight / self.max_weight)
+        return (max(0.0, numbers[0] + share * (worse - self.slack)),)
+
+    def evidence(self, numbers: Numbers) -> float:
+        """Return the sum."""
+        return numbers[0]
+
+
+@dataclass(frozen=True, slots=True)
+class PageHinkley:
+    """One-sided Page-Hinkley test (Gama et al. 2014, section 3.2): a CUSUM about the running mean of the scores.
+
+    It needs no baseline, so it misses a slow decay: the mean that it compares with decays as well. Its threshold
+    guarantees no false alarm rate: on scores of sd .1, .15 and .3 the same threshold gives run lengths that differ by
+    factors of ten.
+
+    Attributes:
+        threshold: Distance of the sum from its minimum that raises an alarm.
+        max_weight: Largest weight; a score of weight w counts w / max_weight, in the mean as in the sum.
+        slack: Difference of a score from the mean that adds nothing.
+        fading: Factor by which the sum decays with each score.
+        min_scores: Number of scores below which the evidence is 0.
+    """
+
+    threshold: float = 50.0
+    direction: Direction = Direction.FALL
+    max_weight: float = 1.0
+    slack: float = 0.005
+    fading: float = 1.0 - 0.0001
+    min_scores: int = 30
+
+    @property
+    def design(self) -> Numbers:
+        """Direction, largest weight, slack, fading and minimum number of scores."""
+        return (
+            float(self.direction is Direction.RISE),
+            self.max_weight,
+            self.slack,
+            self.fading,
+            float(self.min_scores),
+        )
+
+    def start(self) -> Numbers:
+        """Return count, total share, mean, sum and minimum of the sum, all zero."""
+        return (0.0, 0.0, 0.0, 0.0, 0.0)
+
+    def step(self, numbers: Numbers, reading: Score, credit: float = 1.0) -> Numbers:
+        """Return count, total share, mean, sum and minimum of the sum after one more score; `credit` is unused."""
+        del credit
+        count, total, mean, drop, minimum = numbers
+        share = min(1.0, reading.weight / self.max_weight)
+        total += share
+        mean += share / total * (reading.value - mean)
+        worse = mean - reading.value if self.direction is Direction.FALL else reading.value - mean
+        drop = self.fading * drop + share * (worse - self.slack)
+        return (count + 1.0, total, mean, drop, min(minimum, drop) if count else drop)
+
+    def evidence(self, numbers: Numbers) -> float:
+        """Return the sum minus its minimum; 0 below `min_scores`."""
+        count, _, _, drop, minimum = numbers
+        return drop - minimum if count >= self.min_scores else 0.0
+
+
+Kind = Callable[[float, float, Direction, float], Detector[Score]]
+KINDS: MappingProxyType[str, Kind] = MappingProxyType(
+    {"betting": Betting, "cusum": Cusum, "page_hinkley": lambda _, *settings: PageHinkley(*settings)}
+)
+"""Builders by kind, called with baseline, threshold, direction and largest weight.
+
+A Page-Hinkley test compares with its own running mean instead of a baseline.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 
 from ragwatch.model.estimate import Addends
 from ragwatch.statistics.drift.detect import Detector, Direction, Numbers, Scheme, Score, Unit, look_sizes
-from ragwatch.statistics.drift.detectors.betting import MIN_MARGIN
-from ragwatch.statistics.drift.detectors.normal_range import PARTS, lowest_unchanged, part_of_day, worst_part
+from ragwatch.statistics.drift.detectors import MIN_MARGIN
+from ragwatch.statistics.drift.normal_range import PARTS, lowest_unchanged, part_of_day, worst_part
 from ragwatch.statistics.estimators import hajek
 
 Build = Callable[[float], Detector[Score]]

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.statistics.drift.detect import Detector, Direction, Numbers, Score
-from ragwatch.statistics.drift.detectors import KINDS
-from ragwatch.statistics.drift.detectors.betting import MAX_EVIDENCE, Betting, ScorePair, TwoSample
+from ragwatch.statistics.drift.detectors import KINDS, MAX_EVIDENCE, Betting, ScorePair, TwoSample
 
 scores = st.lists(st.floats(0, 1), max_size=60)
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.statistics.drift.detect import Direction, Unit
-from ragwatch.statistics.drift.detectors.betting import MAX_EVIDENCE
-from ragwatch.statistics.drift.detectors.shift import CountScheme, ShiftDetector, share_bound
+from ragwatch.statistics.drift.detectors import MAX_EVIDENCE
+from ragwatch.statistics.drift.shift import CountScheme, ShiftDetector, share_bound
 
 
 def batch(rng: random.Random, shares: list[float], size: int) -> list[int]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragwatch.statistics.drift.detect import Direction, Score
-from ragwatch.statistics.drift.detectors.betting import (
+from ragwatch.statistics.drift.detectors import (
     Betting,
     ScorePair,
     ScoreQueue,
@@ -19,8 +19,8 @@ from ragwatch.statistics.drift.detectors.betting import (
     queue_from_dict,
     queue_to_dict,
 )
-from ragwatch.statistics.drift.detectors.normal_range import lowest_unchanged
-from ragwatch.statistics.drift.detectors.reference import ReferenceScheme
+from ragwatch.statistics.drift.normal_range import lowest_unchanged
+from ragwatch.statistics.drift.reference import ReferenceScheme
 
 
 def build(baseline: float) -> Betting:

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ragwatch.statistics.drift.detect import Detector, Direction, Numbers, Unit, look_sizes
-from ragwatch.statistics.drift.detectors.betting import MAX_EVIDENCE, MIN_MARGIN
-from ragwatch.statistics.drift.detectors.normal_range import PARTS, lowest_unchanged, part_of_day, worst_part
+from ragwatch.statistics.drift.detectors import MAX_EVIDENCE, MIN_MARGIN
+from ragwatch.statistics.drift.normal_range import PARTS, lowest_unchanged, part_of_day, worst_part
 
 FRACTIONS = (0.05, 0.2, 0.8)
 _HALVINGS = 50

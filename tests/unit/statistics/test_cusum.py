@@ -8,7 +8,7 @@ from itertools import accumulate
 import pytest
 
 from ragwatch.statistics.drift.detect import Direction, Score
-from ragwatch.statistics.drift.detectors.cusum import Cusum, PageHinkley
+from ragwatch.statistics.drift.detectors import Cusum, PageHinkley
 
 
 def stream(seed: int, size: int = 600) -> list[float]:
