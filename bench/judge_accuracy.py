@@ -46,21 +46,13 @@ Read = Callable[[Iterable[Row]], Iterator[dict[str, Reading]]]
 
 @dataclass
 class Report:
-    """What is told, and kept for the plot and for JSON.
+    """What is told, and kept for the plot and for JSON."""
 
-    Attributes:
-        console: Where it is told.
-        fitted: Beginnings of the names of the sets that each judge was fitted on.
-        rounds: Bootstrap rounds.
-        scores: Figures of the sets.
-        others: Figures of anything else: what, judge, name, value.
-    """
-
-    console: Console
-    fitted: dict[str, tuple[str, ...]]
-    rounds: int
-    scores: list[Scored] = field(default_factory=list)
-    others: list[dict[str, Any]] = field(default_factory=list)
+    console: Console  # where it is told
+    fitted: dict[str, tuple[str, ...]]  # beginnings of the names of the sets that each judge was fitted on
+    rounds: int  # bootstrap rounds
+    scores: list[Scored] = field(default_factory=list)  # figures of the sets
+    others: list[dict[str, Any]] = field(default_factory=list)  # figures of anything else: what, judge, name, value
 
     def tell(self, of: LabelledSet, readings: Sequence[dict[str, Reading]]) -> None:
         """Figures of one set, a line for each judge."""

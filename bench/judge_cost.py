@@ -52,29 +52,17 @@ PROMPT, COMPLETION, CPU, SPEED = 0.25, 1.0, 0.25, 6.0
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One tool's costs, a sample.
+    """One tool's costs, a sample."""
 
-    Attributes:
-        calls: Calls of a model.
-        embeddings: Calls for embeddings.
-        prompt: Tokens in, cached ones included.
-        cached: Tokens in that were read from the cache.
-        completion: Tokens out.
-        cpu_ms: CPU time of the client's process.
-        rate: Samples a second.
-        peak: Most requests in flight.
-        lost: Readings (scores, for ragas) that came to nothing, in all.
-    """
-
-    calls: float
-    embeddings: float
-    prompt: float
-    cached: float
-    completion: float
-    cpu_ms: float
-    rate: float
-    peak: int
-    lost: int
+    calls: float  # calls of a model
+    embeddings: float  # calls for embeddings
+    prompt: float  # tokens in, cached ones included
+    cached: float  # tokens in that were read from the cache
+    completion: float  # tokens out
+    cpu_ms: float  # CPU time of the client's process
+    rate: float  # samples a second
+    peak: int  # most requests in flight
+    lost: int  # readings (scores, for ragas) that came to nothing, in all
 
 
 def load(path: Path, count: int) -> list[dict[str, Any]]:

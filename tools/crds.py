@@ -43,19 +43,12 @@ process.exit(bad);
 
 
 class Manifest(NamedTuple):
-    """An object in a file, and the module of its model.
+    """An object in a file, and the module of its model."""
 
-    Attributes:
-        place: File, kind and name.
-        module: Module of npm that exports the kind.
-        kind: Kind of the object.
-        manifest: The object.
-    """
-
-    place: str
-    module: str
-    kind: str
-    manifest: dict[str, Any]
+    place: str  # file, kind and name
+    module: str  # module of npm that exports the kind
+    kind: str  # kind of the object
+    manifest: dict[str, Any]  # the object
 
 
 def manifests(paths: Iterable[Path]) -> Iterator[Manifest]:

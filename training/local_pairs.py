@@ -32,27 +32,16 @@ SUMMEDITS = ("ectsum", "news", "podcast", "qmsumm", "sales_call", "sales_email",
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One claim and its evidence.
+    """One claim and its evidence."""
 
-    Attributes:
-        family: Set it comes from; leave-one-set-out is by family.
-        row: Claims of one row share it: the row's support is its least claim's.
-        claim: Its words, leads and citation marks blanked.
-        evidence: The window.
-        verdict: One of the four above.
-        lexical: Logit of support that the lexical judge gives over the same contexts.
-        spans: Unsupported characters of the claim; None when unknown.
-        weight: In the loss.
-    """
-
-    family: str
-    row: str
-    claim: str
-    evidence: str
-    verdict: int
-    lexical: float
-    spans: tuple[tuple[int, int], ...] | None = None
-    weight: float = 1.0
+    family: str  # set it comes from; leave-one-set-out is by family
+    row: str  # claims of one row share it: the row's support is its least claim's
+    claim: str  # its words, leads and citation marks blanked
+    evidence: str  # the window
+    verdict: int  # one of the four above
+    lexical: float  # logit of support that the lexical judge gives over the same contexts
+    spans: tuple[tuple[int, int], ...] | None = None  # unsupported characters of the claim; None when unknown
+    weight: float = 1.0  # in the loss
 
 
 @lru_cache(maxsize=3_000)

@@ -54,19 +54,12 @@ VERDICTS = {"supported": 0, "contradicted": 1, "not_in_context": 2}
 
 @dataclass(frozen=True)
 class Workshop:
-    """Where steps are made once.
+    """Where steps are made once."""
 
-    Attributes:
-        folder: The work folder.
-        base: MiniLM's folder.
-        workers: Processes of one thread each.
-        quick: Few pairs, for a smoke test; 0 for all.
-    """
-
-    folder: Path
-    base: Path
-    workers: int
-    quick: int = 0
+    folder: Path  # the work folder
+    base: Path  # MiniLM's folder
+    workers: int  # processes of one thread each
+    quick: int = 0  # few pairs, for a smoke test; 0 for all
 
     def tokenizer(self) -> Tokenizer:
         """MiniLM's word pieces, of texts of any length."""

@@ -36,29 +36,17 @@ class Coded:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a run goes.
+    """How a run goes."""
 
-    Attributes:
-        rate: Highest learning rate of the body; the heads get `HEADS_FASTER` times it.
-        epochs: How often every pair is shown.
-        tokens: Weight of the token loss.
-        warm: Share of the run in which the rate rises; then it falls to nothing.
-        smoothing: Share of each target that says nothing.
-        residual: Share of the lexical logit that is added to the logit of "supported" in the loss.
-        micro: Batches of a step, in each process.
-        average: Whether the mean of the last weights is kept instead of the last.
-        seed: Of the order of the pairs.
-    """
-
-    rate: float = 5e-5
-    epochs: float = 1.0
-    tokens: float = 0.5
-    warm: float = 0.06
-    smoothing: float = 0.03
-    residual: float = 0.0
-    micro: int = 1
-    average: bool = False
-    seed: int = 7
+    rate: float = 5e-5  # highest learning rate of the body; the heads get `HEADS_FASTER` times it
+    epochs: float = 1.0  # how often every pair is shown
+    tokens: float = 0.5  # weight of the token loss
+    warm: float = 0.06  # share of the run in which the rate rises; then it falls to nothing
+    smoothing: float = 0.03  # share of each target that says nothing
+    residual: float = 0.0  # share of the lexical logit that is added to the logit of "supported" in the loss
+    micro: int = 1  # batches of a step, in each process
+    average: bool = False  # whether the mean of the last weights is kept instead of the last
+    seed: int = 7  # of the order of the pairs
 
 
 def code(pairs: Sequence[Pair], tokenizer: Tokenizer) -> list[Coded]:

@@ -15,22 +15,15 @@ SEED = 20260101
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One claim (or whole answer) and its passages.
+    """One claim (or whole answer) and its passages."""
 
-    Attributes:
-        family: Set it comes from; leave-one-set-out is by family.
-        group: Rows of one group share text and are never split.
-        unsupported: The label.
-        weight: Weight in the fit.
-    """
-
-    family: str
-    group: str
+    family: str  # set it comes from; leave-one-set-out is by family
+    group: str  # rows of one group share text and are never split
     question: str
     contexts: tuple[str, ...]
     answer: str
-    unsupported: bool
-    weight: float = 1.0
+    unsupported: bool  # the label
+    weight: float = 1.0  # weight in the fit
 
 
 def load(name: str) -> list[dict[str, Any]]:

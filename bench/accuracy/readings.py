@@ -30,23 +30,15 @@ OVERLAP, LEXICAL, LOCAL = "word overlap", "lexical", "local"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one judge says of one row.
+    """What one judge says of one row."""
 
-    Attributes:
-        doubt: Probability that it is unfaithful: one less the least support of its claims; 0 without claims.
-        flagged: Its own verdict: some claim is not supported.
-        contradicted: Some claim is contradicted.
-        relevance: Of each context; None where unknown.
-        cells: Start and end of each claim, and the ranks of the contexts whose cells are marked.
-        uses_first: Whether some claim uses the first context; None where unknown.
-    """
-
-    doubt: float
-    flagged: bool
-    contradicted: bool = False
-    relevance: tuple[float | None, ...] = ()
+    doubt: float  # probability that it is unfaithful: one less the least support of its claims; 0 without claims
+    flagged: bool  # its own verdict: some claim is not supported
+    contradicted: bool = False  # some claim is contradicted
+    relevance: tuple[float | None, ...] = ()  # of each context; None where unknown
+    # start and end of each claim, and the ranks of the contexts whose cells are marked
     cells: tuple[tuple[int, int, tuple[int, ...]], ...] = ()
-    uses_first: bool | None = None
+    uses_first: bool | None = None  # whether some claim uses the first context; None where unknown
 
 
 def overlap(sample: Sample) -> Reading:

@@ -27,29 +27,17 @@ class CitedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One answer, or one claim, and what people say of it.
+    """One answer, or one claim, and what people say of it."""
 
-    Attributes:
-        name: Its id.
-        question: What was asked; None where unknown.
-        contexts: Their texts.
-        answer: What is judged.
-        unfaithful: Whether something in it is not supported.
-        raw: The label as the source wrote it.
-        relevant: For each context, whether people call it relevant; empty where nobody said.
-        first_used: Whether the answer used the first context; None where nobody said.
-        cited: Claims that cite contexts, if these support them.
-    """
-
-    name: str
-    question: str | None
-    contexts: tuple[str, ...]
-    answer: str
-    unfaithful: bool = False
-    raw: str = ""
-    relevant: tuple[bool, ...] = ()
-    first_used: bool | None = None
-    cited: tuple[CitedClaim, ...] = ()
+    name: str  # its id
+    question: str | None  # what was asked; None where unknown
+    contexts: tuple[str, ...]  # their texts
+    answer: str  # what is judged
+    unfaithful: bool = False  # whether something in it is not supported
+    raw: str = ""  # the label as the source wrote it
+    relevant: tuple[bool, ...] = ()  # for each context, whether people call it relevant; empty where nobody said
+    first_used: bool | None = None  # whether the answer used the first context; None where nobody said
+    cited: tuple[CitedClaim, ...] = ()  # claims that cite contexts, if these support them
 
     @property
     def group(self) -> str:
@@ -64,16 +52,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class LabelledSet:
-    """Rows of one file.
+    """Rows of one file."""
 
-    Attributes:
-        name: Its path in the data, without the ending.
-        bar: What issue 8 asks of its AUROC; None for no less than words.
-    """
-
-    name: str
+    name: str  # its path in the data, without the ending
     rows: Sequence[Row] = field(repr=False)
-    bar: float | None = None
+    bar: float | None = None  # what issue 8 asks of its AUROC; None for no less than words
 
 
 BARS = {

@@ -17,19 +17,12 @@ MEASURES = ("AUROC", "AP", "F1", "ECE", "P at 5 %", "r")
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Figures of one judge on one set.
+    """Figures of one judge on one set."""
 
-    Attributes:
-        of: The set.
-        judge: Whose they are.
-        fitted: Whether the judge was fitted on the set.
-        figures: By the names of `MEASURES`.
-    """
-
-    of: LabelledSet
-    judge: str
-    fitted: bool
-    figures: Mapping[str, Figure]
+    of: LabelledSet  # the set
+    judge: str  # whose they are
+    fitted: bool  # whether the judge was fitted on the set
+    figures: Mapping[str, Figure]  # by the names of `MEASURES`
 
     def to_record(self) -> dict[str, Any]:
         """As it is written to JSON."""

@@ -54,54 +54,32 @@ DISK = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One run.
+    """One run."""
 
-    Attributes:
-        workers: Number of workers.
-        judge: `lexical`, which computes, or `waits`, which waits as for the reply of a server.
-        rate: Answers per second; 0 for all at once.
-        answers: Their number.
-        concurrency: Samples that one judge reads at a time.
-        wait: Mean wait of the judge that waits, in seconds.
-    """
-
-    workers: int
-    judge: str
-    rate: float
-    answers: int
-    concurrency: int = 1
-    wait: float = 0.04
+    workers: int  # number of workers
+    judge: str  # `lexical`, which computes, or `waits`, which waits as for the reply of a server
+    rate: float  # answers per second; 0 for all at once
+    answers: int  # their number
+    concurrency: int = 1  # samples that one judge reads at a time
+    wait: float = 0.04  # mean wait of the judge that waits, in seconds
 
 
 @dataclass(slots=True)
 class Run:
-    """What was measured. Steps are (number of answers, seconds, seconds of CPU of the worker).
+    """What was measured. Steps are (number of answers, seconds, seconds of CPU of the worker)."""
 
-    Attributes:
-        arrived: When each answer was stored, by its key.
-        settled: When its verdict was stored.
-        leases: Steps of leasing.
-        settlements: Steps of settling.
-        admissions: Steps of storing answers, each with the time of its end.
-        readings: CPU seconds of each reading of the judge that computes.
-        worker_cpu: CPU seconds of all workers.
-        server_cpu: CPU seconds of PostgreSQL.
-        stored_bytes: Size of the tables with their indexes.
-        log_bytes: What was written to the write-ahead log.
-        others: Cores that other processes of the machine used meanwhile.
-    """
-
-    arrived: dict[str, float] = field(default_factory=dict)
-    settled: dict[str, float] = field(default_factory=dict)
-    leases: list[tuple[int, float, float]] = field(default_factory=list)
-    settlements: list[tuple[int, float, float]] = field(default_factory=list)
+    arrived: dict[str, float] = field(default_factory=dict)  # when each answer was stored, by its key
+    settled: dict[str, float] = field(default_factory=dict)  # when its verdict was stored
+    leases: list[tuple[int, float, float]] = field(default_factory=list)  # steps of leasing
+    settlements: list[tuple[int, float, float]] = field(default_factory=list)  # steps of settling
+    # steps of storing answers, each with the time of its end
     admissions: list[tuple[float, int, float, float]] = field(default_factory=list)
-    readings: list[float] = field(default_factory=list)
-    worker_cpu: float = 0.0
-    server_cpu: float = 0.0
-    stored_bytes: int = 0
-    log_bytes: int = 0
-    others: float = 0.0
+    readings: list[float] = field(default_factory=list)  # CPU seconds of each reading of the judge that computes
+    worker_cpu: float = 0.0  # CPU seconds of all workers
+    server_cpu: float = 0.0  # CPU seconds of PostgreSQL
+    stored_bytes: int = 0  # size of the tables with their indexes
+    log_bytes: int = 0  # what was written to the write-ahead log
+    others: float = 0.0  # cores that other processes of the machine used meanwhile
 
     @property
     def waits(self) -> list[float]:

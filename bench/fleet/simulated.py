@@ -40,23 +40,14 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What the steps cost, from a measured run of one worker.
+    """What the steps cost, from a measured run of one worker."""
 
-    Attributes:
-        lease: CPU of the worker, and of the server.
-        settle: CPU of the worker, and of the server.
-        read: CPU of the judge for one answer; 0 for one that waits.
-        loop: Other CPU of the worker for one answer.
-        readings: CPU seconds of each measured reading.
-        slowdowns: By how much work takes longer while 1, 2 ... cores are busy.
-    """
-
-    lease: tuple[Cost, Cost]
-    settle: tuple[Cost, Cost]
-    read: float
-    loop: float
-    readings: tuple[float, ...] = ()
-    slowdowns: tuple[float, ...] = (1.0,)
+    lease: tuple[Cost, Cost]  # CPU of the worker, and of the server
+    settle: tuple[Cost, Cost]  # CPU of the worker, and of the server
+    read: float  # CPU of the judge for one answer; 0 for one that waits
+    loop: float  # other CPU of the worker for one answer
+    readings: tuple[float, ...] = ()  # CPU seconds of each measured reading
+    slowdowns: tuple[float, ...] = (1.0,)  # by how much work takes longer while 1, 2 ... cores are busy
 
     @property
     def per_answer(self) -> tuple[float, float]:

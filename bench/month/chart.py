@@ -28,19 +28,12 @@ _DARK = (
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar of a lane.
+    """A bar of a lane."""
 
-    Attributes:
-        begin: Where it begins, in days.
-        end: Where it ends.
-        kind: Class of its style.
-        text: Written behind it.
-    """
-
-    begin: float
-    end: float
-    kind: str
-    text: str = ""
+    begin: float  # where it begins, in days
+    end: float  # where it ends
+    kind: str  # class of its style
+    text: str = ""  # written behind it
 
 
 Lane = tuple[str, Sequence[Bar]]
@@ -48,23 +41,14 @@ Lane = tuple[str, Sequence[Bar]]
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What is drawn of a route.
+    """What is drawn of a route."""
 
-    Attributes:
-        title: Its title.
-        days: Length of the month.
-        course: Its level.
-        broken: Times in which something was broken.
-        deploys: Times of deploys.
-        lanes: Names and bars of the lanes below the level.
-    """
-
-    title: str
-    days: float
-    course: Course
-    broken: Sequence[tuple[float, float]]
-    deploys: Sequence[float]
-    lanes: Sequence[Lane]
+    title: str  # its title
+    days: float  # length of the month
+    course: Course  # its level
+    broken: Sequence[tuple[float, float]]  # times in which something was broken
+    deploys: Sequence[float]  # times of deploys
+    lanes: Sequence[Lane]  # names and bars of the lanes below the level
 
 
 def draw(chart: Chart) -> str:

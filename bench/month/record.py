@@ -13,94 +13,55 @@ Points = Sequence[Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """A change of the story, as it was played.
+    """A change of the story, as it was played."""
 
-    Attributes:
-        number: Its place in the story.
-        begin: When it began.
-        end: When it was mended; the begin of a deploy that breaks nothing.
-        answered: Times of the answers of its route from its begin on, until a day after its end.
-    """
-
-    number: int
-    begin: float
-    end: float
-    answered: Sequence[float] = ()
+    number: int  # its place in the story
+    begin: float  # when it began
+    end: float  # when it was mended; the begin of a deploy that breaks nothing
+    answered: Sequence[float] = ()  # times of the answers of its route from its begin on, until a day after its end
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """An alert that somebody was notified of.
+    """An alert that somebody was notified of."""
 
-    Attributes:
-        receiver: Who: `oncall` or `morning`.
-        alert: Its name.
-        route: Its route; empty for none.
-        what: Quantity or signal; empty where the alert is about a whole route.
-        heard: When the notification came.
-        ended: When it ended; None if it still fired.
-        summary: Its summary.
-        stage: The stage that it named; empty for none.
-    """
-
-    receiver: str
-    alert: str
-    route: str
-    what: str
-    heard: float
-    ended: float | None
-    summary: str
-    stage: str
+    receiver: str  # who: `oncall` or `morning`
+    alert: str  # its name
+    route: str  # its route; empty for none
+    what: str  # quantity or signal; empty where the alert is about a whole route
+    heard: float  # when the notification came
+    ended: float | None  # when it ended; None if it still fired
+    summary: str  # its summary
+    stage: str  # the stage that it named; empty for none
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """The course of a route.
+    """The course of a route."""
 
-    Attributes:
-        level: Faithfulness in people's terms: day, level, low, high.
-        faithfulness: The same, as the judge reads it: day, mean, low, high.
-        precision: Context precision, as the judge reads it, likewise.
-        alarms: Alarms of detectors by quantity or signal: begin, end, change of the figure at its most.
-    """
-
-    level: Points
-    faithfulness: Points
-    precision: Points
+    level: Points  # faithfulness in people's terms: day, level, low, high
+    faithfulness: Points  # the same, as the judge reads it: day, mean, low, high
+    precision: Points  # context precision, as the judge reads it, likewise
+    # alarms of detectors by quantity or signal: begin, end, change of the figure at its most
     alarms: Mapping[str, Points]
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A whole month.
+    """A whole month."""
 
-    Attributes:
-        seed: Of the answers.
-        days: How long it was.
-        hour: Seconds of its hours.
-        made: Date of the run.
-        version: Of ragwatch.
-        prometheus: Version of Prometheus.
-        answers: Answers of each route.
-        slowest: Most answers that waited for the judge at once.
-        missed: Share of the scrapes that failed.
-        happened: What was played.
-        notices: Who was notified, in order.
-        courses: By route.
-    """
-
-    seed: int
-    days: float
-    hour: float
-    made: str
-    version: str
-    prometheus: str
-    answers: Mapping[str, int]
-    slowest: float
-    missed: float
-    happened: Sequence[Happened]
-    notices: Sequence[Notice]
-    courses: Mapping[str, Course] = field(default_factory=dict)
+    seed: int  # of the answers
+    days: float  # how long it was
+    hour: float  # seconds of its hours
+    made: str  # date of the run
+    version: str  # of ragwatch
+    prometheus: str  # version of Prometheus
+    answers: Mapping[str, int]  # answers of each route
+    slowest: float  # most answers that waited for the judge at once
+    missed: float  # share of the scrapes that failed
+    happened: Sequence[Happened]  # what was played
+    notices: Sequence[Notice]  # who was notified, in order
+    courses: Mapping[str, Course] = field(default_factory=dict)  # by route
 
     def write(self, path: Path) -> None:
         """Keep it."""

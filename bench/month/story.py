@@ -27,31 +27,19 @@ _QUALITY, _TRAFFIC = "RagwatchQuality(Drift|Bad)|RagwatchErrorBudgetBurn", "Ragw
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something that happens in the month.
+    """Something that happens in the month."""
 
-    Attributes:
-        day: When it begins, in days.
-        what: What happened, in a few words.
-        route: The route.
-        breakage: What is wrong with a share of the answers; None for a deploy that breaks nothing.
-        share: That share.
-        hours: How long it lasts.
-        receiver: Who must be told: `oncall` is paged, `morning` gets a ticket; empty where no signal shows it.
-        alert: Pattern of the alerts that may tell of it.
-        stage: The stage that the page must name; None where none is at fault.
-        event: Kind of the deploy that ragwatch is told of: `release` or `index`; empty for none.
-    """
-
-    day: float
-    what: str
-    route: str
-    breakage: Breakage | None = None
-    share: float = 1.0
-    hours: float = 0.0
+    day: float  # when it begins, in days
+    what: str  # what happened, in a few words
+    route: str  # the route
+    breakage: Breakage | None = None  # what is wrong with a share of the answers; None for a deploy that breaks nothing
+    share: float = 1.0  # that share
+    hours: float = 0.0  # how long it lasts
+    # who must be told: `oncall` is paged, `morning` gets a ticket; empty where no signal shows it
     receiver: str = NOBODY
-    alert: str = ""
-    stage: str | None = None
-    event: str = ""
+    alert: str = ""  # pattern of the alerts that may tell of it
+    stage: str | None = None  # the stage that the page must name; None where none is at fault
+    event: str = ""  # kind of the deploy that ragwatch is told of: `release` or `index`; empty for none
 
 
 CHANGES = (

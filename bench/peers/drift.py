@@ -73,21 +73,13 @@ class Rivers:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A detector to be tuned.
+    """A detector to be tuned."""
 
-    Attributes:
-        name: What it is called in the table.
-        make: Makes it from its parameter and the healthy scores before.
-        more: A parameter at which it raises more alarms than wanted.
-        fewer: One at which it raises fewer.
-        runs: Part of the runs that it is given; less than 1 for a slow one.
-    """
-
-    name: str
-    make: Maker
-    more: float
-    fewer: float
-    runs: float = 1.0
+    name: str  # what it is called in the table
+    make: Maker  # makes it from its parameter and the healthy scores before
+    more: float  # a parameter at which it raises more alarms than wanted
+    fewer: float  # one at which it raises fewer
+    runs: float = 1.0  # part of the runs that it is given; less than 1 for a slow one
 
 
 def _mean(scores: Sequence[float]) -> float:

@@ -31,17 +31,11 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Groups of bars.
+    """Groups of bars."""
 
-    Attributes:
-        title: What is shown.
-        groups: Name and bars of each group.
-        unit: Written behind each figure.
-    """
-
-    title: str
-    groups: Sequence[tuple[str, Sequence[Bar]]]
-    unit: str
+    title: str  # what is shown
+    groups: Sequence[tuple[str, Sequence[Bar]]]  # name and bars of each group
+    unit: str  # written behind each figure
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,18 +155,13 @@ COMMANDS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Stage:
-    """A folder with everything that commands want, and the command line in it.
+    """A folder with everything that commands want, and the command line in it."""
 
-    Attributes:
-        run: Runs a command in the folder.
-        folder: Holds `ragwatch.yaml`, `state`, `log/rag.jsonl`, `scores.jsonl`, `verdicts.jsonl`, `labels.jsonl` and
-            `audit.jsonl`.
-        dead: An address where nobody listens.
-    """
-
-    run: CommandLine
+    run: CommandLine  # runs a command in the folder
+    # holds `ragwatch.yaml`, `state`, `log/rag.jsonl`, `scores.jsonl`, `verdicts.jsonl`, `labels.jsonl` and
+    # `audit.jsonl`
     folder: Path
-    dead: str
+    dead: str  # an address where nobody listens
 
     def argv(
         self, name: str, *, config: str = "ragwatch.yaml", log: str = "log/rag.jsonl", state: str = "state"

@@ -18,19 +18,12 @@ TRACEBACK = "Traceback (most recent call last):\n  File 'app.py', line 3, in ask
 
 
 class Service(NamedTuple):
-    """A service, and what has to be counted of its log.
+    """A service, and what has to be counted of its log."""
 
-    Attributes:
-        write: Writes its log into a folder.
-        files: Names of the files to map.
-        path: Pattern of the files to read.
-        others: Number of lines by series and labels that are no answers.
-    """
-
-    write: Callable[[Path], None]
-    files: tuple[str, ...]
-    path: str
-    others: Mapping[str, int]
+    write: Callable[[Path], None]  # writes its log into a folder
+    files: tuple[str, ...]  # names of the files to map
+    path: str  # pattern of the files to read
+    others: Mapping[str, int]  # number of lines by series and labels that are no answers
 
 
 def question(number: int) -> str:

@@ -66,21 +66,14 @@ async def test_both_ways_to_ask_a_real_daemon(tmp_path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A breakage, and what an assistant has to find out.
+    """A breakage, and what an assistant has to find out."""
 
-    Attributes:
-        route: The route that breaks.
-        breakage: What is wrong with its answers.
-        alarm: What alarms.
-        stage: The stage that the alarm names; None where a signal of traffic alarms.
-        is_slice: Whether the release is what failing answers have in common; where a judge reads none of the broken
-            answers, or finds no stage at fault, the signal and the event are the cause.
-    """
-
-    route: str
-    breakage: Breakage
-    alarm: str
-    stage: str | None = None
+    route: str  # the route that breaks
+    breakage: Breakage  # what is wrong with its answers
+    alarm: str  # what alarms
+    stage: str | None = None  # the stage that the alarm names; None where a signal of traffic alarms
+    # whether the release is what failing answers have in common; where a judge reads none of the broken answers, or
+    # finds no stage at fault, the signal and the event are the cause
     is_slice: bool = True
 
 

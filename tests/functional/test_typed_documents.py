@@ -61,17 +61,11 @@ NOT_TYPED_PAGES = {"docs/requirements.md": ELSEWHERE}
 
 
 class Line(NamedTuple):
-    """A line of shell.
+    """A line of shell."""
 
-    Attributes:
-        page: Its page.
-        text: The line without its comment; lines that a backslash continues are one.
-        code: Exit code that its comment names, else 0.
-    """
-
-    page: str
-    text: str
-    code: int
+    page: str  # its page
+    text: str  # the line without its comment; lines that a backslash continues are one
+    code: int  # exit code that its comment names, else 0
 
 
 def blocks(page: str) -> Iterator[tuple[str, list[str]]]:

@@ -36,30 +36,19 @@ class BatchRules(BaseModel):
 
 
 class Control(BaseModel):
-    """A run.
-
-    Attributes:
-        faults: What goes wrong; the first that strikes a call happens to it.
-        seed: Of shares, latencies and the order of results.
-        latency: Of Messages and chat calls.
-        embedding_latency: Of embeddings.
-        thinking: Tokens of thought before each Messages reply, unless the request turns thinking off.
-        formats: `response_format` types the chat endpoint takes; others get 400.
-        heeds_schema: False plays a server that takes a JSON schema and does not hold itself to it.
-        models: Names that exist; empty means any.
-        batch: Of Message Batches.
-        facts: The model reports the facts of a line one by one where only some of them are supported.
-    """
+    """A run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    faults: tuple[Fault, ...] = ()
-    seed: int = 0
-    latency: Latency = Latency()
-    embedding_latency: Latency = Latency()
+    faults: tuple[Fault, ...] = ()  # what goes wrong; the first that strikes a call happens to it
+    seed: int = 0  # of shares, latencies and the order of results
+    latency: Latency = Latency()  # of Messages and chat calls
+    embedding_latency: Latency = Latency()  # of embeddings
+    # tokens of thought before each Messages reply, unless the request turns thinking off
     thinking: int = Field(default=0, ge=0)
+    # `response_format` types the chat endpoint takes; others get 400
     formats: frozenset[str] = frozenset({"json_schema", "json_object", "text"})
-    heeds_schema: bool = True
-    models: frozenset[str] = frozenset()
-    batch: BatchRules = BatchRules()
-    facts: bool = False
+    heeds_schema: bool = True  # false plays a server that takes a JSON schema and does not hold itself to it
+    models: frozenset[str] = frozenset()  # names that exist; empty means any
+    batch: BatchRules = BatchRules()  # of Message Batches
+    facts: bool = False  # the model reports the facts of a line one by one where only some of them are supported

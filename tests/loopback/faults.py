@@ -15,21 +15,13 @@ ENTRY = "/v1/messages/batches/entry"
 
 
 class Refusal(NamedTuple):
-    """An answer that is an error.
+    """An answer that is an error."""
 
-    Attributes:
-        status: HTTP status.
-        type: `error.type` of the Anthropic API.
-        message: For people.
-        error_code: `error.details.error_code`, where the API gives one.
-        retry_after: Seconds in the header `retry-after`, where the API sends one.
-    """
-
-    status: int
-    type: str
-    message: str
-    error_code: str | None = None
-    retry_after: float | None = None
+    status: int  # HTTP status
+    type: str  # `error.type` of the Anthropic API
+    message: str  # for people
+    error_code: str | None = None  # `error.details.error_code`, where the API gives one
+    retry_after: float | None = None  # seconds in the header `retry-after`, where the API sends one
 
 
 REFUSALS: Mapping[str, Refusal] = MappingProxyType({
@@ -84,31 +76,19 @@ KINDS = frozenset(REFUSALS) | BODIES | WIRES | frozenset(STOPS) | FLAWS | {"expi
 
 
 class Fault(BaseModel):
-    """One line of the script.
-
-    Attributes:
-        kind: One of `KINDS`; `expired` is for entries of a batch alone.
-        path: Path it happens to; unknown means every path of `CALLS`.
-        times: It happens so often, then never again; unknown means always.
-        share: Share of the calls, drawn with the script's seed.
-        after: So many calls go by first.
-        match: Only calls whose body holds this text.
-        retry_after: Header `retry-after`, in place of the kind's own.
-        should_retry: Header `x-should-retry`.
-        seconds: How long it hangs, or how much slower it is.
-    """
+    """One line of the script."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kind: str
-    path: str | None = None
-    times: int | None = None
-    share: float = 1.0
-    after: int = 0
-    match: str | None = None
-    retry_after: float | str | None = None
-    should_retry: bool | None = None
-    seconds: float = Field(default=3600.0, ge=0.0)
+    kind: str  # one of `KINDS`; `expired` is for entries of a batch alone
+    path: str | None = None  # path it happens to; unknown means every path of `CALLS`
+    times: int | None = None  # it happens so often, then never again; unknown means always
+    share: float = 1.0  # share of the calls, drawn with the script's seed
+    after: int = 0  # so many calls go by first
+    match: str | None = None  # only calls whose body holds this text
+    retry_after: float | str | None = None  # header `retry-after`, in place of the kind's own
+    should_retry: bool | None = None  # header `x-should-retry`
+    seconds: float = Field(default=3600.0, ge=0.0)  # how long it hangs, or how much slower it is
 
     def concerns(self, path: str, body: str) -> bool:
         """Whether a call is one that it may happen to."""

@@ -21,17 +21,11 @@ class PageError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One marked line.
+    """One marked line."""
 
-    Attributes:
-        id: Mark and number (`rwd.1`); the mark alone where the line has no number.
-        seen: The text as it stands on the page.
-        numbered: False for text between claims.
-    """
-
-    id: str
-    seen: str
-    numbered: bool
+    id: str  # mark and number (`rwd.1`); the mark alone where the line has no number
+    seen: str  # the text as it stands on the page
+    numbered: bool  # false for text between claims
 
     @property
     def meant(self) -> str:

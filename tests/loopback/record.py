@@ -18,28 +18,19 @@ _KEPT = 20_000
 
 @dataclass(slots=True)
 class Entry:
-    """One request.
-
-    Attributes:
-        authorized: Whether it brought the right key.
-        started: Seconds since the server began.
-        seconds: How long it took; None while it runs.
-        status: HTTP status; None while it runs, and where the connection was broken off.
-        fault: What the script did to it.
-        note: Why the model did not understand what it was shown.
-    """
+    """One request."""
 
     number: int
     method: str
     path: str
     headers: dict[str, str]
-    authorized: bool
+    authorized: bool  # whether it brought the right key
     body: Any
-    started: float
-    seconds: float | None = None
-    status: int | None = None
-    fault: str | None = None
-    note: str | None = None
+    started: float  # seconds since the server began
+    seconds: float | None = None  # how long it took; None while it runs
+    status: int | None = None  # HTTP status; None while it runs, and where the connection was broken off
+    fault: str | None = None  # what the script did to it
+    note: str | None = None  # why the model did not understand what it was shown
 
 
 @dataclass(slots=True)

@@ -19,23 +19,14 @@ _CODES = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answer.
+    """One answer."""
 
-    Attributes:
-        payload: JSON, or a body as it is.
-        status: HTTP status.
-        headers: Beside content type and length.
-        media: Content type.
-        usage: Tokens by direction, for the record.
-        batch: The tokens are those of a batch.
-    """
-
-    payload: Any
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
-    media: str = "application/json"
-    usage: Mapping[str, int] = field(default_factory=dict)
-    batch: bool = False
+    payload: Any  # JSON, or a body as it is
+    status: int = 200  # HTTP status
+    headers: Mapping[str, str] = field(default_factory=dict)  # beside content type and length
+    media: str = "application/json"  # content type
+    usage: Mapping[str, int] = field(default_factory=dict)  # tokens by direction, for the record
+    batch: bool = False  # the tokens are those of a batch
 
     @property
     def body(self) -> bytes:

@@ -13,16 +13,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 
 class Asked(NamedTuple):
-    """A request: its path, the parameters of its query, its headers and its body.
-
-    Attributes:
-        content: The body as it came.
-    """
+    """A request: its path, the parameters of its query, its headers and its body."""
 
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
-    content: bytes
+    content: bytes  # the body as it came
 
     @property
     def body(self) -> Any:

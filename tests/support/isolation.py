@@ -38,15 +38,10 @@ _home_key = pytest.StashKey[Path]()
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A process that outlived the test run.
+    """A process that outlived the test run."""
 
-    Attributes:
-        pid: Its process id.
-        command: Its command line.
-    """
-
-    pid: int
-    command: str
+    pid: int  # its process id
+    command: str  # its command line
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -31,31 +31,18 @@ LEARNT = 320
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What breaks on a route, and who must be told what.
+    """What breaks on a route, and who must be told what."""
 
-    Attributes:
-        route: The route.
-        breakage: What is wrong with a share of its answers; None for a route that stays healthy.
-        share: That share.
-        alert: Pattern of the names of the alerts that may tell of it; empty for none.
-        receiver: Who is told: `oncall` is paged, `morning` finds a ticket.
-        stage: The stage that the text names; None where no stage is at fault.
-        max_answers: Answers of the route after which it must have been told.
-        noise: Share of its healthy answers with a sentence that no context supports.
-        cites: Whether its healthy answers cite their context.
-        of_tenant: Whether it breaks for one tenant of twenty.
-    """
-
-    route: str
-    breakage: Breakage | None = None
-    share: float = 1.0
-    alert: str = ""
-    receiver: str = ONCALL
-    stage: str | None = None
-    max_answers: int = 0
-    noise: float = 0.1
-    cites: bool = False
-    of_tenant: bool = False
+    route: str  # the route
+    breakage: Breakage | None = None  # what is wrong with a share of its answers; None for a route that stays healthy
+    share: float = 1.0  # that share
+    alert: str = ""  # pattern of the names of the alerts that may tell of it; empty for none
+    receiver: str = ONCALL  # who is told: `oncall` is paged, `morning` finds a ticket
+    stage: str | None = None  # the stage that the text names; None where no stage is at fault
+    max_answers: int = 0  # answers of the route after which it must have been told
+    noise: float = 0.1  # share of its healthy answers with a sentence that no context supports
+    cites: bool = False  # whether its healthy answers cite their context
+    of_tenant: bool = False  # whether it breaks for one tenant of twenty
 
 
 GROSS_SCENARIOS = (
@@ -160,21 +147,13 @@ REAL_SCENARIOS = {
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An alert that a receiver was told of.
+    """An alert that a receiver was told of."""
 
-    Attributes:
-        receiver: Who was told.
-        alert: Name of the alert.
-        route: Its route.
-        started: Its start, as Alertmanager writes it: an alert that fires again has another.
-        text: Summary and description.
-    """
-
-    receiver: str
-    alert: str
-    route: str
-    started: str
-    text: str
+    receiver: str  # who was told
+    alert: str  # name of the alert
+    route: str  # its route
+    started: str  # its start, as Alertmanager writes it: an alert that fires again has another
+    text: str  # summary and description
 
 
 class Writer:

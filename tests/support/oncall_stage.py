@@ -135,17 +135,11 @@ def manager(folder: Path, port: int, hook: int) -> list[str]:
 
 @dataclass
 class Stage:
-    """Addresses of what runs, and what was heard.
+    """Addresses of what runs, and what was heard."""
 
-    Attributes:
-        jobs: Ports that are scraped, by the label `job`.
-        heard: Notifications in order, each with the name of its receiver.
-        hook: Port of the webhook, which gives out the runbooks as well.
-    """
-
-    jobs: Mapping[str, Sequence[int]]
-    heard: Heard = field(default_factory=list)
-    hook: int = 0
+    jobs: Mapping[str, Sequence[int]]  # ports that are scraped, by the label `job`
+    heard: Heard = field(default_factory=list)  # notifications in order, each with the name of its receiver
+    hook: int = 0  # port of the webhook, which gives out the runbooks as well
     manager: int = field(default_factory=a_port)
     server: int = field(default_factory=a_port)
 

@@ -31,23 +31,15 @@ SECRET = "hunter22"  # noqa: S105 - a made up one
 
 
 class Queue:
-    """What all kinds have in common.
+    """What all kinds have in common."""
 
-    Attributes:
-        kind: Kind of the source.
-        options: Its options, beside those of all kinds.
-        other: Options of a second worker that soon has what a first one holds.
-        missing: Options with a queue that does not exist, where that is an error.
-        where: How errors name the queue.
-        server: The server, where it is a process that can be killed and started again.
-    """
-
-    kind: str
-    options: dict[str, Any]
-    other: Mapping[str, Any] = MappingProxyType({})
+    kind: str  # kind of the source
+    options: dict[str, Any]  # its options, beside those of all kinds
+    other: Mapping[str, Any] = MappingProxyType({})  # options of a second worker that soon has what a first one holds
+    # options with a queue that does not exist, where that is an error
     missing: Mapping[str, Any] = MappingProxyType({})
-    where: str
-    server: Any = None
+    where: str  # how errors name the queue
+    server: Any = None  # the server, where it is a process that can be killed and started again
 
     def __init__(self) -> None:
         self.name = f"rag-{uuid4()}"

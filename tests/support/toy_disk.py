@@ -27,20 +27,13 @@ KEPT = 3
 
 @dataclass(eq=False)
 class Content:
-    """What one file holds.
+    """What one file holds."""
 
-    Attributes:
-        ino: Its inode.
-        lines: Numbers of its complete lines; a header has a negative one.
-        torn: Number of the line that has been begun and not ended, if any.
-        gone: Nothing that is still unread in it can be demanded any more.
-        seen: Lines that the stored cursor, when they were taken away, knew to be there and unread.
-    """
-
-    ino: int
-    lines: list[int] = field(default_factory=list)
-    torn: int | None = None
-    gone: bool = False
+    ino: int  # its inode
+    lines: list[int] = field(default_factory=list)  # numbers of its complete lines; a header has a negative one
+    torn: int | None = None  # number of the line that has been begun and not ended, if any
+    gone: bool = False  # nothing that is still unread in it can be demanded any more
+    # lines that the stored cursor, when they were taken away, knew to be there and unread
     seen: set[int] = field(default_factory=set)
 
 

@@ -55,18 +55,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 @dataclass(slots=True)
 class Worker:
-    """A forked process that runs tests.
+    """A forked process that runs tests."""
 
-    Attributes:
-        pid: Its process id.
-        connection: Sends what it reports, and receives modules.
-        from_end: Whether it takes modules from the end.
-        pending: Numbers of the tests that it has been given and has not finished, in their order.
-    """
-
-    pid: int
-    connection: Connection
-    from_end: bool
+    pid: int  # its process id
+    connection: Connection  # sends what it reports, and receives modules
+    from_end: bool  # whether it takes modules from the end
+    # numbers of the tests that it has been given and has not finished, in their order
     pending: deque[int] = field(default_factory=deque)
 
 

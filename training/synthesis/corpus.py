@@ -37,20 +37,13 @@ _ODD = re.compile(r"\b20(?:1[39cd]|0[0-9a-f])[a-z ]|[|{}<>\\=_]|\.\.\.|\d \d \d|
 
 @dataclass(frozen=True)
 class Passage:
-    """A passage and its sentences.
+    """A passage and its sentences."""
 
-    Attributes:
-        id: Source and number; the group of every pair made from it.
-        title: Title of the document, empty where it has none.
-        text: The text.
-        sentences: (start, end) of the sentences that may become claims.
-        near: Ids of passages on neighbouring matters (retrieved for the same question, or of the same document).
-    """
-
-    id: str
-    title: str
-    text: str
-    sentences: tuple[tuple[int, int], ...]
+    id: str  # source and number; the group of every pair made from it
+    title: str  # title of the document, empty where it has none
+    text: str  # the text
+    sentences: tuple[tuple[int, int], ...]  # (start, end) of the sentences that may become claims
+    # ids of passages on neighbouring matters (retrieved for the same question, or of the same document)
     near: tuple[str, ...] = ()
 
 

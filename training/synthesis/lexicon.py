@@ -46,19 +46,12 @@ def _sets(table: dict[str, str]) -> Sets:
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """Word lists of our own in front of a thesaurus.
+    """Word lists of our own in front of a thesaurus."""
 
-    Attributes:
-        thesaurus: WordNet, or a small stand-in.
-        same: Own sets of synonyms, by (part of speech, base form).
-        apart: Own sets of words that exclude one another.
-        opposite: Own opposites.
-    """
-
-    thesaurus: Thesaurus
-    same: Sets = field(default_factory=lambda: _sets(SAME))
-    apart: Sets = field(default_factory=lambda: _sets(APART))
-    opposite: Sets = field(default_factory=lambda: _sets(OPPOSITE))
+    thesaurus: Thesaurus  # WordNet, or a small stand-in
+    same: Sets = field(default_factory=lambda: _sets(SAME))  # own sets of synonyms, by (part of speech, base form)
+    apart: Sets = field(default_factory=lambda: _sets(APART))  # own sets of words that exclude one another
+    opposite: Sets = field(default_factory=lambda: _sets(OPPOSITE))  # own opposites
 
     def readings(self, word: str) -> tuple[tuple[str, str, str, float], ...]:
         """(base, part of speech, form, weight) of everything that a lower-case word may be, likeliest first."""

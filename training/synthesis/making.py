@@ -24,23 +24,15 @@ _SPACES = re.compile(r" +(?=[ ,.;])|\.(?=\.$)")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A claim, what it is read against, and the verdict.
+    """A claim, what it is read against, and the verdict."""
 
-    Attributes:
-        claim: One sentence.
-        passages: The passages, in rank order.
-        verdict: Whether they say so, say otherwise, or say nothing of the kind.
-        spans: (start, end) of the claim's characters that are not supported; empty for a supported claim.
-        recipe: How it was made.
-        group: Passage that it was made from (`source:number`); pairs of one group share text and are never split.
-    """
-
-    claim: str
-    passages: tuple[str, ...]
-    verdict: Verdict
+    claim: str  # one sentence
+    passages: tuple[str, ...]  # the passages, in rank order
+    verdict: Verdict  # whether they say so, say otherwise, or say nothing of the kind
+    # (start, end) of the claim's characters that are not supported; empty for a supported claim
     spans: tuple[tuple[int, int], ...]
-    recipe: str
-    group: str
+    recipe: str  # how it was made
+    group: str  # passage that it was made from (`source:number`); pairs of one group share text and are never split
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """Text and, for each character, whether it belongs to a change.
+    """Text and, for each character, whether it belongs to a change."""
 
-    Attributes:
-        text: The characters.
-        marks: "1" for a changed character, "0" for another; as long as `text`.
-    """
-
-    text: str
-    marks: str
+    text: str  # the characters
+    marks: str  # "1" for a changed character, "0" for another; as long as `text`
 
     @classmethod
     def of(cls, text: str, *, changed: bool = False) -> Marked:

@@ -51,20 +51,14 @@ Friday Saturday Sunday Spring Summer Autumn Winter Christmas Easter English Fren
 
 @dataclass(frozen=True)
 class Change:
-    """An edit of a sentence.
+    """An edit of a sentence."""
 
-    Attributes:
-        pieces: (start, end, new text) within the sentence, in order, not overlapping.
-        recipe: Name of the kind of edit.
-        verdict: What the edited claim is, read against the passage as it was.
-        back: What the claim as it was is, read against the passage edited likewise; None where that is unsure.
-        words: (old, new) to be replaced in the rest of the passage as well, so that it agrees with itself.
-    """
-
-    pieces: tuple[tuple[int, int, str], ...]
-    recipe: str
-    verdict: Verdict
+    pieces: tuple[tuple[int, int, str], ...]  # (start, end, new text) within the sentence, in order, not overlapping
+    recipe: str  # name of the kind of edit
+    verdict: Verdict  # what the edited claim is, read against the passage as it was
+    # what the claim as it was is, read against the passage edited likewise; None where that is unsure
     back: Verdict | None
+    # (old, new) to be replaced in the rest of the passage as well, so that it agrees with itself
     words: tuple[tuple[str, str], ...] = ()
 
     def old(self, sentence: str) -> Marked:
