@@ -198,7 +198,7 @@ def _forget_running(client: ApiClient, state: Path, store: KindConfig, erasure: 
     with closing(ReadConnection(database)) as reader:
         stored = "SELECT 1 FROM samples WHERE key = ? AND body <> x'00'"
         remain = not dry_run and any(reader.rows(stored, (key,)) for key in selected.keys)
-    if selected.keys and (remain or not counts["answers"]):
+    if selected.keys and (remain or counts.get("answers") == 0):
         raise StoreError(
             f"state: {state} still contains these answers: the ragwatch that answered has another state directory; "
             "give the address of the one that uses this directory with --url, or stop it and run this again"

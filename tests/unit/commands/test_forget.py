@@ -153,6 +153,7 @@ def test_a_running_ragwatch_is_asked(config: Path) -> None:
         ({"answers": 1}, ("request-of-anna",), "still contains these answers"),
         ({"answers": 0}, ("request-of-anna", "--dry-run"), "still contains these answers"),
         ({"answers": 1}, ("request-of-anna", "--dry-run"), "not that of a ragwatch of this version"),
+        ({}, ("request-of-anna", "--dry-run"), "not that of a ragwatch of this version"),
     ],
 )
 def test_another_ragwatch_is_noticed(config: Path, reply: object, arguments: tuple[str, ...], message: str) -> None:
