@@ -39,7 +39,7 @@ from ragwatch.config.validation import KindConfig
 from ragwatch.daemon.components import suite_of
 from ragwatch.daemon.process import readable_secret
 from ragwatch.errors import RagwatchError
-from ragwatch.model.criteria import Criterion
+from ragwatch.model.quantities import Criterion
 from ragwatch.model.sample import OTHER, Context, Sample
 from ragwatch.offline.judge import build_judge
 from ragwatch.offline.state_reader import has_started

@@ -10,9 +10,16 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, model_v
 from ragwatch.config.options import DAY, HOUR, AnyQuantity, FrozenOptions, Name, Probability, Ratio, Seconds
 from ragwatch.exporter.catalogue import CATALOGUE, series_names
 from ragwatch.model.budget import SpendingCap
-from ragwatch.model.criteria import MAX_CRITERIA, MAX_EXAMPLES, Criterion, Example
 from ragwatch.model.evidence import CriterionAnswer
-from ragwatch.model.quantities import Quantity, is_quantity_name, quantity_of
+from ragwatch.model.quantities import (
+    MAX_CRITERIA,
+    MAX_EXAMPLES,
+    Criterion,
+    Example,
+    Quantity,
+    is_quantity_name,
+    quantity_of,
+)
 from ragwatch.pipeline.labels.verdicts import LabelRules
 
 

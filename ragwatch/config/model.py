@@ -27,8 +27,7 @@ from ragwatch.config.releases import LIVE_DEFAULTS, GateOptions, MetricKey, Roll
 from ragwatch.config.segments import SegmentMap
 from ragwatch.config.web import WebOptions
 from ragwatch.formats.feedback import FeedbackReader
-from ragwatch.model.criteria import Criterion
-from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantities import Criterion, Quantity
 from ragwatch.model.units import duration_seconds
 from ragwatch.redaction.linear_time import check_linear_time
 from ragwatch.statistics.feedback import MAX_NUMBER, Scale

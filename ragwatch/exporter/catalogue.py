@@ -14,8 +14,7 @@ from ragwatch.exporter.own_series import OWN
 from ragwatch.exporter.quality_series import CANARIES, DRIFT, JUDGES
 from ragwatch.exporter.series import LAST_SAMPLE, FromSnapshot, MetricType, Series, estimated, of_rows
 from ragwatch.exporter.traffic_series import FEEDBACK, TRAFFIC
-from ragwatch.model.criteria import Criterion
-from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantities import Criterion, Quantity
 from ragwatch.statistics.snapshot import Gauge
 from ragwatch.statistics.tally import Tally
 

@@ -32,8 +32,7 @@ from ragwatch.exporter.series import (
     Series,
     estimates_by_quantity,
 )
-from ragwatch.model.criteria import Criterion
-from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantities import Criterion, Quantity
 from ragwatch.model.sample import OTHER
 from ragwatch.statistics.segments import Segments
 from ragwatch.statistics.snapshot import Exemplar as SampleExemplar

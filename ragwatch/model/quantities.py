@@ -6,10 +6,12 @@ To add one: a row here, its function in `statistics.scores`, and a test of it. C
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from ragwatch.model.enumerations import RowEnum
+from ragwatch.model.evidence import CriterionAnswer, CriterionReading
 from ragwatch.model.quantity_row import (
     Better,
     Board,
@@ -176,6 +178,32 @@ _OF_RAGWATCH: frozenset[Quantity] = frozenset(Quantity)
 LOW_IS_GOOD = frozenset(quantity for quantity in Quantity if quantity.row.better is Better.LOW)
 """Quantities for which lower is better: their threshold is an upper limit, that of the others a lower limit."""
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceRow:
+    """All that depends on the quantity alone; the attributes are those of `QuantityRow`."""
+
+    name: str
+    stage: Stage
+    threshold: float | None
+    severity: GateSeverity | None
+
+
+class ReferenceQuantity(RowEnum):
+    """Quality metrics that need a reference, a known good answer: one row for each."""
+
+    row: ReferenceRow
+
+    CONTEXT_RECALL = ReferenceRow(
+        name="context_recall", stage=Stage.RETRIEVAL, threshold=0.80, severity=GateSeverity.WARN
+    )
+    CORRECTNESS = ReferenceRow(name="correctness", stage=Stage.GENERATION, threshold=None, severity=None)
+    CONTEXT_PRECISION_WITH_REFERENCE = ReferenceRow(
+        name="context_precision_with_reference", stage=Stage.RETRIEVAL, threshold=None, severity=None
+    )
+    CONTEXT_F1 = ReferenceRow(name="context_f1", stage=Stage.RETRIEVAL, threshold=None, severity=None)
+
+
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 MAX_NAME_CHARS = 40
 RESERVED = frozenset(
@@ -236,26 +264,56 @@ def _row_of_criterion(name: str) -> QuantityRow:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReferenceRow:
-    """All that depends on the quantity alone; the attributes are those of `QuantityRow`."""
+MAX_CRITERIA = 20
+MAX_QUESTION_CHARS, MAX_EXAMPLE_CHARS, MAX_EXAMPLES = 500, 500, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An answer of a service, or a part of one, for which the answer to a criterion is known."""
+
+    text: str
+    answer: CriterionAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A question of the operator about each answer, answered by an LLM judge with yes, no, or does not apply.
+
+    It is a quantity like those of ragwatch: 1 for yes, which is good, 0 for no, unknown where it does not apply.
+
+    Attributes:
+        name: Name of the quantity; see `quantity_of` for its form.
+
+    Raises:
+        ValueError: The name is that of another quantity or has another form, or a text is empty, too long or has more
+            than one line.
+    """
 
     name: str
-    stage: Stage
-    threshold: float | None
-    severity: GateSeverity | None
+    question: str
+    examples: tuple[Example, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not quantity_of(self.name).is_criterion:
+            raise ValueError(f"{self.name!r} is a quantity of ragwatch; use another name")
+        _check_text("question", self.question, MAX_QUESTION_CHARS)
+        if len(self.examples) > MAX_EXAMPLES:
+            raise ValueError(f"examples: are {len(self.examples)}; give at most {MAX_EXAMPLES}")
+        for example in self.examples:
+            _check_text("examples", example.text, MAX_EXAMPLE_CHARS)
+
+    @property
+    def quantity(self) -> Quantity:
+        """The quantity that it is scored as."""
+        return quantity_of(self.name)
 
 
-class ReferenceQuantity(RowEnum):
-    """Quality metrics that need a reference, a known good answer: one row for each."""
+def _check_text(what: str, text: str, limit: int) -> None:
+    if not text.strip() or len(text) > limit or not text.isprintable():
+        raise ValueError(f"{what}: must be one line of 1 to {limit} characters")
 
-    row: ReferenceRow
 
-    CONTEXT_RECALL = ReferenceRow(
-        name="context_recall", stage=Stage.RETRIEVAL, threshold=0.80, severity=GateSeverity.WARN
-    )
-    CORRECTNESS = ReferenceRow(name="correctness", stage=Stage.GENERATION, threshold=None, severity=None)
-    CONTEXT_PRECISION_WITH_REFERENCE = ReferenceRow(
-        name="context_precision_with_reference", stage=Stage.RETRIEVAL, threshold=None, severity=None
-    )
-    CONTEXT_F1 = ReferenceRow(name="context_f1", stage=Stage.RETRIEVAL, threshold=None, severity=None)
+def unread(names: Iterable[str]) -> tuple[CriterionReading, ...]:
+    """Return the readings of a judge that does not read criteria."""
+    return tuple(CriterionReading(name, None) for name in names)

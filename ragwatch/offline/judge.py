@@ -23,9 +23,8 @@ from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.record import Parsed, Record, parse
 from ragwatch.formats.selection import expanded
 from ragwatch.judges import KINDS
-from ragwatch.model.criteria import Criterion
 from ragwatch.model.estimate import Addends
-from ragwatch.model.quantities import Quantity, ReferenceQuantity
+from ragwatch.model.quantities import Criterion, Quantity, ReferenceQuantity
 from ragwatch.model.sample import Draw, Sample, SkipReason
 from ragwatch.offline.input_files import InputFiles, LineParser, Rejects, records
 from ragwatch.offline.relevance import RelevanceCases

@@ -11,9 +11,8 @@ from typing import Protocol, runtime_checkable
 
 from ragwatch.errors import JudgeError
 from ragwatch.model.budget import Cost
-from ragwatch.model.criteria import Criterion
 from ragwatch.model.evidence import Evidence
-from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantities import Criterion, Quantity
 from ragwatch.model.sample import Sample
 from ragwatch.statistics.canary.definition import Retrieved
 from ragwatch.statistics.verdict import Usage

@@ -6,7 +6,7 @@ counts as `other`; an answer whose metadata do not have the key is in no segment
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -63,12 +63,7 @@ class Segments:
     @property
     def pairs(self) -> frozenset[tuple[str, str]]:
         """Every key with each of its values, `other` included."""
-        return frozenset(self._pairs())
-
-    def _pairs(self) -> Iterator[tuple[str, str]]:
-        for key, allowed in self.values.items():
-            for value in (*allowed, OTHER):
-                yield key, value
+        return frozenset((key, value) for key, allowed in self.values.items() for value in (*allowed, OTHER))
 
 
 def _value(metadata: Mapping[str, object], key: str, allowed: tuple[str, ...]) -> str | None:

@@ -85,9 +85,8 @@ class SetScores:
     def coverage(self, metric: Metric) -> float:
         """Returns the share of the rows that could be read."""
         if isinstance(metric, RankingMetric):
-            read, missed = sum(case.ranking is not None for case in self.cases), len(self.cases)
-            missed -= read
+            read, total = sum(case.ranking is not None for case in self.cases), len(self.cases)
         else:
-            read, missed = len(self.judged), self._unjudged
-        total = read + missed + self._rejected
+            read, total = len(self.judged), len(self.judged) + self._unjudged
+        total += self._rejected
         return read / total if total else 0.0

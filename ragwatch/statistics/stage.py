@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantities import Quantity
-from ragwatch.model.stages import Fault, Stage
+from ragwatch.model.stages import FAULTS, Fault, Stage
 from ragwatch.statistics import scores
 
 MIN_FAITHFULNESS = 0.85
@@ -102,14 +102,11 @@ def changed_stage(now: StageCounts, before: StageCounts, quantity: Quantity) -> 
     if min(sizes) < MIN_SAMPLES:
         return None
     changes = []
-    for stage in _FAULTS:
+    for stage in FAULTS:
         counts = _count(now, stage, quantity), _count(before, stage, quantity)
         if _chance_of_rise(*counts, *sizes) < MAX_P:
             changes.append(StageChange(stage, counts[0] / sizes[0], counts[1] / sizes[1]))
     return max(changes, key=lambda change: change.share - change.before, default=None)
-
-
-_FAULTS = tuple(stage for stage in Stage if stage is not Stage.NONE)
 
 
 def stage_shares(counts: StageCounts) -> dict[Stage, float]:

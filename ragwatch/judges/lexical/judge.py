@@ -31,8 +31,8 @@ from ragwatch.judges.lexical.reader import CrossEncoder, read
 from ragwatch.judges.lexical.rows import Thresholds
 from ragwatch.judges.lexical.statements import READING_VERSION, with_reference
 from ragwatch.judges.lexical.tables import shipped
-from ragwatch.model.criteria import unread
 from ragwatch.model.evidence import Evidence, UnreadReason
+from ragwatch.model.quantities import unread
 from ragwatch.model.sample import Sample
 from ragwatch.ports import JudgeContext
 from ragwatch.statistics.verdict import NO_USAGE, Usage

@@ -29,8 +29,8 @@ from ragwatch.judges.llm.rubric import PROMPT_VERSION, criteria_version, parts_o
 from ragwatch.judges.llm.scheduler import CallScheduler, Clock
 from ragwatch.judges.llm.units import answer_of
 from ragwatch.model.budget import Cost
-from ragwatch.model.criteria import unread
 from ragwatch.model.evidence import ClaimVerdict, Evidence
+from ragwatch.model.quantities import unread
 from ragwatch.model.quantity_row import Part
 from ragwatch.model.sample import Sample
 from ragwatch.ports import JudgeContext

@@ -11,7 +11,7 @@ from ragwatch.judges.llm.page import PromptPage, RandomMarks, claims, numbered, 
 from ragwatch.judges.llm.reply import MAX_NEEDS, PageIds, parse
 from ragwatch.judges.llm.rubric import PromptTurn, keys, schema
 from ragwatch.judges.llm.units import SampleUnits
-from ragwatch.model.criteria import Criterion
+from ragwatch.model.quantities import Criterion
 from ragwatch.model.quantity_row import Part
 
 

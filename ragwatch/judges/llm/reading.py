@@ -18,8 +18,8 @@ from ragwatch.judges.llm.prompt import Prompt, make_prompt
 from ragwatch.judges.llm.reply import Reply
 from ragwatch.judges.llm.rubric import PromptTurn
 from ragwatch.judges.llm.units import parts_to_ask, units_of
-from ragwatch.model.criteria import Criterion
 from ragwatch.model.evidence import Evidence, Need
+from ragwatch.model.quantities import Criterion
 from ragwatch.model.quantity_row import Part
 from ragwatch.model.sample import Sample
 

@@ -28,9 +28,8 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from ragwatch.model.criteria import Criterion
 from ragwatch.model.evidence import Address, ClaimVerdict, CriterionAnswer
-from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantities import Criterion, Quantity
 from ragwatch.model.quantity_row import Part
 
 SUPPORTED_JOINTLY = "supported_jointly"

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from types import MappingProxyType
 
-from ragwatch.model.criteria import Criterion
-from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantities import Criterion, Quantity
 from ragwatch.model.sample import SampleRecord
 from ragwatch.ports import Query, ScoreRow, Store
 from ragwatch.statistics.estimators.level import Rates

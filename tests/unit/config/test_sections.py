@@ -14,9 +14,8 @@ from ragwatch.config import Config, parse
 from ragwatch.config.judge_options import JudgeOptions, LabelsOptions, second_of
 from ragwatch.config.releases import GateOptions, rules_of
 from ragwatch.errors import ConfigError
-from ragwatch.model.criteria import Criterion, Example
 from ragwatch.model.evidence import CriterionAnswer
-from ragwatch.model.quantities import Quantity, ReferenceQuantity, quantity_of
+from ragwatch.model.quantities import Criterion, Example, Quantity, ReferenceQuantity, quantity_of
 from ragwatch.pipeline.export.evaluation import Signal
 from ragwatch.rules import prometheus, yaml_text
 from ragwatch.statistics.segments import Segments

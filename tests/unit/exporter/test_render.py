@@ -16,8 +16,7 @@ from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.exporter.catalogue import CATALOGUE, TEMPLATES, series_names, with_criteria
 from ragwatch.exporter.families import of_snapshot
 from ragwatch.exporter.render import negotiated
-from ragwatch.model.criteria import Criterion
-from ragwatch.model.quantities import Quantity, quantity_of
+from ragwatch.model.quantities import Criterion, Quantity, quantity_of
 from ragwatch.statistics.segments import Segments, series_of_segments
 from ragwatch.statistics.snapshot import EstimateRow, SegmentRow, Snapshot
 from ragwatch.statistics.tally import Tally, observe

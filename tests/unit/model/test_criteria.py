@@ -9,9 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.kit import a_draw, a_record, a_sample, a_verdict, an_evidence
 
-from ragwatch.model.criteria import MAX_EXAMPLES, MAX_QUESTION_CHARS, Criterion, Example, unread
 from ragwatch.model.evidence import CriterionAnswer, CriterionReading
-from ragwatch.model.quantities import MAX_NAME_CHARS, RESERVED, Quantity, quantity_of
+from ragwatch.model.quantities import (
+    MAX_EXAMPLES,
+    MAX_NAME_CHARS,
+    MAX_QUESTION_CHARS,
+    RESERVED,
+    Criterion,
+    Example,
+    Quantity,
+    quantity_of,
+    unread,
+)
 from ragwatch.model.quantity_row import UnknownReason
 from ragwatch.model.stages import Stage
 from ragwatch.offline.gate_line import stage_of

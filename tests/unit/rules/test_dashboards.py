@@ -16,8 +16,7 @@ from support.promtool import expects, must_hold
 from ragwatch.commands.rules import board_plan_of, plan_of
 from ragwatch.config import parse
 from ragwatch.exporter.catalogue import MetricType, with_criteria
-from ragwatch.model.criteria import Criterion
-from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantities import Criterion, Quantity
 from ragwatch.rules import Links, RulePlan, prometheus
 from ragwatch.rules.dashboards import PLACEHOLDER, BoardPlan, Feature, boards
 from tools.dashboard_linter import panels

@@ -12,7 +12,7 @@ from support.kit import a_claim, a_draw, a_reading, an_evidence
 
 from ragwatch.model.evidence import Evidence, ShapeError
 from ragwatch.model.quantities import Quantity
-from ragwatch.model.stages import Stage
+from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.statistics.stage import IGNORED, MIN_SAMPLES, changed_stage, stage, stage_shares
 from ragwatch.statistics.verdict import judged
 
@@ -48,7 +48,6 @@ def test_table(evidence: Evidence, expected: Stage | None) -> None:
     assert stage(evidence) == expected
 
 
-FAULTS = [stage for stage in Stage if stage is not Stage.NONE]
 COUNTS = st.dictionaries(st.sampled_from([*map(str, Stage), IGNORED]), st.integers(0, 100))
 
 

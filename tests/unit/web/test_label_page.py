@@ -18,8 +18,7 @@ from support.snapshots import estimate, small
 from unit.web.test_json_requests import ACCESS
 
 from ragwatch.errors import ConfigError, StoreError
-from ragwatch.model.criteria import Criterion
-from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantities import Criterion, Quantity
 from ragwatch.model.sample import Role, Turn
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules

@@ -18,9 +18,8 @@ from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.reading import Reading
 from ragwatch.judges.llm.reply import ReplyError
 from ragwatch.judges.llm.rubric import PROMPT_VERSION, PromptTurn, criteria_version, schema
-from ragwatch.model.criteria import Criterion, Example
 from ragwatch.model.evidence import CriterionAnswer, CriterionReading
-from ragwatch.model.quantities import quantity_of
+from ragwatch.model.quantities import Criterion, Example, quantity_of
 from ragwatch.model.quantity_row import Part
 from ragwatch.model.sample import Context, Role, Sample, Turn
 from ragwatch.statistics.scores import score_all
