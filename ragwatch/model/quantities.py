@@ -33,7 +33,7 @@ _OF_CONTEXTS = frozenset({Need.LANGUAGE, Need.CONTEXTS})
 class Quantity(RowEnum):
     """The quality metrics of an answer. The values are parts of series names.
 
-    That of a configured criterion (`model.criteria`) is a quantity too, which `quantity_of` returns: iteration and
+    That of a configured criterion (`Criterion`) is a quantity too, which `quantity_of` returns: iteration and
     `Quantity(name)` know those of ragwatch only.
     """
 

@@ -110,10 +110,7 @@ class Tally(Labelled):
     CANARY_RUNS = "canary_runs", "suite"
     CANARY_FAILURES = "canary_failures", "suite", "reason"
     CANARY_SECONDS = "canary_seconds", "suite", "bucket"  # duration of one canary query
-    UNKNOWN_COUNTERS = (
-        "unknown_counters",
-        "counter",
-    )  # stored counters of another version that are not known; counted when read
+    UNKNOWN_COUNTERS = "unknown_counters", "counter"  # stored counters of another version; counted when read
     DRIFT_ALARMS = "drift_alarms", "quantity", "route"
 
 

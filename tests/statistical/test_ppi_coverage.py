@@ -1,24 +1,30 @@
-"""Corrected estimates on real labels: the embedded judge on held-out sets, with a hundred labels of people."""
+"""Corrected estimates cover the truth: on real labels of held-out sets, and through store, labelling and digest."""
 
 from __future__ import annotations
 
 import json
 from functools import cache
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 from support.kit import a_judge_context
+from support.labelled import ALONE, BOTH, NOW, World
 
 from ragwatch.judges.lexical.judge import Options, build
 from ragwatch.model.estimate import Addends
+from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Context, Sample
+from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.statistics.estimators import hajek
 from ragwatch.statistics.estimators.corrected import correct
 from ragwatch.statistics.estimators.ppi import PpiSums
+from ragwatch.stores.sqlite.store import SqliteStore
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "judge" / "dev"
 SETS = ("attributionbench/test_id500", "wice/claim_test", "fever_symmetric/test")
+WORLDS = 200
 
 
 @cache
@@ -91,3 +97,19 @@ def test_rare_failures_are_covered(rate: float, labelled: int) -> None:
         gains.append(found.gain)
     print(f"rate {rate}, {labelled} labels: covered {covered / 2000:.3f}, gain {np.mean(gains):.2f}")
     assert covered / 2000 >= 0.935
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rules", [ALONE, BOTH], ids=["two tiers", "three tiers"])
+def test_the_corrected_interval_covers(tmp_path: Path, rules: LabelRules) -> None:
+    """Biased judges, unequal draws, sixty labels, half of them where judges doubt: the truth is inside in 93 % of worlds or more."""
+    right = 0
+    for seed in range(WORLDS):
+        store = SqliteStore(tmp_path / str(seed))
+        world = World(store, Random(seed), requests=800, rules=rules)
+        world.label(60)
+        rows, _ = world.people().correct(NOW, ())
+        (row,) = (each for each in rows if each.quantity is Quantity.FAITHFULNESS and each.window == "1d")
+        right += row.estimate.low <= world.truth <= row.estimate.high
+        store.close()
+    assert right / WORLDS >= 0.93
