@@ -102,7 +102,7 @@ def test_rare_failures_are_covered(rate: float, labelled: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("rules", [ALONE, BOTH], ids=["two tiers", "three tiers"])
 def test_the_corrected_interval_covers(tmp_path: Path, rules: LabelRules) -> None:
-    """Biased judges, unequal draws, sixty labels, half of them where judges doubt: the truth is inside in 93 % of worlds or more."""
+    """Judges are biased, draws unequal; of sixty labels half are where judges doubt: covered in 93 % of worlds."""
     right = 0
     for seed in range(WORLDS):
         store = SqliteStore(tmp_path / str(seed))
