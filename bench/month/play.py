@@ -20,7 +20,8 @@ from month.record import Course, Happened, Notice, Record
 from month.story import AFTER, CHANGES, LEARNT, RATE, Change, compressed
 from support.oncall_real import RealTraffic
 from support.oncall_replay import OF_SCRAPES
-from support.oncall_stage import ROOT, Stage, a_port, get, program, running, until
+from support.oncall_stage import ROOT, Stage, get, running, until
+from support.programs import free_port, installed
 
 from ragwatch import __version__
 
@@ -66,7 +67,7 @@ def configuration(routes: Sequence[str], hour: float) -> dict[str, str]:
 @contextmanager
 def _watched(folder: Path, routes: Sequence[str], hour: float) -> Iterator[tuple[Stage, str]]:
     """The daemon, Prometheus and Alertmanager; the stage, and the address of the daemon."""
-    port = a_port()
+    port = free_port()
     address = f"http://127.0.0.1:{port}"
     source = f"[{{kind: tail, name: app, path: '{folder}/month.jsonl', start: beginning}}]"
     config = write_config(folder, web=f"{{listen: '127.0.0.1:{port}'}}", sources=source, **configuration(routes, hour))
@@ -229,7 +230,7 @@ class _Player:
             end = change.day + change.hours / 24.0
             answered = [at for at in self._answered[change.route] if change.day <= at <= end + AFTER / 24.0]
             happened.append(Happened(number, change.day, end, answered if change.breakage else ()))
-        version = subprocess.run([program("prometheus"), "--version"], check=True, capture_output=True, text=True)
+        version = subprocess.run([installed("prometheus"), "--version"], check=True, capture_output=True, text=True)
         return Record(
             self._seed,
             min(now, self._days),

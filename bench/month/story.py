@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from support.oncall_breakages import Breakage
+from support.oncall_traffic import Breakage
 
 HOUR = 2.0
 """Seconds that an hour of the month lasts; a busy machine needs more."""

@@ -18,9 +18,8 @@ from typing import NamedTuple
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 from support.patience import DEADLINE
-from support.ports import free_port
-from support.spans import PROTOBUF, export_request, joined, single_spans
-from support.traces import openinference
+from support.programs import free_port
+from support.spans import PROTOBUF, export_request, joined, openinference, single_spans
 
 from ragwatch.sources.otlp.source import METHOD
 

@@ -17,8 +17,7 @@ from urllib.parse import urlencode
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 from support.chromium import DESK, PHONE, Browser, chromium
-from support.oncall_cases import PLAN
-from support.oncall_links import filled
+from support.oncall_cases import PLAN, filled
 
 from ragwatch.rules import alerts
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import subprocess
 import threading
@@ -15,6 +14,7 @@ from typing import TextIO
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 from support.patience import DEADLINE
+from support.programs import installed
 
 LINES_A_SECOND, LINES_A_SECOND_FOR_LONG = 400, 100
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
@@ -68,7 +68,7 @@ class LogrotateWriter(Writer):
 
     def __init__(self, folder: Path, seed: int, lines_a_second: int = LINES_A_SECOND) -> None:
         super().__init__(folder, seed, lines_a_second)
-        self._program = shutil.which("logrotate") or pytest.skip("logrotate is missing: Debian package `logrotate`")
+        self._program = installed("logrotate")
         self._rules = folder.parent / "logrotate.conf"
         self._rules.write_text(f"{folder}/rag.jsonl {{\n  rotate 5000\n  create 0644\n  missingok\n}}\n")
         self._turns = threading.Thread(target=self._turn)

@@ -16,9 +16,8 @@ from functional.daemon import RagwatchProcess, record, write_config
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from support.assistants import Assistant, asking, words
-from support.oncall_breakages import Breakage
 from support.oncall_replay import LEARNT, QUANTITIES, Scenario, sections
-from support.oncall_traffic import Traffic
+from support.oncall_traffic import Breakage, Traffic
 from support.patience import DEADLINE, pauses
 
 from ragwatch.web.mcp.server import TOOLS

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from support.oncall_cases import PLAN
-from support.oncall_stage import a_port, get, manager, running, until
+from support.oncall_stage import get, manager, running, until
 from support.patience import DEADLINE
+from support.programs import free_port
 
 from ragwatch.rules import alerts
 
@@ -54,8 +55,8 @@ HELD_BACK = {
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An Alertmanager."""
-    folder, port = tmp_path_factory.mktemp("manager"), a_port()
-    with running(folder / "log", *manager(folder, port, a_port())):
+    folder, port = tmp_path_factory.mktemp("manager"), free_port()
+    with running(folder / "log", *manager(folder, port, free_port())):
         found = f"http://127.0.0.1:{port}/api/v2/alerts"
         until("an Alertmanager", lambda: get(found)[0] == 200)
         yield found

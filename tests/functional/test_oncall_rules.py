@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.oncall_cases import CASES, PLAN, STEP, STEPS, Case, Climb, Phase, series
-from support.promtool import promtool
+from support.programs import promtool
 
 from ragwatch.model.quantities import Quantity
 from ragwatch.rules import RulePlan, prometheus, yaml_text

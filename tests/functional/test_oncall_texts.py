@@ -13,7 +13,7 @@ import pytest
 import yaml
 from functional.test_oncall_rules import needed
 from support.oncall_cases import PLAN, Climb, Flat, Phase, Shape, scores, series
-from support.promtool import promtool
+from support.programs import promtool
 
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import parse

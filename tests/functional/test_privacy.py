@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from functional.daemon import RagwatchProcess, record, write_config
 from support.patience import DEADLINE
-from support.stored_bytes import readable
+from support.stores import readable
 
 from ragwatch.audit import verify
 from ragwatch.commands import cli

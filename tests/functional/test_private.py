@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.patience import DEADLINE
-from support.sealed import SERVICE
-from support.sealed_kinds import KINDS
+from support.sealed import KINDS, SERVICE
 
 from ragwatch import judges, probes
 

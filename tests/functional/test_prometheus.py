@@ -18,10 +18,9 @@ import httpx
 import pytest
 from functional.daemon import parse_series
 from support.asked import application
-from support.oncall_stage import program, running
+from support.oncall_stage import running
 from support.patience import DEADLINE
-from support.ports import free_port
-from support.promtool import promtool
+from support.programs import free_port, installed, promtool
 from support.snapshots import JUDGE, KEY, ROUTES, TRACE, small
 
 from ragwatch.board import Board
@@ -103,7 +102,7 @@ def prometheus(folder: Path, port: int, config: str) -> AbstractContextManager[N
     (folder / "prometheus.yml").write_text(config)
     return running(
         folder / "log",
-        program("prometheus"),
+        installed("prometheus"),
         f"--config.file={folder / 'prometheus.yml'}",
         f"--storage.tsdb.path={folder / 'data'}",
         f"--web.listen-address=127.0.0.1:{port}",

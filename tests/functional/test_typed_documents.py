@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 from support.patience import DEADLINE
-from support.ports import free_port
+from support.programs import free_port
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(

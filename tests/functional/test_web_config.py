@@ -21,7 +21,7 @@ from functional.test_prometheus import prometheus, until
 from support.brokers import wait_until
 from support.certificates import Authority
 from support.patience import DEADLINE
-from support.ports import free_port
+from support.programs import free_port
 
 PASSWORD, TOKEN = "correct horse", "0123456789abcdef0123456789abcdef"
 FILE = """

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from house.test_words import banned
 from support.oncall_real import SETS
-from support.promtool import promtool
+from support.programs import promtool
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "bench"))

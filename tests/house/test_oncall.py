@@ -12,10 +12,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import yaml
-from support.oncall_cases import CASES, PLAN
-from support.oncall_links import filled
-from support.programs import tool
-from support.promtool import promtool
+from support.oncall_cases import CASES, PLAN, filled
+from support.programs import promtool, tool
 
 from ragwatch.model.signals import Signal
 from ragwatch.rules import alerts, prometheus, yaml_text

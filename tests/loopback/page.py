@@ -122,3 +122,12 @@ def _lines_of(page: Page, section: str) -> list[Line] | None:
         return blocks[-1][1] if blocks else None
     known = {"QUESTION": page.question, "NEEDS": page.needs, "ANSWER": page.answer, "REFERENCE": page.reference}
     return known.get(section)
+
+
+def page_lines(rendered: str) -> list[tuple[str, Line]]:
+    """Section and line, in order; a line that is neither a heading nor marked is an error."""
+    page = parse(rendered)
+    blocks = [("HISTORY", lines) for _, lines in page.history] + [("QUESTION", page.question), ("NEEDS", page.needs)]
+    blocks += [("CONTEXTS", lines) for _, lines in page.contexts]
+    blocks += [("ANSWER", page.answer), ("REFERENCE", page.reference)]
+    return [(section, line) for section, lines in blocks for line in lines]

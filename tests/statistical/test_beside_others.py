@@ -9,18 +9,80 @@ docs/statistics.md.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pytest
-from support.other_detectors import Watcher, adwin, page_hinkley, windowed_mean
 from support.score_draws import claims
 
 from ragwatch.config.drift import DriftOptions
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import OTHER
 from ragwatch.statistics.drift.detect import DetectorState, Score, acknowledge, begin, step
+
+Watcher = Callable[[float, float], bool]
+"""Called with the time in seconds and the score of each answer; True when an alarm begins."""
+
+
+def adwin() -> Watcher:
+    """ADWIN (Bifet and Gavalda 2007) of river, at its defaults; it starts again after an alarm.
+
+    Raises:
+        ImportError: River is not installed.
+    """
+    drift: Any = import_module("river.drift")
+    detector = drift.ADWIN()
+
+    def watch(_: float, score: float) -> bool:
+        before = detector.estimation
+        detector.update(score)
+        return bool(detector.drift_detected) and detector.estimation < before  # a rise is no breakage
+
+    return watch
+
+
+def page_hinkley() -> Watcher:
+    """Page-Hinkley test for a fall (Page 1954) of river, which forgets nothing; it starts again after an alarm.
+
+    Raises:
+        ImportError: River is not installed.
+    """
+    drift: Any = import_module("river.drift")
+    detector = drift.PageHinkley(alpha=1.0, mode="down")
+
+    def watch(_: float, score: float) -> bool:
+        detector.update(score)
+        return bool(detector.drift_detected)
+
+    return watch
+
+
+def windowed_mean(limit: float, seconds: float, least: int = 1) -> Watcher:
+    """A threshold on the mean of a sliding window: the rule that Langfuse, Opik and Grafana document.
+
+    Args:
+        limit: An alarm begins when the mean comes below it.
+        seconds: Length of the window.
+        least: Number of scores below which nothing is said.
+    """
+    window: deque[tuple[float, float]] = deque()
+    total, below = 0.0, False
+
+    def watch(at: float, score: float) -> bool:
+        nonlocal total, below
+        window.append((at, score))
+        total += score
+        while window[0][0] <= at - seconds:
+            total -= window.popleft()[1]
+        before, below = below, len(window) >= least and total / len(window) < limit
+        return below and not before
+
+    return watch
+
 
 DAY, HOUR, SWING, DISTANCE = 86400.0, 3600.0, 0.02, 0.05
 ROUTES = ("search", "support", "chat", OTHER)

@@ -14,7 +14,7 @@ import confluent_kafka
 from moto.server import ThreadedMotoServer
 
 from support.brokers import BrokerProcess, nats_server, redis_server
-from support.ports import free_port
+from support.programs import free_port
 from support.queues import KafkaQueue, NatsQueue, RedisQueue, SqsQueue
 
 

@@ -21,7 +21,7 @@ from ragwatch.statistics.tally import Tally
 from ragwatch.telemetry import Telemetry
 from support.kit import AT, JUDGE, Clock
 from support.patience import DEADLINE
-from support.ports import free_port
+from support.programs import free_port
 
 SOURCE = "app"
 

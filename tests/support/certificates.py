@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from ragwatch.web import TlsSettings
 from support.patience import DEADLINE
+from support.programs import installed
 
 CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 PURPOSES = {"server": "serverAuth", "client": "clientAuth"}
@@ -50,12 +48,9 @@ class Authority:
         )
 
     def _make(self, name: str, options: list[str]) -> Pair:
-        program = shutil.which("openssl")
-        if program is None:
-            pytest.skip("openssl is missing: Debian package `openssl`")
         pair = Pair(self._folder / f"{name}.crt", self._folder / f"{name}.key")
         files = ["-keyout", str(pair.key), "-out", str(pair.cert), "-days", "2"]
-        command = [program, "req", "-x509", *CURVE, *files, *options]
+        command = [installed("openssl"), "req", "-x509", *CURVE, *files, *options]
         subprocess.run(command, check=True, capture_output=True, timeout=DEADLINE)
         return pair
 

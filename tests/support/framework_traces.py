@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ragwatch.formats.traces.span import Span
-from support.spans import a_span, documents, flat, said
-from support.traces import (
+from support.spans import (
     ANSWER,
     IDS,
     JOINED,
@@ -14,10 +13,13 @@ from support.traces import (
     SCORES,
     TEXTS,
     Expected,
+    a_span,
     as_text,
     conversation,
     distributed,
+    documents,
     filtered,
+    flat,
     genai_ids_only,
     genai_messages_only,
     ids_in_output,
@@ -25,6 +27,7 @@ from support.traces import (
     openinference,
     parts,
     reranked,
+    said,
     streamed,
 )
 

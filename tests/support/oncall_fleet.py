@@ -22,7 +22,8 @@ from ragwatch.demo import Demo
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.rules import BurnRate, Limits, Links, RulePlan
 from ragwatch.rules.plan import PERIOD
-from support.oncall_stage import Stage, a_port
+from support.oncall_stage import Stage
+from support.programs import free_port
 
 JUDGE = "reader"  # whatever its kind: one plan calls for all
 JOB, PAID, FLEET, SINGLE = "ragwatch", "paid", "fleet", "single"
@@ -69,7 +70,7 @@ class Fleet:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.own, self._paid, *others = (a_port() for _ in range(5))
+        self.own, self._paid, *others = (free_port() for _ in range(5))
         self._ports = dict(zip(("one", "two", "all"), others, strict=True))
         self.jobs = {
             JOB: [self.own],

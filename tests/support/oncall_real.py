@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.oncall_breakages import BREAK, Asked, Breakage, own
-from support.oncall_traffic import Traffic
+from support.oncall_traffic import BREAK, Asked, Breakage, Traffic, own
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 SETS = {

@@ -17,9 +17,8 @@ from typing import Any, Self
 
 from functional.daemon import RagwatchProcess
 
-from support.oncall_breakages import Breakage
 from support.oncall_stage import Stage, until
-from support.oncall_traffic import BROKEN_TENANT, TENANTS, Traffic
+from support.oncall_traffic import BROKEN_TENANT, TENANTS, Breakage, Traffic
 
 ONCALL, MORNING = "oncall", "morning"
 QUANTITIES = ("faithfulness", "context_precision", "answer_relevancy")

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import socket
 import subprocess
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from random import Random
 from threading import Thread
 from typing import Any
 
@@ -22,6 +19,7 @@ import pytest
 
 from ragwatch.rules import RulePlan, prometheus, yaml_text
 from support.patience import DEADLINE, pauses
+from support.programs import free_port, installed
 
 ROOT = Path(__file__).parents[2]
 SCRAPING = """
@@ -32,14 +30,6 @@ scrape_configs:
 """
 WAITS = (("group_wait: 30s", "group_wait: 1s"), ("group_interval: 5m", "group_interval: 1s"))
 Heard = list[tuple[str, dict[str, Any]]]
-
-
-def program(name: str) -> str:
-    """Path of a program of a Debian package of its name."""
-    found = shutil.which(name)
-    if found is None:
-        pytest.skip(f"{name} is missing: Debian package of that name")
-    return found
 
 
 class _Ears(BaseHTTPRequestHandler):
@@ -65,14 +55,6 @@ class _Ears(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
-
-
-def a_port() -> int:
-    """A port on which nothing listens, below those that the system gives out: it is bound only seconds later."""
-    while True:
-        number = Random().randrange(20_000, 32_000)
-        with suppress(OSError), socket.create_server(("127.0.0.1", number)):
-            return number
 
 
 @contextmanager
@@ -125,7 +107,7 @@ def manager(folder: Path, port: int, hook: int) -> list[str]:
         text = text.replace(long, short)
     (folder / "alertmanager.yaml").write_text(text)
     return [
-        program("prometheus-alertmanager"),
+        installed("prometheus-alertmanager"),
         f"--config.file={folder / 'alertmanager.yaml'}",
         f"--storage.path={folder / 'manager'}",
         f"--web.listen-address=127.0.0.1:{port}",
@@ -140,8 +122,8 @@ class Stage:
     jobs: Mapping[str, Sequence[int]]  # ports that are scraped, by the label `job`
     heard: Heard = field(default_factory=list)  # notifications in order, each with the name of its receiver
     hook: int = 0  # port of the webhook, which gives out the runbooks as well
-    manager: int = field(default_factory=a_port)
-    server: int = field(default_factory=a_port)
+    manager: int = field(default_factory=free_port)
+    server: int = field(default_factory=free_port)
 
     @contextmanager
     def open(self, folder: Path, plan: Callable[[Stage], RulePlan]) -> Iterator[Stage]:
@@ -168,7 +150,7 @@ class Stage:
             stack.enter_context(
                 running(
                     folder / "prometheus.log",
-                    program("prometheus"),
+                    installed("prometheus"),
                     f"--config.file={folder / 'prometheus.yaml'}",
                     f"--storage.tsdb.path={folder / 'data'}",
                     f"--web.listen-address=127.0.0.1:{self.server}",

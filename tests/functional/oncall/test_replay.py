@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from functional.daemon import RagwatchProcess, write_config
-from support.oncall_breakages import Breakage
 from support.oncall_fleet import JUDGE, plan_at
 from support.oncall_real import RealTraffic
 from support.oncall_replay import (
@@ -32,8 +31,10 @@ from support.oncall_replay import (
     sections,
     told,
 )
-from support.oncall_stage import Stage, a_port, until
+from support.oncall_stage import Stage, until
+from support.oncall_traffic import Breakage
 from support.patience import TIMEOUT
+from support.programs import free_port
 
 from ragwatch.config import load
 from ragwatch.config.paging import unpaged
@@ -58,7 +59,7 @@ def watched(
 ) -> Iterator[tuple[Stage, RagwatchProcess, Writer]]:
     """A log with traffic, and everything that watches it; `changes` are those of the rules."""
     traffic = RealTraffic([scenario.route for scenario in scenarios])
-    port = a_port()
+    port = free_port()
     stage = Stage({REPLAY: [port]})
     # Elsewhere it stays an hour: a machine that is busy for seconds is not taken for a silent route.
     silent = SILENT if Breakage.SILENCE in {scenario.breakage for scenario in scenarios} else Limits().silent

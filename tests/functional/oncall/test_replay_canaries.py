@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from functional.daemon import RagwatchProcess, write_config
-from support.bm25 import Bm25
 from support.oncall_fleet import plan_at
 from support.oncall_replay import MORNING, ONCALL, told
-from support.oncall_stage import Stage, a_port, until
-from support.retrievers import serving
+from support.oncall_stage import Stage, until
+from support.programs import free_port
+from support.retrievers import Bm25, serving
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
@@ -32,7 +32,7 @@ TEXTS = {
 @contextmanager
 def watched(folder: Path, index: Bm25) -> Iterator[Stage]:
     """A retriever whose documents are asked for every second, and everything that watches it."""
-    port = a_port()
+    port = free_port()
     stage = Stage({REPLAY: [port]})
     items = [{"query": text, "expected": [name], "name": name} for name, text in TEXTS.items()]
     probe = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 from support.command_line import command, configured, log_of, refused
-from support.ports import free_port
+from support.programs import free_port
 from support.retrievers import FaultyRetriever, serving
 
 from ragwatch.commands.label_relevance import RelevanceFile, qrels, suite_lines

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from support.certificates import Authority
-from support.patience import DEADLINE
+from support.programs import promtool
 
 from ragwatch.config.web_file import WebFile, load_web_file
 from ragwatch.errors import ConfigError
@@ -96,17 +94,12 @@ def test_what_is_wrong_is_named(tmp_path: Path, text: str, expected: str) -> Non
 
 def test_promtool_agrees(tmp_path: Path) -> None:
     """`promtool check web-config` accepts what we accept, and refuses what we call wrong."""
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("promtool is missing: Debian package `prometheus`")
     Authority(tmp_path).issue("server", "server")
     files = []
     for number, text in enumerate([*ACCEPTED.values(), *WRONG]):
         files.append(tmp_path / f"{number}.yml")
         files[-1].write_text(text)
-    command = [promtool, "check", "web-config", *map(str, files)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
-    said = done.stdout + done.stderr
+    _, said = promtool("check", "web-config", *files)
     assert [path for path in files if f"{path} SUCCESS" in said] == files[: len(ACCEPTED)], said
 
 

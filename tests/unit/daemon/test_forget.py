@@ -14,7 +14,7 @@ from support.callers import canned
 from support.daemons import a_daemon, judged, log, running, until
 from support.kit import an_admission
 from support.patience import DEADLINE
-from support.stored_bytes import readable
+from support.stores import readable
 
 from ragwatch.config import load
 from ragwatch.daemon import Daemon

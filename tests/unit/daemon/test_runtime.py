@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 from structlog.testing import LogCapture
 from support.callers import canned
-from support.exporting import traced
 from support.kit import AT, JUDGE, Clock, a_draw, an_admission
-from support.otlp_backend import OtlpBackend, plain
+from support.otlp_backend import OtlpBackend, plain, traced
 from support.patience import DEADLINE
 
 from ragwatch.board import Board

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from support.canaries import a_canary, a_reply, a_report
 from support.command_line import command, configured, refused
-from support.ports import free_port
+from support.programs import free_port
 from support.retrievers import FaultyRetriever, serving
 
 from ragwatch.pipeline.canaries import levels_name

@@ -6,8 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from support.canaries import a_canary, a_failure, a_reply, a_report
-from support.checklists import a_chunk, a_question, some_questions, words
+from support.canaries import a_canary, a_chunk, a_failure, a_question, a_reply, a_report, some_questions, words
 
 from ragwatch.offline.diagnosis import ranks
 from ragwatch.offline.diagnosis.definition import Check, Question, RelevanceSource, Status

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.checklists import SUBJECTS, a_chunk, a_question, some_questions, words
+from support.canaries import SUBJECTS, a_chunk, a_question, some_questions, words
 from support.draws import draws
 
 from ragwatch.offline.diagnosis import texts

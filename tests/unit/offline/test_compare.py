@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.bm25 import Bm25
 from support.command_line import command, configured, log_of, refused
 from support.kit import JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
-from support.ports import free_port
-from support.retrievers import serving
+from support.programs import free_port
+from support.retrievers import Bm25, serving
 
 from ragwatch.config import load
 from ragwatch.offline.compare import live_variants

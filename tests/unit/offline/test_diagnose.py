@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.canaries import a_canary, a_reply, a_report
-from support.checklists import SUBJECTS
+from support.canaries import SUBJECTS, a_canary, a_reply, a_report
 from support.command_line import command, configured, refused
 from support.kit import JUDGE, a_claim, a_draw, a_stored_line, a_verdict, an_admission, an_evidence
 from support.retrievers import FaultyRetriever, serving

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support.exporting import Exporting
-from support.otlp_backend import OtlpBackend
+from support.otlp_backend import Exporting, OtlpBackend
 
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry

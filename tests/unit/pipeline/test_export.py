@@ -16,9 +16,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 from structlog.testing import LogCapture
-from support.exporting import ANSWER, SPAN, TRACE, Exporting, traced
 from support.kit import AT, Clock, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
-from support.otlp_backend import Fault, OtlpBackend, plain
+from support.otlp_backend import ANSWER, SPAN, TRACE, Exporting, Fault, OtlpBackend, plain, traced
 from support.patience import DEADLINE
 from support.spans import PROTOBUF, a_request
 

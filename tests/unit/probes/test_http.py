@@ -9,7 +9,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from support.ports import free_port
+from support.programs import free_port
 from support.retrievers import FaultyRetriever, asked, options, serving
 
 from ragwatch.probes.http import HttpProbe, build

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.ports import free_port
+from support.programs import free_port
 from support.retrievers import FaultyRetriever, asked, options, serving
 
 from ragwatch.errors import ConfigError

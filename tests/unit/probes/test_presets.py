@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from support.patience import DEADLINE
-from support.ports import free_port
+from support.programs import free_port
 from support.retrievers import LOOPBACK, asked, serving
 
 from ragwatch.probes.http import PRESETS, Options, build

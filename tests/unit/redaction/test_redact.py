@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.patience import cpu_limit
-from support.redaction_cases import TOKEN, cases
-from support.secret_examples import EXAMPLES
+from support.secret_examples import EXAMPLES, TOKEN, cases
 
 from ragwatch.redaction.redactor import Redactor
 from ragwatch.redaction.rule import SensitiveKind

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.patience import cpu_limit
-from support.redaction_cases import cases, kinds
+from support.secret_examples import cases, kinds
 
 from ragwatch.redaction.linear_time import check_linear_time
 from ragwatch.redaction.passwords import WORDS

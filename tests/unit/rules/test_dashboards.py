@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.command_line import command
-from support.promtool import expects, must_hold
+from support.programs import expects, must_hold
 
 from ragwatch.commands.rules import board_plan_of, plan_of
 from ragwatch.config import parse

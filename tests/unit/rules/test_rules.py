@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from support.command_line import command
-from support.promtool import expects, must_hold
+from support.programs import expects, must_hold
 
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import parse

@@ -7,10 +7,26 @@ import random
 from typing import Any
 
 import pytest
-from support.assembled import model, only, replaced, texts
 from support.framework_traces import TRACES
-from support.spans import TRACE, a_span, as_json, as_protobuf, documents, said, span_id
-from support.traces import ANSWER, OI, QUESTION, TEXTS, genai_ids_only, openinference
+from support.spans import (
+    ANSWER,
+    OI,
+    QUESTION,
+    TEXTS,
+    TRACE,
+    a_span,
+    as_json,
+    as_protobuf,
+    documents,
+    genai_ids_only,
+    model,
+    only,
+    openinference,
+    replaced,
+    said,
+    span_id,
+    texts,
+)
 
 from ragwatch.formats import canonical
 from ragwatch.formats.traces.assemble import assemble

@@ -9,10 +9,26 @@ from typing import Any
 import pytest
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-from support.assembled import only, texts
 from support.kit import Clock
-from support.spans import JSON, PROTOBUF, START, TRACE, a_request, a_span, as_json, as_protobuf, documents
-from support.traces import ANSWER, OI, QUESTION, TEXTS, openinference, parts
+from support.spans import (
+    ANSWER,
+    JSON,
+    OI,
+    PROTOBUF,
+    QUESTION,
+    START,
+    TEXTS,
+    TRACE,
+    a_request,
+    a_span,
+    as_json,
+    as_protobuf,
+    documents,
+    only,
+    openinference,
+    parts,
+    texts,
+)
 
 from ragwatch.formats.traces.assemble import assemble
 from ragwatch.formats.traces.span import Span

@@ -13,8 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from support.kit import Clock
 from support.retrievers import serving
-from support.spans import a_span, said
-from support.traces import ANSWER, OI, TEXTS, genai_ids_only
+from support.spans import ANSWER, OI, TEXTS, a_span, genai_ids_only, said
 from unit.sources.test_otlp_source import GRACE, a_source, records, settled, stored
 
 from ragwatch.errors import SourceError

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from support.kit import AT, Clock
-from support.spans import JSON, TRACE, a_request, a_span, as_json, as_protobuf
-from support.traces import ANSWER, OI, openinference
+from support.spans import ANSWER, JSON, OI, TRACE, a_request, a_span, as_json, as_protobuf, openinference
 
 from ragwatch.formats.traces.span import Span
 from ragwatch.model.sample import RejectReason

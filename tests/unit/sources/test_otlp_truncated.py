@@ -8,9 +8,25 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.assembled import model, only, replaced, texts
-from support.spans import TRACE, a_span, as_json, as_protobuf, documents, flat, said
-from support.traces import ANSWER, OI, QUESTION, TEXTS, genai_ids_only, openinference
+from support.spans import (
+    ANSWER,
+    OI,
+    QUESTION,
+    TEXTS,
+    TRACE,
+    a_span,
+    as_json,
+    as_protobuf,
+    documents,
+    flat,
+    genai_ids_only,
+    model,
+    only,
+    openinference,
+    replaced,
+    said,
+    texts,
+)
 
 from ragwatch.errors import FormatError
 from ragwatch.formats import canonical

@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from support.spans import a_span, documents, flat, said
-from support.traces import ANSWER, OI, QUESTION, TEXTS
+from support.spans import ANSWER, OI, QUESTION, TEXTS, a_span, documents, flat, said
 
 from ragwatch.formats.traces.assemble import assemble
 from ragwatch.formats.traces.documents import Document, documents_in

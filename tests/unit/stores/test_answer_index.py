@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_evidence
-from support.stored_bytes import readable
-from support.stores import admit_and_settle
+from support.stores import admit_and_settle, readable
 
 from ragwatch.errors import UnsearchableError
 from ragwatch.model.quantities import Quantity

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from support.draws import draws
 from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidence
-from support.stored_bytes import readable
-from support.stores import PARAMETERS, open_store
+from support.stores import PARAMETERS, open_store, readable
 
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.model.quantities import Quantity

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
-from support.stored_bytes import readable
-from support.stores import PARAMETERS, balanced, open_store
+from support.stores import PARAMETERS, balanced, open_store, readable
 
 from ragwatch.errors import StoreError
 from ragwatch.model.evidence import Evidence

@@ -13,8 +13,7 @@ import pytest
 from support.asked import XSS, Reading, get, settled, stays_text
 from support.hostile import HOSTILE
 from support.kit import AT, JUDGE, a_draw, an_evidence
-from support.oncall_cases import PLAN
-from support.oncall_links import filled
+from support.oncall_cases import PLAN, filled
 
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.sample import Draw

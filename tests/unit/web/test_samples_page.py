@@ -12,8 +12,7 @@ import pytest
 from support.asked import XSS, Reading, get, judged, settle, settled
 from support.hostile import HOSTILE, SEARCHES
 from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
-from support.oncall_cases import PLAN
-from support.oncall_links import filled
+from support.oncall_cases import PLAN, filled
 
 from ragwatch.model.sample import Context
 from ragwatch.rules import alerts

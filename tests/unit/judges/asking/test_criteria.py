@@ -7,10 +7,10 @@ import json
 from typing import Any
 
 import pytest
+from loopback.page import page_lines
 from support.callers import ScriptedProvider, refused, said, scripted_judge
 from support.embedded import LEXICAL
 from support.kit import a_judge_context
-from support.page_lines import page_lines
 
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.llm import rubric

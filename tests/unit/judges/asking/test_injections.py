@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from loopback.page import page_lines
 from support.hostile import HOSTILE
-from support.page_lines import page_lines
 
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.lexical.reader import Thresholds, read

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.page_lines import page_lines
+from loopback.page import page_lines
 
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.llm import page as pages

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from loopback.page import page_lines
 from support.callers import ScriptedProvider, said, scripted_judge
 from support.kit import a_judge_context
-from support.page_lines import page_lines
 from unit.judges.asking.test_injections import INJECTIONS
 
 from ragwatch.errors import ConfigError, JudgeError
