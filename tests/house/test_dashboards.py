@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 import yaml
-from house.test_oncall import check, known, promql, records, selectors
+from house.test_oncall_expressions import check, known, promql, records, selectors
 from support.oncall_cases import PLAN
 from support.parsed import trees
 

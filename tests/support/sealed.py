@@ -176,10 +176,6 @@ def main(folder: Path, kind: str, *, audited: bool) -> None:
     print(json.dumps({"names": sorted(names), "addresses": sorted(seal.addresses), "written": written}))
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], audited="--audit" in sys.argv)
-
-
 ANSWERS = 4
 QUIET = 2.0
 """Seconds that the daemon is left alone in the end: libraries that report home do so in the background."""
@@ -262,3 +258,7 @@ KINDS: dict[str, Callable[[Path, str], None]] = {
     "http": _probing("http"),
     "rag": _probing("rag", answer="answer"),
 }
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], audited="--audit" in sys.argv)

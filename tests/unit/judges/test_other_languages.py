@@ -32,7 +32,7 @@ THINGS = tuple(" ".join(pair) for pair in product(("Orka", "Vela", "Tulsa", "Nor
 DOCUMENTS = 4
 PER_DOCUMENT = 2
 
-_TABLE = Path(__file__).parents[1] / "data" / "languages" / "facts.tsv"
+_TABLE = Path(__file__).parents[2] / "data" / "languages" / "facts.tsv"
 _ROWS = [line.split("\t") for line in _TABLE.read_text(encoding="utf-8").splitlines()[1:]]
 FACTS = {
     language: [row for name, *row in _ROWS if name == language] for language in dict.fromkeys(row[0] for row in _ROWS)
