@@ -131,7 +131,7 @@ def _implied(folded: str, years: AbstractSet[int]) -> dict[str, str]:
         )
     implied |= {f"{first[:2]}{last}": last for first, last in _YEARS.findall(folded)}
     implied |= {str(int(number)): number for number in _DIGITS.findall(folded) if len(number) <= MAX_DIGITS}
-    for word in frozenset(_LETTERS.findall(folded)):
+    for word in dict.fromkeys(_LETTERS.findall(folded)):  # in their order, so that a reading is the same in every process
         implied |= dict.fromkeys(OTHER_NAMES.get(word, ()), word)
         if word in ROMAN:
             implied[str(ROMAN[word])] = word

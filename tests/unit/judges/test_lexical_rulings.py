@@ -97,6 +97,16 @@ def test_counts_names_and_roundings_are_no_missing_numbers() -> None:
     assert not any(map(source.holds, amounts("3.6 million people, 600 by bus, for 13 years")))
 
 
+def test_a_reading_does_not_depend_on_the_seed_of_hashes() -> None:
+    """Where several words stand for a number, it is always the last one that is taken as the way it is written."""
+    for last in ("quartet", "quadruple", "quarterly"):
+        words = [*({"quartet", "quadruple", "quarterly"} - {last}), last]
+        assert stated(" ".join(words)).forms["4"] == last
+    for last in ("trio", "triplets", "thrice", "triple"):
+        words = [*({"trio", "triplets", "thrice", "triple"} - {last}), last]
+        assert stated(" ".join(words)).forms["3"] == last
+
+
 @given(st.integers(2, 10**9))
 def test_a_number_is_stated_by_its_own_forms(value: int) -> None:
     """Plain and with commas."""
