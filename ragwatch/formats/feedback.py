@@ -45,16 +45,12 @@ class FeedbackRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FeedbackReader:
-    """Reads feedback as configured.
+    """Reads feedback as configured."""
 
-    Attributes:
-        field: Path of the field with the feedback in the record of an answer, or in its metadata; empty for the first
-            of `statistics.feedback.FIELDS` that there is.
-        scale: Scale of ratings; None if none is configured.
-    """
-
+    # path of the field with the feedback in the record of an answer, or in its metadata; empty for the first of
+    # `statistics.feedback.FIELDS` that there is
     field: str = ""
-    scale: Scale | None = None
+    scale: Scale | None = None  # scale of ratings; None if none is configured
 
     def of_answer(self, record: Record, sample: Sample) -> float | None:
         """Return the score in the record of an answer; None if it has no feedback.

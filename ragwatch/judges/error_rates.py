@@ -17,18 +17,12 @@ LEXICAL, LOCAL = "lexical", "local"
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Answers of one labelled set, which are like those of one service.
+    """Answers of one labelled set, which are like those of one service."""
 
-    Attributes:
-        name: Its name in the data, such as `summedits/news`.
-        good_yes: Of the `good` answers, as people call them, those that the judge calls good, too.
-        bad_yes: Of the `bad` answers, those that the judge calls good.
-    """
-
-    name: str
-    good_yes: int
+    name: str  # its name in the data, such as `summedits/news`
+    good_yes: int  # of the `good` answers, as people call them, those that the judge calls good, too
     good: int
-    bad_yes: int
+    bad_yes: int  # of the `bad` answers, those that the judge calls good
     bad: int
 
     @property

@@ -120,16 +120,12 @@ class DecayingRate:
 
 @dataclass(slots=True)
 class SpendingForecast:
-    """Estimates the demand for a judge and the cost of a reading, and computes its pacing factor.
+    """Estimates the demand for a judge and the cost of a reading, and computes its pacing factor."""
 
-    Attributes:
-        since: Start of the span whose spending the next `update` expects; None before the first update. It advances
-            once a day, so that the cost of a reading is a recent one.
-        unit_cost: Mean cost of a reading; None before the first reading.
-    """
-
+    # start of the span whose spending the next `update` expects; None before the first update. It advances once a day,
+    # so that the cost of a reading is a recent one
     since: float | None = None
-    unit_cost: Cost | None = None
+    unit_cost: Cost | None = None  # mean cost of a reading; None before the first reading
     _arrivals: DecayingRate = field(default_factory=DecayingRate)
     _assigned: float = 0.0
     _settled: float = 0.0

@@ -93,20 +93,14 @@ _COLUMNS = attrgetter(*(field.name for field in fields(Addends)))
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """An estimate of the mean score of a population in [0, 1], with its interval, from n scores.
-
-    Attributes:
-        n_eff: Kish's effective sample size, (sum w)^2 / sum w^2.
-        bound_low: Worst case (Manski): the mean if every unjudged draw scored 0.
-        bound_high: Worst case (Manski): the mean if every unjudged draw scored 1.
-    """
+    """An estimate of the mean score of a population in [0, 1], with its interval, from n scores."""
 
     value: float
     low: float
     high: float
     n: int
-    n_eff: float
+    n_eff: float  # Kish's effective sample size, (sum w)^2 / sum w^2
     coverage: float
-    bound_low: float
-    bound_high: float
+    bound_low: float  # worst case (Manski): the mean if every unjudged draw scored 0
+    bound_high: float  # worst case (Manski): the mean if every unjudged draw scored 1
     interval: str

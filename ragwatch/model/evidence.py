@@ -65,27 +65,23 @@ class Claim:
     """One row: a claim of the answer, and what each context is to it.
 
     Without offsets it is no verbatim part of the answer. Its verdict is given all contexts together.
-
-    Attributes:
-        cells: For each context, what it is to the claim; None for none. True counts as `alone`, False as None.
-        support: Probability that the contexts together support it; None if the judge gives no probability.
-        evidence: The sentence that supports or contradicts it, if the judge quotes one.
-        said_by_user: Whether it is not in the contexts, but repeats what the user stated in an earlier turn. It is no
-            invention and no support either: no score counts it.
-        sentence: Offsets of the sentence that it is a part of; None if it is a whole one.
-        facts: Number of facts that it counts for, more than one if a judge rules on a whole sentence of several facts.
     """
 
     text: str
     start: int | None
     end: int | None
     verdict: ClaimVerdict
+    # for each context, what it is to the claim; None for none. True counts as `alone`, False as None
     cells: tuple[Cell | None, ...]
+    # probability that the contexts together support it; None if the judge gives no probability
     support: float | None = None
-    evidence: str | None = None
+    evidence: str | None = None  # the sentence that supports or contradicts it, if the judge quotes one
     in_reference: bool | None = None
+    # whether it is not in the contexts, but repeats what the user stated in an earlier turn. It is no invention and no
+    # support either: no score counts it
     said_by_user: bool = False
-    sentence: tuple[int, int] | None = None
+    sentence: tuple[int, int] | None = None  # offsets of the sentence that it is a part of; None if it is a whole one
+    # number of facts that it counts for, more than one if a judge rules on a whole sentence of several facts
     facts: int = 1
 
     def __post_init__(self) -> None:
@@ -173,21 +169,17 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceClaim:
-    """A claim of the reference (the known good answer), and where else it is found.
-
-    Attributes:
-        cells: For each context, whether that context supports the claim.
-        quotes: For each context that supports it, the words there that do; None if the judge quotes none.
-        missing: What no context has of it: words of the claim, or the whole of it if the judge compares no words.
-    """
+    """A claim of the reference (the known good answer), and where else it is found."""
 
     text: str
     start: int
     end: int
-    cells: tuple[bool, ...]
+    cells: tuple[bool, ...]  # for each context, whether that context supports the claim
     in_answer: bool | None = None
     facts: int = 1
+    # for each context that supports it, the words there that do; None if the judge quotes none
     quotes: tuple[str | None, ...] = ()
+    # what no context has of it: words of the claim, or the whole of it if the judge compares no words
     missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -205,18 +197,13 @@ class ReferenceClaim:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A context that a sentence of the answer cites (see `statistics.text.citations`).
+    """A context that a sentence of the answer cites (see `statistics.text.citations`)."""
 
-    Attributes:
-        context: 0-based rank of the context; one that the sample does not have supports nothing.
-        supports: Whether it is rightly cited: see `statistics.text.citations`.
-    """
-
-    context: int
+    context: int  # 0-based rank of the context; one that the sample does not have supports nothing
     start: int
     end: int
     claims: tuple[int, ...]
-    supports: bool
+    supports: bool  # whether it is rightly cited: see `statistics.text.citations`
 
     def __post_init__(self) -> None:
         if self.context < 0 or not 0 <= self.start < self.end or not self.claims:
@@ -252,31 +239,27 @@ class Evidence:
     """Everything that a judge read in one sample.
 
     Rows are empty if the answer has no claims (an abstention, an empty answer).
-
-    Attributes:
-        reads_contradiction: False if the judge cannot distinguish contradicted claims from unsupported ones.
-        reads_claims: False if the judge does not read claims; then their absence does not describe the answer.
-        reference: Claims of the reference; empty if it has none, None without a reference, or if not read.
-        unread: Why the claims could not be read (with `language` nothing else was read either); None if they were.
-        citations: What the answer cites, filled in from its text after the judge has read it.
-        instructions: Where a prompt injection is suspected: some of `question`, `context`, `answer`, `history`.
-        language: ISO 639 code of the language that was read, where the judge's accuracy in it is not known: changes of
-            such scores are measured, a level is not. None in English, and for judges that do not tell.
-        replies: What a model replied, as text, in the order of its replies; empty for a judge that asks none.
     """
 
     claims: tuple[Claim, ...]
     contexts: tuple[ContextReading, ...]
     address: Address | None = None
     needs: tuple[Need, ...] | None = None
-    reads_contradiction: bool = True
+    reads_contradiction: bool = True  # False if the judge cannot distinguish contradicted claims from unsupported ones
+    # False if the judge does not read claims; then their absence does not describe the answer
     reads_claims: bool = True
+    # claims of the reference; empty if it has none, None without a reference, or if not read
     reference: tuple[ReferenceClaim, ...] | None = None
+    # why the claims could not be read (with `language` nothing else was read either); None if they were
     unread: UnreadReason | None = None
-    citations: tuple[Citation, ...] = ()
+    citations: tuple[Citation, ...] = ()  # what the answer cites, filled in from its text after the judge has read it
+    # where a prompt injection is suspected: some of `question`, `context`, `answer`, `history`
     instructions: tuple[str, ...] = ()
     criteria: tuple[CriterionReading, ...] = ()
+    # ISO 639 code of the language that was read, where the judge's accuracy in it is not known: changes of such scores
+    # are measured, a level is not. None in English, and for judges that do not tell
     language: str | None = None
+    # what a model replied, as text, in the order of its replies; empty for a judge that asks none
     replies: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:

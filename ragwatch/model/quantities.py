@@ -282,15 +282,12 @@ class Criterion:
 
     It is a quantity like those of ragwatch: 1 for yes, which is good, 0 for no, unknown where it does not apply.
 
-    Attributes:
-        name: Name of the quantity; see `quantity_of` for its form.
-
     Raises:
         ValueError: The name is that of another quantity or has another form, or a text is empty, too long or has more
             than one line.
     """
 
-    name: str
+    name: str  # name of the quantity; see `quantity_of` for its form
     question: str
     examples: tuple[Example, ...] = ()
 

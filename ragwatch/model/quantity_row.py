@@ -98,46 +98,26 @@ class LabelQuestionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantityRow:
-    """All that depends on the quantity alone. What has no default must be thought about; the rest is off until wanted.
+    """All that depends on the quantity alone. What has no default must be thought about; the rest is off."""
 
-    Attributes:
-        name: Its name in series, verdict lines, keys, SQL and the API.
-        meaning: What it measures, for HELP, dashboards and documentation.
-        formula: How it is computed, for the documentation.
-        better: Which values are good.
-        stage: The stage at fault if it is bad and nothing else is known.
-        parts: What an LLM is asked for.
-        needs: What must be there for a score; a lack is the reason why the score is unknown.
-        unread_by: Kinds of judges that never score it.
-        binary: Whether the score of one answer is 0 or 1 alone, so that false alarms and misses are rates.
-        threshold: Default threshold of live traffic; None for none.
-        severity: What a failure means in `ragwatch gate` by default; None where the gate has no default threshold.
-        drift: Whether it is watched for drift by default.
-        tolerance: Smallest change that drift tells; None for `drift.tolerance`.
-        own_alert: Whether alerts of its own name its faults, so that the alerts of all other quantities leave it out.
-        listed: Whether the list of answers has a column for it.
-        headline: Its place at the top of the overview dashboard; None where it is not there.
-        board: The dashboard that shows it over time; None for none.
-        question: What people are asked about it; None for no question.
-        explanation: What its score rests on; None where there is nothing to say.
-    """
-
-    name: str
-    meaning: str
-    formula: str
-    better: Better
-    stage: Stage
-    parts: frozenset[Part]
-    needs: frozenset[Need]
-    unread_by: frozenset[str]
-    binary: bool = False
-    threshold: float | None = None
+    name: str  # its name in series, verdict lines, keys, SQL and the API
+    meaning: str  # what it measures, for HELP, dashboards and documentation
+    formula: str  # how it is computed, for the documentation
+    better: Better  # which values are good
+    stage: Stage  # the stage at fault if it is bad and nothing else is known
+    parts: frozenset[Part]  # what an LLM is asked for
+    needs: frozenset[Need]  # what must be there for a score; a lack is the reason why the score is unknown
+    unread_by: frozenset[str]  # kinds of judges that never score it
+    binary: bool = False  # whether the score of one answer is 0 or 1 alone, so that false alarms and misses are rates
+    threshold: float | None = None  # default threshold of live traffic; None for none
+    # what a failure means in `ragwatch gate` by default; None where the gate has no default threshold
     severity: GateSeverity | None = None
-    drift: bool = False
-    tolerance: float | None = None
+    drift: bool = False  # whether it is watched for drift by default
+    tolerance: float | None = None  # smallest change that drift tells; None for `drift.tolerance`
+    # whether alerts of its own name its faults, so that the alerts of all other quantities leave it out
     own_alert: bool = False
-    listed: bool = False
-    headline: int | None = None
-    board: Board | None = None
-    question: LabelQuestionRow | None = None
-    explanation: Explanation | None = None
+    listed: bool = False  # whether the list of answers has a column for it
+    headline: int | None = None  # its place at the top of the overview dashboard; None where it is not there
+    board: Board | None = None  # the dashboard that shows it over time; None for none
+    question: LabelQuestionRow | None = None  # what people are asked about it; None for no question
+    explanation: Explanation | None = None  # what its score rests on; None where there is nothing to say

@@ -65,17 +65,14 @@ class LossReason(StrEnum):
 
 
 class Context(NamedTuple):
-    """One passage that the retriever returned. A named tuple is cheap to create: intake creates about five per request.
-
-    Attributes:
-        score: Score of the retriever, if it was logged. Direction and scale are unknown; only the order is used.
-        updated_at: When its document was changed last, in seconds since the epoch; None if it was not logged.
-    """
+    """One passage that the retriever returned. A named tuple is cheap to create: intake makes about five a request."""
 
     text: str
     id: str | None = None
+    # score of the retriever, if it was logged. Direction and scale are unknown; only the order is used
     score: float | None = None
     step: str | None = None
+    # when its document was changed last, in seconds since the epoch; None if it was not logged
     updated_at: float | None = None
 
 
@@ -159,26 +156,19 @@ class SampleRecord(TypedDict, total=False):
 
 
 class Sample(NamedTuple):
-    """One answered question. A named tuple is cheap to create: intake creates one per request.
+    """One answered question. A named tuple is cheap to create: intake creates one per request."""
 
-    Attributes:
-        id: Request id of the service, or the position of the record if it has none.
-        contexts: Passages in the order of the retriever, best first.
-        at: Time of the answer, in seconds since the epoch; None if the log does not contain it.
-        metadata: Other fields of the record (`trace_id` becomes the exemplar).
-        history: The conversation before the question, oldest turn first; empty for the first question.
-        relevant: Contexts that are known to be relevant; empty if it is known that none is, None if that is unknown.
-    """
-
-    id: str
+    id: str  # request id of the service, or the position of the record if it has none
     question: str | None
-    contexts: tuple[Context, ...]
+    contexts: tuple[Context, ...]  # passages in the order of the retriever, best first
     answer: str
-    at: float | None = None
+    at: float | None = None  # time of the answer, in seconds since the epoch; None if the log does not contain it
     route: str = ""
-    metadata: Mapping[str, object] = NO_METADATA
+    metadata: Mapping[str, object] = NO_METADATA  # other fields of the record (`trace_id` becomes the exemplar)
     reference: str | None = None
+    # the conversation before the question, oldest turn first; empty for the first question
     history: tuple[Turn, ...] = ()
+    # contexts that are known to be relevant; empty if it is known that none is, None if that is unknown
     relevant: tuple[RelevantContext, ...] | None = None
 
     def to_record(self) -> SampleRecord:
@@ -219,25 +209,18 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A sample that was selected for judging.
+    """A sample that was selected for judging."""
 
-    Attributes:
-        key: Identity in the store: a hash of source and sample id, in hex.
-        route: One of the configured routes, or `other`.
-        probability: Inclusion probability, in (0, 1]; stored with the draw, because later changes of the rate must not
-            change its weight.
-        at: Time of the answer (or, if unknown, of reading it), in seconds since the epoch.
-        damage: Why the stored text cannot be read, in which case the sample is empty; None if it can.
-        segments: Key and value of each segment that it belongs to; None for a key that its metadata do not have.
-    """
-
-    key: str
+    key: str  # identity in the store: a hash of source and sample id, in hex
     sample: Sample
     source: str
-    route: str
+    route: str  # one of the configured routes, or `other`
+    # inclusion probability, in (0, 1]; stored with the draw, because later changes of the rate must not change its
+    # weight
     probability: float
-    at: float
-    damage: str | None = None
+    at: float  # time of the answer (or, if unknown, of reading it), in seconds since the epoch
+    damage: str | None = None  # why the stored text cannot be read, in which case the sample is empty; None if it can
+    # key and value of each segment that it belongs to; None for a key that its metadata do not have
     segments: tuple[tuple[str, str | None], ...] = ()
 
     def __post_init__(self) -> None:

@@ -58,18 +58,12 @@ def _check(names: str) -> Check:
 
 @dataclass(frozen=True, slots=True)
 class PersonIdRule(NamedRule):
-    """Accepts the numbers of one country.
+    """Accepts the numbers of one country."""
 
-    Attributes:
-        shapes: Names of its shapes; a number after `plain` is the number of its digits.
-        words: Words that stand near such a number, in lower case.
-        bare: Shapes that need no word near them.
-    """
-
-    shapes: tuple[str, ...]
+    shapes: tuple[str, ...]  # names of its shapes; a number after `plain` is the number of its digits
     check: Check
-    words: tuple[str, ...]
-    bare: frozenset[str]
+    words: tuple[str, ...]  # words that stand near such a number, in lower case
+    bare: frozenset[str]  # shapes that need no word near them
 
 
 PERSON_RULES: tuple[PersonIdRule, ...] = tuple(

@@ -89,17 +89,12 @@ class OriginalPlaces:
 
 
 class Finding(NamedTuple):
-    """A value that redaction takes from a text.
-
-    Attributes:
-        start: Place of its first character in the text.
-        end: Place behind its last character.
-    """
+    """A value that redaction takes from a text."""
 
     rule: str
     kind: SensitiveKind
-    start: int
-    end: int
+    start: int  # place of its first character in the text
+    end: int  # place behind its last character
 
 
 def _any_glued(text: str, taken: list[Taken]) -> bool:

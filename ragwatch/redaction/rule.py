@@ -89,17 +89,12 @@ def letters_and_digits(value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NamedRule:
-    """What is known of the rule that took a value.
+    """What is known of the rule that took a value."""
 
-    Attributes:
-        name: Name of the rule, as `ragwatch redact` shows it.
-        about: What the rule takes, for its row in docs/redaction.md.
-        normalize: Removes formatting, so that two spellings of a value get the same token.
-    """
-
-    name: str
+    name: str  # name of the rule, as `ragwatch redact` shows it
     kind: SensitiveKind
-    about: str
+    about: str  # what the rule takes, for its row in docs/redaction.md
+    # removes formatting, so that two spellings of a value get the same token
     normalize: Callable[[str], str] = field(default=unchanged, kw_only=True)
 
 
@@ -127,32 +122,24 @@ def whole_match(match: re.Match[str]) -> Span | None:
 
 @dataclass(frozen=True, slots=True)
 class RedactionRule(NamedRule):
-    """Detects values of one kind.
+    """Detects values of one kind."""
 
-    Attributes:
-        pattern: Finds candidates. The group `secret`, or the whole match if there is no such group, is redacted.
-        accept: Returns the span of the value in the text; None if the match is a false positive.
-        hints: Strings of which every text with such a value contains at least one; empty if there are none.
-        words: Like `hints`, in lower case, for patterns that ignore case.
-        digits: Minimum number of digits in a text with such a value.
-        anchors: Strings where the pattern is tried, and nowhere else; empty for a search of the whole text.
-        any_case: Whether the anchors are in lower case, and stand in the text in any case.
-        back: Number of characters of the pattern before the anchor.
-        starts: Finds the places where the pattern is tried; None for a search with the pattern itself. A pattern that
-            begins with a set of characters is searched several times as fast as one that begins with a condition.
-        admits: Returns whether the pattern is tried at an anchor, by what stands before it; None for always. It takes
-            the text, the place of the anchor, and the anchor.
-    """
-
+    # finds candidates. The group `secret`, or the whole match if there is no such group, is redacted
     pattern: re.Pattern[str]
-    accept: Accept = whole_match
+    accept: Accept = whole_match  # returns the span of the value in the text; None if the match is a false positive
+    # strings of which every text with such a value contains at least one; empty if there are none
     hints: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
-    digits: int = 0
+    words: tuple[str, ...] = ()  # like `hints`, in lower case, for patterns that ignore case
+    digits: int = 0  # minimum number of digits in a text with such a value
+    # strings where the pattern is tried, and nowhere else; empty for a search of the whole text
     anchors: tuple[str, ...] = ()
-    any_case: bool = False
-    back: int = 0
+    any_case: bool = False  # whether the anchors are in lower case, and stand in the text in any case
+    back: int = 0  # number of characters of the pattern before the anchor
+    # finds the places where the pattern is tried; None for a search with the pattern itself. A pattern that begins with
+    # a set of characters is searched several times as fast as one that begins with a condition
     starts: re.Pattern[str] | None = None
+    # returns whether the pattern is tried at an anchor, by what stands before it; None for always. It takes the text,
+    # the place of the anchor, and the anchor
     admits: Callable[[str, int, str], bool] | None = None
 
     def taken(self, view: TextView) -> list[Taken]:

@@ -61,20 +61,14 @@ class Conclusion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Difference between the variants A and B in one metric.
-
-    Attributes:
-        change: B - A with its interval, in [-1, 1].
-        n: Pairs; unpaired, scores on the smaller side.
-        wins: Questions in which B is better; None if unpaired.
-    """
+    """Difference between the variants A and B in one metric."""
 
     a: float
     b: float
-    change: Interval
-    n: int
+    change: Interval  # B - A with its interval, in [-1, 1]
+    n: int  # pairs; unpaired, scores on the smaller side
     paired: bool
-    wins: int | None = None
+    wins: int | None = None  # questions in which B is better; None if unpaired
     ties: int | None = None
     losses: int | None = None
     low_is_good: bool = False

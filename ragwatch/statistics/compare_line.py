@@ -74,16 +74,12 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Comparison of two variants.
-
-    Attributes:
-        unit: Unit of the comparison: `questions` or `canaries`.
-        lost: Shared questions in which B is worse, in a metric whose mean became worse; those that lost most first.
-    """
+    """Comparison of two variants."""
 
     matched: MatchedKeys
     rows: tuple[ComparisonRow, ...]
-    unit: str
+    unit: str  # unit of the comparison: `questions` or `canaries`
+    # shared questions in which B is worse, in a metric whose mean became worse; those that lost most first
     lost: tuple[LostQuestion, ...] = ()
 
     @property

@@ -74,39 +74,28 @@ class MetricLimit:
 
 @dataclass(frozen=True, slots=True)
 class GateRules:
-    """Rules of a gate.
-
-    Attributes:
-        minimum_samples: Number of scores that a metric needs to pass.
-        tolerated_fall: Fall since a baseline that need not be ruled out where none is seen beyond chance, in [0, 1].
-    """
+    """Rules of a gate."""
 
     limits: tuple[MetricLimit, ...]
-    minimum_samples: int = 30
+    minimum_samples: int = 30  # number of scores that a metric needs to pass
     coverage: float = 0.9
     strict: bool = False
     confidence: float = 0.95
+    # fall since a baseline that need not be ruled out where none is seen beyond chance, in [0, 1]
     tolerated_fall: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class MetricFinding:
-    """Result of one metric.
-
-    Attributes:
-        estimate: Mean score; None without scores.
-        reason: Why it is unknown, or that the decision is close; otherwise empty.
-        level: The level, which is compared instead of the mean; None where there is none.
-        applies: Whether the verdict depends on it: a judged metric needs rows with an answer.
-    """
+    """Result of one metric."""
 
     limit: MetricLimit
-    estimate: Interval | None
+    estimate: Interval | None  # mean score; None without scores
     n: int
     passed: bool | None
-    reason: str = ""
-    level: Level | None = None
-    applies: bool = True
+    reason: str = ""  # why it is unknown, or that the decision is close; otherwise empty
+    level: Level | None = None  # the level, which is compared instead of the mean; None where there is none
+    applies: bool = True  # whether the verdict depends on it: a judged metric needs rows with an answer
 
     @property
     def compared(self) -> Interval | None:
@@ -126,29 +115,24 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class GateReport:
-    """Result of a gate.
-
-    Attributes:
-        unread: Number of other samples by reason: rejected rows and unjudged answers.
-        stages: Number of judged samples by the stage at fault, or by what is counted in its place
-            (`Judged.counted_as`); unknown stages are left out.
-        figures: Means of metrics without a threshold: those that need a reference or relevance judgements.
-        unranked: Number of test cases with relevance judgements whose ranking is unknown, by reason.
-        questions: Scores of each row in all these metrics.
-        unsupported: Rows with a statement of the reference that no context supports, with all statements of it.
-        held: For each metric that must not fall since the baseline: False if it fell, None if that is unknown.
-    """
+    """Result of a gate."""
 
     findings: tuple[MetricFinding, ...]
     judged: int
-    unread: Mapping[str, int]
+    unread: Mapping[str, int]  # number of other samples by reason: rejected rows and unjudged answers
+    # number of judged samples by the stage at fault, or by what is counted in its place (`Judged.counted_as`); unknown
+    # stages are left out
     stages: Mapping[str, int]
+    # means of metrics without a threshold: those that need a reference or relevance judgements
     figures: tuple[Figure, ...] = ()
     kinds: Mapping[CaseKind, int] = field(default_factory=Counter)
+    # number of test cases with relevance judgements whose ranking is unknown, by reason
     unranked: Mapping[str, int] = field(default_factory=Counter)
     routes: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
-    questions: tuple[QuestionScores, ...] = ()
+    questions: tuple[QuestionScores, ...] = ()  # scores of each row in all these metrics
+    # rows with a statement of the reference that no context supports, with all statements of it
     unsupported: tuple[tuple[QuestionScores, tuple[ReferenceClaim, ...]], ...] = ()
+    # for each metric that must not fall since the baseline: False if it fell, None if that is unknown
     held: tuple[bool | None, ...] = ()
 
     @property

@@ -17,18 +17,12 @@ _LOW_IS_GOOD: frozenset[str] = frozenset(LOW_IS_GOOD)
 
 
 class QuestionScores(NamedTuple):
-    """The scores of one row.
-
-    Attributes:
-        question: The question, shortened; None if the row has none.
-        link: Address of the row or of its trace; None if it has none.
-        key: Digest of question and earlier turns, which tells whether two rows ask the same.
-    """
+    """The scores of one row."""
 
     id: str
-    question: str | None
-    link: str | None
-    key: str
+    question: str | None  # the question, shortened; None if the row has none
+    link: str | None  # address of the row or of its trace; None if it has none
+    key: str  # digest of question and earlier turns, which tells whether two rows ask the same
     scores: Mapping[str, float]
 
     def scored(self, scores: Iterable[tuple[str, float | None]]) -> QuestionScores:

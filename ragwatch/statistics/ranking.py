@@ -22,14 +22,10 @@ TAU = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The passages that a retriever returned, matched with the expected contexts.
+    """The passages that a retriever returned, matched with the expected contexts."""
 
-    Attributes:
-        grades: Relevance of each expected context, 1 or more.
-        hits: For each returned passage, best first, the expected contexts that it matches (indices into `grades`).
-    """
-
-    grades: tuple[int, ...]
+    grades: tuple[int, ...]  # relevance of each expected context, 1 or more
+    # for each returned passage, best first, the expected contexts that it matches (indices into `grades`)
     hits: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:

@@ -120,23 +120,16 @@ class NoRanking(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RankedCase:
-    """A question with relevance judgements, and where its relevant contexts were ranked.
+    """A question with relevance judgements, and where its relevant contexts were ranked."""
 
-    Attributes:
-        key: Key that pairs it with the same question of another variant.
-        category: Category in its metadata, or its route; empty for none.
-        unknown: Why it is unknown; None if it is not.
-        question: Its row in a comparison by question, without scores.
-    """
-
-    key: str
-    category: str
+    key: str  # key that pairs it with the same question of another variant
+    category: str  # category in its metadata, or its route; empty for none
     route: str
     ranking: Ranking | None
-    unknown: NoRanking | None
+    unknown: NoRanking | None  # why it is unknown; None if it is not
     kind: CaseKind
     metadata: Mapping[str, object]
-    question: QuestionScores
+    question: QuestionScores  # its row in a comparison by question, without scores
 
 
 def kind_of(sample: Sample) -> CaseKind:

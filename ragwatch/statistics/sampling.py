@@ -86,19 +86,14 @@ def _key_limit(probability: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SamplingPlan:
-    """Inclusion probabilities by route, and by stratum where one is configured.
-
-    Attributes:
-        stratum: Metadata key whose value names the stratum; None for no strata.
-        strata: Probability by stratum; takes precedence over the route.
-        known_routes: Allowed values of the label `route`.
-    """
+    """Inclusion probabilities by route, and by stratum where one is configured."""
 
     probability: float = 0.1
     routes: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    stratum: str | None = None
+    stratum: str | None = None  # metadata key whose value names the stratum; None for no strata
+    # probability by stratum; takes precedence over the route
     strata: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    known_routes: frozenset[str] = frozenset()
+    known_routes: frozenset[str] = frozenset()  # allowed values of the label `route`
 
     def label(self, route: str) -> str:
         """Return the route as a label value: the route if it is configured, else `other`."""
@@ -134,15 +129,10 @@ def shedding_factor(pending: int, shed_above: int | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class FollowRule:
-    """Sampling probabilities of a judge that follows another judge.
+    """Sampling probabilities of a judge that follows another judge."""
 
-    Attributes:
-        sure: Probability if the first judge is certain.
-        unsure: Probability if the first judge has the maximum uncertainty, or failed.
-    """
-
-    sure: float
-    unsure: float
+    sure: float  # probability if the first judge is certain
+    unsure: float  # probability if the first judge has the maximum uncertainty, or failed
 
 
 def uncertainty(evidence: Evidence) -> float | None:

@@ -20,29 +20,21 @@ Place = tuple[Quantity, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class EstimateRow:
-    """An estimate with its labels.
-
-    Attributes:
-        corrected: Whether it is a level: in people's terms, with an interval that contains the error of the judge.
-        best: Share of the answers that the judge gives the best score; None in a level.
-        unmeasured: Share of the answers in languages in which the judge's accuracy is not known.
-        labels: Number of labels that a level rests on, those that have aged in part.
-        labels_given: Number of labels that were given.
-        annotators: The annotators behind a corrected estimate; None elsewhere.
-        reference: The judge in whose terms the estimate is, where it is corrected by a reference judge, not by people.
-    """
+    """An estimate with its labels."""
 
     quantity: Quantity
     route: str
     judge: str
     window: str
     estimate: Estimate
+    # whether it is a level: in people's terms, with an interval that contains the error of the judge
     corrected: bool = False
-    best: float | None = None
-    unmeasured: float = 0.0
-    labels: int = 0
-    labels_given: int = 0
-    annotators: AnnotatorShares | None = None
+    best: float | None = None  # share of the answers that the judge gives the best score; None in a level
+    unmeasured: float = 0.0  # share of the answers in languages in which the judge's accuracy is not known
+    labels: int = 0  # number of labels that a level rests on, those that have aged in part
+    labels_given: int = 0  # number of labels that were given
+    annotators: AnnotatorShares | None = None  # the annotators behind a corrected estimate; None elsewhere
+    # the judge in whose terms the estimate is, where it is corrected by a reference judge, not by people
     reference: str = ""
 
     @property
@@ -81,25 +73,17 @@ class Exemplar:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far a source is behind its log.
+    """How far a source is behind its log."""
 
-    Attributes:
-        size: Unread bytes; None if unknown.
-        seconds: Age of the oldest unread record; None if unknown, 0 if nothing is unread.
-        unreadable: Files that cannot be read at present, with the reason; their unread size is not known.
-        closed: Number of followed files that are closed between reads, because of the limit on open files.
-        problems: What prevents reading as configured, and what to do about it; ragwatch is not ready meanwhile.
-        skipped: How much was not read of what existed at the first start, and why; empty if all is read.
-        records: Unread records, if the transport counts those; None if unknown.
-    """
-
-    size: int | None
-    seconds: float | None
+    size: int | None  # unread bytes; None if unknown
+    seconds: float | None  # age of the oldest unread record; None if unknown, 0 if nothing is unread
+    # files that cannot be read at present, with the reason; their unread size is not known
     unreadable: Mapping[str, str] = field(default_factory=dict)
-    closed: int = 0
+    closed: int = 0  # number of followed files that are closed between reads, because of the limit on open files
+    # what prevents reading as configured, and what to do about it; ragwatch is not ready meanwhile
     problems: tuple[str, ...] = ()
-    skipped: str = ""
-    records: int | None = None
+    skipped: str = ""  # how much was not read of what existed at the first start, and why; empty if all is read
+    records: int | None = None  # unread records, if the transport counts those; None if unknown
 
 
 _SEGMENT_CELL = ("quantity", "route", "segment", "value")
@@ -177,45 +161,32 @@ Gauges = Mapping[tuple[Gauge, tuple[str, ...]], float]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All figures at one instant.
-
-    Attributes:
-        estimates: Estimates by quantity, route, judge and window; one without scores has no row.
-        corrected: Estimates that are corrected by labels, in addition to `estimates`.
-        coverage: Share of the drawn weight that was judged, by (route, judge, window).
-        last_sample: Time of the newest scored answer, never later than `at`, by (quantity, route, judge).
-        segment_last: The same by (quantity, segment, value, route, judge).
-        exemplars: Newest answer in each bucket, by (quantity, route, judge, bucket label).
-        tallies: All counts since the state directory was created.
-        pending: Draws waiting for a judge, by judge.
-        probabilities: Current inclusion probability, by route.
-        shares: Current probability that a judge reads a draw, by judge.
-        budgets: Remaining share of the budget, by judge that has one.
-        judges: Kind and version by judge name.
-        problems: What prevents ragwatch from being ready, one sentence each.
-        exported: The part of `tallies` that this worker has counted and exports, if several share a store; None for
-            all of them.
-        leads: Whether this process exports what would count twice if several workers exported it.
-    """
+    """All figures at one instant."""
 
     at: float
+    # estimates by quantity, route, judge and window; one without scores has no row
     estimates: tuple[EstimateRow, ...] = ()
-    corrected: tuple[EstimateRow, ...] = ()
+    corrected: tuple[EstimateRow, ...] = ()  # estimates that are corrected by labels, in addition to `estimates`
     segments: tuple[SegmentRow, ...] = ()
+    # share of the drawn weight that was judged, by (route, judge, window)
     coverage: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
     stages: Mapping[tuple[str, str, str, str], int] = field(default_factory=dict)
+    # time of the newest scored answer, never later than `at`, by (quantity, route, judge)
     last_sample: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+    # the same by (quantity, segment, value, route, judge)
     segment_last: Mapping[tuple[str, str, str, str, str], float] = field(default_factory=dict)
+    # newest answer in each bucket, by (quantity, route, judge, bucket label)
     exemplars: Mapping[tuple[str, str, str, str], Exemplar] = field(default_factory=dict)
-    tallies: Tallies = field(default_factory=Counter)
-    pending: Mapping[str, int] = field(default_factory=dict)
-    probabilities: Mapping[str, float] = field(default_factory=dict)
-    shares: Mapping[str, float] = field(default_factory=dict)
-    budgets: Mapping[str, float] = field(default_factory=dict)
+    tallies: Tallies = field(default_factory=Counter)  # all counts since the state directory was created
+    pending: Mapping[str, int] = field(default_factory=dict)  # draws waiting for a judge, by judge
+    probabilities: Mapping[str, float] = field(default_factory=dict)  # current inclusion probability, by route
+    shares: Mapping[str, float] = field(default_factory=dict)  # current probability that a judge reads a draw, by judge
+    budgets: Mapping[str, float] = field(default_factory=dict)  # remaining share of the budget, by judge that has one
     lags: Mapping[str, Lag] = field(default_factory=dict)
-    judges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    judges: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # kind and version by judge name
     user_scores: UserScores = field(default_factory=UserScores)
     gauges: Gauges = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()  # what prevents ragwatch from being ready, one sentence each
+    # the part of `tallies` that this worker has counted and exports, if several share a store; None for all of them
     exported: Tallies | None = None
-    leads: bool = True
+    leads: bool = True  # whether this process exports what would count twice if several workers exported it

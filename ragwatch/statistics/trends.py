@@ -37,19 +37,13 @@ class TrendKind(StrEnum):
 
 
 class TrendKey(NamedTuple):
-    """Identity of a series.
-
-    Attributes:
-        place: Route, or canary suite.
-        name: Quantity, canary metric or traffic signal.
-        version: Version of the judge; empty for none. Scores of two versions are not comparable.
-    """
+    """Identity of a series."""
 
     kind: TrendKind
-    place: str
-    name: str
+    place: str  # route, or canary suite
+    name: str  # quantity, canary metric or traffic signal
     judge: str = ""
-    version: str = ""
+    version: str = ""  # version of the judge; empty for none. Scores of two versions are not comparable
 
 
 class BucketKey(NamedTuple):

@@ -67,25 +67,19 @@ class VerdictLine(TypedDict):
 
 
 class ClaimRecord(NamedTuple):
-    """A claim in a verdict line; without offsets it is no verbatim part of the answer.
-
-    Attributes:
-        support: Probability that the contexts together support it; None if the judge gives no probability.
-        contexts: Positions of the contexts that support it, from 0: each alone or, if `joint`, only together.
-        said_by_user: Whether it only repeats what the user stated earlier; no score counts it.
-        joint: Whether none of `contexts` supports it alone.
-        informed: Positions of the contexts that a claim without support has its specific content from.
-    """
+    """A claim in a verdict line; without offsets it is no verbatim part of the answer."""
 
     text: str
     start: int | None
     end: int | None
     verdict: ClaimVerdict
-    support: float | None
+    support: float | None  # probability that the contexts together support it; None if the judge gives no probability
+    # positions of the contexts that support it, from 0: each alone or, if `joint`, only together
     contexts: tuple[int, ...]
     evidence: str | None
-    said_by_user: bool = False
-    joint: bool = False
+    said_by_user: bool = False  # whether it only repeats what the user stated earlier; no score counts it
+    joint: bool = False  # whether none of `contexts` supports it alone
+    # positions of the contexts that a claim without support has its specific content from
     informed: tuple[int, ...] = ()
     facts: int = 1
 
@@ -97,31 +91,21 @@ class ClaimRecord(NamedTuple):
 
 
 class CitationRecord(NamedTuple):
-    """A citation in a verdict line.
+    """A citation in a verdict line."""
 
-    Attributes:
-        context: Position of the context that is cited, from 0; it may be after the last.
-        supports: Whether it is rightly cited: it supports what it is cited for.
-    """
-
-    context: int
+    context: int  # position of the context that is cited, from 0; it may be after the last
     start: int
     end: int
-    supports: bool
+    supports: bool  # whether it is rightly cited: it supports what it is cited for
 
 
 class ContextRecord(NamedTuple):
-    """A context in a verdict line.
-
-    Attributes:
-        used: Whether a claim uses it (see `model.evidence`); None if not read.
-        relevance: Relevance as a number in [0, 1]; None if the judge gives none.
-    """
+    """A context in a verdict line."""
 
     id: str | None
     relevant: bool | None
-    used: bool | None
-    relevance: float | None
+    used: bool | None  # whether a claim uses it (see `model.evidence`); None if not read
+    relevance: float | None  # relevance as a number in [0, 1]; None if the judge gives none
 
 
 class JudgeRecord(NamedTuple):
@@ -137,47 +121,33 @@ class JudgeRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VerdictRecord:
-    """A stored verdict line, decoded.
+    """A stored verdict line, decoded."""
 
-    Attributes:
-        key: Identity of the sample in the store.
-        at: When it was answered, in seconds since the epoch.
-        stage: Stage at fault; None if unknown. A text, because another version of ragwatch may have stored it.
-        fault: Why the top-ranked context was not used.
-        scores: Score by quantity of this version; None if it is undefined or unread.
-        missing: What the question needs and no context contains.
-        address: How the answer addresses the question.
-        reference: Score by quantity that needs a reference; empty without a reference.
-        read_by: Kind and version of the judge, with cost.
-        unread: Why its claims could not be read (`language`, `short_answer`); None where they were.
-        language: The language that was read, where the judge's accuracy in it is not known; None for any other.
-        instructions: Where a prompt injection is suspected.
-        statements: Claims of the reference, and which words of which context support them.
-    """
-
-    key: str
+    key: str  # identity of the sample in the store
     id: str
-    at: float
+    at: float  # when it was answered, in seconds since the epoch
     route: str
     judge: str
     probability: float
     trace_id: str | None
     outcome: str
     reason: str | None
-    stage: str | None
-    fault: str | None
-    scores: Mapping[Quantity, float | None]
+    stage: str | None  # stage at fault; None if unknown. A text, because another version of ragwatch may have stored it
+    fault: str | None  # why the top-ranked context was not used
+    scores: Mapping[Quantity, float | None]  # score by quantity of this version; None if it is undefined or unread
     claims: tuple[ClaimRecord, ...]
     contexts: tuple[ContextRecord, ...]
-    missing: tuple[str, ...]
-    address: str | None
+    missing: tuple[str, ...]  # what the question needs and no context contains
+    address: str | None  # how the answer addresses the question
+    # score by quantity that needs a reference; empty without a reference
     reference: Mapping[ReferenceQuantity, float | None]
-    read_by: JudgeRecord
-    unread: str | None = None
+    read_by: JudgeRecord  # kind and version of the judge, with cost
+    unread: str | None = None  # why its claims could not be read (`language`, `short_answer`); None where they were
     citations: tuple[CitationRecord, ...] = ()
-    instructions: tuple[str, ...] = ()
+    instructions: tuple[str, ...] = ()  # where a prompt injection is suspected
     criteria: tuple[CriterionReading, ...] = ()
-    statements: tuple[StatementLine, ...] = ()
+    statements: tuple[StatementLine, ...] = ()  # claims of the reference, and which words of which context support them
+    # the language that was read, where the judge's accuracy in it is not known; None for any other
     language: str | None = None
 
     @property

@@ -44,32 +44,21 @@ _YES_OR_NO = re.compile(r"\W{0,3}(?:yes|no|yeah|nope|true|false|correct)\b", re.
 
 
 class ClaimText(NamedTuple):
-    """One claim: `answer[start:end]`, and its text without leads and citation marks.
-
-    Attributes:
-        words: Its text as it is read; that of a fact begins with the subject of its sentence.
-        sentence: The sentence that it is a part of; None when it is a whole one.
-        own: Of a fact, its words without the subject.
-    """
+    """One claim: `answer[start:end]`, and its text without leads and citation marks."""
 
     start: int
     end: int
-    words: str
-    sentence: ClaimText | None = None
-    own: str = ""
+    words: str  # its text as it is read; that of a fact begins with the subject of its sentence
+    sentence: ClaimText | None = None  # the sentence that it is a part of; None when it is a whole one
+    own: str = ""  # of a fact, its words without the subject
 
 
 class AnswerClaims(NamedTuple):
-    """The claims of an answer.
-
-    Attributes:
-        abstained: The answer says that it does not know, and has no claims.
-        only_asks: The answer asks the user something, and neither claims nor declines anything.
-    """
+    """The claims of an answer."""
 
     claims: tuple[ClaimText, ...]
-    abstained: bool
-    only_asks: bool = False
+    abstained: bool  # the answer says that it does not know, and has no claims
+    only_asks: bool = False  # the answer asks the user something, and neither claims nor declines anything
 
     @property
     def sentences(self) -> tuple[ClaimText, ...]:

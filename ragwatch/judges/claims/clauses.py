@@ -77,21 +77,14 @@ _ASIDES = frozenset({Boundary.RELATIVE, Boundary.APPOSITION})
 
 
 class Token(NamedTuple):
-    """A word or a sign of a sentence.
+    """A word or a sign of a sentence."""
 
-    Attributes:
-        start: Offset of its first character in the sentence.
-        name: Its first content term; empty for function words and signs.
-        proper: Whether it is capitalised, or a year.
-        inside: Whether it stands in brackets, quotation marks or code.
-    """
-
-    start: int
+    start: int  # offset of its first character in the sentence
     end: int
     low: str
-    name: str
-    proper: bool
-    inside: bool
+    name: str  # its first content term; empty for function words and signs
+    proper: bool  # whether it is capitalised, or a year
+    inside: bool  # whether it stands in brackets, quotation marks or code
 
     @property
     def is_word(self) -> bool:

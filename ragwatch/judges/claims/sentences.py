@@ -54,19 +54,13 @@ _CALL = re.compile(r"[a-z_]\w{0,40}[._(]\w?")
 
 
 class SentenceSpan(NamedTuple):
-    """One sentence or list item: `text[start:end]`, no white space at either end.
-
-    Attributes:
-        item: Whether it starts a list item.
-        block: Whether it is a fenced code block, which is not split.
-        line: Number of the paragraph line it belongs to; sentences of one line share it.
-    """
+    """One sentence or list item: `text[start:end]`, no white space at either end."""
 
     start: int
     end: int
-    item: bool = False
-    block: bool = False
-    line: int = 0
+    item: bool = False  # whether it starts a list item
+    block: bool = False  # whether it is a fenced code block, which is not split
+    line: int = 0  # number of the paragraph line it belongs to; sentences of one line share it
 
 
 def spans(text: str) -> Iterator[SentenceSpan]:

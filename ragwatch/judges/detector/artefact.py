@@ -57,22 +57,16 @@ class Reads(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Models with the same input and output.
-
-    Attributes:
-        window: Maximum number of tokens of contexts in an input.
-        template: Template of the input, with `{context}`, and `{claim}` or `{question}` and `{count}`; "" for a pair.
-        without_question: Template of an answer without a question.
-        passage: Template of one context among several.
-        classes: Indexes of the outputs "not supported" and "supported"; None where config.json names them.
-    """
+    """Models with the same input and output."""
 
     reads: Reads
     max_tokens: int
-    window: int
+    window: int  # maximum number of tokens of contexts in an input
+    # template of the input, with `{context}`, and `{claim}` or `{question}` and `{count}`; "" for a pair
     template: str = ""
-    without_question: str = ""
-    passage: str = "{text}"
+    without_question: str = ""  # template of an answer without a question
+    passage: str = "{text}"  # template of one context among several
+    # indexes of the outputs "not supported" and "supported"; None where config.json names them
     classes: tuple[int, int] | None = (0, 1)
 
 
@@ -93,16 +87,11 @@ FAMILIES: Mapping[Name, Family] = {
 
 
 class Classes(NamedTuple):
-    """Indexes of the outputs.
+    """Indexes of the outputs."""
 
-    Attributes:
-        others: Those that are not "supported".
-        contradicted: None where the model does not tell it from "not in the context".
-    """
-
-    others: tuple[int, ...]
+    others: tuple[int, ...]  # those that are not "supported"
     supported: int
-    contradicted: int | None = None
+    contradicted: int | None = None  # None where the model does not tell it from "not in the context"
 
 
 class Signals(NamedTuple):
@@ -188,21 +177,15 @@ class DetectorError(RagwatchError):
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """The folder of a model.
-
-    Attributes:
-        family: What it reads; `max_tokens` and `window` are those of this model.
-        graph: The ONNX graph; None where the weights are run by torch.
-        version: Eight hexadecimal digits of the hash of family, tokenizer and model.
-    """
+    """The folder of a model."""
 
     folder: Path
     config: Mapping[str, Any]
     name: Name
-    family: Family
+    family: Family  # what it reads; `max_tokens` and `window` are those of this model
     classes: Classes
-    graph: Path | None
-    version: str
+    graph: Path | None  # the ONNX graph; None where the weights are run by torch
+    version: str  # eight hexadecimal digits of the hash of family, tokenizer and model
 
 
 def open_detector(

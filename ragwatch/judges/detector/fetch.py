@@ -44,17 +44,12 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file of a model.
-
-    Attributes:
-        size: In bytes; None if the hub does not say.
-        is_git: Whether the digest is git's hash of a small file, else SHA-256.
-    """
+    """A file of a model."""
 
     name: str
-    size: int | None
+    size: int | None  # in bytes; None if the hub does not say
     digest: str
-    is_git: bool = False
+    is_git: bool = False  # whether the digest is git's hash of a small file, else SHA-256
 
 
 @dataclass(frozen=True, slots=True)

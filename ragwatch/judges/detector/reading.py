@@ -141,17 +141,11 @@ class LexicalOnlyReason(StrEnum):
 
 
 class Reading(NamedTuple):
-    """What the model says of one claim.
+    """What the model says of one claim."""
 
-    Attributes:
-        support: Logit that a window supports it, of the one that supports it most.
-        against: The same for contradiction; None if not read.
-        ranks: Contexts of the window that supports it most.
-    """
-
-    support: float
-    against: float | None
-    ranks: tuple[int, ...]
+    support: float  # logit that a window supports it, of the one that supports it most
+    against: float | None  # the same for contradiction; None if not read
+    ranks: tuple[int, ...]  # contexts of the window that supports it most
 
 
 @dataclass(frozen=True, slots=True)

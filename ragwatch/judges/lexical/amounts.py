@@ -83,23 +83,16 @@ class Measure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """One number of a text.
+    """One number of a text."""
 
-    Attributes:
-        start: Offset in the folded text.
-        keys: Forms in which it equals another number.
-        approximate: Whether it is said to be approximate.
-        years: Whether it counts years.
-        measure: Its unit and its value in the base unit, where people convert between units; None elsewhere.
-    """
-
-    start: int
+    start: int  # offset in the folded text
     end: int
     value: float
-    keys: frozenset[str]
+    keys: frozenset[str]  # forms in which it equals another number
     kind: Kind
-    approximate: bool = False
-    years: bool = False
+    approximate: bool = False  # whether it is said to be approximate
+    years: bool = False  # whether it counts years
+    # its unit and its value in the base unit, where people convert between units; None elsewhere
     measure: Measure | None = None
 
     @property

@@ -119,20 +119,13 @@ _MOST = 2  # facts of a kind that count
 
 
 class MissingFacts(NamedTuple):
-    """Facts of a claim that no source holds.
+    """Facts of a claim that no source holds."""
 
-    Attributes:
-        numbers: Numbers, and months of dates, that a source would have to state.
-        counts: Numbers that may have been counted.
-        subjects: Names that the claim begins with.
-        apart: Whether its words stand together in no sentence though it is a bare fragment.
-    """
-
-    numbers: int = 0
-    counts: int = 0
+    numbers: int = 0  # numbers, and months of dates, that a source would have to state
+    counts: int = 0  # numbers that may have been counted
     names: int = 0
-    subjects: int = 0
-    apart: bool = False
+    subjects: int = 0  # names that the claim begins with
+    apart: bool = False  # whether its words stand together in no sentence though it is a bare fragment
 
 
 NOTHING_MISSING = MissingFacts()

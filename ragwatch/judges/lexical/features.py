@@ -68,22 +68,15 @@ class ClaimWords:
 
 @dataclass(frozen=True, slots=True)
 class PassageMatch:
-    """Words that a claim and a passage share.
-
-    Attributes:
-        passage_recall: IDF-weighted recall in the whole passage.
-        sentence_recall: The same in its best sentence.
-        sentence: Index of that sentence; None when no sentence has a term of the claim.
-        carriers: Indexes of the sentences whose recall of the claim is at least a half.
-    """
+    """Words that a claim and a passage share."""
 
     terms: frozenset[str]
     pairs: frozenset[tuple[str, str]]
     grams: frozenset[str]
-    passage_recall: float
-    sentence_recall: float
-    sentence: int | None
-    carriers: tuple[int, ...] = ()
+    passage_recall: float  # IDF-weighted recall in the whole passage
+    sentence_recall: float  # the same in its best sentence
+    sentence: int | None  # index of that sentence; None when no sentence has a term of the claim
+    carriers: tuple[int, ...] = ()  # indexes of the sentences whose recall of the claim is at least a half
 
 
 def claim_words(text: str, rarity: Mapping[str, float], split: Split | None = None) -> ClaimWords:

@@ -18,21 +18,13 @@ GRAM = 4
 
 @dataclass(frozen=True, slots=True)
 class PreparedPassage:
-    """Words of one context.
+    """Words of one context."""
 
-    Attributes:
-        terms: Its content terms and whole identifiers.
-        pairs: Adjacent content terms (function words between them do not count).
-        grams: Character 4-grams of its words, joined by single spaces.
-        sentences: Content terms of each sentence.
-        offsets: (start, end) of each sentence in the context.
-    """
-
-    terms: frozenset[str]
-    pairs: frozenset[tuple[str, str]]
-    grams: frozenset[str]
-    sentences: tuple[frozenset[str], ...]
-    offsets: tuple[tuple[int, int], ...]
+    terms: frozenset[str]  # its content terms and whole identifiers
+    pairs: frozenset[tuple[str, str]]  # adjacent content terms (function words between them do not count)
+    grams: frozenset[str]  # character 4-grams of its words, joined by single spaces
+    sentences: tuple[frozenset[str], ...]  # content terms of each sentence
+    offsets: tuple[tuple[int, int], ...]  # (start, end) of each sentence in the context
 
 
 _LIST_MARK = re.compile(r"(?:^|(?<=[.!?;] ))[ \t]{0,16}\(?(\d{1,2})[.)](?=\s{1,4}[^\W\d])", re.MULTILINE)

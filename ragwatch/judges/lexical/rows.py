@@ -45,23 +45,14 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class PreparedQuestion:
-    """The question: its terms with their rarity, and how much of it each context covers.
+    """The question: its terms with their rarity, and how much of it each context covers."""
 
-    Attributes:
-        text: The question; empty when unknown.
-        weights: Terms and whole identifiers, with their rarity.
-        covers: Share of that weight in each context; None when the question has no terms.
-        whole: The question with what it leaves out, see `conversation`; the question itself without earlier turns.
-        whole_weights: The weights of that.
-        kind: The question that says which kind of thing is asked for.
-    """
-
-    text: str
-    weights: Mapping[str, float]
-    covers: Sequence[float] | None
-    whole: str
-    whole_weights: Mapping[str, float]
-    kind: str
+    text: str  # the question; empty when unknown
+    weights: Mapping[str, float]  # terms and whole identifiers, with their rarity
+    covers: Sequence[float] | None  # share of that weight in each context; None when the question has no terms
+    whole: str  # the question with what it leaves out, see `conversation`; the question itself without earlier turns
+    whole_weights: Mapping[str, float]  # the weights of that
+    kind: str  # the question that says which kind of thing is asked for
 
     @property
     def words(self) -> AbstractSet[str]:
@@ -78,28 +69,22 @@ class PreparedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """One claim, compared with every context.
-
-    Attributes:
-        support: Probability that all contexts together support it, lowered by the numbers and names that none of them
-            holds; that of a fact is combined with its sentence's (see `atomic_facts.combine`).
-        by_words: The same before it was lowered.
-        alone: Probability that each alone does, by words, combined alike.
-        missing: Numbers and names that no context holds; of a fact that is not the weakest of its sentence, numbers.
-        probability: Probability that some of them together do, from their matches.
-        sentence: The row of the sentence that a fact is a part of; None for a whole sentence.
-    """
+    """One claim, compared with every context."""
 
     claim: ClaimText
     words: ClaimWords
     matches: tuple[PassageMatch, ...]
+    # probability that all contexts together support it, lowered by the numbers and names that none of them holds; that
+    # of a fact is combined with its sentence's (see `atomic_facts.combine`)
     support: float
-    by_words: float
-    alone: tuple[float, ...]
+    by_words: float  # the same before it was lowered
+    alone: tuple[float, ...]  # probability that each alone does, by words, combined alike
+    # numbers and names that no context holds; of a fact that is not the weakest of its sentence, numbers
     missing: MissingFacts
+    # probability that some of them together do, from their matches
     probability: Callable[[Sequence[PassageMatch]], float]
     question: AbstractSet[str]
-    sentence: ClaimRow | None = None
+    sentence: ClaimRow | None = None  # the row of the sentence that a fact is a part of; None for a whole sentence
 
     @property
     def whole(self) -> ClaimRow:
@@ -142,19 +127,12 @@ class ClaimRuling:
 
 @dataclass(frozen=True, slots=True)
 class ModelRules:
-    """When the readings of a model become verdicts, and how much it reads.
+    """When the readings of a model become verdicts, and how much it reads."""
 
-    Attributes:
-        lexical: Thresholds of the lexical ruling.
-        supported_from: Minimum probability at which a claim counts as supported.
-        contradicted_from: Minimum probability at which a claim that is not supported counts as contradicted.
-        max_pairs: Maximum number of inputs of a sample that the model reads; it bounds the time.
-    """
-
-    lexical: Thresholds
-    supported_from: float
-    contradicted_from: float
-    max_pairs: int
+    lexical: Thresholds  # thresholds of the lexical ruling
+    supported_from: float  # minimum probability at which a claim counts as supported
+    contradicted_from: float  # minimum probability at which a claim that is not supported counts as contradicted
+    max_pairs: int  # maximum number of inputs of a sample that the model reads; it bounds the time
 
 
 def least_together(row: ClaimRow) -> float:
@@ -203,21 +181,16 @@ def _facts(whole: ClaimRow, parts: Sequence[ClaimRow], thresholds: Thresholds) -
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The contexts and the question of a sample, prepared so that claims can be compared with them.
+    """The contexts and the question of a sample, prepared so that claims can be compared with them."""
 
-    Attributes:
-        texts: The contexts as they are read.
-        sources: What contexts and question state; None where no probability is lowered by what they do not state.
-        check: Called between short steps; raises to stop the reading.
-    """
-
-    texts: Sequence[str]
+    texts: Sequence[str]  # the contexts as they are read
     passages: Sequence[PreparedPassage]
     question: PreparedQuestion
     tables: FittedTables
     thresholds: Thresholds
+    # what contexts and question state; None where no probability is lowered by what they do not state
     sources: Sources | None
-    check: Check
+    check: Check  # called between short steps; raises to stop the reading
 
     def rows(self, answer: AnswerClaims) -> list[ClaimRow]:
         """A row for each claim. Claims with equal words, which models may repeat, are compared once."""

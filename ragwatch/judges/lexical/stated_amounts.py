@@ -36,17 +36,11 @@ _YEARS = re.compile(r"\b((?:19|20)\d\d)[-–/](\d\d)\b")
 
 @dataclass(frozen=True, slots=True)
 class StatedAmounts:
-    """Numbers that sources state, or that follow from what they state.
+    """Numbers that sources state, or that follow from what they state."""
 
-    Attributes:
-        forms: By each key of a number, how a source writes it.
-        values: Values of the numbers that are no years.
-        measures: How a source writes each quantity that people convert.
-    """
-
-    forms: Mapping[str, str]
-    values: frozenset[float]
-    measures: Mapping[Measure, str]
+    forms: Mapping[str, str]  # by each key of a number, how a source writes it
+    values: frozenset[float]  # values of the numbers that are no years
+    measures: Mapping[Measure, str]  # how a source writes each quantity that people convert
     years: frozenset[int]
 
     def holds(self, amount: Amount) -> bool:
@@ -131,7 +125,9 @@ def _implied(folded: str, years: AbstractSet[int]) -> dict[str, str]:
         )
     implied |= {f"{first[:2]}{last}": last for first, last in _YEARS.findall(folded)}
     implied |= {str(int(number)): number for number in _DIGITS.findall(folded) if len(number) <= MAX_DIGITS}
-    for word in dict.fromkeys(_LETTERS.findall(folded)):  # in their order, so that a reading is the same in every process
+    for word in dict.fromkeys(
+        _LETTERS.findall(folded)
+    ):  # in their order, so that a reading is the same in every process
         implied |= dict.fromkeys(OTHER_NAMES.get(word, ()), word)
         if word in ROMAN:
             implied[str(ROMAN[word])] = word

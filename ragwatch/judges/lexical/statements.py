@@ -56,17 +56,11 @@ _PAUSE = re.compile(r"[,;:.!?()]")
 
 
 class StatementReading(NamedTuple):
-    """What the contexts have of one statement.
+    """What the contexts have of one statement."""
 
-    Attributes:
-        cells: For each context, whether it alone supports the statement.
-        sentences: For each context, the sentence that is nearest to it; empty for none.
-        missing: Words of the statement that no context has.
-    """
-
-    cells: tuple[bool, ...]
-    sentences: tuple[str, ...]
-    missing: tuple[str, ...]
+    cells: tuple[bool, ...]  # for each context, whether it alone supports the statement
+    sentences: tuple[str, ...]  # for each context, the sentence that is nearest to it; empty for none
+    missing: tuple[str, ...]  # words of the statement that no context has
 
 
 def statements(

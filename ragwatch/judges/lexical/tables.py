@@ -57,23 +57,15 @@ class LogisticModel:
 
 @dataclass(frozen=True, slots=True)
 class FittedTables:
-    """The fitted tables.
+    """The fitted tables."""
 
-    Attributes:
-        support: Probability that passages support a claim, from `features.NAMES`.
-        relevance: Probability that a context is useful for the answer, from `relevance.NAMES`.
-        rarity: Inverse document frequency of a term, scaled to [0, 1]; 1 for a term that is not in the table.
-        names: Terms of that table that are names: nearly always written with a capital.
-        version: Eight hexadecimal digits of the hash of the files.
-        split: How texts of another language are split into terms; None for English.
-    """
-
-    support: LogisticModel
-    relevance: LogisticModel
+    support: LogisticModel  # probability that passages support a claim, from `features.NAMES`
+    relevance: LogisticModel  # probability that a context is useful for the answer, from `relevance.NAMES`
+    # inverse document frequency of a term, scaled to [0, 1]; 1 for a term that is not in the table
     rarity: Mapping[str, float]
-    version: str
-    names: frozenset[str] = frozenset()
-    split: Split | None = None
+    version: str  # eight hexadecimal digits of the hash of the files
+    names: frozenset[str] = frozenset()  # terms of that table that are names: nearly always written with a capital
+    split: Split | None = None  # how texts of another language are split into terms; None for English
 
     def terms(self, text: str) -> list[str]:
         """Split a text into content terms, in order, with duplicates."""

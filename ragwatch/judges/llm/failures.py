@@ -26,19 +26,12 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """One rate limit of a provider.
+    """One rate limit of a provider."""
 
-    Attributes:
-        name: `requests`, `tokens`, `input-tokens` or `output-tokens`.
-        limit: Requests or tokens when nothing is used.
-        remaining: Requests or tokens left.
-        seconds: Seconds until the limit is full again.
-    """
-
-    name: str
-    limit: float
-    remaining: float
-    seconds: float
+    name: str  # `requests`, `tokens`, `input-tokens` or `output-tokens`
+    limit: float  # requests or tokens when nothing is used
+    remaining: float  # requests or tokens left
+    seconds: float  # seconds until the limit is full again
 
     @property
     def remaining_share(self) -> float:
@@ -120,21 +113,13 @@ class RetryPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FailureRule:
-    """Consequences of a failure.
+    """Consequences of a failure."""
 
-    Attributes:
-        reason: Why the sample is unjudged when there are no more retries.
-        retry: Whether and how the call is retried.
-        trips_circuit_breaker: The failure counts towards opening the circuit breaker.
-        fatal: It opens the circuit breaker at once, because every other call would fail too.
-        permanent: The sample is the cause; otherwise it goes back to the queue.
-    """
-
-    reason: UnjudgedReason
-    retry: RetryPolicy
-    trips_circuit_breaker: bool = True
-    fatal: bool = False
-    permanent: bool = False
+    reason: UnjudgedReason  # why the sample is unjudged when there are no more retries
+    retry: RetryPolicy  # whether and how the call is retried
+    trips_circuit_breaker: bool = True  # the failure counts towards opening the circuit breaker
+    fatal: bool = False  # it opens the circuit breaker at once, because every other call would fail too
+    permanent: bool = False  # the sample is the cause; otherwise it goes back to the queue
 
 
 _BACKOFF, _REPAIR, _NEVER = RetryPolicy.BACKOFF, RetryPolicy.REPAIR, RetryPolicy.NEVER

@@ -123,28 +123,20 @@ def _weight(rarity: Mapping[str, float], names: frozenset[str]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class CheckedClaim:
-    """A claim, or a fact of one, whose quotes were checked.
+    """A claim, or a fact of one, whose quotes were checked."""
 
-    Attributes:
-        verdict: Verdict of the contexts; a claim of the reference is supported if any context supports it.
-        cells: Verbatim quotes, by rank of the contexts that support the claim.
-        jointly: Whether only several of these together support it; None if the reply does not say.
-        informed: Verbatim quotes, by rank of the contexts that a claim that is not supported seems to be taken from.
-        against: A verbatim quote that contradicts the claim.
-        rejected_quotes: Contexts whose quotes were all rejected.
-        other: Whether the other text (the reference, the answer) states the claim too.
-        cut: Where it stands: (start, end) in the answer or the reference.
-        whole: Whether the reply reports a line as a whole: then its verdict is that of every fact of the line.
-    """
-
+    # verdict of the contexts; a claim of the reference is supported if any context supports it
     verdict: ClaimVerdict = ClaimVerdict.NOT_IN_CONTEXT
+    # verbatim quotes, by rank of the contexts that support the claim
     cells: Mapping[int, str] = field(default_factory=dict)
-    against: str | None = None
-    rejected_quotes: int = 0
-    other: bool | None = None
-    cut: Cut = (0, 0)
-    jointly: bool | None = None
+    against: str | None = None  # a verbatim quote that contradicts the claim
+    rejected_quotes: int = 0  # contexts whose quotes were all rejected
+    other: bool | None = None  # whether the other text (the reference, the answer) states the claim too
+    cut: Cut = (0, 0)  # where it stands: (start, end) in the answer or the reference
+    jointly: bool | None = None  # whether only several of these together support it; None if the reply does not say
+    # verbatim quotes, by rank of the contexts that a claim that is not supported seems to be taken from
     informed: Mapping[int, str] = field(default_factory=dict)
+    # whether the reply reports a line as a whole: then its verdict is that of every fact of the line
     whole: bool = False
 
     def weight(self, facts: Mapping[Cut, int]) -> int:
@@ -280,22 +272,15 @@ def _merge(claims: Sequence[CheckedClaim]) -> CheckedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Contents of all replies about one sample. None: the part was not requested.
+    """Contents of all replies about one sample. None: the part was not requested."""
 
-    Attributes:
-        claims: The checked claims of the answer, or facts of them.
-        useful: Number of useful sentences, by rank of a context.
-        isolated: Whether each context was read in a call of its own.
-        criteria: Answer and quote, not checked, of each criterion in order.
-    """
-
-    claims: Sequence[CheckedClaim] | None = None
-    useful: Mapping[int, int] | None = None
+    claims: Sequence[CheckedClaim] | None = None  # the checked claims of the answer, or facts of them
+    useful: Mapping[int, int] | None = None  # number of useful sentences, by rank of a context
     needs: tuple[Need, ...] | None = None
     address: Address | None = None
     reference: Sequence[CheckedClaim] | None = None
-    isolated: bool = False
-    criteria: Sequence[tuple[CriterionAnswer, str]] = ()
+    isolated: bool = False  # whether each context was read in a call of its own
+    criteria: Sequence[tuple[CriterionAnswer, str]] = ()  # answer and quote, not checked, of each criterion in order
 
     @property
     def rejected_quotes(self) -> int:

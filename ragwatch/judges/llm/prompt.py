@@ -17,19 +17,13 @@ from ragwatch.model.quantity_row import Part
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Request of one call, and the check of its reply.
+    """Request of one call, and the check of its reply."""
 
-    Attributes:
-        system: The rubric. It is the same for all samples with the same parts, so that it can be cached.
-        schema: JSON schema of the reply, static like the rubric.
-        max_tokens: Upper bound on the tokens of the reply, without thinking.
-        check: Parses the text of the reply for `Reading.take`; raises `ReplyError` when it is not valid.
-    """
-
-    system: str
+    system: str  # the rubric. It is the same for all samples with the same parts, so that it can be cached
     user: str
-    schema: Mapping[str, object]
-    max_tokens: int
+    schema: Mapping[str, object]  # JSON schema of the reply, static like the rubric
+    max_tokens: int  # upper bound on the tokens of the reply, without thinking
+    # parses the text of the reply for `Reading.take`; raises `ReplyError` when it is not valid
     check: Callable[[str], object]
 
 

@@ -39,18 +39,12 @@ PROBE = Prompt(
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A reply of a model.
-
-    Attributes:
-        usage: Tokens without cost; None when the provider does not report them.
-        stop: Stop reason in Anthropic's terms: `end_turn`, `max_tokens`, `refusal` ...
-        detail: Such as the category of a refusal.
-    """
+    """A reply of a model."""
 
     text: str
-    usage: Usage | None
-    stop: str
-    detail: str = ""
+    usage: Usage | None  # tokens without cost; None when the provider does not report them
+    stop: str  # stop reason in Anthropic's terms: `end_turn`, `max_tokens`, `refusal` ..
+    detail: str = ""  # such as the category of a refusal
     limits: tuple[RateLimit, ...] = ()
 
 

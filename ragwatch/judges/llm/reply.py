@@ -42,22 +42,15 @@ class ReplyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ReplyRow:
-    """What a reply says of one claim of the answer or of the reference, or of one fact of it.
+    """What a reply says of one claim of the answer or of the reference, or of one fact of it."""
 
-    Attributes:
-        verdict: Verdict on the claim; None if it was not requested.
-        quotes: (rank of the context, quote), not checked.
-        other: Whether the other text states the claim too: the reference for a claim of the answer, the answer for one
-            of the reference; None if it was not requested.
-        fact: The words of the claim that the row is about, not checked; empty for the whole claim.
-        jointly: Whether only several contexts together support the claim.
-    """
-
-    verdict: ClaimVerdict | None
-    quotes: tuple[tuple[int, str], ...]
+    verdict: ClaimVerdict | None  # verdict on the claim; None if it was not requested
+    quotes: tuple[tuple[int, str], ...]  # (rank of the context, quote), not checked
+    # whether the other text states the claim too: the reference for a claim of the answer, the answer for one of the
+    # reference; None if it was not requested
     other: bool | None
-    fact: str = ""
-    jointly: bool = False
+    fact: str = ""  # the words of the claim that the row is about, not checked; empty for the whole claim
+    jointly: bool = False  # whether only several contexts together support the claim
 
 
 ClaimRows = tuple[ReplyRow, ...]
@@ -66,19 +59,13 @@ ClaimRows = tuple[ReplyRow, ...]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Contents of a reply. None: the part was not requested.
+    """Contents of a reply. None: the part was not requested."""
 
-    Attributes:
-        claims: The rows of each claim of the answer, in its order; `reference` has those of the reference.
-        useful: For each context on the page, how many of its sentences are useful.
-        needs: Sub-questions that the model wrote; None where they are on the page.
-        answered: Whether the contexts answer each of them.
-    """
-
+    # the rows of each claim of the answer, in its order; `reference` has those of the reference
     claims: tuple[ClaimRows, ...] | None = None
-    useful: tuple[int, ...] | None = None
-    needs: tuple[str, ...] | None = None
-    answered: tuple[bool, ...] | None = None
+    useful: tuple[int, ...] | None = None  # for each context on the page, how many of its sentences are useful
+    needs: tuple[str, ...] | None = None  # sub-questions that the model wrote; None where they are on the page
+    answered: tuple[bool, ...] | None = None  # whether the contexts answer each of them
     address: Address | None = None
     reference: tuple[ClaimRows, ...] | None = None
     criteria: tuple[tuple[CriterionAnswer, str], ...] | None = None

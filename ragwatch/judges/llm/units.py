@@ -26,39 +26,26 @@ _claims_of = lru_cache(maxsize=64)(claims_of)  # splitting an answer takes most 
 
 @dataclass(frozen=True, slots=True)
 class SampleUnits:
-    """A sample in claims and sentences.
-
-    Attributes:
-        question: The question; None when it is unknown or blank.
-        claims: (start, end) of the claims of the answer.
-        sentences: (start, end) of the sentences of each context.
-        shown: Ranks of the contexts that are not blank.
-        folded: Each context, normalized for the comparison of quotes.
-        without_injections: The same without sentences that are prompt injections; the same object if there are none.
-        reference: (start, end) of the claims of the reference; None without one.
-        foreign: Ranks of the contexts that are in another language than the answer.
-        instructions: Where prompt injections were found: some of `question`, `context`, `answer`, `history`.
-        history: The turns before the question that are not blank; empty if the question is unknown.
-        stated: What the user stated in these turns.
-        facts: Number of facts that the embedded judges find in each claim of the answer, by where it stands.
-        reference_facts: The same of the claims of the reference.
-    """
+    """A sample in claims and sentences."""
 
     sample: Sample
-    question: str | None
-    claims: tuple[Cut, ...]
+    question: str | None  # the question; None when it is unknown or blank
+    claims: tuple[Cut, ...]  # (start, end) of the claims of the answer
     abstained: bool
-    sentences: tuple[tuple[Cut, ...], ...]
-    shown: tuple[int, ...]
-    folded: tuple[str, ...]
+    sentences: tuple[tuple[Cut, ...], ...]  # (start, end) of the sentences of each context
+    shown: tuple[int, ...]  # ranks of the contexts that are not blank
+    folded: tuple[str, ...]  # each context, normalized for the comparison of quotes
+    # the same without sentences that are prompt injections; the same object if there are none
     without_injections: tuple[str, ...]
-    reference: tuple[Cut, ...] | None
-    foreign: frozenset[int]
+    reference: tuple[Cut, ...] | None  # (start, end) of the claims of the reference; None without one
+    foreign: frozenset[int]  # ranks of the contexts that are in another language than the answer
+    # where prompt injections were found: some of `question`, `context`, `answer`, `history`
     instructions: tuple[str, ...]
-    history: tuple[Turn, ...]
-    stated: tuple[Statement, ...]
+    history: tuple[Turn, ...]  # the turns before the question that are not blank; empty if the question is unknown
+    stated: tuple[Statement, ...]  # what the user stated in these turns
+    # number of facts that the embedded judges find in each claim of the answer, by where it stands
     facts: Mapping[Cut, int]
-    reference_facts: Mapping[Cut, int]
+    reference_facts: Mapping[Cut, int]  # the same of the claims of the reference
 
     @property
     def suspected(self) -> bool:

@@ -40,19 +40,12 @@ STRONG = 0.5
 
 
 class ModelSignals(NamedTuple):
-    """Logits of the model for one pair.
+    """Logits of the model for one pair."""
 
-    Attributes:
-        supported: "Supported" against the two others.
-        contradicted: "Contradicted" against the two others.
-        worst: The highest, over the word pieces of the claim, that a piece is not supported by the evidence.
-        mean: Mean of these.
-    """
-
-    supported: float
-    contradicted: float
-    worst: float
-    mean: float
+    supported: float  # "Supported" against the two others
+    contradicted: float  # "Contradicted" against the two others
+    worst: float  # the highest, over the word pieces of the claim, that a piece is not supported by the evidence
+    mean: float  # mean of these
 
 
 def numbers(lexical: float, signals: ModelSignals, run: float) -> tuple[float, ...]:
@@ -66,16 +59,11 @@ def numbers(lexical: float, signals: ModelSignals, run: float) -> tuple[float, .
 
 @dataclass(frozen=True, slots=True)
 class FittedCurve:
-    """A fitted and calibrated probability; a ValueError if the numbers are invalid.
+    """A fitted and calibrated probability; a ValueError if the numbers are invalid."""
 
-    Attributes:
-        bias: Constant of the logit.
-        weights: One for each of `NAMES`.
-        knots: (logit, probability); logits increase, probabilities never decrease and are inside (0, 1).
-    """
-
-    bias: float
-    weights: tuple[float, ...]
+    bias: float  # constant of the logit
+    weights: tuple[float, ...]  # one for each of `NAMES`
+    # (logit, probability); logits increase, probabilities never decrease and are inside (0, 1)
     knots: tuple[tuple[float, float], ...]
 
     def __post_init__(self) -> None:
@@ -131,24 +119,16 @@ class ArtefactError(RagwatchError):
 
 @dataclass(frozen=True, slots=True)
 class ModelArtefact:
-    """The verified artefact.
-
-    Attributes:
-        supported_from: Minimum probability at which a claim counts as supported.
-        contradicted_from: Minimum probability at which a claim that is not supported counts as contradicted.
-        max_pieces: Maximum number of word pieces of a pair.
-        budget: Maximum number of words of evidence, the same as in training.
-        version: Eight hexadecimal digits of the hash of the artefact and of how it is read.
-    """
+    """The verified artefact."""
 
     folder: Path
     support: FittedCurve
     contradiction: FittedCurve
-    supported_from: float
-    contradicted_from: float
-    max_pieces: int
-    budget: int
-    version: str
+    supported_from: float  # minimum probability at which a claim counts as supported
+    contradicted_from: float  # minimum probability at which a claim that is not supported counts as contradicted
+    max_pieces: int  # maximum number of word pieces of a pair
+    budget: int  # maximum number of words of evidence, the same as in training
+    version: str  # eight hexadecimal digits of the hash of the artefact and of how it is read
 
 
 def released_folder() -> Path:

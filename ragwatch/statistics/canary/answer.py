@@ -38,21 +38,15 @@ FAULT_TEXTS: Mapping[AnswerFault, str] = {
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """One answer of the service to a canary, judged.
-
-    Attributes:
-        contexts: `retrieved`: from its own retriever. `gold`: it got the expected ones.
-        answer: The answer; None where there is none, or a context has no text.
-        scores: Scores by quantity, including those that need a reference; None where nothing was judged.
-        abstained: Whether the answer is empty or an abstention.
-    """
+    """One answer of the service to a canary, judged."""
 
     canary: str
-    contexts: str
-    answer: str | None
+    contexts: str  # `retrieved`: from its own retriever. `gold`: it got the expected ones
+    answer: str | None  # the answer; None where there is none, or a context has no text
+    # scores by quantity, including those that need a reference; None where nothing was judged
     scores: Mapping[str, float | None] | None
     why: str = ""
-    abstained: bool = False
+    abstained: bool = False  # whether the answer is empty or an abstention
 
     @property
     def wrong(self) -> bool | None:

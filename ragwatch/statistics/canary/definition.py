@@ -108,26 +108,20 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """A known query and the contexts that a healthy retriever returns for it.
+    """A known query and the contexts that a healthy retriever returns for it."""
 
-    Attributes:
-        name: Unique in its suite; the value of the label `canary`.
-        expected: Contexts that must be retrieved. Empty if the category is `NEGATIVE`, and if it is `TEMPORAL` until
-            the answer is indexed.
-        min_relevance_score: Minimum score of the highest-ranked expected context, or the maximum if the retriever's
-            scores are distances. A negative canary ignores passages that do not reach it (`max_relevance_score` in
-            the configuration): without one, any passage is wrong.
-        min_recall: Share of the expected contexts that must be among the first k, in (0, 1].
-        reference: A known good answer.
-    """
-
-    name: str
+    name: str  # unique in its suite; the value of the label `canary`
     query: str
+    # contexts that must be retrieved. Empty if the category is `NEGATIVE`, and if it is `TEMPORAL` until the answer is
+    # indexed
     expected: tuple[Expected, ...] = ()
     category: Category = Category.SIMPLE_FACTUAL
+    # minimum score of the highest-ranked expected context, or the maximum if the retriever's scores are distances. A
+    # negative canary ignores passages that do not reach it (`max_relevance_score` in the configuration): without one,
+    # any passage is wrong
     min_relevance_score: float | None = None
-    min_recall: float = 1.0
-    reference: str | None = None
+    min_recall: float = 1.0  # share of the expected contexts that must be among the first k, in (0, 1]
+    reference: str | None = None  # a known good answer
     tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -185,22 +179,15 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """Result of one call of a probe.
+    """Result of one call of a probe."""
 
-    Attributes:
-        hits: Passages in the order of the reply, best first; empty if the call failed.
-        direction: Meaning of the scores; None if it is not configured, in which case scores are not compared.
-        failure: Why there is no reply; None if there is one, even an empty one.
-        detail: Human-readable description; contains no secret and no text of the reply.
-        answer: Answer of the whole service, if the probe requests one.
-    """
-
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[Hit, ...] = ()  # passages in the order of the reply, best first; empty if the call failed
+    # meaning of the scores; None if it is not configured, in which case scores are not compared
     direction: Direction | None = None
     seconds: float = 0.0
-    failure: Failure | None = None
-    detail: str = ""
-    answer: str | None = None
+    failure: Failure | None = None  # why there is no reply; None if there is one, even an empty one
+    detail: str = ""  # human-readable description; contains no secret and no text of the reply
+    answer: str | None = None  # answer of the whole service, if the probe requests one
 
 
 REDACTED = re.compile(r"\[[A-Z_]+:[0-9a-f]{6}\]")

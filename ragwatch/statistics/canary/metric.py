@@ -33,18 +33,13 @@ class SeriesRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryMetricRow:
-    """All that depends on the metric alone.
-
-    Attributes:
-        of: Its value for one canary, from the ranking of the expected contexts and k; None where it is undefined.
-        by_k: Whether it is shown for each k; otherwise only for the largest one.
-        series: How it is exported; None if it is not.
-    """
+    """All that depends on the metric alone."""
 
     name: str
+    # its value for one canary, from the ranking of the expected contexts and k; None where it is undefined
     of: Callable[[Ranking, int], float | None]
-    by_k: bool = False
-    series: SeriesRow | None = None
+    by_k: bool = False  # whether it is shown for each k; otherwise only for the largest one
+    series: SeriesRow | None = None  # how it is exported; None if it is not
 
 
 class CanaryMetric(RowEnum):

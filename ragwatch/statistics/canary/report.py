@@ -34,24 +34,17 @@ _NO_FIELD = {MatchField.ID: Failure.NO_IDS, MatchField.TEXT: Failure.NO_TEXTS}
 
 @dataclass(frozen=True, slots=True)
 class CanaryReport:
-    """Result of one canary in one run.
-
-    Attributes:
-        at: Time of the run, in seconds since the epoch.
-        cutoff: The k of "top k": the number of passages that count.
-        retrieved: The reply, cut to the first `cutoff` passages.
-        ranking: Ranks of the expected contexts; None if they are unknown, and for a negative canary.
-        scores_fell: Whether all scores of the suite fell by more than their own spread, see `history`. Health is
-            then 0.
-    """
+    """Result of one canary in one run."""
 
     canary: Canary
-    at: float
-    cutoff: int
-    retrieved: Retrieved
+    at: float  # time of the run, in seconds since the epoch
+    cutoff: int  # the k of "top k": the number of passages that count
+    retrieved: Retrieved  # the reply, cut to the first `cutoff` passages
     outcome: CanaryOutcome
     failure: Failure | None = None
+    # ranks of the expected contexts; None if they are unknown, and for a negative canary
     ranking: Ranking | None = None
+    # whether all scores of the suite fell by more than their own spread, see `history`. Health is then 0
     scores_fell: bool = False
 
     @property
@@ -144,15 +137,12 @@ class SuiteReport:
 
     Means are over the canaries with a known ranking: negative and failed canaries are left out, except one that failed
     for want of a score only (`NO_SCORES`), whose ranking is known. A mean over no canary is None.
-
-    Attributes:
-        ks: Cut-offs of recall, precision, F1, NDCG and hit rate; the largest is the k of "top k".
-        answers: Judged answers of the whole service; empty where only the retriever is tested.
     """
 
     suite: str
-    ks: tuple[int, ...]
+    ks: tuple[int, ...]  # cut-offs of recall, precision, F1, NDCG and hit rate; the largest is the k of "top k"
     reports: tuple[CanaryReport, ...]
+    # judged answers of the whole service; empty where only the retriever is tested
     answers: tuple[JudgedAnswer, ...] = ()
 
     def __post_init__(self) -> None:

@@ -50,13 +50,6 @@ class Cause:
     """A slice that fails more than the rest: weighted failing shares inside and outside, and the interval of the first.
 
     The interval is adjusted for the choice of the shown slices.
-
-    Attributes:
-        explains: Share of all failures that would be missing if the slice failed no more than the others.
-        of_failing: Weighted share of the failing answers that are in the slice.
-        of_passing: The same of the other answers.
-        examples: Keys of its newest failing answers.
-        folded: Slices that this one explains, most evidence first.
     """
 
     slice: Slice
@@ -65,13 +58,13 @@ class Cause:
     others: float
     low: float
     high: float
-    explains: float
-    of_failing: float
-    of_passing: float
+    explains: float  # share of all failures that would be missing if the slice failed no more than the others
+    of_failing: float  # weighted share of the failing answers that are in the slice
+    of_passing: float  # the same of the other answers
     since: float
     until: float
-    examples: tuple[str, ...] = ()
-    folded: tuple[Slice, ...] = ()
+    examples: tuple[str, ...] = ()  # keys of its newest failing answers
+    folded: tuple[Slice, ...] = ()  # slices that this one explains, most evidence first
     failed_until: float = math.inf
 
     def is_new(self, begin: float) -> bool:
@@ -93,19 +86,14 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The result of a search.
+    """The result of a search."""
 
-    Attributes:
-        causes: The shown ones: what goes on, what is over, and symptoms; each with most evidence first.
-        looked_at: Number of slices that were looked at.
-        share: Weighted failing share; None without answers.
-    """
-
+    # the shown ones: what goes on, what is over, and symptoms; each with most evidence first
     causes: tuple[Cause, ...] = ()
-    looked_at: int = 0
+    looked_at: int = 0  # number of slices that were looked at
     answers: int = 0
     failing: int = 0
-    share: float | None = None
+    share: float | None = None  # weighted failing share; None without answers
     begin: float | None = None
     end: float | None = None
 

@@ -68,13 +68,9 @@ class Answer(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """Answers that have a value of an attribute in common.
+    """Answers that have a value of an attribute in common."""
 
-    Attributes:
-        attribute: An `Attribute`, or `metadata.KEY`.
-    """
-
-    attribute: str
+    attribute: str  # an `Attribute`, or `metadata.KEY`
     value: str
     places: Sequence[int]
     values: tuple[str, ...] = ()

@@ -33,23 +33,15 @@ DEPLOYMENT_KEYS = frozenset(
 
 
 class Traits(TypedDict):
-    """Traits of an answer as JSON values.
+    """Traits of an answer as JSON values."""
 
-    Attributes:
-        contexts: Ids of the first contexts.
-        score: Of the first context.
-        cited: Positions of the contexts that the answer cites.
-        metadata: Short values by key.
-        words: First words of the question.
-    """
-
-    contexts: Sequence[str | None]
+    contexts: Sequence[str | None]  # ids of the first contexts
     retrieved: int
-    score: float | None
+    score: float | None  # of the first context
     chars: int
-    cited: Sequence[int]
-    metadata: dict[str, str]
-    words: Sequence[str]
+    cited: Sequence[int]  # positions of the contexts that the answer cites
+    metadata: dict[str, str]  # short values by key
+    words: Sequence[str]  # first words of the question
 
 
 def traits_of(sample: Sample, *, texts: bool = True) -> Traits:

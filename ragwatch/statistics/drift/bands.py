@@ -27,18 +27,12 @@ _KIND = "hedged"
 
 @dataclass(frozen=True, slots=True)
 class RunningVariance:
-    """Running variance of z, from which the size of the next bet is computed.
-
-    Attributes:
-        w: Sum of w / max_weight.
-        wx: Sum of w / max_weight * x.
-        squares: Sum of squared z, each about the running mean at that score.
-    """
+    """Running variance of z, from which the size of the next bet is computed."""
 
     n: int = 0
-    w: float = 0.0
-    wx: float = 0.0
-    squares: float = 0.0
+    w: float = 0.0  # sum of w / max_weight
+    wx: float = 0.0  # sum of w / max_weight * x
+    squares: float = 0.0  # sum of squared z, each about the running mean at that score
 
     def bet(self, risk: float) -> float:
         """Return the size of the next bet, before it is cut off."""
@@ -61,17 +55,14 @@ class HedgedBand:
     prod(1 + l z) and l <= 1 / (2 m), and another that it is lower, with l <= 1 / (2 (1 - m)). A point is excluded for
     good when the capital of either reaches 2 / risk. Excluded points are no longer computed, so the cost falls as the
     band narrows.
-
-    Attributes:
-        up: Log capital of the bets on a higher mean, for the points still possible, lowest first.
-        down: Log capital of the bets on a lower mean.
     """
 
     risk: float = 0.05
     max_weight: float = 1.0
     first: int = 0
+    # log capital of the bets on a higher mean, for the points still possible, lowest first
     up: tuple[float, ...] = (0.0,) * (_STEPS + 1)
-    down: tuple[float, ...] = (0.0,) * (_STEPS + 1)
+    down: tuple[float, ...] = (0.0,) * (_STEPS + 1)  # log capital of the bets on a lower mean
     spread: RunningVariance = RunningVariance()
 
     @property

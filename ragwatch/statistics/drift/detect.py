@@ -165,30 +165,19 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class DetectorState(Generic[_R]):
-    """State of one monitored stream.
-
-    Attributes:
-        reference: What the detector follows from.
-        detector: The detector that follows from the reference; None while learning.
-        seq: Sequence number of the last reading; a reading with a number up to it is a replay.
-        at: Latest time of a reading, in seconds since the epoch; None before the first.
-        learnt: Learning time so far in seconds; long gaps are cut off.
-        scores: Number of scores since the detector started or was last reset.
-        growing: The reference with the readings since; empty if there are none, or once it is complete.
-        credit: Run length that a score adds, on average over about the newest 100; 0 before the first.
-    """
+    """State of one monitored stream."""
 
     unit: Unit
-    reference: Numbers = ()
-    detector: Detector[_R] | None = None
+    reference: Numbers = ()  # what the detector follows from
+    detector: Detector[_R] | None = None  # the detector that follows from the reference; None while learning
     numbers: Numbers = ()
-    seq: int = -1
-    at: float | None = None
-    learnt: float = 0.0
-    scores: float = 0.0
+    seq: int = -1  # sequence number of the last reading; a reading with a number up to it is a replay
+    at: float | None = None  # latest time of a reading, in seconds since the epoch; None before the first
+    learnt: float = 0.0  # learning time so far in seconds; long gaps are cut off
+    scores: float = 0.0  # number of scores since the detector started or was last reset
     alarm: Alarm | None = None
-    growing: Numbers = ()
-    credit: float = 0.0
+    growing: Numbers = ()  # the reference with the readings since; empty if there are none, or once it is complete
+    credit: float = 0.0  # run length that a score adds, on average over about the newest 100; 0 before the first
 
     @property
     def evidence(self) -> float | None:

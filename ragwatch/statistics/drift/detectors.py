@@ -35,19 +35,13 @@ MAX_EVIDENCE = 1e300
 
 @dataclass(frozen=True, slots=True)
 class Betting:
-    """E-detector that bets against a fixed baseline.
+    """E-detector that bets against a fixed baseline."""
 
-    Attributes:
-        baseline: The worst mean that is still good, in [0, 1].
-        max_weight: Largest weight, 1 / the lowest inclusion probability configured.
-        fractions: Sizes of bet as fractions of the largest allowed one; each in (0, 1).
-    """
-
-    baseline: float
+    baseline: float  # the worst mean that is still good, in [0, 1]
     threshold: float
     direction: Direction = Direction.FALL
-    max_weight: float = 1.0
-    fractions: Sequence[float] = FRACTIONS
+    max_weight: float = 1.0  # largest weight, 1 / the lowest inclusion probability configured
+    fractions: Sequence[float] = FRACTIONS  # sizes of bet as fractions of the largest allowed one; each in (0, 1)
     _floor: float = field(init=False, repr=False)
     _bets: Numbers = field(init=False, repr=False)
 
@@ -123,21 +117,14 @@ class PageHinkley:
     It needs no baseline, so it misses a slow decay: the mean that it compares with decays as well. Its threshold
     guarantees no false alarm rate: on scores of sd .1, .15 and .3 the same threshold gives run lengths that differ by
     factors of ten.
-
-    Attributes:
-        threshold: Distance of the sum from its minimum that raises an alarm.
-        max_weight: Largest weight; a score of weight w counts w / max_weight, in the mean as in the sum.
-        slack: Difference of a score from the mean that adds nothing.
-        fading: Factor by which the sum decays with each score.
-        min_scores: Number of scores below which the evidence is 0.
     """
 
-    threshold: float = 50.0
+    threshold: float = 50.0  # distance of the sum from its minimum that raises an alarm
     direction: Direction = Direction.FALL
-    max_weight: float = 1.0
-    slack: float = 0.005
-    fading: float = 1.0 - 0.0001
-    min_scores: int = 30
+    max_weight: float = 1.0  # largest weight; a score of weight w counts w / max_weight, in the mean as in the sum
+    slack: float = 0.005  # difference of a score from the mean that adds nothing
+    fading: float = 1.0 - 0.0001  # factor by which the sum decays with each score
+    min_scores: int = 30  # number of scores below which the evidence is 0
 
     @property
     def design(self) -> Numbers:

@@ -72,21 +72,14 @@ class RecoveryRecord(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """State of the test. Values are those of a quantity where high is good.
+    """State of the test. Values are those of a quantity where high is good."""
 
-    Attributes:
-        worse: Sums over the answers of the break: before the alarm, over those since the evidence began to rise.
-        better: Sums over the answers since the mend may have begun.
-        began: Time of the first of them, in seconds since the epoch; None if there is none.
-        rise: CUSUM of how much better answers are than the middle.
-        numbers: Evidence that the mean is better than the limit; empty before the alarm.
-    """
-
+    # sums over the answers of the break: before the alarm, over those since the evidence began to rise
     worse: Sums = _NONE
-    better: Sums = _NONE
-    began: float | None = None
-    rise: float = 0.0
-    numbers: Numbers = ()
+    better: Sums = _NONE  # sums over the answers since the mend may have begun
+    began: float | None = None  # time of the first of them, in seconds since the epoch; None if there is none
+    rise: float = 0.0  # CUSUM of how much better answers are than the middle
+    numbers: Numbers = ()  # evidence that the mean is better than the limit; empty before the alarm
 
     def to_record(self) -> RecoveryRecord:
         """The state as JSON values."""
@@ -114,32 +107,20 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """A break that is over.
+    """A break that is over."""
 
-    Attributes:
-        since: Estimated time of the first answer after the mend, in seconds since the epoch.
-        mean: Mean of the answers since then.
-        answers: Their number.
-    """
-
-    since: float
-    mean: float
-    answers: int
+    since: float  # estimated time of the first answer after the mend, in seconds since the epoch
+    mean: float  # mean of the answers since then
+    answers: int  # their number
 
 
 @dataclass(frozen=True, slots=True)
 class EndTest:
-    """The test that ends alarms of one detector.
+    """The test that ends alarms of one detector."""
 
-    Attributes:
-        days: A break that is not mended is taken for mended at most once in so many days.
-        direction: Direction in which quality gets worse.
-        max_weight: Largest weight, 1 / the lowest inclusion probability configured.
-    """
-
-    days: float
-    direction: Direction = Direction.FALL
-    max_weight: float = 1.0
+    days: float  # a break that is not mended is taken for mended at most once in so many days
+    direction: Direction = Direction.FALL  # direction in which quality gets worse
+    max_weight: float = 1.0  # largest weight, 1 / the lowest inclusion probability configured
 
     def watch(self, state: Recovery, score: Score, *, rising: bool) -> Recovery:
         """Return the state after an answer without an alarm, or with that which raises it.

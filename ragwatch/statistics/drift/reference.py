@@ -40,27 +40,22 @@ _NO_PARTS = (0.0,) * (3 * PARTS)
 
 @dataclass(frozen=True, slots=True)
 class ReferenceScheme(Scheme[Score]):
-    """Scheme that learns the mean of the first scores, and then detects one that is worse.
-
-    Attributes:
-        tolerance: How much worse than that of the reference the mean may be without an alarm.
-        odds: Whether the tolerance of a mean near its good end is one on the scale of odds; see `normal_range`.
-        risk: Probability that the lower end of a complete reference is above the true mean, so that the run length is
-            not guaranteed.
-        span: Minimum learning time in seconds. With a reference of only the best hours, every night counts as a fall.
-        first: Number of scores after which detection starts, if the reference is not complete with fewer.
-    """
+    """Scheme that learns the mean of the first scores, and then detects one that is worse."""
 
     build: Build
     direction: Direction = Direction.FALL
     scores: int = 2000
-    tolerance: float = 0.02
+    tolerance: float = 0.02  # how much worse than that of the reference the mean may be without an alarm
+    # whether the tolerance of a mean near its good end is one on the scale of odds; see `normal_range`
     odds: bool = True
     max_weight: float = 1.0
     unit: Unit = Unit.SCORES
+    # probability that the lower end of a complete reference is above the true mean, so that the run length is not
+    # guaranteed
     risk: float = 0.05
+    # minimum learning time in seconds. With a reference of only the best hours, every night counts as a fall
     span: float = 0.0
-    first: int = 100
+    first: int = 100  # number of scores after which detection starts, if the reference is not complete with fewer
     _sizes: Numbers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

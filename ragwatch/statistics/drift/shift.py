@@ -61,15 +61,11 @@ def _kl(p: float, q: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ShiftDetector:
-    """E-detector for a shift of a distribution over buckets.
+    """E-detector for a shift of a distribution over buckets."""
 
-    Attributes:
-        shares: For each cut, the smallest normal share of values below it, and the smallest normal share above it.
-        threshold: 1 / alpha.
-    """
-
+    # for each cut, the smallest normal share of values below it, and the smallest normal share above it
     shares: Sequence[tuple[float, float]]
-    threshold: float
+    threshold: float  # 1 / alpha
 
     @property
     def design(self) -> Numbers:
@@ -115,30 +111,19 @@ class ShiftDetector:
 
 @dataclass(frozen=True, slots=True)
 class CountScheme:
-    """Scheme that learns the distribution over buckets, and then detects a shift.
+    """Scheme that learns the distribution over buckets, and then detects a shift."""
 
-    Attributes:
-        threshold: 1 / alpha.
-        buckets: Number of buckets; 2 for a rate.
-        requests: Number of requests to learn from.
-        tolerance: How much a share may differ from the reference without an alarm.
-        unit: Unit of the run length; `scores` means requests.
-        risk: Probability that at least one bound does not hold.
-        span: Minimum learning time in seconds.
-        first: Number of requests after which detection starts, if the reference is not complete with fewer.
-        doubles_from: For values that grow by themselves: index of the bound from which on the next bound is the double.
-            Only shares above a bound are watched, against the reference's share above the bound before it: values may
-            double. None: all changes are.
-    """
-
-    threshold: float
-    buckets: int = 2
-    requests: int = 5000
-    tolerance: float = 0.02
-    unit: Unit = Unit.SCORES
-    risk: float = 0.05
-    span: float = 0.0
-    first: int = 500
+    threshold: float  # 1 / alpha
+    buckets: int = 2  # number of buckets; 2 for a rate
+    requests: int = 5000  # number of requests to learn from
+    tolerance: float = 0.02  # how much a share may differ from the reference without an alarm
+    unit: Unit = Unit.SCORES  # unit of the run length; `scores` means requests
+    risk: float = 0.05  # probability that at least one bound does not hold
+    span: float = 0.0  # minimum learning time in seconds
+    first: int = 500  # number of requests after which detection starts, if the reference is not complete with fewer
+    # for values that grow by themselves: index of the bound from which on the next bound is the double. Only shares
+    # above a bound are watched, against the reference's share above the bound before it: values may double. None: all
+    # changes are
     doubles_from: int | None = None
 
     def size(self, reading: Counts) -> float:

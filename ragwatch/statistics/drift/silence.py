@@ -58,25 +58,18 @@ class RhythmRecord(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """What is known of the traffic of a route.
+    """What is known of the traffic of a route."""
 
-    Attributes:
-        hours: Observed time by hour of the week, in hours; earlier weeks count less.
-        gaps: Number of gaps above `PEAK`, of the last weeks, by octave of the rate.
-        last: Time of the last answer, or of the start of observation after it; None before the first observation.
-        missed: Answers that were to be expected since.
-        silent: Whether an alarm is active: `missed` has reached the limit, and no answer has come since.
-    """
-
-    hours: tuple[float, ...] = _EMPTY
+    hours: tuple[float, ...] = _EMPTY  # observed time by hour of the week, in hours; earlier weeks count less
     answers: tuple[float, ...] = _EMPTY
-    gaps: tuple[float, ...] = _NO_GAPS
+    gaps: tuple[float, ...] = _NO_GAPS  # number of gaps above `PEAK`, of the last weeks, by octave of the rate
     excess: tuple[float, ...] = _NO_GAPS
     days: float = 0.0
     at: float | None = None
+    # time of the last answer, or of the start of observation after it; None before the first observation
     last: float | None = None
-    missed: float = 0.0
-    silent: bool = False
+    missed: float = 0.0  # answers that were to be expected since
+    silent: bool = False  # whether an alarm is active: `missed` has reached the limit, and no answer has come since
 
     def rate(self, at: float) -> float:
         """Return the minutes with an answer that an hour usually has: the least of it and its neighbours."""

@@ -42,19 +42,16 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CorrectedEstimate:
-    """A corrected estimate, or why there is none.
+    """A corrected estimate, or why there is none."""
 
-    Attributes:
-        estimate: The estimate; `n` counts labels, and `n_eff` the labels that alone would give the same precision.
-        gain: Variance of the labels alone / variance of the estimate: 2 is worth twice the labels. None without one.
-        tuning: PPI++ tuning parameter of each judge, first tier first; empty if the labels were used alone.
-    """
-
+    # the estimate; `n` counts labels, and `n_eff` the labels that alone would give the same precision
     estimate: Estimate | None
     reason: UncorrectedReason | None = None
     missing: int = 0
     method: Method | None = None
+    # variance of the labels alone / variance of the estimate: 2 is worth twice the labels. None without one
     gain: float | None = None
+    # PPI++ tuning parameter of each judge, first tier first; empty if the labels were used alone
     tuning: tuple[float, ...] = ()
 
 
@@ -140,18 +137,12 @@ class WithoutAnnotator:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorShares:
-    """The annotators behind a corrected estimate.
-
-    Attributes:
-        without: The estimate without each of those with most labels, most first.
-        stands_on: The annotator without whose labels there is no estimate; None if there is none.
-        change: Greatest change of the mean without one annotator; None if no estimate remains without any.
-    """
+    """The annotators behind a corrected estimate."""
 
     count: int
-    without: tuple[WithoutAnnotator, ...]
-    stands_on: str | None
-    change: float | None
+    without: tuple[WithoutAnnotator, ...]  # the estimate without each of those with most labels, most first
+    stands_on: str | None  # the annotator without whose labels there is no estimate; None if there is none
+    change: float | None  # greatest change of the mean without one annotator; None if no estimate remains without any
 
 
 def shares_of(estimate: Estimate, count: int, without: Sequence[WithoutAnnotator]) -> AnnotatorShares:

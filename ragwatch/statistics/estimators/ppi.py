@@ -30,15 +30,11 @@ _MOMENTS = 6  # of a tier: n, w, w f_(k-1), w f_k, w f_(k-1) f_k, w f_k^2
 
 @dataclass(frozen=True, slots=True)
 class PpiSums:
-    """Sums over rows, which add up over time and replicas.
+    """Sums over rows, which add up over time and replicas."""
 
-    Attributes:
-        tiers: Length of the chain, including labels.
-        numbers: The sums: moments of each tier; then, for the rows that end at each tier, their number and the first
-            and second moments of their linear parts.
-    """
-
-    tiers: int
+    tiers: int  # length of the chain, including labels
+    # the sums: moments of each tier; then, for the rows that end at each tier, their number and the first and second
+    # moments of their linear parts
     numbers: tuple[float, ...]
 
     @classmethod
@@ -139,19 +135,12 @@ def _add_row(numbers: list[float], tiers: int, scores: Sequence[float], probabil
 
 @dataclass(frozen=True, slots=True)
 class PpiEstimate:
-    """A corrected mean with its variance.
+    """A corrected mean with its variance."""
 
-    Attributes:
-        value: The mean, not yet clipped to [0, 1].
-        variance: Variance of the mean.
-        variance_of_labels: Variance of the mean of the labels alone, from the same rows.
-        tuning: l of each tier but the last.
-    """
-
-    value: float
-    variance: float
-    variance_of_labels: float
-    tuning: tuple[float, ...]
+    value: float  # the mean, not yet clipped to [0, 1]
+    variance: float  # variance of the mean
+    variance_of_labels: float  # variance of the mean of the labels alone, from the same rows
+    tuning: tuple[float, ...]  # L of each tier but the last
 
 
 def solve(sums: PpiSums) -> PpiEstimate:

@@ -56,22 +56,15 @@ class MeanMoments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SampleMoments:
-    """What sums tell about the distribution of a weighted mean.
-
-    Attributes:
-        dispersion: c, variance of a score over mean (1 - mean), in (0, 1].
-        cubes: sum(w^3) / sum(w^2)^(3/2): skewness of the sum over that of one score.
-        pull: Regression coefficient of the deviation of `heavy` on that of `mean`.
-        rest: Residual variance of `heavy`, over the variance of one score.
-    """
+    """What sums tell about the distribution of a weighted mean."""
 
     mean: float
     n_eff: float
     heavy: float
-    dispersion: float
-    cubes: float
-    pull: float
-    rest: float
+    dispersion: float  # c, variance of a score over mean (1 - mean), in (0, 1]
+    cubes: float  # sum(w^3) / sum(w^2)^(3/2): skewness of the sum over that of one score
+    pull: float  # regression coefficient of the deviation of `heavy` on that of `mean`
+    rest: float  # residual variance of `heavy`, over the variance of one score
     degrees: float
 
     @classmethod
@@ -159,18 +152,14 @@ def interval(moments: SampleMoments, confidence: float = 0.95) -> tuple[float, f
 
 @dataclass(frozen=True, slots=True)
 class _ScoreTest:
-    """Score test of a mean.
-
-    Attributes:
-        lump: By how much one more failure typically moves the estimate: sum(v^3) / sum(v^2), times dispersion, with v
-            the weights normalised to a sum of 1.
-        by_distance: Share of the error that is assigned by distance; the rest is split evenly between both tails.
-    """
+    """Score test of a mean."""
 
     moments: SampleMoments
     confidence: float
+    # by how much one more failure typically moves the estimate: sum(v^3) / sum(v^2), times dispersion, with v the
+    # weights normalised to a sum of 1
     lump: float
-    by_distance: float
+    by_distance: float  # share of the error that is assigned by distance; the rest is split evenly between both tails
 
     @classmethod
     def of(cls, moments: SampleMoments, confidence: float) -> _ScoreTest:

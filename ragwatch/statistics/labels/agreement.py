@@ -44,20 +44,13 @@ class TooFewLabels:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Agreement of a judge with people.
+    """Agreement of a judge with people."""
 
-    Attributes:
-        agreement: Share of labels with the class that the judge chose.
-        kappa: Cohen's kappa: 0 is chance, 1 is perfect; None if the agreement by chance is 1.
-        sensitivity: By class, share of the labels of that class to which the judge gave that class; None if there are
-            none.
-        specificity: By class, share of the labels of other classes to which the judge gave another class; None if
-            there are none.
-    """
-
-    agreement: ShareEstimate
-    kappa: ShareEstimate | None
+    agreement: ShareEstimate  # share of labels with the class that the judge chose
+    kappa: ShareEstimate | None  # Cohen's kappa: 0 is chance, 1 is perfect; None if the agreement by chance is 1
+    # by class, share of the labels of that class to which the judge gave that class; None if there are none
     sensitivity: tuple[ShareEstimate | None, ...]
+    # by class, share of the labels of other classes to which the judge gave another class; None if there are none
     specificity: tuple[ShareEstimate | None, ...]
 
 
@@ -167,17 +160,11 @@ def calibration_error(curve: Sequence[CalibrationBin]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class VerdictFlips:
-    """Changes of a judge's verdicts between two readings of the same rows.
+    """Changes of a judge's verdicts between two readings of the same rows."""
 
-    Attributes:
-        rate: Share of rows whose verdict changed.
-        net: Change of the rate of yes; positive if the judge has become more lenient.
-        p: Two-sided p-value of McNemar's exact test.
-    """
-
-    rate: ShareEstimate
-    net: float
-    p: float
+    rate: ShareEstimate  # share of rows whose verdict changed
+    net: float  # change of the rate of yes; positive if the judge has become more lenient
+    p: float  # two-sided p-value of McNemar's exact test
 
 
 def flips(pairs: Mapping[tuple[bool, bool], int], confidence: float = 0.95) -> VerdictFlips | None:

@@ -47,18 +47,14 @@ def level(score: float) -> LabelScale:
 
 @dataclass(frozen=True, slots=True)
 class LabelledScore:
-    """The score of a judge and the score of people for one answer.
-
-    Attributes:
-        probability: Probability with which the answer was drawn and selected for labelling; None if it is unknown.
-        chars: Length of the answer in characters; None if its text is not stored any more.
-    """
+    """The score of a judge and the score of people for one answer."""
 
     key: str
     judge: float
     people: float
+    # probability with which the answer was drawn and selected for labelling; None if it is unknown
     probability: float | None = None
-    chars: int | None = None
+    chars: int | None = None  # length of the answer in characters; None if its text is not stored any more
 
     @property
     def agree(self) -> bool:
@@ -123,16 +119,11 @@ class ClaimReport:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationReport:
-    """Agreement of a judge with people on all quantities.
+    """Agreement of a judge with people on all quantities."""
 
-    Attributes:
-        quantities: Agreement by quantity; quantities without labels are left out.
-        people: Agreement of two people on the same answers, an upper bound for judges; None if no answer is labelled
-            twice.
-    """
-
-    quantities: Mapping[Quantity, QuantityReport]
+    quantities: Mapping[Quantity, QuantityReport]  # agreement by quantity; quantities without labels are left out
     claims: ClaimReport | None
+    # agreement of two people on the same answers, an upper bound for judges; None if no answer is labelled twice
     people: Agreement | TooFewLabels | None
 
     @property

@@ -20,31 +20,24 @@ MAX_EARLIER = 5  # records of earlier labels that are kept
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The judgement of one person on one sample.
-
-    Attributes:
-        scores: Score by quantity, each in [0, 1]; quantities without a score are absent.
-        claims: Verdict on each claim that was shown, in the order of the claims; None for a skipped claim. Empty if the
-            answer was labelled as a whole.
-        probability: Probability with which the sample was both drawn and selected for labelling, in (0, 1]. None if it
-            is unknown, as for an imported label: the label then counts in the agreement with the judge, but corrects
-            no estimate.
-        owner: To whom the sample was given first; None where that is not known.
-        without: The probability if a person had labelled nothing, by the name of each other person who did.
-        revoked: Since when it is taken back, in seconds since the epoch; None while it counts.
-        earlier: Records of what the same person said of this sample before, oldest first.
-    """
+    """The judgement of one person on one sample."""
 
     key: str
     annotator: str
     at: float
-    scores: Mapping[Quantity, float]
+    scores: Mapping[Quantity, float]  # score by quantity, each in [0, 1]; quantities without a score are absent
+    # verdict on each claim that was shown, in the order of the claims; None for a skipped claim. Empty if the answer
+    # was labelled as a whole
     claims: tuple[ClaimVerdict | None, ...] = ()
+    # probability with which the sample was both drawn and selected for labelling, in (0, 1]. None if it is unknown, as
+    # for an imported label: the label then counts in the agreement with the judge, but corrects no estimate
     probability: float | None = None
     note: str = ""
-    owner: str | None = None
+    owner: str | None = None  # to whom the sample was given first; None where that is not known
+    # the probability if a person had labelled nothing, by the name of each other person who did
     without: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    revoked: float | None = None
+    revoked: float | None = None  # since when it is taken back, in seconds since the epoch; None while it counts
+    # records of what the same person said of this sample before, oldest first
     earlier: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -173,20 +166,13 @@ class LabelTask(TypedDict):
 
 
 class LabelQueue(TypedDict):
-    """What was given to a person, and how far they are.
+    """What was given to a person, and how far they are."""
 
-    Attributes:
-        given: Keys of all samples that were given to the person.
-        done: How many have been labelled lately.
-        twice: How many of the open and the done ones two people are given.
-        last: The sample that was labelled last, lately.
-    """
-
-    given: list[str]
+    given: list[str]  # keys of all samples that were given to the person
     open: list[str]
-    done: int
-    twice: int
-    last: str | None
+    done: int  # how many have been labelled lately
+    twice: int  # how many of the open and the done ones two people are given
+    last: str | None  # the sample that was labelled last, lately
 
 
 @dataclass(frozen=True, slots=True)

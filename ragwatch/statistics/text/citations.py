@@ -192,16 +192,12 @@ _CODE = re.compile(r"`[^`\n]{1,200}`")
 
 
 class Marker(NamedTuple):
-    """One place of an answer that cites contexts by these numbers; a mark that names something else has none.
-
-    Attributes:
-        is_apart: Whether it is no part of the text: it stands in brackets, or behind "Source:".
-    """
+    """One place of an answer that cites contexts by these numbers; a mark that names something else has none."""
 
     start: int
     end: int
     numbers: tuple[int, ...]
-    is_apart: bool
+    is_apart: bool  # whether it is no part of the text: it stands in brackets, or behind "Source:"
 
 
 def markers_of(answer: str, ids: Mapping[str, int] = MappingProxyType({})) -> Iterator[Marker]:
