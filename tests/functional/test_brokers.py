@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 from support.all_brokers import Brokers
-from support.brokers import counted, wait_until
-from support.patience import DEADLINE
+from support.brokers import counted
+from support.patience import DEADLINE, wait_until
 from support.postgres import shared_server
 from support.queues import Queue
 from support.stores import database, emptied

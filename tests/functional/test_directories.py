@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from functional.daemon import RagwatchProcess, record, write_config
-from support.brokers import wait_until
+from support.patience import wait_until
 
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
 UNREADABLE = 'ragwatch_source_unreadable_files{source="app"}'

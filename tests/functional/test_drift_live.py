@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from functional.daemon import RagwatchProcess, write_config
-from support.brokers import wait_until
-from support.patience import pauses
+from support.patience import pauses, wait_until
 
 from ragwatch.demo import Demo, endless
 from ragwatch.demo.questions import questions

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from functional.daemon import RagwatchProcess, record, write_config
-from support.brokers import wait_until
+from support.patience import wait_until
 
 from ragwatch.sources.tail.descriptors import RESERVED_DESCRIPTORS
 from ragwatch.stores.sqlite.store import SqliteStore

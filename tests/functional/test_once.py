@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 from functional.daemon import parse_series
 from functional.forked import run_forked
-from support.brokers import wait_until
-from support.patience import DEADLINE
+from support.patience import DEADLINE, wait_until
 
 from ragwatch.stores.sqlite.store import SqliteStore
 

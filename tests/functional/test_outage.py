@@ -21,11 +21,10 @@ from functional.asking import (
 )
 from functional.daemon import RagwatchProcess
 from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
-from support.brokers import wait_until
 from support.callers import HandClock
 from support.kit import AT, a_draw, an_admission
 from support.loops import a_digest
-from support.patience import DEADLINE, SCALE
+from support.patience import DEADLINE, SCALE, wait_until
 
 from ragwatch.board import Board
 from ragwatch.judges import claude

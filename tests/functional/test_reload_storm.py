@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from functional.daemon import RagwatchProcess, write_config
-from support.brokers import wait_until
-from support.patience import DEADLINE
+from support.patience import DEADLINE, wait_until
 
 
 def reload(ragwatch: RagwatchProcess) -> tuple[int, str | None, str]:

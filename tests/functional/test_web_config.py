@@ -18,9 +18,8 @@ import pytest
 from functional.daemon import RagwatchProcess, write_config
 from functional.forked import run_forked
 from functional.test_prometheus import prometheus, until
-from support.brokers import wait_until
 from support.certificates import Authority
-from support.patience import DEADLINE
+from support.patience import DEADLINE, wait_until
 from support.programs import free_port
 
 PASSWORD, TOKEN = "correct horse", "0123456789abcdef0123456789abcdef"

@@ -9,7 +9,7 @@
 | /v1/messages/batches...           | create, list, get, results                                                      |
 | POST /v1/chat/completions         | OpenAI chat; also what ragas asks                                               |
 | POST /v1/embeddings, GET /v1/models | what ragas and capability probes need                                         |
-| POST /control                     | a script: faults, latency (see `loopback.control`); all begins anew, or         |
+| POST /control                     | a script: faults, latency (see `loopback.faults`); all begins anew, or         |
 |                                   | with `?keep=1` goes on with it                                                  |
 | GET /record, DELETE /record       | what it was asked, and forget it                                                |
 

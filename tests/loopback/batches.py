@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from loopback import messages
-from loopback.batch import PATH, Batch
 from loopback.faults import ENTRY, REFUSALS, Refusal
 from loopback.wire import Reply, error_of, invalid, refused
-from loopback.world import World
+from loopback.world import PATH, Batch, World
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from loopback.faults import FLAWS, STOPS, Fault
-from loopback.model import Speech, speak
-from loopback.shape import complaint
+from loopback.model import Speech, complaint, speak
 from loopback.tokens import Prompt, count, of_content, prompt_tokens
 from loopback.wire import Reply, invalid
 from loopback.world import World

@@ -59,7 +59,7 @@ class LoopbackProcess:
         self._process.communicate(timeout=DEADLINE)
 
     def control(self, *faults: dict[str, Any] | str, **rules: Any) -> None:
-        """Begin a new run: these faults (a kind, or its fields), and other fields of `control.Control`."""
+        """Begin a new run: these faults (a kind, or its fields), and other fields of `faults.Control`."""
         self._ask("POST", "/control", _script(faults, rules))
 
     def change(self, *faults: dict[str, Any] | str, **rules: Any) -> None:

@@ -25,13 +25,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from loopback import batches, chat, messages
-from loopback.batch import PATH as BATCHES
-from loopback.batch import rfc3339
-from loopback.control import Control
-from loopback.faults import REFUSALS, WIRES, Fault, Refusal
-from loopback.record import Entry
+from loopback.faults import REFUSALS, WIRES, Control, Fault, Refusal
 from loopback.wire import HTML, Reply, is_chat, refused, struck
-from loopback.world import World
+from loopback.world import PATH as BATCHES
+from loopback.world import Entry, World, rfc3339
 
 _NOT_ALLOWED = Refusal(401, "authentication_error", "invalid bearer token")
 ROOMY = 4_000

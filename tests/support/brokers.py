@@ -20,7 +20,7 @@ from ragwatch.statistics.sampling import SamplingPlan
 from ragwatch.statistics.tally import Tally
 from ragwatch.telemetry import Telemetry
 from support.kit import AT, JUDGE, Clock
-from support.patience import DEADLINE
+from support.patience import DEADLINE, wait_until
 from support.programs import free_port
 
 SOURCE = "app"
@@ -29,14 +29,6 @@ SOURCE = "app"
 def names(count: int, prefix: str = "r") -> list[str]:
     """Ids of records."""
     return [f"{prefix}{number}" for number in range(count)]
-
-
-def wait_until(holds: Callable[[], object], what: str) -> None:
-    """Wait for a condition."""
-    end = time.monotonic() + DEADLINE
-    while not holds():
-        assert time.monotonic() < end, f"never happened: {what}"
-        time.sleep(0.01)
 
 
 class BrokerProcess:

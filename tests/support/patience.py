@@ -59,6 +59,14 @@ def pauses() -> Iterator[None]:
         pause = min(pause * _PAUSE_GROWTH, _LONGEST_PAUSE_SECONDS)
 
 
+def wait_until(holds: Callable[[], object], what: str) -> None:
+    """Wait for a condition."""
+    end = monotonic() + DEADLINE
+    while not holds():
+        assert monotonic() < end, f"never happened: {what}"
+        sleep(0.01)
+
+
 def cpu_limit(seconds: float) -> float:
     """A limit on seconds of CPU, stated for two quiet cores, for this machine as it is now.
 

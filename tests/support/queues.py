@@ -23,9 +23,9 @@ from ragwatch.ports import Store
 from ragwatch.sources import KINDS
 from ragwatch.sources.brokers.consumer import BrokerSource
 from ragwatch.sources.brokers.nats import LoopThread
-from support.brokers import BrokerProcess, Worker, wait_until
+from support.brokers import BrokerProcess, Worker
 from support.kit import a_line
-from support.patience import DEADLINE
+from support.patience import DEADLINE, wait_until
 
 SECRET = "hunter22"  # noqa: S105 - a made up one
 
