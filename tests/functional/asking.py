@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,8 @@ def records(count: int, **changes: object) -> list[str]:
 
 def verdicts(folder: Path) -> list[dict[str, Any]]:
     """All stored verdicts, once the daemon has ended."""
-    store = SqliteStore(folder / "state")
-    try:
+    with closing(SqliteStore(folder / "state")) as store:
         return [dict(each.line) for each in store.find(Query(limit=100_000))]
-    finally:
-        store.close()
 
 
 def by_label(series: dict[str, float], name: str, label: str) -> dict[str, float]:

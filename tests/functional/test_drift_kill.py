@@ -6,6 +6,7 @@ import json
 import random
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -73,11 +74,8 @@ def taken_stock(config: Path) -> dict[str, float]:
 
 def alarm(folder: Path) -> dict[str, Any]:
     """The only one that was ever raised."""
-    store = SqliteStore(folder / "state")
-    try:
+    with closing(SqliteStore(folder / "state")) as store:
         [run] = store.runs("drift", "faithfulness/search", 10)
-    finally:
-        store.close()
     return {name: run.body[name] for name in ("at", "evidence", "threshold", "scores")}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -42,11 +43,8 @@ def test_a_traced_service_becomes_samples(tmp_path: Path, service: str, answer: 
         subprocess.run(command, cwd=ROOT / "tests" / "traced", check=True, timeout=DEADLINE)
         ragwatch.wait_for('ragwatch_samples_judged_total{judge="embedded",route="shop"}', 1)
         assert ragwatch.series()['ragwatch_otlp_requests_total{outcome="assembled",source="traces"}'] == 1
-    store = SqliteStore(tmp_path / "state")
-    try:
+    with closing(SqliteStore(tmp_path / "state")) as store:
         (stored,) = store.find(Query(limit=2))
-    finally:
-        store.close()
     assert stored.sample is not None
     sample = canonical.read(stored.sample, "")
     assert (sample.question, sample.answer) == ("What is the capital of France?", answer)

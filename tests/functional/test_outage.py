@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import time
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -95,11 +96,8 @@ def billed(server: LoopbackProcess) -> float:
 
 def spent(folder: Path) -> float:
     """Dollars in our accounts, once the daemon has ended."""
-    store = SqliteStore(folder / "state")
-    try:
+    with closing(SqliteStore(folder / "state")) as store:
         return store.spent("claude", 0.0).usd
-    finally:
-        store.close()
 
 
 def is_asked(server: LoopbackProcess, calls: int) -> bool:
