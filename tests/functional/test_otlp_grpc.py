@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from functional.daemon import RagwatchProcess, write_config
 from support.patience import DEADLINE
-from support.spans import a_span, as_protobuf, documents, said
+from support.spans import a_span, as_protobuf, documents, field, said
 
 grpc = pytest.importorskip("grpc", reason="needs the package grpcio: pip install 'ragwatch-exporter[grpc]'")
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
@@ -36,11 +36,7 @@ def nested(depth: int) -> bytes:
     """A message in a message in a message."""
     body = b""
     for _ in range(depth):
-        size, length = len(body), bytearray()
-        while size > 0x7F:
-            length.append(size & 0x7F | 0x80)
-            size >>= 7
-        body = b"\x0a" + bytes((*length, size)) + body
+        body = field(1, body)
     return body
 
 

@@ -7,8 +7,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from time import monotonic, time
 from typing import Any
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from functional.daemon import parse_series
-from support.asked import application
+from support.asked import application, serving
 from support.oncall_stage import running
 from support.patience import DEADLINE
 from support.programs import free_port, installed, promtool
@@ -28,7 +28,6 @@ from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.statistics.snapshot import Snapshot
 from ragwatch.statistics.tally import Tally, observe
 from ragwatch.telemetry import Telemetry
-from ragwatch.web import Server
 
 CONFIG = """
 global: {{scrape_interval: 1s, scrape_timeout: 1s}}
@@ -84,19 +83,6 @@ class Ears:
         return body, content_type
 
 
-@asynccontextmanager
-async def serving(ears: Ears) -> AsyncIterator[int]:
-    """The real server on a free port."""
-    server = Server(application(render=ears.render), "127.0.0.1", 0)
-    port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    task = asyncio.create_task(server.serve(started=port.set_result))
-    try:
-        yield await asyncio.wait_for(port, DEADLINE)
-    finally:
-        server.stop()
-        await task
-
-
 def prometheus(folder: Path, port: int, config: str) -> AbstractContextManager[None]:
     """A Prometheus with this configuration, and its log in `folder`."""
     (folder / "prometheus.yml").write_text(config)
@@ -144,7 +130,7 @@ async def test_prometheus_stores_what_we_show(tmp_path: Path) -> None:
     """Gauges, counters, histograms and exemplars are in Prometheus after a scrape, negotiated as OpenMetrics."""
     now = time()
     ears = Ears(exporter(with_negative_scores(now), lived()))
-    async with serving(ears) as scraped:
+    async with serving(application(render=ears.render)) as scraped:
         port = free_port()
         with prometheus(tmp_path, port, CONFIG.format(port=scraped)):
             async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from functional.daemon import RagwatchProcess, write_config
 from support.patience import DEADLINE
+from support.spans import JSON, PROTOBUF, field, request_of
 
 PEAK, KEPT = 256 << 20, 160 << 20
 MIB = 1 << 20
@@ -32,20 +33,6 @@ ABSENT_JUDGE = (
     "[{name: llm, kind: openai, model: absent, base_url: 'http://127.0.0.1:9/v1', api_key: unused,"
     " allow_unknown_price: true}]"
 )
-
-
-def field(number: int, content: bytes) -> bytes:
-    """A length-delimited field of protobuf."""
-    size, length = len(content), bytearray()
-    while size > 0x7F:
-        length.append(size & 0x7F | 0x80)
-        size >>= 7
-    return bytes((number << 3 | 2, *length, size)) + content
-
-
-def request_of(spans: bytes) -> bytes:
-    """An export request with these encoded fields of one scope."""
-    return field(1, field(2, spans))
 
 
 def a_span(number: int, more: bytes = b"") -> bytes:
@@ -65,7 +52,6 @@ def json_value(value: str) -> bytes:
     return f'{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{span}]}}]}}]}}'.encode()
 
 
-JSON, PROTOBUF = "application/json", "application/x-protobuf"
 OF_JSON: dict[str, Callable[[], tuple[str, bytes]]] = {
     "340,000 empty objects": lambda: ("/v1/samples", b"[" + b"{}," * 339_999 + b"{}]"),
     "340,000 empty objects of feedback": lambda: ("/v1/feedback", b"[" + b"{}," * 339_999 + b"{}]"),

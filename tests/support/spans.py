@@ -27,6 +27,20 @@ RESOURCE = {"service.name": "shop", "telemetry.sdk.language": "python"}
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 
 
+def field(number: int, content: bytes) -> bytes:
+    """A length-delimited field of protobuf."""
+    size, length = len(content), bytearray()
+    while size > 0x7F:
+        length.append(size & 0x7F | 0x80)
+        size >>= 7
+    return bytes((number << 3 | 2, *length, size)) + content
+
+
+def request_of(spans: bytes) -> bytes:
+    """An export request with these encoded fields of one scope."""
+    return field(1, field(2, spans))
+
+
 def span_id(name: str) -> str:
     """The id of a span, from its name."""
     return blake2b(name.encode(), digest_size=8).hexdigest()

@@ -17,7 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTracePartialSuccess,
     ExportTraceServiceResponse,
 )
-from support.spans import JSON, PROTOBUF, a_request, a_span, as_json, as_protobuf
+from support.spans import JSON, PROTOBUF, a_request, a_span, as_json, as_protobuf, field, request_of
 
 from ragwatch.ports.sources import Reply
 from ragwatch.sources.otlp import json_request, protobuf_request
@@ -219,20 +219,6 @@ def test_the_limit_holds_for_what_is_unpacked(encoding: str) -> None:
 
 
 SPAN = b"\x0a\x10" + bytes(15) + b"\x01\x12\x08" + bytes(7) + b"\x01"
-
-
-def field(number: int, content: bytes) -> bytes:
-    """A length-delimited field."""
-    size, length = len(content), bytearray()
-    while size > 0x7F:
-        length.append(size & 0x7F | 0x80)
-        size >>= 7
-    return bytes((number << 3 | 2, *length, size)) + content
-
-
-def request_of(spans: bytes) -> bytes:
-    """A request with these encoded spans."""
-    return field(1, field(2, spans))
 
 
 @pytest.mark.parametrize(
