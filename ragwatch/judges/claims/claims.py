@@ -224,8 +224,8 @@ def _joined(answer: str, parts: Iterable[SentenceSpan], check: Check) -> Iterato
 def _unnumbered(answer: str, parts: Iterable[SentenceSpan], check: Check) -> Iterator[SentenceSpan]:
     """Yield the parts that are neither code nor numbers of a list in one line ("Boil it. 2. Drink it.")."""
     count = 1  # the first number starts the line or follows a colon, and is no part of its own
-    befores, now, afters = tee(parts, 3)
-    for before, part, after in zip(chain((None,), befores), now, chain(islice(afters, 1, None), (None,)), strict=False):
+    earlier, now, later = tee(parts, 3)
+    for before, part, after in zip(chain((None,), earlier), now, chain(islice(later, 1, None), (None,)), strict=False):
         check()
         if before is None or before.line != part.line:
             count = 1
