@@ -57,7 +57,7 @@ class InitArguments(Arguments, work="ragwatch.commands.init:init"):
     only_print: bool = option("--print", help="Only print how the logs are read, and write nothing.")
 
 
-class DetectorFetchArguments(Arguments, work="ragwatch.commands.administration:fetch"):
+class DetectorFetchArguments(Arguments, work="ragwatch.commands.detector:fetch"):
     """Download a model for judges of kind `detector` (see docs/judges.md) into the directory DIR.
 
     MODEL is its owner and name on the hub. The licence is printed first; every file is checked by its hash. Only data
@@ -202,7 +202,7 @@ class AuditVerifyArguments(Arguments, work="ragwatch.commands.administration:ver
     files: Sequence[Path] = argument(required=True, type=INPUT, metavar="FILE...")
 
 
-class RedactArguments(Arguments, work="ragwatch.commands.administration:redact"):
+class RedactArguments(Arguments, work="ragwatch.commands.redact:redact"):
     """Show what redaction takes from FILE (any text; `-` is standard input): rule, line, column and a masked excerpt.
 
     Counts by rule go to stderr. Nothing is stored or changed; docs/redaction.md lists the rules.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.command_line import command, configured, refused
 
-from ragwatch.commands.administration import MAX_BYTES
+from ragwatch.commands.redact import MAX_BYTES
 
 
 def a_config(folder: Path, pattern: str) -> Path:
