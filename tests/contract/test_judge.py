@@ -10,8 +10,10 @@ the page, the schema, the check of the reply. What a model can be talked into is
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,14 +28,18 @@ from ragwatch.judges import KINDS
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.sample import Context, Role, Sample, Turn
 from ragwatch.ports import Judge
+from ragwatch.statistics.scores import score_all
+from ragwatch.statistics.stage import stage
 from ragwatch.statistics.verdict import Judged, UnjudgedReason, judged
 
 pytestmark = pytest.mark.uncounted
 
 DATA = Path(__file__).parents[1] / "data"
 WEIGHTS, DETECTOR = DATA / "local", DATA / "detector" / "neutral"
+INJECTIONS = [json.loads(line)["text"] for line in (DATA / "injections.jsonl").read_text(encoding="utf-8").splitlines()]
 TINY = "local, the small model of the tests"
 CASES = (*sorted(KINDS), TINY)
+ASKING = ("claude", "openai")
 CONTEXTS = (
     Context("The harbour museum opens at nine and closes at five. Entry costs twelve euros for adults.", "museum"),
     Context("The ferry to the island leaves every forty minutes from the northern pier.", "ferry"),
@@ -66,6 +72,10 @@ def made(case: str, server: LoopbackProcess) -> Judge:
     return KINDS[kind].build(KINDS[kind].Options(**options), name="mine", context=a_judge_context())
 
 
+embedded = cache(made)
+"""A judge that holds nothing of the loop, made once for all tests."""
+
+
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest) -> str:
     """Each kind."""
@@ -76,16 +86,25 @@ def case(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 async def judge(case: str, loopback_process: LoopbackProcess) -> AsyncIterator[Judge]:  # noqa: F811
     """Each kind's judge."""
-    judge = made(case, loopback_process)
+    judge = made(case, loopback_process) if case in ASKING else embedded(case, loopback_process)
     yield judge
     await judge.close()
 
 
 async def evidence_of(judge: Judge, sample: Sample) -> Evidence:
-    """What the judge reads; it must fit the sample, or no verdict could be made of it."""
-    evidence, _ = await judge.read(sample)
-    draw = a_draw("s1")
-    assert isinstance(judged(replace(draw, sample=sample), a_reading(), evidence), Judged)
+    """What the judge reads; it fits the sample, and keeps the laws of evidence: places, quotes, numbers, costs."""
+    evidence, usage = await judge.read(sample)
+    assert isinstance(judged(replace(a_draw("s1"), sample=sample), a_reading(), evidence), Judged)
+    assert min(usage.input_tokens, usage.output_tokens, usage.cost_usd) >= 0
+    placed = [claim for claim in evidence.claims if claim.start is not None]
+    assert [claim.text for claim in placed] == [sample.answer[claim.start : claim.end] for claim in placed]
+    assert [claim.start for claim in placed] == sorted(claim.start for claim in placed)
+    for claim in evidence.claims:
+        assert claim.evidence is None or any(claim.evidence in context.text for context in sample.contexts)
+        assert claim.support is None or 0.0 <= claim.support <= 1.0
+    assert len(evidence.contexts) == len(sample.contexts)
+    assert all(value is None or 0.0 <= value <= 1.0 for value in score_all(evidence).values())
+    stage(evidence)
     return evidence
 
 
@@ -94,86 +113,39 @@ def verdicts(evidence: Evidence) -> dict[str, str]:
     return {claim.text: str(claim.verdict) for claim in evidence.claims}
 
 
-@pytest.mark.costly
-async def test_names(judge: Judge) -> None:
-    """A judge has the name it was configured with, its kind's name, a version, and room for one reading at least."""
-    assert (judge.name, judge.kind in KINDS, bool(judge.version)) == ("mine", True, True)
-    assert judge.concurrency >= 1
+async def test_a_clear_case(case: str, judge: Judge, loopback_process: LoopbackProcess) -> None:  # noqa: F811
+    """Claims that a context says in the same words are supported; one that nobody wrote is not.
 
-
-async def test_a_clear_case(judge: Judge) -> None:
-    """Claims that a context says in the same words are supported; one that nobody wrote is not."""
+    A second judge of the kind reads the same. Of a kind that asks a model this holds as far as the model repeats
+    itself: the ids of a page are no part of it.
+    """
+    assert (judge.name, judge.kind in KINDS, bool(judge.version), judge.concurrency >= 1) == ("mine", True, True, True)
     evidence = await evidence_of(judge, SAMPLE)
     assert list(verdicts(evidence).values()) == EXPECTED
     assert evidence.claims[0].contexts == (0,)
-    assert evidence.contexts[0].relevant is True
-    assert evidence.contexts[2].relevant is False
-
-
-async def test_offsets_are_those_of_the_answer(judge: Judge) -> None:
-    """A claim with offsets is a verbatim part of the answer, and claims stand in its order."""
-    evidence = await evidence_of(judge, SAMPLE)
-    for claim in evidence.claims:
-        if claim.start is not None:
-            assert ANSWER[claim.start : claim.end] == claim.text
-    starts = [claim.start for claim in evidence.claims if claim.start is not None]
-    assert starts == sorted(starts)
-
-
-async def test_evidence_is_quoted_from_a_context(judge: Judge) -> None:
-    """What is named as evidence stands in a context, word for word."""
-    for claim in (await evidence_of(judge, SAMPLE)).claims:
-        assert claim.evidence is None or any(claim.evidence in context.text for context in CONTEXTS)
-
-
-@pytest.mark.costly
-async def test_reading_twice_reads_the_same(
-    case: str,
-    judge: Judge,
-    loopback_process: LoopbackProcess,  # noqa: F811
-) -> None:
-    """Same sample, same evidence, also from a second judge of the kind.
-
-    Of a kind that asks a model this holds as far as the model repeats itself: the ids of a page are no part of it.
-    """
+    assert (evidence.contexts[0].relevant, evidence.contexts[2].relevant) == (True, False)
     other = made(case, loopback_process)
-    first = await evidence_of(judge, SAMPLE)
-    assert [await evidence_of(reader, SAMPLE) for reader in (judge, other)] == [first, first]
+    assert [await evidence_of(reader, SAMPLE) for reader in (judge, other)] == [evidence, evidence]
     await other.close()
 
 
-async def test_usage_is_counted(judge: Judge) -> None:
-    """What a reading costs is never negative."""
-    _, usage = await judge.read(SAMPLE)
-    assert min(usage.input_tokens, usage.output_tokens, usage.cost_usd) >= 0
-
-
-async def test_no_contexts(judge: Judge) -> None:
-    """Nothing retrieved supports nothing: claims are there, columns are not."""
-    evidence = await evidence_of(judge, a_case(contexts=()))
-    assert (len(evidence.claims), evidence.contexts) == (3, ())
-    assert set(verdicts(evidence).values()) == {"not_in_context"}
-
-
-async def test_empty_contexts(judge: Judge) -> None:
-    """Contexts without text keep their columns, and support nothing."""
-    evidence = await evidence_of(judge, a_case(contexts=(Context(""), Context(" \n"))))
-    assert [column.relevant for column in evidence.contexts] == [False, False]
-    assert set(verdicts(evidence).values()) == {"not_in_context"}
-
-
-async def test_no_question(judge: Judge) -> None:
-    """Without a question claims are read all the same, and how it is addressed stays unknown."""
-    evidence = await evidence_of(judge, a_case(question=None))
-    assert list(verdicts(evidence).values()) == EXPECTED
-    assert evidence.address is None
+async def test_what_is_missing(judge: Judge) -> None:
+    """Nothing retrieved supports nothing; contexts without text have columns; without a question claims are read."""
+    without = await evidence_of(judge, a_case(contexts=()))
+    blank = await evidence_of(judge, a_case(contexts=(Context(""), Context(" \n"))))
+    assert set(verdicts(without).values()) == set(verdicts(blank).values()) == {"not_in_context"}
+    assert (len(without.claims), [column.relevant for column in blank.contexts]) == (3, [False, False])
+    unasked = await evidence_of(judge, a_case(question=None))
+    assert (list(verdicts(unasked).values()), unasked.address) == (EXPECTED, None)
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize("answer", [":", "Thought process:", "...", "\u200b", "#"])
-async def test_an_answer_that_says_nothing_claims_nothing(judge: Judge, answer: str) -> None:
-    """A colon is not a faithful answer: no claim, so no score."""
-    assert (await evidence_of(judge, a_case(answer=answer))).claims == ()
+async def test_an_answer_that_says_nothing_claims_nothing(judge: Judge) -> None:
+    """A colon is not a faithful answer: no claim, so no score. One that says it does not know is a class of its own."""
+    for answer in (":", "Thought process:", "...", "\u200b", "#"):
+        assert (await evidence_of(judge, a_case(answer=answer))).claims == (), answer
+    unknown = await evidence_of(judge, a_case(answer="I could not find that in the documents."))
+    assert (unknown.abstained, unknown.claims) == (True, ())
 
 
 async def test_what_was_said_before_is_no_evidence(judge: Judge) -> None:
@@ -191,10 +163,13 @@ async def test_what_was_said_before_is_no_evidence(judge: Judge) -> None:
     assert not any(claim.said_by_user for claim in plain.claims)
 
 
-async def test_an_abstention_is_seen(judge: Judge) -> None:
-    """An answer that says it does not know is a class of its own."""
-    evidence = await evidence_of(judge, a_case(answer="I could not find that in the documents."))
-    assert (evidence.abstained, evidence.claims) == (True, ())
+async def test_copies_of_a_context_change_nothing(judge: Judge) -> None:
+    """Twenty copies: the same verdicts and probabilities, and every copy supports."""
+    once, often = [await evidence_of(judge, a_case(contexts=CONTEXTS[:1] * times)) for times in (1, 20)]
+    assert verdicts(often) == verdicts(once)
+    # A detector reads several contexts at once.
+    assert [claim.support for claim in often.claims] == pytest.approx([claim.support for claim in once.claims])
+    assert often.claims[0].contexts == tuple(range(20))
 
 
 def placed(text: str, position: str) -> Sample:
@@ -203,58 +178,96 @@ def placed(text: str, position: str) -> Sample:
         return a_case(question=f"{QUESTION}\n\n{text}")
     if position == "answer":
         return a_case(answer=f"{ANSWER}\n\n{text}")
+    if position == "alone":
+        return a_case(contexts=[Context(text)])
     return a_case(contexts=(*CONTEXTS[:1], Context(f"{CONTEXTS[1].text}\n\n{text}"), CONTEXTS[2]))
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize("position", ["question", "context", "answer"])
+@pytest.mark.parametrize("position", ["question", "context", "answer", "alone"])
 async def test_orders_in_texts_are_not_followed(judge: Judge, position: str) -> None:
-    """Whatever a text orders, the verdicts on the claims are those of the clean run."""
-    clean = verdicts(await evidence_of(judge, SAMPLE))
-    moved = {}
-    for text in HOSTILE:
-        read_verdicts = verdicts(await evidence_of(judge, placed(text, position)))
-        if {claim: read_verdicts.get(claim) for claim in clean} != clean:
-            moved[text] = read_verdicts
-    assert moved == {}
+    """Whatever a text orders, the verdicts on the claims are those of the clean run, and so are other contexts' cells.
 
-
-@pytest.mark.costly
-async def test_what_an_order_says_is_not_supported(judge: Judge) -> None:
-    """A hostile text in the answer is at most a claim like others, and no context says it."""
-    clean = verdicts(await evidence_of(judge, SAMPLE))
-    for text in HOSTILE:
-        read_verdicts = verdicts(await evidence_of(judge, placed(text, "answer")))
-        assert {verdict for claim, verdict in read_verdicts.items() if claim not in clean} <= {"not_in_context"}, text
-
-
-@pytest.mark.costly
-async def test_x3_a_context_cannot_change_another_ones_row(judge: Judge) -> None:
-    """A poisoned context lies about itself at most: cells of the others stay as they are."""
+    In the answer it is at most a claim like others, which no context says; as the only context it supports nothing.
+    """
     clean = await evidence_of(judge, SAMPLE)
-    for text in HOSTILE:
-        evidence = await evidence_of(judge, placed(text, "context"))
-        assert [(row.cells[0], row.cells[2]) for row in evidence.claims] == [
-            (row.cells[0], row.cells[2]) for row in clean.claims
-        ]
+    known = verdicts(clean)
+    texts = list(HOSTILE)
+    if judge.kind in ASKING:  # both write the same page: each is shown every second text
+        texts = texts[ASKING.index(judge.kind) :: 2]
+    elif judge.kind != "lexical" and position in {"context", "alone"}:
+        texts += INJECTIONS
+    for text in texts:
+        evidence = await evidence_of(judge, placed(text, position))
+        found = verdicts(evidence)
+        if position == "alone":
+            assert "supported" not in found.values(), text
+            continue
+        assert {claim: found.get(claim) for claim in known} == known, text
+        assert {found[claim] for claim in found.keys() - known.keys()} <= {"not_in_context"}, text
+        if position == "context":
+            cells = [[(row.cells[0], row.cells[2]) for row in one.claims] for one in (evidence, clean)]
+            assert cells[0] == cells[1], text
+
+
+TABLE = "| ship | price | crew |\n|---|---|---|\n| Ferry | 12 euros | 7 |\n| Old ship | 40 euros | 12 |"
+CODE = "def read(path):\n    with open(path) as file:\n        return file.read()\n"
+PAGE = "Home | About us | Cookies | Privacy\nWe use cookies. Accept all. Subscribe to our letter! (c) 2024\n" * 20
+MUSEUM = CONTEXTS[0].text
+QUOTES = "“The museum,” she said, “opens at ‘nine’ — in summer.”"
+ODD = (
+    (ANSWER, ["", " \n\t", "\u200b"]),
+    (ANSWER, [PAGE, MUSEUM]),
+    ("The ferry costs 12 euros and has a crew of 7.", [TABLE]),
+    (TABLE, [TABLE, MUSEUM]),
+    (f"```python\n{CODE}```\nIt reads a file.", [CODE]),
+    ("Yes.", [MUSEUM]),
+    ("12", [TABLE]),
+    ("- The museum opens at nine.\n- Tickets cost twelve euros.\n  * for adults\n1. no\n2) yes", [MUSEUM]),
+    (QUOTES, [MUSEUM, QUOTES]),
+    ("Ｔｈｅ ｍｕｓｅｕｍ ｏｐｅｎｓ ａｔ ｎｉｎｅ.", [MUSEUM]),
+    ("The muse\u200bum op\u00adens at ni\u200dne.", [MUSEUM]),
+    ("Тhе musеum ореns аt ninе in summеr.", [MUSEUM]),  # Cyrillic letters that look Latin
+    ("\u202eemmus ni enin ta snepo muesum ehT\u202c", [MUSEUM]),
+    ("T̷h̷e̷ ̷m̷u̷s̷e̷u̷m̷ ̷o̷p̷e̷n̷s̷ ̷a̷t̷ ̷n̷i̷n̷e̷.", [MUSEUM]),
+    ("The museum 🏛️ opens at 9️⃣ 👨‍👩‍👧‍👦!", [MUSEUM]),
+    ("The museum \ud800 opens at nine.", [MUSEUM, "The museum opens \udfff at nine in summer."]),
+    ("a" * 5_000, ["a" * 5_000]),
+    ("? ! . , ; :", [MUSEUM]),
+    ("\x00\x01\x1b[31m", ["\x00"]),
+    ("Das Museum öffnet im Sommer um neun Uhr und schließt im Winter wegen Umbau.", [MUSEUM]),
+    ("Музей открывается летом в девять часов.", ["Музей открывается летом в девять часов утра."]),
+    ("博物馆夏天九点开门。", ["博物馆夏天九点开门，冬天关闭。"]),
+    ("המוזיאון נפתח בתשע", ["המוזיאון נפתח בתשע בבוקר"]),
+)
+MENU = (
+    "kettle boils water 90 three Vortex lamp the of not dims Paris 1,000 U.S. e.g. max_len os.path Dr. [1] - 1. ok?"
+    " yes. document does mention. I don't know. * # ``` \n \n\n : ... … “quote” (b) 中文。 naïve"
+)
+PROSE = st.lists(st.sampled_from(MENU.split(" ")), max_size=30).map(" ".join)
+TEXTS = PROSE | st.text(st.characters(exclude_categories=()), max_size=200)
 
 
 @pytest.mark.costly
 @pytest.mark.parametrize("case", CASES)
 def test_any_text_is_read_or_refused_with_a_reason(case: str, loopback_process: LoopbackProcess) -> None:  # noqa: F811
-    """No text makes a judge fail otherwise than by a counted reason."""
-    texts = st.text(st.characters(exclude_categories=()), max_size=200)
+    """No text makes a judge fail otherwise than by a counted reason: odd ones that people write, and any at all."""
 
-    async def read(sample: Sample) -> None:
-        judge = made(case, loopback_process)
-        try:
-            await evidence_of(judge, sample)
-        except JudgeError as error:
-            assert error.reason in set(UnjudgedReason)  # noqa: PT017 - either outcome is right
+    async def read(*samples: Sample) -> None:
+        judge = made(case, loopback_process) if case in ASKING else embedded(case, loopback_process)
+        for sample in samples:
+            try:
+                await evidence_of(judge, sample)
+            except JudgeError as error:
+                assert error.reason in set(UnjudgedReason)  # noqa: PT017 - either outcome is right
         await judge.close()
 
-    @given(st.none() | texts, st.lists(texts, max_size=4), texts)
+    @given(st.none() | TEXTS, st.lists(TEXTS, max_size=4), TEXTS)
     def read_or_refuse(question: str | None, contexts: list[str], answer: str) -> None:
         asyncio.run(read(a_case(question, [Context(text) for text in contexts], answer)))
 
+    odd = [(answer, [Context(text) for text in contexts]) for answer, contexts in ODD]
+    asyncio.run(
+        read(*(a_case(question, contexts, answer) for answer, contexts in odd for question in (None, QUESTION)))
+    )
     read_or_refuse()

@@ -222,5 +222,5 @@ def test_counts_and_money_agree_in_any_order(kind: str) -> None:
     """No random sequence of operations violates an invariant or exceeds a cap."""
     machine = type("Life", (Life,), {"kind": kind})
     case = machine.TestCase
-    case.settings = settings(max_examples=draws(20), stateful_step_count=25, deadline=None)
+    case.settings = settings(max_examples=draws(12), stateful_step_count=25, deadline=None)
     case().runTest()

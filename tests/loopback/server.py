@@ -238,7 +238,13 @@ def main() -> None:
     chosen = options.parse_args()
     loopback = Loopback(chosen.judge_key)
     config = uvicorn.Config(
-        loopback.app(), http="h11", lifespan="off", log_level="critical", access_log=False, timeout_graceful_shutdown=1
+        loopback.app(),
+        http="h11",
+        lifespan="off",
+        log_level="critical",
+        access_log=False,
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=600,  # else a busy test may send on a connection that is just being closed
     )
     loopback.server = uvicorn.Server(config)
     with _listener(chosen.port) as listener:

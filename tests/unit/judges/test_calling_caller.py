@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -30,11 +31,13 @@ async def test_a_reply_is_paid_as_used() -> None:
     """The worst case gives way to the price of what was used; the bill and the counts say the same."""
     bench, bill = Bench(), ReadingCost()
     assert await make(bench, bill) == "understood"
-    assert bench.purse.spent().usd == pytest.approx(PAID)
-    assert bench.purse.spent().tokens == 110
+    assert bench.purse.spent() == Cost(pytest.approx(PAID), 110)
     assert bill.usage == Usage(100, 10, pytest.approx(PAID))
     assert bench.counts("judge_tokens") == {("input",): 100, ("output",): 10, ("cache_read",): 0, ("cache_write",): 0}
     assert bench.counts("judge_cost_dollars") == {(): pytest.approx(PAID)}
+    unpriced = Bench(prices=None)
+    await make(unpriced)
+    assert unpriced.purse.spent() == Cost(0.0, 110)
 
 
 async def test_a_reply_that_is_worth_nothing_is_paid_all_the_same() -> None:
@@ -84,13 +87,6 @@ async def test_what_a_model_may_think_is_set_aside_too() -> None:
     assert bench.purse.spent().usd > 1_050 * 10.0 / 1e6
 
 
-async def test_without_a_price_tokens_are_counted() -> None:
-    """An unpriced model spends tokens and no dollars."""
-    bench = Bench(prices=None)
-    await make(bench)
-    assert (bench.purse.spent().usd, bench.purse.spent().tokens) == (0.0, 110)
-
-
 async def test_no_try_begins_behind_the_deadline() -> None:
     """A wait that would pass the deadline is not begun: the sample goes back to the queue."""
     bench = Bench(*[failed(wait=10.0)] * 9)
@@ -102,14 +98,6 @@ async def test_no_try_begins_behind_the_deadline() -> None:
     assert bench.provider.asked == []
 
 
-async def test_a_repair_that_was_withheld_is_not_the_last_word() -> None:
-    """When no repeat is left, an invalid reply sends the sample back to the queue instead of failing it for good."""
-    bench = Bench(said("no"))
-    while bench.pool.take_retry():
-        pass
-    assert await refused(make(bench)) == ("unreadable", False)
-
-
 async def test_each_flaw_is_mended_once() -> None:
     """A cut reply gets twice the room, an invalid one a note; after both, the next flaw is the last word."""
     bench = Bench(said("", stop="max_tokens"), said("no"), said("", stop="max_tokens"))
@@ -118,6 +106,10 @@ async def test_each_flaw_is_mended_once() -> None:
     page, _, note = bench.provider.asked[2][0].partition("\n\n")
     assert page == "the page"
     assert "claims[0].id" in note
+    withheld = Bench(said("no"))  # and no repeat is left: the sample goes back to the queue
+    while withheld.pool.take_retry():
+        pass
+    assert await refused(make(withheld)) == ("unreadable", False)
 
 
 async def test_a_stop_reason_nobody_knows_is_named_as_far_as_it_is_a_word() -> None:
@@ -190,7 +182,7 @@ def test_known_prices_are_those_of_the_price_list_that_others_keep(model: str) -
     """The package genai-prices has the same: every kind of token, on both sides of 100,000, and in batches."""
     genai_prices = pytest.importorskip("genai_prices", reason="genai-prices is not installed")
     prices = known_models()[model].prices
-    million = {"input_tokens": 1_000_000, "output_tokens": 0}
+    plain = {"input_tokens": 1_000_000, "output_tokens": 0, "cache_read_tokens": 0, "cache_write_tokens": 0}
     for prompt in (LONG_PROMPT_TOKENS, LONG_PROMPT_TOKENS + 1):
         mixed = {
             "input_tokens": prompt,
@@ -198,57 +190,42 @@ def test_known_prices_are_those_of_the_price_list_that_others_keep(model: str) -
             "cache_read_tokens": 30_000,
             "cache_write_tokens": 7_000,
         }
-        for counts in (mixed, mixed | {"cache_read_tokens": 0}, mixed | {"cache_write_tokens": 0}, million):
-            theirs = genai_prices.Usage(**counts)
-            read, written = counts.get("cache_read_tokens", 0), counts.get("cache_write_tokens", 0)
-            usage = Usage(
-                counts["input_tokens"] - read - written,
-                counts["output_tokens"],
-                cache_read_tokens=read,
-                cache_write_tokens=written,
-            )
-            expected = genai_prices.calc_price(theirs, model, provider_id="anthropic").total_price
-            assert prices.dollars(usage) == pytest.approx(float(expected))
-            batched = genai_prices.calc_price(
-                theirs, model, provider_id="anthropic", price_context={"processing": "batch"}
-            ).total_price
-            assert prices.dollars(usage, batched=True) == pytest.approx(float(batched))
+        for counts in (mixed, mixed | {"cache_read_tokens": 0}, mixed | {"cache_write_tokens": 0}, plain):
+            read, written = counts["cache_read_tokens"], counts["cache_write_tokens"]
+            new = counts["input_tokens"] - read - written
+            usage = Usage(new, counts["output_tokens"], cache_read_tokens=read, cache_write_tokens=written)
+            theirs = partial(genai_prices.calc_price, genai_prices.Usage(**counts), model, provider_id="anthropic")
+            batched = theirs(price_context={"processing": "batch"})
+            assert prices.dollars(usage) == pytest.approx(float(theirs().total_price))
+            assert prices.dollars(usage, batched=True) == pytest.approx(float(batched.total_price))
 
 
-def test_given_prices_go_before_shipped_ones_and_a_snapshot_costs_what_its_model_does() -> None:
-    """The configuration has the last word; `claude-haiku-5-5-20261007` is `claude-haiku-5-5`."""
+def test_the_price_of_a_model() -> None:
+    """What is given goes before what is known; a snapshot costs what its model does; none is made up where it is not.
+
+    The refusal of an unknown price names the key and what to write there, that of a retired model the day; whoever
+    gives a price, or allows none, may know a server that has it.
+    """
+    find = partial(prices_of, where="judges.mine")
     mine = Prices(input=1.0, output=2.0)
-    assert prices_of("claude-haiku-5-5", mine, allow_unknown=False, where="judges.a") is mine
-    assert prices_of("claude-haiku-5-5-20261007", None, allow_unknown=False, where="judges.a") is HAIKU
-
-
-def test_an_unknown_price_is_refused_unless_allowed() -> None:
-    """The refusal names the key and what to write there; allowed, there is no price, and none is made up."""
-    with pytest.raises(
-        ConfigError, match=r"judges\.mine\.prices: the price of 'qwen' is not known; give \{input, output"
-    ):
-        prices_of("qwen", None, allow_unknown=False, where="judges.mine")
-    assert prices_of("qwen", None, allow_unknown=True, where="judges.mine") is None
+    assert find("claude-haiku-5-5", mine, allow_unknown=False) is mine
+    assert find("claude-haiku-5-5-20261007", None, allow_unknown=False) is HAIKU
+    unknown = r"judges\.mine\.prices: the price of 'qwen' is not known; give \{input, output"
+    retired = r"judges\.mine\.model: 'claude-3-sonnet-20240229' is retired: .* 2025-07-21"
+    for model, why in (("qwen", unknown), ("claude-3-sonnet-20240229", retired)):
+        with pytest.raises(ConfigError, match=why):
+            find(model, None, allow_unknown=False)
+        assert find(model, None, allow_unknown=True) is None
+        assert find(model, HAIKU, allow_unknown=False) is HAIKU
     assert worst_case(None, 1_000, 50) == Cost(0.0, 1_050)
-
-
-def test_a_retired_model_is_called_retired() -> None:
-    """With the day, and another model; whoever gives a price, or allows none, may know a server that has it."""
-    with pytest.raises(ConfigError, match=r"judges\.mine\.model: 'claude-3-sonnet-20240229' is retired: .* 2025-07-21"):
-        prices_of("claude-3-sonnet-20240229", None, allow_unknown=False, where="judges.mine")
-    assert prices_of("claude-sonnet-4-20250514", None, allow_unknown=True, where="judges.mine") is None
-    assert prices_of("claude-sonnet-4-20250514", HAIKU, allow_unknown=False, where="judges.mine") is HAIKU
 
 
 @given(st.builds(Usage, COUNTS, COUNTS, cache_read_tokens=COUNTS, cache_write_tokens=COUNTS), COUNTS)
 def test_no_call_costs_more_than_its_worst_case(usage: Usage, spare: int) -> None:
     """Whatever part of a prompt was cached or written: no more tokens than bytes, so no more money than set aside."""
     sent = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
-    for prices in (
-        HAIKU,
-        known_models()["claude-opus-5-5"].prices,
-        Prices(input=3.0, output=1.0, over_100k=Rates(input=1, output=9)),
-    ):
+    cheaper_when_long = Prices(input=3.0, output=1.0, over_100k=Rates(input=1, output=9))
+    for prices in (HAIKU, known_models()["claude-opus-5-5"].prices, cheaper_when_long):
         worst = worst_case(prices, sent + spare, usage.output_tokens)
         assert prices.dollars(usage) <= worst.usd * (1 + 1e-12)
         assert usage.tokens <= worst.tokens

@@ -188,27 +188,22 @@ async def test_j1_a_429_for_two_hours_frees_every_worker_at_once(judge_at: Judge
     assert len(loopback.requests()) == 1
 
 
-def test_statuses_that_nobody_has_named() -> None:
-    """Any other 5xx is the server's, any other 4xx the request's, and what is neither is no protocol of ours."""
+def test_statuses_times_and_messages_of_a_provider() -> None:
+    """Any other 5xx is the server's, any other 4xx the request's, and what is neither is no protocol of ours.
+
+    Milliseconds go before seconds before a date; what is no time is none. A message that quotes the page is withheld,
+    the key is starred out, and a code that is no code is dropped.
+    """
     assert [failure_of_status(status, "", "", "") for status in (599, 418, 302)] == ["server", "rejected", "protocol"]
     assert failure_of_status(400, "invalid_request_error", "organization_on_hold", "") is CallFailure.MISCONFIGURED
-
-
-def test_times_that_a_provider_asks_for() -> None:
-    """Milliseconds before seconds before a date; what is no time is none."""
     assert retry_after({"retry-after-ms": "250", "retry-after": "9"}, 0.0) == 0.25
     assert retry_after({"retry-after": "9"}, 0.0) == 9.0
     assert retry_after({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, 10.0) == 50.0
     for text in ("soon", "-1", "inf", "", "Thu, 01 Jan 1970 00:00:01 GMT"):
         assert retry_after({"retry-after": text}, 10.0) is None
-
-
-def test_foreign_messages_hold_neither_the_key_nor_the_sample() -> None:
-    """A message that quotes the page is withheld, the key is starred out, and a code that is no code is dropped."""
     page = "kqv.1| The patient was born in Lisbon on a rainy day."
     echo = {"error": {"type": "x y", "message": f"bad input: {page}", "details": {"error_code": page}}}
     told = str(error_of_response(400, {}, echo, now=0.0, page=page, key="sk-1"))
-    assert "Lisbon" not in told
     assert told == "HTTP 400, (it quotes the sample)"
     assert sanitize_message("key sk-1 is bad\nreally", key="sk-1") == "key *** is bad really"
     assert len(sanitize_message("x" * 5_000)) == 300

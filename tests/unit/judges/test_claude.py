@@ -21,7 +21,7 @@ from ragwatch.judges.llm.failures import CallError
 from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.prompt import Prompt
 from ragwatch.judges.llm.provider import BatchProvider, Completion
-from ragwatch.telemetry import Telemetry
+from ragwatch.telemetry import EventCount, Telemetry
 
 
 @pytest.fixture
@@ -30,35 +30,29 @@ async def judge(judge_at: JudgeAt, loopback: LoopbackProcess) -> LLMJudge:
     return judge_at(loopback.address)
 
 
-@pytest.mark.costly
 async def test_one_call_a_sample_and_nothing_in_it_that_the_api_has_not(
     judge: LLMJudge, loopback: LoopbackProcess
 ) -> None:
-    """Twenty samples are twenty requests with a schema, no tools and no sampling parameter, each sent once."""
-    for number in range(20):
-        await judge.read(a_sample(f"r{number}"))
+    """A request for each with a schema, no tools and no sampling parameter, sent once.
+
+    The first call writes the rubric to the cache, every later one reads the same tokens, and the usage says so.
+    """
+    _, first = await judge.read(a_sample("a"))
+    _, second = await judge.read(a_sample("b", answer="Dogs bark."))
     requests = loopback.requests()
-    assert len(requests) == 20
+    assert len(requests) == 2
     for entry in requests:
         body = entry["body"]
         assert set(body) == {"model", "max_tokens", "system", "messages", "output_config", "thinking"}
-        assert body["output_config"]["format"]["type"] == "json_schema"
-        assert set(body["output_config"]) == {"format"}
+        assert (set(body["output_config"]), body["output_config"]["format"]["type"]) == ({"format"}, "json_schema")
         assert (entry["authorized"], entry["headers"]["x-stainless-retry-count"]) == (True, "0")
-    schemas = {str(entry["body"]["output_config"]) for entry in requests}
-    assert len(schemas) == 1
-
-
-async def test_the_rubric_is_cached_after_the_first_call(judge: LLMJudge) -> None:
-    """The first call writes the cache, every later one reads the same tokens from it, and the usage says so."""
-    _, first = await judge.read(a_sample("a"))
-    _, second = await judge.read(a_sample("b", answer="Dogs bark."))
+    assert requests[0]["body"]["output_config"] == requests[1]["body"]["output_config"]
     assert first.cache_write_tokens > 512
     assert (second.cache_write_tokens, second.cache_read_tokens) == (0, first.cache_write_tokens)
     assert second.cost_usd < first.cost_usd
-    counts = {(str(kind), *labels): value for (kind, labels), value in judge._context.telemetry.counts().items()}
-    assert counts["judge_tokens", "mine", judge.model, "cache_read"] == second.cache_read_tokens
-    levels = {labels[-1]: value for (_, labels), value in judge._context.telemetry.levels().items()}
+    telemetry = judge._context.telemetry
+    assert telemetry.counts()[EventCount.JUDGE_TOKENS, ("mine", judge.model, "cache_read")] == second.cache_read_tokens
+    levels = {labels[-1]: value for (_, labels), value in telemetry.levels().items()}
     assert 0.0 < levels["requests"] <= 1.0  # what the provider's headers say is left
 
 
@@ -75,18 +69,17 @@ async def test_effort_and_thinking_are_sent_as_configured(judge_at: JudgeAt, loo
     assert "thinking" not in second
 
 
-def test_options_that_make_no_sense_are_refused() -> None:
-    """Temperature is no option any more; adaptive thinking needs room; an address has a scheme, and no password."""
+async def test_options_that_make_no_sense_are_refused(judge_at: JudgeAt) -> None:
+    """Temperature is no option any more; adaptive thinking needs room; an address has a scheme, and no password.
+
+    A missing key is told by its place, with what to write there.
+    """
     no_room = {"thinking": "adaptive", "thinking_tokens": 0}
     password = {"base_url": "https://user:secret@gateway.example/v1"}  # `check` and errors show addresses
     for wrong in ({"temperature": 0.0}, no_room, {"base_url": "localhost"}, {"concurrency": 0}, password):
         with pytest.raises(ValidationError) as caught:
             Options.model_validate(wrong)
         assert ("api_key" in str(caught.value), "secret" in str(caught.value)) == (wrong is password, False)
-
-
-async def test_a_missing_key_is_told_by_its_place(judge_at: JudgeAt) -> None:
-    """The message names the key of the configuration, and what to write there."""
     for key in (None, ""):
         with pytest.raises(ConfigError, match=r"judges\.mine\.api_key: is missing; give .*ANTHROPIC_API_KEY"):
             judge_at("http://127.0.0.1:9", api_key=key)
@@ -198,7 +191,10 @@ async def test_entries_of_a_batch_fail_one_by_one(judge: LLMJudge, loopback: Loo
 
 
 async def test_a_batch_that_does_not_exist_is_told_as_such(judge: LLMJudge, judge_at: JudgeAt) -> None:
-    """Both questions about it end in `misconfigured`; a server that fails is no proof of that."""
+    """Both questions about it end in `misconfigured`; a server that fails is no proof of that.
+
+    A reply that is none leaves open whether a batch that was sent is there; a refusal does not.
+    """
     provider = provider_of(judge)
     assert await failure_of(provider.ended("msgbatch_gone")) == "misconfigured"
     assert await failure_of(anext(provider.results("msgbatch_gone"))) == "misconfigured"
@@ -209,10 +205,6 @@ async def test_a_batch_that_does_not_exist_is_told_as_such(judge: LLMJudge, judg
     for odd in (b"<html>", {"data": [{"id": "x"}]}, {}):
         with canned((200, {}, odd)) as (address, _):
             assert await failure_of(provider_of(judge_at(address)).recent(0.0)) == "protocol"
-
-
-async def test_a_batch_that_may_have_been_accepted_says_so(judge_at: JudgeAt) -> None:
-    """A reply that is none leaves open whether the batch is there; a refusal does not."""
     for status, reply, paid in ((200, b"<html>", False), (200, {}, False), (400, {}, True)):
         with canned((status, {}, reply)) as (address, _):
             with pytest.raises(CallError) as caught:
@@ -288,9 +280,9 @@ async def test_a_rejected_setting_stops_the_judge_before_it_loses_a_sample(
     for options, advice in wrong:
         judge = judge_at(loopback.address, **options)
         loopback.forget()
-        outcomes = await asyncio.gather(*(judge.read(a_sample(f"r{n}")) for n in range(40)), return_exceptions=True)
+        outcomes = await asyncio.gather(*(judge.read(a_sample(f"r{n}")) for n in range(10)), return_exceptions=True)
         errors = [outcome for outcome in outcomes if isinstance(outcome, JudgeError)]
-        assert len(errors) == 40
+        assert len(errors) == 10
         assert not any(error.permanent for error in errors)
         assert any(error.reason == "misconfigured" and advice in str(error) for error in errors)
         assert len(loopback.requests()) <= judge.concurrency
@@ -303,24 +295,23 @@ def rejection(message: str) -> tuple[int, dict[str, str], Any]:
     return 400, {}, {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
 
 
-async def test_too_much_room_for_thinking_is_told_by_its_option(judge_at: JudgeAt) -> None:
-    """`max_tokens` of a reply depends on the sample; with room for thinking in it, the room is too large."""
-    most = "max_tokens: 200500 > 128000, which is the maximum allowed number of output tokens"
-    for tokens, permanent in ((200_000, False), (0, True)):
-        with canned(rejection(most)) as (address, _), pytest.raises(JudgeError) as caught:
-            await judge_at(address, thinking_tokens=tokens).read(a_sample())
-        assert caught.value.permanent is permanent
-        assert ("judges.mine.thinking_tokens" in str(caught.value)) is not permanent
-
-
 async def test_a_rejection_that_may_lie_in_the_sample_stays_with_it(judge_at: JudgeAt) -> None:
-    """A prompt that is too long, or a sample that has a message of the API in it, stops nothing."""
+    """A prompt that is too long, or a sample that has a message of the API in it, stops nothing.
+
+    `max_tokens` of a reply depends on the sample; with room for thinking in it, the room is too large.
+    """
     planted = "thinking.type.disabled is not supported for this model"
     for message in ("prompt is too long: 1200000 tokens > 1000000 maximum", planted):
         with canned(rejection(message)) as (address, _):
             judge = judge_at(address)
             assert await refused(judge.read(a_sample(answer=f"Cats say that {planted}."))) == ("rejected", True)
         assert judge.ready_in() == 0.0
+    most = "max_tokens: 200500 > 128000, which is the maximum allowed number of output tokens"
+    for tokens, permanent in ((200_000, False), (0, True)):
+        with canned(rejection(most)) as (address, _), pytest.raises(JudgeError) as caught:
+            await judge_at(address, thinking_tokens=tokens).read(a_sample())
+        assert caught.value.permanent is permanent
+        assert ("judges.mine.thinking_tokens" in str(caught.value)) is not permanent
 
 
 async def test_facts_of_a_line_come_back_with_their_places(judge_at: JudgeAt, loopback: LoopbackProcess) -> None:

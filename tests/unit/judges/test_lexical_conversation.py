@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.draws import draws
 from support.embedded import LEXICAL, an_answer, read_by
-from support.patience import cpu_limit
 
-from ragwatch.errors import JudgeError
 from ragwatch.judges.claims.conversation import ELLIPTIC, completed, repeats, statements_of
 from ragwatch.judges.claims.words import identifiers, terms
 from ragwatch.model.evidence import Address, ClaimVerdict, Evidence
@@ -174,17 +170,3 @@ def test_a_follow_up_is_ruled_on_as_if_it_had_been_asked_in_full() -> None:
         )
     )
     assert alone < followed == full
-
-
-@pytest.mark.costly
-@pytest.mark.parametrize("unit", ["I am. ", "and ", "\n", "my x "], ids=repr)
-def test_hostile_turns_are_refused_or_read_soon(unit: str) -> None:
-    """Many turns, and megabytes of them: a counted refusal, or a reading in linear time."""
-    start = time.process_time()
-    many = tuple(Turn(Role.USER, unit) for _ in range(20_000 // len(unit)))
-    read("And then?", "I am. My x said 1. " * 40, PRICES, history=many)
-    read("And then?", "I am. My x said 1. " * 40, PRICES, history=(Turn(Role.USER, unit * (20_000 // len(unit))),))
-    assert time.process_time() - start < cpu_limit(4)
-    with pytest.raises(JudgeError, match="characters of its history") as caught:
-        read("And then?", "I am.", PRICES, history=(Turn(Role.ASSISTANT, unit * (1_000_000 // len(unit))),))
-    assert caught.value.permanent

@@ -110,31 +110,31 @@ def test_replies_in_the_words_of_others() -> None:
     cached = {"prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 60}}
     said = parse_chat(completion("{}", usage=cached))
     assert (said.stop, said.usage) == ("end_turn", Usage(40, 10, cache_read_tokens=60))
-    assert parse_chat(completion("{", "length")).stop == "max_tokens"
-    assert parse_chat(completion(None, "content_filter")).stop == "refusal"
-    assert parse_chat(completion(None, "stop", refusal="No.")).stop == "refusal"
-    assert parse_chat(completion("{}", "tool_calls")).stop == "tool_calls"
-    assert parse_chat(completion("{}") | {"usage": {"prompt_tokens": "many"}}).usage is None
-    assert parse_chat(completion("{}") | {"usage": None}).usage is None
+    for body, stop in (
+        (completion("{", "length"), "max_tokens"),
+        (completion(None, "content_filter"), "refusal"),
+        (completion(None, "stop", refusal="No."), "refusal"),
+        (completion("{}", "tool_calls"), "tool_calls"),
+    ):
+        assert parse_chat(body).stop == stop
+    for usage in ({"prompt_tokens": "many"}, None):
+        assert parse_chat(completion("{}") | {"usage": usage}).usage is None
     with pytest.raises(CallError) as caught:
         parse_chat({"choices": ["no"]})
     assert (caught.value.reason, caught.value.usage) == ("protocol", None)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_json_is_found_in_what_models_write_around_it() -> None:
+    """Fences, thoughts and politeness are left out."""
+    for text in (
         '{"a": "b"}',
         ' \n{"a": "b"}\n',
         '```json\n{"a": "b"}\n```',
         '<think>{"a": 1}</think>\n{"a": "b"}',
         'Sure!\n```\n{"a": "b"}\n```\nAnything else?',
         'The reply is {"a": "b"} as asked.',
-    ],
-)
-def test_json_is_found_in_what_models_write_around_it(text: str) -> None:
-    """Fences, thoughts and politeness are left out."""
-    assert extract_json(text) == '{"a": "b"}'
+    ):
+        assert extract_json(text) == '{"a": "b"}', text
 
 
 async def test_probe_tells_model_and_dialect(openai_at: JudgeAt, loopback: LoopbackProcess) -> None:
@@ -148,16 +148,15 @@ async def test_probe_tells_model_and_dialect(openai_at: JudgeAt, loopback: Loopb
     assert (await refused(openai_at(loopback.address, model="qwen").probe(), why))[0] == "misconfigured"
 
 
-async def test_probe_tells_an_address_where_nobody_is(openai_at: JudgeAt) -> None:
-    """The first thing that goes wrong has its own words; a bad key has the server's."""
+async def test_probe_tells_what_is_wrong_with_an_address(openai_at: JudgeAt) -> None:
+    """The first thing that goes wrong has its own words; a bad key has the server's.
+
+    A gateway that lists no models, or a page instead, is asked all the same.
+    """
     nobody = openai_at("http://127.0.0.1:9")
     await refused(nobody.probe(), r"no answer from http://127\.0\.0\.1:9/v1 .*is base_url right")
     with canned((401, {}, {"error": {"message": "no such key"}})) as (address, _):
         await refused(openai_at(address).probe(), "HTTP 401, no such key")
-
-
-async def test_probe_does_without_a_list_of_models(openai_at: JudgeAt) -> None:
-    """A gateway that lists nothing, or a page instead, is asked all the same."""
     for status, listed in ((404, {}), (200, b"<html>"), (200, {"data": [1, {"id": 2}]})):
         with canned((status, {}, listed), (200, {}, completion('{"ready":"yes"}'))) as (address, _):
             assert (await openai_at(address).probe()).startswith("loopback answers")

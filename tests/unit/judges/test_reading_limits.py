@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.embedded import LEXICAL, LOCAL, an_answer, by_words
+from support.embedded import LEXICAL, LOCAL, an_answer, by_model, by_words
 from support.patience import cpu_limit
 
 from ragwatch.commands import cli
 from ragwatch.errors import JudgeError
+from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.limits import Deadline
+from ragwatch.judges.claims.words import identifiers, terms
 from ragwatch.judges.lexical.judge import LexicalJudge
-from ragwatch.model.sample import Sample
+from ragwatch.model.sample import Role, Sample, Turn
 
 pytestmark = pytest.mark.uncounted
 
@@ -27,6 +29,14 @@ SECONDS = 10.0  # CPU: the default budget is 2 s; what one step takes under cove
 HUGE = 10**9
 NO_SIZE = {"max_contexts": HUGE, "max_claims": HUGE, "max_chars": HUGE, "max_answer_chars": HUGE}
 NO_SIZE["max_question_chars"] = HUGE
+
+
+@contextmanager
+def within(seconds: float, what: str = "") -> Iterator[None]:
+    """It must not take more CPU time than that, on a quiet machine."""
+    start = time.process_time()
+    yield
+    assert time.process_time() - start < cpu_limit(seconds), what
 
 
 def sized(unit: str, size: int) -> str:
@@ -79,56 +89,89 @@ LARGE: dict[str, Callable[[], Sample]] = {
 }
 
 
-SLOWEST = ("480 claims over 54,000 sentences", "900 kB of claims", "a question of 400 kB")
+DEADLINES = (
+    "480 claims over 54,000 sentences",
+    "480 claims over 900 contexts",
+    "900 kB of claims",
+    "a question of 400 kB",
+)
 
 
-@pytest.mark.uncounted
-@pytest.mark.parametrize("name", TOO_LARGE)
+@pytest.mark.parametrize("name", [name for name in TOO_LARGE if name != DEADLINES[1]])
 @pytest.mark.parametrize("judge", [LEXICAL, pytest.param(LOCAL, marks=pytest.mark.slow)], ids=["lexical", "local"])
 def test_what_is_too_large_is_left_unjudged_soon(judge: LexicalJudge, name: str) -> None:
     """Whatever makes a sample too large, it is refused as such within the time budget, never read for minutes."""
     sample = TOO_LARGE[name]()
-    start = time.process_time()
-    with pytest.raises(JudgeError) as caught:
+    with within(SECONDS), pytest.raises(JudgeError) as caught:
         judge.evidence(sample)
-    assert time.process_time() - start < cpu_limit(SECONDS)
     assert (caught.value.reason, caught.value.permanent) == ("too_large", True)
 
 
-@pytest.mark.uncounted
 @pytest.mark.parametrize("name", LARGE)
 def test_what_is_hostile_and_within_the_limits_is_read_soon(name: str) -> None:
     """Hostile text of an allowed size is read in a second or so without any deadline: every step is linear in it."""
     judge, sample = by_words(max_seconds=3600), LARGE[name]()
-    start = time.process_time()
-    assert len(judge.evidence(sample).contexts) == len(sample.contexts)
-    assert time.process_time() - start < cpu_limit(3 * SECONDS)
+    with within(3 * SECONDS):
+        assert len(judge.evidence(sample).contexts) == len(sample.contexts)
+
+
+def test_any_hostile_answer_is_split_in_linear_time() -> None:
+    """However many claims it has: an answer as large as is allowed, made of one unit."""
+    for unit in (" ", "A. B", "[1]", "1.", "'", "x_", "a.b", "\n- a", "passage 1, ", "not ", "é"):
+        text = sized(unit, 100_000)
+        with within(SECONDS / 3, unit):
+            claims_of(text)
+            terms(text)
+            identifiers(text)
+
+
+@pytest.mark.parametrize("judge", [LOCAL, by_model(weights=None)], ids=["tiny", "released"])
+def test_a_model_reads_no_more_of_a_huge_context_than_of_a_short_one(judge: LexicalJudge) -> None:
+    """It costs the time of its length, whatever its form; 3,600 cells take bounded time, as the model reads a share."""
+    page = "Home | About us | Cookies\nWe use cookies. Accept all. Subscribe to our letter! (c) 2024\n" * 20
+    for unit in (FACTS, "museum. ", "| museum | opens | nine ", page + FACTS):
+        with within(SECONDS, unit[:20]):
+            judge.evidence(of(NAMED, sized(unit, 100_000), FACTS))
+    contexts = [f"{FACTS} House {number} of {number + 7} is on the hill." for number in range(60)]
+    answer = " ".join(f"The museum has {number} tickets for adults in summer." for number in range(60))
+    with within(3 * SECONDS):
+        assert len(judge.evidence(of(answer, *contexts)).claims) == 60
 
 
 @pytest.mark.costly
 @pytest.mark.parametrize(
-    "name", [name if name in SLOWEST else pytest.param(name, marks=pytest.mark.slow) for name in sorted(TOO_LARGE)]
+    "name", [name if name in DEADLINES else pytest.param(name, marks=pytest.mark.slow) for name in sorted(TOO_LARGE)]
 )
 def test_the_time_budget_alone_is_enough(name: str) -> None:
     """With every limit of size lifted a reading ends soon after its budget, or is over before."""
     judge, sample = by_words(**NO_SIZE, max_seconds=0.2), TOO_LARGE[name]()
-    start = time.process_time()
-    with suppress(JudgeError):
+    with within(3 * SECONDS), suppress(JudgeError):
         judge.evidence(sample)
-    assert time.process_time() - start < cpu_limit(3 * SECONDS)
 
 
 def test_the_queue_goes_on_behind_hostile_answers(tmp_path: Path) -> None:
-    """Twelve answers of 900 kB are unjudged within seconds, and the ordinary one behind them is judged."""
-    texts = [sized("a. b. c. ", 900_000), sized(FACTS, 900_000)] * 6 + [FACTS]
+    """Answers of 900 kB are unjudged within seconds, and the ordinary one behind them is judged."""
+    texts = [sized("a. b. c. ", 900_000), sized(FACTS, 900_000)] * 2 + [FACTS]
     log = tmp_path / "log.jsonl"
     log.write_text("".join(json.dumps({"question": ASK, "contexts": [FACTS], "answer": each}) + "\n" for each in texts))
-    start = time.process_time()
-    result = CliRunner().invoke(cli, ["judge", str(log)], standalone_mode=False)
-    assert time.process_time() - start < cpu_limit(3 * SECONDS)
+    with within(SECONDS):
+        result = CliRunner().invoke(cli, ["judge", str(log)], standalone_mode=False)
     outcomes = [json.loads(line) for line in result.stdout.splitlines()]
-    assert [each["reason"] for each in outcomes] == ["too_large"] * 12 + [None]
+    assert [each["reason"] for each in outcomes] == ["too_large"] * 4 + [None]
     assert outcomes[-1]["scores"]["faithfulness"] == 1.0
+
+
+@pytest.mark.parametrize("unit", ["I am. ", "and ", "\n", "my x "], ids=repr)
+def test_hostile_turns_are_refused_or_read_soon(unit: str) -> None:
+    """Many turns, and megabytes of them: a counted refusal, or a reading in linear time."""
+    sample = of("I am. My x said 1. " * 40, FACTS, question="And then?")
+    many = tuple(Turn(Role.USER, unit) for _ in range(20_000 // len(unit)))
+    with within(4.0):
+        LEXICAL.evidence(sample._replace(history=many))
+        LEXICAL.evidence(sample._replace(history=(Turn(Role.USER, sized(unit, 20_000)),)))
+    with pytest.raises(JudgeError, match="characters of its history") as caught:
+        LEXICAL.evidence(sample._replace(history=(Turn(Role.ASSISTANT, sized(unit, 1_000_000)),)))
+    assert caught.value.permanent
 
 
 def test_an_answer_that_repeats_itself_has_a_row_for_each_claim() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.draws import draws
-from support.embedded import LEXICAL, an_answer, by_model, read_by
+from support.embedded import LEXICAL, an_answer, by_model, has_negation, read_by
 
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.lexical import reader
+from ragwatch.judges.lexical.facts import UNSUPPORTED
 from ragwatch.judges.lexical.judge import LexicalJudge
 from ragwatch.judges.lexical.tables import shipped
 from ragwatch.model.evidence import Cell, ClaimVerdict, Evidence
@@ -71,19 +74,11 @@ def test_a_weaker_context_is_not_marked_beside_a_better_one() -> None:
 
 @JUDGES
 def test_an_answer_that_uses_no_context_ignores_the_first(judge: LexicalJudge) -> None:
-    """It took nothing from it."""
-    evidence = read_by(judge, "Violins were played by nine sailors at the harbour.", KELLER, OPENING)
-    assert not any(evidence.used)
-    assert top_ranked_ignored(evidence) == 1.0
-
-
-@JUDGES
-def test_an_invented_claim_does_not_hide_that_the_first_context_was_ignored(judge: LexicalJudge) -> None:
-    """It uses no context; those that use one are of the second."""
-    alone = read_by(judge, KELLER, OPENING, KELLER)
-    beside = read_by(judge, f"{KELLER} Violins were played by nine sailors at the harbour.", OPENING, KELLER)
-    assert alone.used == beside.used == (False, True)
-    assert top_ranked_ignored(beside) == top_ranked_ignored(alone) == 1.0
+    """An invented claim takes nothing from it, and does not hide that other claims are of the second."""
+    invented = "Violins were played by nine sailors at the harbour."
+    for answer, used in ((invented, (False, False)), (KELLER, (False, True)), (f"{KELLER} {invented}", (False, True))):
+        evidence = read_by(judge, answer, OPENING, KELLER)
+        assert (evidence.used, top_ranked_ignored(evidence)) == (used, 1.0)
 
 
 WORDS = ["kettle", "boils", "water", "lamp", "dims", "Paris", "Vortex", "granite", "1971", "harbour", "violin", "tax"]
@@ -151,3 +146,56 @@ def test_one_changed_word_leaves_the_use(words: list[str], place: int, rank: int
         claims = read_by(LEXICAL, answer, *contexts).claims
         assume(claims)  # such lines of any words may be taken for talk
         assert [claim.uses for claim in claims] == [(rank,)]
+
+
+MENU = (
+    "kettle boils water 90 three Vortex lamp the of not dims Paris 1,000 U.S. e.g. max_len os.path Dr. [1] - 1. ok?"
+    " yes. document does mention. I don't know. * # ``` \n \n\n : ... … “quote” (b) 中文。 naïve"
+)
+PROSE = st.lists(st.sampled_from(MENU.split(" ")), max_size=30).map(" ".join)
+
+
+@pytest.mark.costly
+@given(PROSE, st.lists(PROSE, min_size=1, max_size=3), st.data())
+@settings(max_examples=draws(50), deadline=None)
+def test_a_context_that_says_more_of_the_claim_never_supports_it_less(
+    answer: str, contexts: list[str], data: st.DataObject
+) -> None:
+    """Adding words of the claim to a context lowers no support, alone or together, and enlarges no support set.
+
+    But a context with a negation may deny the claim then.
+    """
+    before = read_by(LEXICAL, answer, *contexts)
+    for row, claim in enumerate(before.claims):
+        words = data.draw(st.lists(st.sampled_from(claim.text.split()), max_size=5))
+        rank = data.draw(st.integers(0, len(contexts) - 1))
+        richer = [text + "\n" + " ".join(words) if rank == index else text for index, text in enumerate(contexts)]
+        evidence = read_by(LEXICAL, answer, *richer)
+        assume((evidence.unread, evidence.language) == (None, before.language))  # words may be of another language
+        after = evidence.claims[row]
+        if after.support == UNSUPPORTED and has_negation(richer[rank]):
+            continue
+        assert (after.support or 0.0) >= (claim.support or 0.0)
+        assert len(after.support_set) <= len(claim.support_set) or not claim.support_set
+        assert claim.cells[rank] is not Cell.ALONE or after.cells[rank] is Cell.ALONE
+
+
+@pytest.mark.costly
+@given(PROSE, PROSE, st.lists(PROSE, min_size=2, max_size=4), st.randoms(use_true_random=False))
+@settings(max_examples=draws(40), deadline=None)
+def test_permuting_contexts_permutes_columns(question: str, answer: str, contexts: list[str], rng: Random) -> None:
+    """The order of the contexts changes no claim, only where its cells stand, and which of equals is used."""
+    order = rng.sample(range(len(contexts)), len(contexts))
+    moved = [contexts[index] for index in order]
+    before, after = (read_by(LEXICAL, answer, *texts, question=question) for texts in (contexts, moved))
+    for old, new in zip(before.claims, after.claims, strict=True):
+        assert (old.text, old.verdict, old.support) == (new.text, new.verdict, new.support)
+        alone = [{rank for rank, cell in enumerate(one.cells) if cell is Cell.ALONE} for one in (old, new)]
+        assert {order.index(rank) for rank in alone[0]} == alone[1]
+        assert len(old.support_set) == len(new.support_set)
+    said = claims_of(answer, question)
+    here, there = (
+        reader.relevance_of(an_answer(answer, *texts, question=question), said, shipped())
+        for texts in (contexts, moved)
+    )
+    assert [here[index] for index in order] == there

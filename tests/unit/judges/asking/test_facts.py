@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.draws import draws
 from unit.judges.test_lexical_atomic_facts import EINSTEIN
 
 from ragwatch.judges.llm.quotes import left_out, locate
@@ -104,36 +105,35 @@ def test_a_long_fact_may_be_its_first_and_last_words(judged: Any) -> None:
     whole = dict(FACTS)
     short = {"Einstein developed … of relativity": whole.pop("Einstein developed the theory of relativity")} | whole
     assert judged(short)[0] == judged(FACTS)[0] == judged(dict(reversed(FACTS.items())))[0]
+    assert [(claim.facts, claim.sentence) for claim in judged(FACTS)[0].claims] == [(1, (0, len(LINE)))] * 4
     backwards, _ = judged({"of relativity ... Einstein developed": (0, "developed the theory"), "in Bern.": None})
     assert verdicts(backwards) == [(LINE, "not_in_context")]
 
 
 def test_what_no_fact_says_is_not_supported(judged: Any) -> None:
-    """A reply that leaves out what it found nothing for gains nothing by it; leads and joining words are no facts."""
+    """A reply that leaves out what it found nothing for gains nothing by it; leads and joining words are no facts.
+
+    Nor does a persuaded model with many overlapping pieces of what is supported: the same thing counts once.
+    """
     kept = {fact: cell for fact, cell in FACTS.items() if cell is not None}
     evidence, _ = judged(kept)
     assert verdicts(evidence)[-1] == ("in Bern.", "not_in_context")
     assert score_all(evidence)[Quantity.FAITHFULNESS] == 0.75
-    led, _ = judged({"Einstein worked in Bern": None, "since 1905": (0, "in 1905")},
-                    "According to the passages, Einstein worked in Bern, and since 1905.")  # fmt: skip
+    answer = "According to the passages, Einstein worked in Bern, and since 1905."
+    led, _ = judged({"Einstein worked in Bern": None, "since 1905": (0, "in 1905")}, answer)
     assert [text for text, _ in verdicts(led)] == ["Einstein worked in Bern", "since 1905"]
+    words = LINE.split()
+    many: Facts = {" ".join(words[start:6]): (0, "developed the theory of relativity") for start in range(5)}
+    often, _ = judged({**many, "in 1905 while working at the Swiss patent office in Bern.": None})
+    assert [verdict for _, verdict in verdicts(often)] == ["supported", "not_in_context"]
 
 
-def test_the_same_thing_said_often_counts_once(judged: Any) -> None:
-    """A persuaded model cannot raise faithfulness with many overlapping pieces of what is supported."""
-    many = {
-        " ".join(LINE.split()[start:6]): (0, "developed the theory of relativity") for start in range(5)
-    } | {"in 1905 while working at the Swiss patent office in Bern.": None}  # fmt: skip
-    evidence, _ = judged(many)
-    assert [verdict for _, verdict in verdicts(evidence)] == ["supported", "not_in_context"]
-
-
-@pytest.mark.parametrize("fact", ["in Zurich", "Einstein was born", "mark all as supported", "¤n", "…", "rwd.9| x"])
-def test_words_that_stand_nowhere_make_the_line_one_claim_with_its_worst_verdict(judged: Any, fact: str) -> None:
+def test_words_that_stand_nowhere_make_the_line_one_claim_with_its_worst_verdict(judged: Any) -> None:
     """A fact must be words of its line. Without that, nothing that the reply made up is shown or counted."""
-    for cell, expected in (((0, "published it in 1905"), "supported"), (None, "not_in_context")):
-        evidence, _ = judged({"in 1905": (0, "published it in 1905"), fact: cell})
-        assert verdicts(evidence) == [(LINE, expected)]
+    for fact in ("in Zurich", "Einstein was born", "mark all as supported", "¤n", "…", "rwd.9| x"):
+        for cell, expected in (((0, "published it in 1905"), "supported"), (None, "not_in_context")):
+            evidence, _ = judged({"in 1905": (0, "published it in 1905"), fact: cell})
+            assert verdicts(evidence) == [(LINE, expected)], fact
 
 
 def test_a_fact_needs_a_quote_of_its_own(judged: Any) -> None:
@@ -143,41 +143,35 @@ def test_a_fact_needs_a_quote_of_its_own(judged: Any) -> None:
     assert reading.unquoted == 1
 
 
-@pytest.mark.parametrize(
-    ("facts", "field"),
-    [
+def test_entries_that_do_not_say_which_facts_they_are_about_are_invalid(ask_about: Any, honest: Any) -> None:
+    """No fact, the same twice, what is no text, or facts without end.
+
+    A line is read as a whole or by its facts, not both, and not neither; without any facts the key may be missing.
+    """
+    (ask,) = ask_about("Who?", LINE, *CONTEXTS).prompts()
+    reply = honest.reply(ask)
+    (line,) = reply["claims"]
+    for facts, field in (
         ([[]], "facts[0].facts"),
         ([["in 1905"], ["in Bern", "in  1905"]], "facts[1].facts[1]"),
         ([["in 1905", " "]], "facts[0].facts[1]"),
         ([["in 1905", None]], "facts[0].facts[1]"),
         (["in 1905"], "facts[0].facts"),
         ([["Einstein"], [f"{number}" for number in range(MAX_FACTS)]], "facts[1].facts"),
-    ],
-)
-def test_entries_that_do_not_say_which_facts_they_are_about_are_invalid(
-    ask_about: Any, honest: Any, facts: Sequence[Any], field: str
-) -> None:
-    """No fact, the same twice, what is no text, or facts without end."""
-    (ask,) = ask_about("Who?", LINE, *CONTEXTS).prompts()
-    reply = honest.reply(ask)
-    line = reply["claims"].pop()
-    reply["facts"] = [{**line, "facts": each} for each in facts]
-    with pytest.raises(ReplyError) as caught:
-        ask.check(json.dumps(reply))
-    assert caught.value.field == field
-
-
-def test_a_line_is_read_as_a_whole_or_by_its_facts(ask_about: Any, honest: Any) -> None:
-    """Not both, and not neither; a reply without any facts need not have the key."""
-    (ask,) = ask_about("Who?", LINE, *CONTEXTS).prompts()
-    reply = honest.reply(ask)
-    both = reply | {"facts": [{**reply["claims"][0], "facts": ["in 1905"]}]}
-    for wrong, field in ((both, "facts[0].id"), (reply | {"claims": []}, "claims")):
-        with pytest.raises(ReplyError) as caught:
-            ask.check(json.dumps(wrong))
-        assert caught.value.field == field
+    ):
+        wrong = reply | {"claims": [], "facts": [{**line, "facts": each} for each in facts]}
+        assert _field_of(ask, wrong) == field
+    assert _field_of(ask, reply | {"facts": [{**line, "facts": ["in 1905"]}]}) == "facts[0].id"
+    assert _field_of(ask, reply | {"claims": []}) == "claims"
     del reply["facts"]
     ask.check(json.dumps(reply))
+
+
+def _field_of(ask: Any, reply: dict[str, Any]) -> str:
+    """The field at fault in a reply."""
+    with pytest.raises(ReplyError) as caught:
+        ask.check(json.dumps(reply))
+    return caught.value.field
 
 
 def test_a_call_that_reads_the_whole_line_speaks_for_each_of_its_facts(paper: Any, honest: Any, ask_about: Any) -> None:
@@ -205,8 +199,7 @@ WORDS = st.lists(
 def test_words_of_a_line_are_found_in_it(words: list[str], start: int, count: int, gap: str) -> None:
     """Whatever the case and the white space; the place holds these words and no half ones."""
     line, piece = " ".join(words), words[start : start + count]
-    fact = gap.join(piece).replace("¤", "¤¤").upper()
-    place = locate(fact, line)
+    place = locate(gap.join(piece).replace("¤", "¤¤").upper(), line)
     if any(word.isalnum() for word in piece) and "ﬁve" not in piece:
         assert place is not None
     if place is not None:
@@ -214,6 +207,7 @@ def test_words_of_a_line_are_found_in_it(words: list[str], start: int, count: in
         assert not line[place[0] : place[1]].startswith(" ")
 
 
+@settings(max_examples=draws(10))
 @given(st.text(max_size=60), st.text(max_size=30))
 def test_any_text_has_a_place_or_none(fact: str, line: str) -> None:
     """No text of a reply raises, and gaps lie between the facts."""
@@ -243,10 +237,3 @@ def test_a_line_that_is_reported_as_a_whole_counts_its_facts(honest: Any, ask_ab
     assert [claim.facts for claim in evidence.claims] == [4, 1]
     assert score_all(evidence)[Quantity.FAITHFULNESS] == 0.8
     assert score_by_reference(evidence)[ReferenceQuantity.CONTEXT_RECALL] == 0.8
-
-
-def test_facts_of_a_reply_count_once_each(judged: Callable[..., tuple[Evidence, Any]]) -> None:
-    """Whatever the line would have counted."""
-    evidence, _ = judged(FACTS)
-    assert [claim.facts for claim in evidence.claims] == [1] * 4
-    assert {claim.sentence for claim in evidence.claims} == {(0, len(LINE))}

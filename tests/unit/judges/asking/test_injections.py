@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import codecs
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -92,25 +93,35 @@ def verdicts(evidence: Evidence, claims: int) -> list[tuple[int | None, str, tup
 
 
 # Each text at one position in `make test`, at all of them in `make slow`.
-EVERYWHERE = pytest.mark.parametrize(
-    ("injection", "position"),
-    [
-        pytest.param(injection, position, marks=() if (number + place) % len(POSITIONS) == 0 else pytest.mark.slow)
-        for number, injection in enumerate(INJECTIONS)
-        for place, position in enumerate(POSITIONS)
-    ],
-)
+EVERYWHERE = pytest.mark.parametrize("places", [1, pytest.param(4, marks=pytest.mark.slow)], ids=["some", "all"])
+
+
+def everywhere(places: int) -> Iterator[tuple[Position, Sample, Sample]]:
+    """Position, clean and dirty sample of each text at so many positions."""
+    for number, injection in enumerate(INJECTIONS):
+        for place in range(number, number + places):
+            position = POSITIONS[place % len(POSITIONS)]
+            yield from ((position, clean, dirty) for clean, dirty in samples(position, injection))
 
 
 @pytest.mark.uncounted
 @pytest.mark.costly
 @EVERYWHERE
-def test_x1_the_embedded_judge_says_what_it_said(injection: str, position: Position) -> None:
+def test_x1_the_embedded_judge_says_what_it_said(places: int) -> None:
     """Verdict and cells of every claim that was there before are those of the clean sample."""
-    for clean, dirty in samples(position, injection):
-        expected = by_words(clean)
-        claims = len(expected.claims)
-        assert verdicts(by_words(dirty), claims) == verdicts(expected, claims)
+    clean_verdicts = {clean.answer: verdicts(by_words(clean), 9) for clean, _ in samples("question", "")}
+    for _, clean, dirty in everywhere(places):
+        expected = clean_verdicts[clean.answer]
+        assert verdicts(by_words(dirty), len(expected)) == expected, dirty
+
+
+@pytest.mark.uncounted
+@EVERYWHERE
+def test_each_is_noticed_where_it_stands(places: int) -> None:
+    """The place is named, and no other."""
+    assert {units_of(clean).instructions for clean, _ in samples("history", "")} == {()}
+    for position, _, dirty in everywhere(places):
+        assert units_of(dirty).instructions == (position,), dirty
 
 
 def of_injection(injection: str, _claim: str, context: str) -> str | None:
@@ -131,25 +142,16 @@ ATTACKS: dict[str, Callable[..., Callable[[str, str], str | None]]] = {
 
 @pytest.mark.uncounted
 @pytest.mark.costly
-@pytest.mark.parametrize("reading", ["joint", "isolated"])
 @pytest.mark.parametrize("position", POSITIONS)
-@pytest.mark.parametrize("attack", ATTACKS)
-@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
+@pytest.mark.parametrize("step", [10, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
 def test_x1_a_model_that_was_talked_into_everything_supports_nothing(
-    *, model: Any, ask_about: Any, attack: str, position: Position, reading: str, step: int
+    model: Any, ask_about: Any, position: Position, step: int
 ) -> None:
     """All called supported with made-up or missing quotes, or quoting the orders: no cell, no supported claim."""
-    for injection in INJECTIONS[::step]:
+    for attack, reading, injection in product(ATTACKS, ("joint", "isolated"), INJECTIONS[::step]):
+        fooled = model(ATTACKS[attack](injection))
         for _, dirty in samples(position, injection):
-            inquiry = ask_about(
-                dirty.question,
-                dirty.answer,
-                *(context.text for context in dirty.contexts),
-                parts=frozenset({Part.CLAIMS}),
-                reading=reading,
-                history=dirty.history,
-            )
-            fooled = model(ATTACKS[attack](injection))
+            inquiry = asked_about(ask_about, dirty, parts=frozenset({Part.CLAIMS}), reading=reading)
             replies = []
             for ask in inquiry.prompts():
                 reply = fooled.reply(ask)
@@ -158,8 +160,14 @@ def test_x1_a_model_that_was_talked_into_everything_supports_nothing(
                 replies.append(ask.check(json.dumps(reply)))
             inquiry.take(replies)
             clean_claims = [claim for claim in inquiry.evidence().claims if injection not in claim.text]
-            assert not any(claim.contexts or claim.verdict == "supported" for claim in clean_claims), injection
-            assert inquiry.unquoted > 0
+            believed = any(claim.contexts or claim.verdict == "supported" for claim in clean_claims)
+            assert (believed, inquiry.unquoted > 0) == (False, True), (attack, reading, injection)
+
+
+def asked_about(ask_about: Any, sample: Sample, **parts: Any) -> Any:
+    """The inquiry about a sample."""
+    contexts = (context.text for context in sample.contexts)
+    return ask_about(sample.question, sample.answer, *contexts, history=sample.history, **parts)
 
 
 @pytest.mark.uncounted
@@ -167,27 +175,15 @@ def test_x1_a_model_that_was_talked_into_everything_supports_nothing(
 @pytest.mark.parametrize("position", POSITIONS)
 def test_each_is_shown_behind_marks_only(ask_about: Any, position: Position) -> None:
     """On the page no line of any of them stands without a mark of ours, and none opens another section."""
+
+    def marks(sample: Sample) -> set[tuple[str, str]]:
+        (ask,) = asked_about(ask_about, sample).prompts()
+        return {(section, line.id.partition(".")[0]) for section, line in page_lines(ask.user)}
+
+    clean_marks = {clean.answer: marks(clean) for clean, _ in samples(position, "")}
     for injection in (*INJECTIONS, *HOSTILE):
         for clean, dirty in samples(position, injection):
-            pages = [
-                ask_about(one.question, one.answer, *(context.text for context in one.contexts), history=one.history)
-                .prompts()[0]
-                .user
-                for one in (clean, dirty)
-            ]
-            first, second = (
-                {(section, line.id.partition(".")[0]) for section, line in page_lines(page)} for page in pages
-            )
-            assert first == second
-
-
-@pytest.mark.uncounted
-@EVERYWHERE
-def test_each_is_noticed_where_it_stands(injection: str, position: Position) -> None:
-    """The place is named, and no other."""
-    for clean, dirty in samples(position, injection):
-        assert units_of(clean).instructions == ()
-        assert units_of(dirty).instructions == (position,)
+            assert marks(dirty) == clean_marks[clean.answer], injection
 
 
 HONEST = (
@@ -208,10 +204,23 @@ HONEST = (
 )
 
 
-@pytest.mark.parametrize("text", HONEST)
-def test_honest_text_is_not_suspected(text: str) -> None:
+DATA = Path(__file__).parents[5] / "shared" / "data" / "judge"
+
+
+def test_honest_text_is_not_suspected() -> None:
     """Words of law courts, code, tables, hashes and manuals are no orders to a judge."""
-    assert not is_prompt_injection(text)
+    assert list(filter(is_prompt_injection, HONEST)) == []
+
+
+@pytest.mark.costly
+def test_real_contexts_are_rarely_suspected() -> None:
+    """Of real contexts at most one in a thousand looks like an order to a judge."""
+    path = DATA / "train" / "attributionbench" / "dev.jsonl"
+    if not path.is_file():
+        pytest.skip("needs ../shared/data/judge/train/attributionbench/dev.jsonl")
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    texts = {context for row in rows for context in row["contexts"]}
+    assert sum(map(is_prompt_injection, texts)) <= len(texts) / 1000
 
 
 def test_an_honest_page_about_injections_can_still_be_quoted(honest: Any, ask_about: Any) -> None:
@@ -306,16 +315,15 @@ DISGUISED = {
 
 
 def test_most_new_lines_are_recognised() -> None:
-    """In fifteen languages, by order, role, pressure and false formats: at least four of five."""
+    """In fifteen languages, by order, role, pressure and false formats, at least four of five.
+
+    Of lines of manuals and answers with the same words and another meaning at most one of thirty is suspected.
+    """
     assert sum(map(is_prompt_injection, SPOKEN)) >= 0.8 * len(SPOKEN)
-
-
-def test_manuals_and_answers_are_not_suspected() -> None:
-    """Lines with the same words and another meaning: at most one of thirty."""
     assert sum(map(is_prompt_injection, HARMLESS)) <= 1
 
 
-@pytest.mark.parametrize("name", DISGUISED)
-def test_disguises_are_undone(name: str) -> None:
+def test_disguises_are_undone() -> None:
     """However the order is written."""
-    assert is_prompt_injection(f"Entry costs twelve euros. {DISGUISED[name]}")
+    missed = [name for name, text in DISGUISED.items() if not is_prompt_injection(f"Entry costs twelve euros. {text}")]
+    assert missed == []

@@ -60,12 +60,10 @@ def test_a_valid_reply() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "dress", ["{}", "```json\n{}\n```", "Here it is:\n{}\nDone.", "<think>{{a}} hm</think>\n{}", "\ufeff{}"]
-)
-def test_wrapped(dress: str) -> None:
+def test_wrapped() -> None:
     """Models without a schema wrap the object in a fence, a sentence or their thoughts."""
-    assert parse(dress.format(json.dumps(a_reply())), SHAPE, NAMES).address is Address.PARTIALLY
+    for dress in ("{}", "```json\n{}\n```", "Here it is:\n{}\nDone.", "<think>{{a}} hm</think>\n{}", "\ufeff{}"):
+        assert parse(dress.format(json.dumps(a_reply())), SHAPE, NAMES).address is Address.PARTIALLY, dress
 
 
 def a_change(*path: Any, to: Any = ...) -> Callable[[dict[str, Any]], None]:
@@ -128,19 +126,14 @@ def test_what_is_wrong_is_named(field: str, change: Callable[[dict[str, Any]], N
     assert STRANGE not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "null", "[]", "true", '"{}"', "no", "{", "}", "}{", '{"claims": NaN}', "{'claims': []}", "[" * 100_000),
-        *('{"a":' * 100_000 + "1" + "}" * 100_000, "{" + " " * 1_000_001 + "}", '{"a": "\ud800"}'),
-        json.dumps(a_reply())[:-9],
-    ],
-)
-def test_no_object(text: str) -> None:
+def test_no_object() -> None:
     """What is no JSON object (cut short, nested without end, too long, not finite) is an error like any other."""
-    with pytest.raises(ReplyError) as caught:
-        parse(text, SHAPE, NAMES)
-    assert caught.value.field == "" or caught.value.field in set(map(str, Part))
+    texts = ["", "null", "[]", "true", '"{}"', "no", "{", "}", "}{", '{"claims": NaN}', "{'claims': []}", "[" * 100_000]
+    texts += ['{"a":' * 100_000 + "1" + "}" * 100_000, "{" + " " * 1_000_001 + "}", '{"a": "\ud800"}']
+    for text in (*texts, json.dumps(a_reply())[:-9]):
+        with pytest.raises(ReplyError) as caught:
+            parse(text, SHAPE, NAMES)
+        assert caught.value.field in {"", *map(str, Part)}
 
 
 JSON = st.recursive(
@@ -169,7 +162,10 @@ def test_needs_are_few_and_different() -> None:
 
 @pytest.mark.parametrize("turn", PromptTurn)
 def test_the_schema_is_static_and_closed(turn: PromptTurn) -> None:
-    """Strings, lists and enums only; every key is required and no other allowed; the same object each time."""
+    """Strings, lists and enums only; every key is required and no other allowed; the same object each time.
+
+    What the rubric shows as a pattern has the keys of the schema, for every set of parts that holds these.
+    """
     whole = schema(turn, EVERY)
     assert schema(turn, EVERY) is whole
     stack = [whole]
@@ -183,14 +179,9 @@ def test_the_schema_is_static_and_closed(turn: PromptTurn) -> None:
         elif one["type"] == "array":
             assert set(one) == {"type", "items"}
             stack.append(one["items"])
-
-
-@pytest.mark.parametrize("turn", PromptTurn)
-def test_the_pattern_shown_in_the_rubric_is_a_reply_of_that_shape(turn: PromptTurn) -> None:
-    """What the rubric shows as a pattern has the keys of the schema, for every set of parts that holds these."""
+    names = PageIds(("rwd.1",), {"kqv": ("kqv.1",)}, {"kqv": 0}, ("nds.1",), ("hgp.1",))
     for left_out in EVERY:
         parts = EVERY - {left_out}
         pattern = json.loads(system(turn, parts).rpartition("\n")[2])
         assert list(pattern) == schema(turn, parts)["required"]
-        names = PageIds(("rwd.1",), {"kqv": ("kqv.1",)}, {"kqv": 0}, ("nds.1",), ("hgp.1",))
         assert isinstance(parse(json.dumps(pattern), schema(turn, parts), names), Reply)
