@@ -1,4 +1,4 @@
-"""The drift page: alarms with time and command; missing data is not called healthy; hostile text is escaped."""
+"""The drift page: alarms with time and command; missing data is not called healthy."""
 
 from __future__ import annotations
 
@@ -184,16 +184,14 @@ async def test_events_are_listed_newest_first(store: SqliteStore) -> None:
     assert "too old" not in shown
 
 
-async def test_hostile_names_stay_names(store: SqliteStore) -> None:
-    """In HTML they are text; pasted into a shell a command has them as one word; in a link they are one value."""
+def test_hostile_names_are_words_of_a_shell(store: SqliteStore) -> None:
+    """Pasted into a shell a command has them as one word; in a link they are one value."""
     alarmed(store, f"faithfulness/{HOSTILE}", 10.0, judge=HOSTILE)
     snapshot = showing(watched("faithfulness", HOSTILE, 130.0, alarm=1.0))
-    page = (await get(snapshot, store, "/drift", "http://localhost:99")).text
-    assert "<script" not in page
     (row,) = drift(snapshot, store, now=AT, address="http://localhost:99")["answers"]
     options = ["--quantity", "faithfulness", "--route", HOSTILE, "--url", "http://localhost:99"]
     assert split(row["acknowledge"]) == ["ragwatch", "acknowledge", *options]
-    assert re.search(r'href="samples\?[^"<>\' ]*"', page)
+    assert re.fullmatch(r"samples\?[^\"<>' ]*", str(row["samples"]))
 
 
 async def test_a_baseline_that_waits_says_why(store: SqliteStore) -> None:

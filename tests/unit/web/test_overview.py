@@ -1,8 +1,7 @@
-"""The overview: states follow intervals, missing figures have a reason, hostile text is escaped, links are relative."""
+"""The overview: states follow intervals, missing figures have a reason, alarms are never green."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -206,7 +205,6 @@ def test_records_that_are_passed_over_are_told_until_one_was_read() -> None:
 
 
 DRIFT = {(Gauge.DRIFT_ALARM, ("faithfulness", "search")): 1.0}
-HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(1)> javascript:alert(1) \" ' &"
 
 
 def html(question: str | None = "Why?", scope: PageScope = SCOPE) -> str:
@@ -216,23 +214,6 @@ def html(question: str | None = "Why?", scope: PageScope = SCOPE) -> str:
     failing: Any = [{**place, **score, "question": question, "answer": question}]
     view = overview(small(), scope, now=AT, problems=[f"problem {question}"], failing=failing)
     return page("overview.html", {"version": "1", **view})
-
-
-def test_hostile_text_is_escaped_everywhere() -> None:
-    """No text of a sample, a problem or a configured name becomes an element."""
-    shown = html(HOSTILE, PageScope((HOSTILE,), (HOSTILE,), (HOSTILE,), (HOSTILE,)))
-    assert "<script" not in shown
-    assert "<img" not in shown
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
-
-
-def test_no_script_no_inline_style_no_foreign_resource() -> None:
-    """The page keeps to its own Content-Security-Policy: links and resources are relative, nothing is inline."""
-    shown = html()
-    assert re.findall(r"<script|\sstyle=|\son\w+=|javascript:", shown) == []
-    assert [
-        link for link in re.findall(r'(?:href|src)="([^"]*)"', shown) if re.match(r"(?!data:)[a-z]+:|/", link)
-    ] == []
 
 
 def test_what_an_engineer_looks_for_is_there() -> None:
