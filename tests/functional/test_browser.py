@@ -71,15 +71,25 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RagwatchProcess
         yield process
 
 
-@pytest.fixture
-def browser() -> Iterator[Browser]:
-    """A browser without a window, which has nothing to complain of at the end."""
+@pytest.fixture(scope="module")
+def started() -> Iterator[Browser]:
+    """A browser without a window."""
     path = chromium()
     if path is None:
         pytest.skip("no browser: Debian package `chromium`")
     with Browser(path) as made:
         yield made
-        assert made.complaints == []
+
+
+@pytest.fixture
+def browser(started: Browser) -> Iterator[Browser]:
+    """The browser on a desk, with scripts, which has nothing to complain of at the end."""
+    started.open("about:blank")
+    started.size(DESK)
+    started.scripts(on=True)
+    started.requests.clear()
+    yield started
+    assert started.complaints == []
 
 
 def labels(daemon: RagwatchProcess) -> list[dict[str, object]]:

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import httpx
 import pytest
 from starlette.applications import Starlette
 from support.asked import application, asking, judged
@@ -25,7 +24,6 @@ from ragwatch.ports.sources import IncomingRequest, Reply
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 from ragwatch.web import PageScope, ParameterError
-from ragwatch.web.app import Receivers
 
 SCOPE = PageScope(("app",), ROUTES, (JUDGE,), ("1h",), {"faithfulness": 0.7})
 
@@ -154,40 +152,26 @@ def receiver(name: str) -> Any:
     return handle
 
 
-async def answer(receivers: Receivers, path: str, **request: Any) -> httpx.Response:
-    """The answer to a POST."""
-    async with asking(application(receivers=lambda: receivers)) as client:
-        return await client.post(path, **request)
-
-
-@pytest.mark.parametrize("path", ["/v1/samples", "/v1/traces", "/v1/feedback"])
-async def test_the_only_source_receives(path: str) -> None:
-    """Without a name the only source of the path receives; with its name as well."""
-    receivers = {path: {"app": receiver("app")}}
-    for address in (path, f"{path}?source=app"):
-        reply = await answer(receivers, address, content=b"12345", headers={"Content-Type": "text/x"})
-        assert (reply.status_code, reply.text, reply.headers["X-A"]) == (202, "app 5 text/x", "b")
-
-
 @pytest.mark.parametrize(
-    ("query", "status", "says"),
+    ("path", "names", "query", "status", "says"),
     [
-        ("", 400, "source: several are configured; add ?source=NAME, one of: a, b"),
-        ("?source=c", 404, "source: 'c' does not receive requests; use one of: a, b"),
-        ("?source=a&source=b", 400, "source: is given twice; name one source"),
+        *((path, "a", "", 202, "a 5 text/x") for path in ("/v1/samples", "/v1/traces", "/v1/feedback")),
+        ("/v1/traces", "a", "?source=a", 202, "a 5 text/x"),
+        ("/v1/samples", "ba", "?source=b", 202, "b 5 text/x"),
+        ("/v1/samples", "ba", "", 400, "source: several are configured; add ?source=NAME, one of: a, b"),
+        ("/v1/samples", "ba", "?source=c", 404, "source: 'c' does not receive requests; use one of: a, b"),
+        ("/v1/samples", "ba", "?source=a&source=b", 400, "source: is given twice; name one source"),
+        ("/v1/samples", "", "", 404, "sources: none of kind push is configured; add one"),
+        ("/v1/traces", "", "", 404, "sources: none of kind otlp is configured; add one"),
+        ("/v1/feedback", "", "", 404, "sources: none of kind push is configured; add one"),
     ],
 )
-async def test_which_source(query: str, status: int, says: str) -> None:
-    """Of several sources, the request names one."""
-    receivers = {"/v1/samples": {"b": receiver("b"), "a": receiver("a")}}
-    reply = await answer(receivers, f"/v1/samples{query}")
-    assert (reply.status_code, reply.json()) == (status, {"error": says})
-    reply = await answer(receivers, "/v1/samples?source=b", headers={"Content-Type": "text/x"})
-    assert reply.text == "b 0 text/x"
-
-
-@pytest.mark.parametrize(("path", "kind"), [("/v1/samples", "push"), ("/v1/traces", "otlp"), ("/v1/feedback", "push")])
-async def test_without_such_a_source(path: str, kind: str) -> None:
-    """A path that no source receives is a 404 which names the kind to configure."""
-    reply = await answer({}, path)
-    assert (reply.status_code, reply.json()) == (404, {"error": f"sources: none of kind {kind} is configured; add one"})
+async def test_which_source_receives(path: str, names: str, query: str, status: int, says: str) -> None:
+    """The only source of a path receives, of several the one that is named; without one, the error says what to do."""
+    receivers = {path: {name: receiver(name) for name in names}} if names else {}
+    async with asking(application(receivers=lambda: receivers)) as client:
+        reply = await client.post(f"{path}{query}", content=b"12345", headers={"Content-Type": "text/x"})
+    if status == 202:
+        assert (reply.status_code, reply.text, reply.headers["X-A"]) == (status, says, "b")
+    else:
+        assert (reply.status_code, reply.json()) == (status, {"error": says})

@@ -101,15 +101,6 @@ def faults(body: object, schema: Schema) -> list[str]:
     return [f"{one.json_path}: {one.message[:300]}" for one in validator.iter_errors(body)]
 
 
-def api_routes(app: Starlette) -> set[str]:
-    """Paths under `/api/` that the application routes."""
-    return {
-        route.path.replace(":path", "")
-        for route in app.routes
-        if isinstance(route, Route) and route.path.startswith("/api/")
-    }
-
-
 def schema_of(path: str, status: int) -> Schema:
     """The schema of a response."""
     pattern = re.sub("/samples/[^/]+", "/samples/{key}", path.partition("?")[0])
@@ -122,7 +113,8 @@ async def test_the_document_names_every_route_and_no_other() -> None:
     app = an_app(None)
     served = await get(app, PATH)
     assert served.json() == document(SCOPE.criteria)
-    assert set(served.json()["paths"]) == api_routes(app)
+    routes = {route.path.replace(":path", "") for route in app.routes if isinstance(route, Route)}
+    assert set(served.json()["paths"]) == {path for path in routes if path.startswith("/api/")}
     names = re.findall(r"#/components/schemas/(\w+)", served.text)
     assert set(names) == set(served.json()["components"]["schemas"])
     for schema in served.json()["components"]["schemas"].values():
@@ -148,33 +140,24 @@ ANSWERED = {
 }
 
 
-async def test_responses_of_a_filled_store_have_the_documented_shape(store: SqliteStore) -> None:
-    """Every property that is there is documented, and every documented one that is not optional is there."""
+async def test_responses_have_the_documented_shape(tmp_path: Path) -> None:
+    """Every property that is there is documented, and every documented one that is not optional is there.
+
+    Of a store that is filled, of one that holds nothing, and of one that cannot be read.
+    """
+    store, closed = SqliteStore(tmp_path / "filled"), SqliteStore(tmp_path / "closed")
     fill(store)
-    for status, paths in ANSWERED.items():
-        for path in paths:
-            response = await get(an_app(store), f"/api/v1/{path}")
-            assert (path, response.status_code) == (path, status)
-            assert (path, faults(response.json(), schema_of(f"/api/v1/{path}", status))) == (path, [])
-
-
-async def test_responses_without_a_store_have_the_documented_shape() -> None:
-    """Nothing stored, and a store that cannot be read."""
-    for path in ("snapshot", "canaries", "samples", "drift", "trends", "changes?at=1h", "causes", "segments/step"):
-        response = await get(an_app(None), f"/api/v1/{path}")
-        assert faults(response.json(), schema_of(f"/api/v1/{path}", 200)) == []
-
-
-async def test_a_store_that_cannot_be_read_is_documented(tmp_path: Path) -> None:
-    """Each 503 has a documented shape."""
-    store = SqliteStore(tmp_path)
+    closed.close()
+    shared = ("samples", "drift", "trends", "changes?at=1h", "causes", "segments/step")
+    of_one = (f"samples/{BAD.key}", f"samples/{BAD.key}/prompt?judge={JUDGE}")
+    cases = [(store, status, path) for status, paths in ANSWERED.items() for path in paths]
+    cases += [(None, 200, path) for path in ("snapshot", "canaries", *shared)]
+    cases += [(closed, 503, path) for path in (*shared, *of_one)]
+    for found, status, path in cases:
+        response = await get(an_app(found), f"/api/v1/{path}")
+        assert (path, response.status_code) == (path, status)
+        assert (path, faults(response.json(), schema_of(f"/api/v1/{path}", status))) == (path, [])
     store.close()
-    sample = f"samples/{BAD.key}"
-    paths = ("samples", sample, f"{sample}/prompt?judge={JUDGE}", "drift", "trends", "causes", "segments/step")
-    for path in (*paths, "changes?at=1h"):
-        response = await get(an_app(store), f"/api/v1/{path}")
-        assert (path, response.status_code) == (path, 503)
-        assert faults(response.json(), schema_of(f"/api/v1/{path}", 503)) == []
 
 
 def parameters_of(path: str) -> dict[str, Any]:
