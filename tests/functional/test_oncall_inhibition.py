@@ -113,33 +113,30 @@ def test_a_cause_holds_back_what_it_explains_and_nothing_else(address: str) -> N
     until("those and no others", lambda: held() == expected)  # it marks them one after the other, behind the scenes
 
 
-@pytest.mark.parametrize(
-    ("cause", "name", "elsewhere"),
-    [
+def test_what_it_does_not_explain_is_told(address: str) -> None:
+    """Another judge, route or job is another matter."""
+    fired = []
+    for cause, name, elsewhere in (
         ("RagwatchJudgeFailing", "RagwatchQualityDriftStanding", {"judge": "claude"}),
         ("RagwatchQualityDrift", "RagwatchQualityBad", {"route": "support"}),
         ("RagwatchQualityBad", "RagwatchErrorBudgetBurn", {"route": "support"}),
         ("RagwatchSourceSilent", "RagwatchRouteSilent", {"job": "another"}),
         ("RagwatchAbsent", "RagwatchQualityBad", {"job": "a third"}),
-    ],
-)
-def test_what_it_does_not_explain_is_told(cause: str, name: str, elsewhere: dict[str, str], address: str) -> None:
-    """Another judge, route or job is another matter."""
-    about = {"job": f"elsewhere {cause}"}
-    first = {**LABELS[cause], "alertname": cause, **about, **elsewhere}
-    found = tell(address, [first, {**LABELS[name], "alertname": name, **about}])
-    assert not any(map(_held, found))
+    ):
+        about = {"job": f"elsewhere {cause}"}
+        fired += [
+            {**LABELS[cause], "alertname": cause, **about, **elsewhere},
+            {**LABELS[name], "alertname": name, **about},
+        ]
+    assert not any(map(_held, tell(address, fired)))
 
 
-@pytest.mark.parametrize("page", ["RagwatchQualityBad", "RagwatchQualityDrift", "RagwatchErrorBudgetBurn"])
-@pytest.mark.parametrize(
-    "cause", ["RagwatchSourceSilent", "RagwatchSourceLag", "RagwatchJudgeFailing", "RagwatchJudgeDrift"]
-)
-def test_a_warning_mutes_no_page(cause: str, page: str, address: str) -> None:
-    """One of several sources may be quiet, and answers may be bad while a judge fails."""
-    here = {"job": f"{page} beside {cause}"}
-    first = {**LABELS[cause], "alertname": cause, **here}
-    found = tell(address, [first, {**LABELS[page], "alertname": page, "severity": "critical", **here}])
+def test_a_warning_mutes_no_page(address: str) -> None:
+    """One of several sources may be quiet, and a budget may burn while a judge fails. Other pages: the pairs above."""
+    page = {**LABELS["RagwatchErrorBudgetBurn"], "alertname": "RagwatchErrorBudgetBurn", "severity": "critical"}
+    causes = ("RagwatchSourceSilent", "RagwatchSourceLag", "RagwatchJudgeFailing", "RagwatchJudgeDrift")
+    pairs = [({**LABELS[cause], "alertname": cause}, page) for cause in causes]
+    found = tell(address, [{**one, "job": f"a page beside {pair[0]['alertname']}"} for pair in pairs for one in pair])
     assert not any(map(_held, found))
 
 

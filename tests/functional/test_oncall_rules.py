@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,21 +36,15 @@ def rules_of(case: Case) -> list[dict[str, Any]]:
     return needed(PLAN, [case.alert], quantities)
 
 
-def firing(case: Case, phases: Iterable[Phase], at: int, instances: Iterable[str], *, fires: bool) -> dict[str, Any]:
-    """One test of promtool: how often the alert fires at an instant, and with which labels."""
+def played(case: Case, phases: Iterable[Phase], counts: Mapping[int, int], instances: str = "a") -> dict[str, Any]:
+    """One test of promtool: how often the alert fires at each instant, with the labels of the case."""
     chosen = ",".join(f'{name}="{value}"' for name, value in sorted(case.labels.items()))
-    told = f'ALERTS{{alertname="{case.alert}",alertstate="firing",{chosen}}}'
-    return {
-        "interval": f"{STEP}s",
-        "input_series": series(phases, instances),
-        "promql_expr_test": [
-            {
-                "expr": f"count({told})",
-                "eval_time": f"{at}s",
-                "exp_samples": [{"labels": "{}", "value": 1}] if fires else [],
-            }
-        ],
-    }
+    told = f'count(ALERTS{{alertname="{case.alert}",alertstate="firing",{chosen}}})'
+    asked = [
+        {"expr": told, "eval_time": f"{at}s", "exp_samples": [{"labels": "{}", "value": count}] if count else []}
+        for at, count in counts.items()
+    ]
+    return {"interval": f"{STEP}s", "input_series": series(phases, instances), "promql_expr_test": asked}
 
 
 def run(case: Case, folder: Path, tests: list[dict[str, Any]], every: int = STEP) -> tuple[int, str]:
@@ -79,23 +73,13 @@ def test_an_alert_fires_once_holds_its_peace_and_resolves(case: Case, tmp_path: 
     No template of its texts fails or misprints: promtool shows what it got where nothing was expected.
     """
     begun = PHASE if case.before else 0
-    silent = [] if case.alert == "RagwatchAbsent" else [firing(case, [], PHASE, ["a"], fires=False)]
     end = begun + case.after * STEP
-    code, told = run(
-        case,
-        tmp_path,
-        [
-            firing(case, [case.before, case.bad], end, ["a", "b"], fires=True),
-            firing(case, [case.before, case.short], end, ["a"], fires=False),
-            firing(case, [case.before, case.bad, case.good], begun + 2 * PHASE - STEP, ["a"], fires=False),
-            *silent,
-            {
-                "interval": f"{STEP}s",
-                "input_series": series([case.before, case.bad]),
-                "alert_rule_test": [{"alertname": case.alert, "eval_time": f"{end}s", "exp_alerts": []}],
-            },
-        ],
-    )
+    main = played(case, [case.before, case.bad, case.good], {end: 1, begun + 2 * PHASE - STEP: 0}, "ab")
+    main["alert_rule_test"] = [{"alertname": case.alert, "eval_time": f"{end}s", "exp_alerts": []}]
+    tests = [main, played(case, [case.before, case.short], {end: 0})]
+    if case.alert != "RagwatchAbsent":
+        tests.append(played(case, [], {PHASE: 0}))
+    code, told = run(case, tmp_path, tests)
     assert (code, "expr:" in told, "description=" in told) == (1, False, True), told
     assert "error expanding" not in told
     assert "%!" not in told
@@ -113,6 +97,6 @@ def test_a_rejudge_is_no_alert_on_quotes(tmp_path: Path) -> None:
     }
     weak = {**rejudge, f"{readings}{own}": Climb(100)}
     end = case.after * STEP
-    tests = [firing(case, [phase], end, ["a", "b"], fires=phase is weak) for phase in (rejudge, weak)]
+    tests = [played(case, [phase], {end: int(phase is weak)}, "ab") for phase in (rejudge, weak)]
     code, told = run(case, tmp_path, tests)
     assert code == 0, told

@@ -137,9 +137,22 @@ def _level(alert: str, name: str, own: str, *values: float, severity: str | None
     return Case(alert, labels, {metric: Flat(bad)}, {metric: Flat(short)}, {metric: Flat(good)})
 
 
-def _rates(alert: str, labels: Mapping[str, str], names: tuple[str, ...], *steps: tuple[float, ...]) -> Case:
-    """An alert on counters: by how much each grows in a step that is bad, just short of it, and good."""
-    bad, short, good = ({name: Climb(by) for name, by in zip(names, step, strict=True)} for step in steps)
+def _rates(
+    alert: str,
+    labels: Mapping[str, str],
+    names: tuple[str, ...],
+    *steps: tuple[float, ...],
+    of: type[Flat | Climb | Behind] = Climb,
+) -> Case:
+    """An alert on counters: by how much each grows in a step that is bad, just short of it, good, and before."""
+    bad, short, good, *before = ({name: of(by) for name, by in zip(names, step, strict=True)} for step in steps)
+    return Case(alert, labels, bad, short, good, before[0] if before else {})
+
+
+def _scores(alert: str, own: str, quantity: str, *means: float, count: float = 5) -> Case:
+    """An alert on a quantity: means that are bad, just short of it, and good."""
+    labels = {**_SEARCH, **dict(each.split("=") for each in own.split(",") if each)}
+    bad, short, good = (scores(quantity, mean, count) for mean in means)
     return Case(alert, labels, bad, short, good)
 
 
@@ -150,7 +163,9 @@ def _answers(contexts: str, bad: float, short: float, *, before: float | None) -
     return case if before is None else replace(case, before=dict.fromkeys(case.good, Flat(before)))
 
 
+_DOCS = {"suite": "docs"}
 _SEARCH = {"route": "search", "judge": "embedded"}
+_BURN = "RagwatchErrorBudgetBurn"
 _TENANT = '{quantity="faithfulness",route="search",segment="tenant",value="O\'Neil"}'
 _SEEN = 'ragwatch_requests_seen_total{source="app"}'
 _OF_CANARIES = 'ragwatch_requests_of_canaries_total{source="app"}'
@@ -163,7 +178,7 @@ _ASSEMBLED, _ROOTLESS = (
 _REJECTED = 'ragwatch_requests_rejected_total{source="app",reason="torn_json"}'
 _FOOLED = 'ragwatch_judge_probes_fooled_total{judge="claude",version="v"}'
 _PROBES = 'ragwatch_judge_probes_total{judge="claude",version="v"}'
-_VERSION = 'ragwatch_judge_info{judge="claude",kind="claude",version="v"}'
+_PROBED = (_FOOLED, _PROBES, 'ragwatch_judge_info{judge="claude",kind="claude",version="v"}')
 _CALLS = 'ragwatch_judge_calls_total{judge="claude",model="m"}'
 _FAILED = 'ragwatch_judge_call_failures_total{judge="claude",model="m",reason="timeout"}'
 _JUDGED = 'ragwatch_samples_judged_total{route="search",judge="embedded"}'
@@ -180,6 +195,7 @@ _ANSWERS = 'ragwatch_traffic_contexts_count{route="search"}'
 _UNSENT = 'ragwatch_export_failures_total{reason="connection",signal="spans"}'
 _SENT = 'ragwatch_export_records_total{outcome="sent",signal="spans"}'
 _WEB_FILE = "ragwatch_web_config_failures_total"
+_TRAFFIC = "ragwatch_traffic_drift_alarm"
 _LAW = 'ragwatch_invariant_violations_total{law="seen"}'
 _BUILD = 'ragwatch_build_info{version="1",python_version="3"}'
 _DIGEST = "ragwatch_last_digest_timestamp_seconds"
@@ -187,48 +203,16 @@ _LEAST = PLAN.limits
 
 # 60 answers an hour: an interval's upper end reaches 0.85 from a mean of 0.7335 on, and a lower end 0.2 from 0.3210
 CASES: tuple[Case, ...] = (
-    Case(
-        "RagwatchQualityBad",
-        _SEARCH,
-        scores("faithfulness", 0.70),
-        scores("faithfulness", 0.76),
-        scores("faithfulness", 0.99),
-    ),
-    Case(
-        "RagwatchQualityBad",
-        _SEARCH,
-        scores("contradiction", 0.36),
-        scores("contradiction", 0.26),
-        scores("contradiction", 0.0),
-    ),
+    _scores("RagwatchQualityBad", "", "faithfulness", 0.70, 0.76, 0.99),
+    _scores("RagwatchQualityBad", "", "contradiction", 0.36, 0.26, 0.0),
     Case(  # nothing is good, but only 24 scores an hour say so
-        "RagwatchQualityBad",
-        _SEARCH,
-        scores("faithfulness", 0.0, 3),
-        scores("faithfulness", 0.0, 2),
-        scores("faithfulness", 0.99, 3),
+        *("RagwatchQualityBad", _SEARCH, scores("faithfulness", 0.0, 3)),
+        *(scores("faithfulness", 0.0, 2), scores("faithfulness", 0.99, 3)),
     ),
-    Case(
-        "RagwatchErrorBudgetBurn",
-        {**_SEARCH, "quantity": "faithfulness", "window": "1h"},
-        scores("faithfulness", 0.1, 20),
-        scores("faithfulness", 0.24, 20),
-        scores("faithfulness", 0.99, 20),
-    ),
-    Case(
-        "RagwatchErrorBudgetBurn",
-        {**_SEARCH, "quantity": "contradiction", "window": "6h", "severity": "critical"},
-        scores("contradiction", 0.5, 20),
-        scores("contradiction", 0.32, 20),
-        scores("contradiction", 0.0, 20),
-    ),
-    Case(  # no error budget of this size is gone: 14.4 times 5 % needs 72 %, 6 times 30 %
-        "RagwatchErrorBudgetBurn",
-        {**_SEARCH, "quantity": "faithfulness", "window": "6h", "severity": "warning"},
-        scores("faithfulness", 0.8, 20),
-        scores("faithfulness", 0.87, 20),
-        scores("faithfulness", 0.99, 20),
-    ),
+    _scores(_BURN, "quantity=faithfulness,window=1h", "faithfulness", 0.1, 0.24, 0.99, count=20),
+    _scores(_BURN, "quantity=contradiction,window=6h,severity=critical", "contradiction", 0.5, 0.32, 0.0, count=20),
+    # no error budget of this size is gone: 14.4 times 5 % needs 72 %, 6 times 30 %
+    _scores(_BURN, "quantity=faithfulness,window=6h,severity=warning", "faithfulness", 0.8, 0.87, 0.99, count=20),
     Case(  # with the alarm, whatever the hour says
         "RagwatchQualityDrift",
         {**_SEARCH, "severity": "critical"},
@@ -245,38 +229,18 @@ CASES: tuple[Case, ...] = (
     ),
     _level("RagwatchQualityDriftStanding", "ragwatch_drift_alarm", "quantity=faithfulness,route=search", 1, 0, 0),
     _level("RagwatchTopContextIgnored", "ragwatch_drift_alarm", "quantity=top_ranked_ignored,route=search", 1, 0, 0),
-    _level("RagwatchTrafficDrift", "ragwatch_traffic_drift_alarm", "signal=contexts,route=s", 1, 0, 0, severity="info"),
-    _level(
-        "RagwatchTrafficDrift",
-        "ragwatch_traffic_drift_alarm",
-        "signal=abstentions,route=s",
-        1,
-        0,
-        0,
-        severity="warning",
-    ),
+    _level("RagwatchTrafficDrift", _TRAFFIC, "signal=contexts,route=s", 1, 0, 0, severity="info"),
+    _level("RagwatchTrafficDrift", _TRAFFIC, "signal=abstentions,route=s", 1, 0, 0, severity="warning"),
     _canaries("warning", degraded=2, short=0),
     _canaries("critical", degraded=3, short=2),
     _answers("retrieved", 0.69, 0.71, before=0.9),
     _answers("gold", 0.49, 0.51, before=None),  # wrong from the first run on: there is no fall
-    Case(  # it stays until the route answers again
-        "RagwatchRouteSilent",
-        {"route": "search"},
-        {_ANSWERS: Climb(0)},
-        {_ANSWERS: Climb(1)},
-        {_ANSWERS: Climb(11)},
-        before={_ANSWERS: Climb(11)},
-    ),
-    Case(
-        "RagwatchCanariesStale",
-        {"suite": "docs"},
-        {_RUN: Behind(_LEAST.canaries + 1)},
-        {_RUN: Behind(_LEAST.canaries)},
-        {_RUN: Behind(0)},
-    ),
+    # it stays until the route answers again
+    _rates("RagwatchRouteSilent", {"route": "search"}, (_ANSWERS,), (0,), (1,), (11,), (11,)),
+    _rates("RagwatchCanariesStale", _DOCS, (_RUN,), (_LEAST.canaries + 1,), (_LEAST.canaries,), (0,), of=Behind),
     Case(
         "RagwatchCanariesFailing",
-        {"suite": "docs", "reason": "timeout"},
+        {**_DOCS, "reason": "timeout"},
         {_ASKED: Climb(1), _RUN: Behind(0), _WHOLE: Behind(400)},
         {_ASKED: Climb(1), _RUN: Behind(0), _WHOLE: Behind(0)},
         {_ASKED: Climb(0), _RUN: Behind(0), _WHOLE: Behind(0)},
@@ -287,29 +251,11 @@ CASES: tuple[Case, ...] = (
     _level("RagwatchJudgeBudgetLow", "ragwatch_judge_budget_remaining_ratio", "judge=claude", 0.09, 0.1, 0.5),
     _level("RagwatchJudgeDrift", "ragwatch_judge_drift_alarm", "judge=claude", 1, 0, 0),
     _rates("RagwatchJudgeUnverifiedQuotes", {"judge": "embedded"}, (_UNQUOTED, _CHECKED), (3, 10), (2, 10), (0, 10)),
-    Case(
-        "RagwatchJudgeFooled",
-        {"judge": "claude"},
-        {_FOOLED: Flat(6), _PROBES: Flat(100), _VERSION: Flat(1)},
-        {_FOOLED: Flat(5), _PROBES: Flat(100), _VERSION: Flat(1)},
-        {_FOOLED: Flat(0), _PROBES: Flat(100), _VERSION: Flat(1)},
-    ),
-    Case(  # too few to say
-        "RagwatchJudgeFooled",
-        {"judge": "claude"},
-        {_FOOLED: Flat(10), _PROBES: Flat(20), _VERSION: Flat(1)},
-        {_FOOLED: Flat(10), _PROBES: Flat(19), _VERSION: Flat(1)},
-        {_FOOLED: Flat(0), _PROBES: Flat(20), _VERSION: Flat(1)},
-    ),
+    _rates("RagwatchJudgeFooled", {"judge": "claude"}, _PROBED, (6, 100, 1), (5, 100, 1), (0, 100, 1), of=Flat),
+    # too few to say
+    _rates("RagwatchJudgeFooled", {"judge": "claude"}, _PROBED, (10, 20, 1), (10, 19, 1), (0, 20, 1), of=Flat),
     _rates("RagwatchPromptInjection", {"judge": "claude", "place": "context"}, (_SPOKEN,), (1,), (0,), (0,)),
-    Case(
-        "RagwatchSourceSilent",
-        {"source": "app"},
-        {_SEEN: Climb(1), _OF_CANARIES: Climb(1)},
-        {_SEEN: Climb(2), _OF_CANARIES: Climb(1)},
-        {_SEEN: Climb(2), _OF_CANARIES: Climb(1)},
-        before={_SEEN: Climb(2), _OF_CANARIES: Climb(1)},
-    ),
+    _rates("RagwatchSourceSilent", {"source": "app"}, (_SEEN, _OF_CANARIES), (1, 1), (2, 1), (2, 1), (2, 1)),
     _level("RagwatchSourceLag", "ragwatch_source_lag_seconds", "source=app", 901, 900, 0),
     _level("RagwatchSourceUnreadable", "ragwatch_source_unreadable_files", "source=app", 1, 0, 0),
     _rates("RagwatchSourceRejects", {"source": "app"}, (_SEEN, _REJECTED), (100, 6), (100, 5), (100, 0)),
@@ -321,13 +267,7 @@ CASES: tuple[Case, ...] = (
     _rates("RagwatchNoFreshSamples", _SEARCH, (_SCORED, _JUDGED), (0, 0.5), (0, 0.4), (1, 1)),
     Case("RagwatchAbsent", {}, {_BUILD: None}, {_BUILD: Flat(1)}, {_BUILD: Flat(1)}, before={_BUILD: Flat(1)}),
     _level("RagwatchDown", "up", "", 0, 1, 1),
-    Case(
-        "RagwatchFiguresStale",
-        {},
-        {_DIGEST: Behind(_LEAST.lag + 1)},
-        {_DIGEST: Behind(_LEAST.lag)},
-        {_DIGEST: Behind(5)},
-    ),
+    _rates("RagwatchFiguresStale", {}, (_DIGEST,), (_LEAST.lag + 1,), (_LEAST.lag,), (5,), of=Behind),
     _level("RagwatchReloadFailed", "ragwatch_config_last_reload_successful", "", 0, 1, 1),
     _level("RagwatchDiskLow", "ragwatch_state_free_bytes", "", _LEAST.free - 1, _LEAST.free, 2 * _LEAST.free),
     _rates("RagwatchStepsFailing", {"loop": "judge embedded"}, (_STEPS,), (2,), (1,), (0,)),
