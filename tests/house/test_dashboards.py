@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -70,23 +71,19 @@ def test_the_linter_finds_faults() -> None:
     }
 
 
-@pytest.mark.parametrize(("name", "panel"), PANELS, ids=lambda each: each if isinstance(each, str) else each["title"])
-def test_two_deployments_are_never_drawn_alike(name: str, panel: dict[str, Any]) -> None:
+def test_two_deployments_are_never_drawn_alike() -> None:
     """Job, cluster and namespace restrict every series, are left by every grouping, and are in every legend."""
-    assert re.fullmatch(r"[^a-z].*\.|[a-z]+:.*\.", panel["description"]), name
-    for target in panel["targets"]:
+    further = {*LATER["route:ragwatch_quality:threshold"], "alertname", "severity", "suite"}
+    for _, panel, target in TARGETS:
+        assert re.fullmatch(r"[^a-z].*\.|[a-z]+:.*\.", panel["description"]), panel["title"]
         check(target["expr"], LATER)
         for _, labels, _, _ in selectors(parsed(target["expr"])):
             assert set(PLACE) <= labels, target["expr"]
         outermost = _outermost(parsed(target["expr"]))
         assert set(PLACE) <= outermost, target["expr"]
         legend = re.findall(r"{{(\w+)}}", target["legendFormat"])
-        assert legend[-3:] == list(PLACE)
-        assert set(legend) <= outermost | set(LATER["route:ragwatch_quality:threshold"]) | {
-            "alertname",
-            "severity",
-            "suite",
-        }
+        assert legend[-3:] == list(PLACE), target["expr"]
+        assert set(legend) <= outermost | further, target["expr"]
 
 
 def _outermost(tree: Any) -> set[str]:
@@ -104,21 +101,21 @@ def _outermost(tree: Any) -> set[str]:
             tree = tree.expr
 
 
-@pytest.mark.parametrize(("name", "panel"), PANELS, ids=lambda each: each if isinstance(each, str) else each["title"])
-def test_every_panel_links_to_what_is_behind_it(name: str, panel: dict[str, Any]) -> None:
+def test_every_panel_links_to_what_is_behind_it() -> None:
     """A data link to a page of ragwatch, below the one URL of the dashboard; labels that its lines have."""
-    (link,) = panel["fieldConfig"]["defaults"]["links"]
-    links = dict.fromkeys(range(len(panel["targets"])), link)
-    for override in panel["fieldConfig"]["overrides"]:
-        for each in override["properties"]:
-            if each["id"] == "links":
-                links[ord(override["matcher"]["options"]) - ord("A")] = each["value"][0]
-    for index, target in enumerate(panel["targets"]):
-        url = links[index]["url"]
-        assert re.match(r"\$\{pages:raw\}/(samples\?|canaries$|drift$|$)", url), (name, url)
-        used = set(re.findall(r"__(?:field\.labels|data\.fields)\.(\w+)", url))
-        assert used <= set(re.findall(r"{{(\w+)}}", target["legendFormat"]))
-        assert ("__data" in url) <= (panel["type"] == "table")
+    for name, panel in PANELS:
+        (link,) = panel["fieldConfig"]["defaults"]["links"]
+        links = dict.fromkeys((target["refId"] for target in panel["targets"]), link)
+        for override in panel["fieldConfig"]["overrides"]:
+            for each in override["properties"]:
+                if each["id"] == "links":
+                    links[override["matcher"]["options"]] = each["value"][0]
+        for target in panel["targets"]:
+            url = links[target["refId"]]["url"]
+            assert re.match(r"\$\{pages:raw\}/(samples\?|canaries$|drift$|$)", url), (name, url)
+            used = set(re.findall(r"__(?:field\.labels|data\.fields)\.(\w+)", url))
+            assert used <= set(re.findall(r"{{(\w+)}}", target["legendFormat"])), (name, url)
+            assert ("__data" in url) <= (panel["type"] == "table"), (name, url)
 
 
 def test_links_to_answers_ask_for_what_the_page_knows() -> None:
@@ -161,10 +158,9 @@ def test_figures_of_now_are_of_now() -> None:
     assert all(target["instant"] and not target["range"] for panel in shown for target in panel["targets"])
 
 
-@pytest.mark.parametrize("quantity", Quantity)
-def test_quality_is_drawn_beside_its_threshold(quantity: Quantity) -> None:
+def test_quality_is_drawn_beside_its_threshold() -> None:
     """Every panel of a mean holds the threshold of its quantity, in the right direction."""
-    for _, panel in PANELS:
+    for (_, panel), quantity in product(PANELS, Quantity):
         if not any(f'quantity="{quantity}"' in target["expr"] for target in panel["targets"]):
             continue
         if any("all:ragwatch_quality:low" in target["expr"] for target in panel["targets"]):

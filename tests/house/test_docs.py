@@ -6,22 +6,21 @@ import re
 import runpy
 import shlex
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 import pytest
 import yaml
-from pydantic import BaseModel
 
-from ragwatch import stores
 from ragwatch.commands import cli
 from ragwatch.config import parse
 from ragwatch.config.model import Settings
 from ragwatch.exporter.catalogue import CATALOGUE, MetricType
 from ragwatch.sources import KINDS
+from tools.reference import keys
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -31,7 +30,7 @@ PAGES = [
     *(each for room in ("docs", "deploy", "training") for each in sorted((ROOT / room).rglob("*.md"))),
     *sorted(each for each in (ROOT / "deploy").rglob("*") if each.suffix in {".yaml", ".service"} or not each.suffix),
 ]
-PAGES = [each for each in PAGES if each.is_file()]
+TEXTS = {each: each.read_text(encoding="utf-8") for each in PAGES if each.is_file()}
 CASE = re.compile(r"(?m)^(?:async )?def (test_\w+)")
 IMAGES = {"grafana/grafana"}
 ROOMS = "bench|deploy|docs|grafana|ragwatch|tests|tools|training"
@@ -43,11 +42,17 @@ def told(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=told)
+def wrong(pattern: str, is_right: Callable[[Path, str], object]) -> list[str]:
+    """What a pattern finds on all pages and is not right, with its page."""
+    return [
+        f"{told(page)}: {found}"
+        for page, text in TEXTS.items()
+        for found in dict.fromkeys(re.findall(pattern, text))
+        if not is_right(page, found)
+    ]
 
 
-@every_page
-def test_series_exist(page: Path) -> None:
+def test_series_exist() -> None:
     """Every name of a series is in the catalogue; a star stands for several, Q for a quantity."""
     known = {"ragwatch_views", *(row.name for row in CATALOGUE)}  # the schema of views has a name like a series
     known |= {
@@ -57,9 +62,12 @@ def test_series_exist(page: Path) -> None:
         for end in ("bucket", "count", "sum")
     }
     known |= {row.name.replace("faithfulness", "Q") for row in CATALOGUE}
-    for name in re.findall(r"(?<![\w:./$-])ragwatch_[A-Za-z0-9_]+(?![A-Za-z0-9_(])\*?", page.read_text()):
+
+    def exists(_: Path, name: str) -> bool:
         start = name.removesuffix("*")
-        assert name in known or (name != start and any(each.startswith(start) for each in known)), name
+        return name in known or (name != start and any(each.startswith(start) for each in known))
+
+    assert wrong(r"(?<![\w:./$-])ragwatch_[A-Za-z0-9_]+(?![A-Za-z0-9_(])\*?", exists) == []
 
 
 def commands(text: str) -> Iterator[list[str]]:
@@ -71,51 +79,34 @@ def commands(text: str) -> Iterator[list[str]]:
         yield shlex.split(each.replace("[", " ").replace("]", " ").replace("\\|", " ").replace("'", ""), comments=True)
 
 
-@every_page
-def test_commands_and_their_flags_exist(page: Path) -> None:
+def test_commands_and_their_flags_exist() -> None:
     """A verb that is told of is one of ours, and so is every flag behind it."""
-    for words in commands(page.read_text()):
+    for page, words in ((page, words) for page, text in TEXTS.items() for words in commands(text)):
         verb, *rest = words
-        assert verb in cli.commands, words
+        assert verb in cli.commands, (page, words)
         found: Any = cli.commands[verb]
         if isinstance(found, click.Group) and rest and rest[0] in found.commands:
             found = found.commands[rest[0]]
         flags = {name for each in found.params for name in (*each.opts, *each.secondary_opts)} | {"--help"}
-        assert {each.partition("=")[0] for each in rest if each.startswith("--")} <= flags, words
+        assert {each.partition("=")[0] for each in rest if each.startswith("--")} <= flags, (page, words)
 
 
-@every_page
-def test_make_targets_exist(page: Path) -> None:
+def test_make_targets_exist() -> None:
     """`make X` is a target of the Makefile."""
     targets = set(re.findall(r"(?m)^([a-z][a-z-]*):", (ROOT / "Makefile").read_text()))
-    named = re.findall(r"(?:`|^ {4})make ([a-z][a-z-]*)", page.read_text(), flags=re.MULTILINE)
-    assert set(named) <= targets
+    assert wrong(r"(?m)(?:`|^ {4})make ([a-z][a-z-]*)", lambda _, name: name in targets) == []
 
 
-def keys(model: type[BaseModel]) -> Iterator[str]:
-    """Every dotted key of a model, sections included."""
-    for name, field in model.model_fields.items():
-        yield field.alias or name
-        for inner in parts(field.annotation):
-            if isinstance(inner, type) and issubclass(inner, BaseModel):
-                yield from (f"{name}.{each}" for each in keys(inner))
-
-
-def parts(annotation: Any) -> Iterator[Any]:
-    """A type and all types in it."""
-    yield annotation
-    for inner in get_args(annotation):
-        yield from parts(inner)
-
-
-@every_page
-def test_configuration_keys_exist(page: Path) -> None:
+def test_configuration_keys_exist() -> None:
     """A dotted key whose first part is a section of the configuration is one that can be set."""
-    known = {*keys(Settings), *(f"store.{key}" for kind in stores.KINDS.values() for key in keys(kind.Options))}
-    sections = {each.partition(".")[0] for each in known}
-    named = re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)`", page.read_text())
-    keys_named = {each for each in named if each.partition(".")[0] in sections and not each.endswith(".py")}
-    assert keys_named <= known
+    words = [re.sub(r"\[\]|\.NAME", "", key.path).split(".") for key in keys()]
+    known = {".".join(each[: end + 1]) for each in words for end in range(len(each))}
+
+    def exists(_: Path, name: str) -> bool:
+        is_ours = name.partition(".")[0] in {*Settings.model_fields, "store"}
+        return name in known or not is_ours or name.endswith(".py")
+
+    assert wrong(r"`([a-z_]+(?:\.[a-z_]+)+)`", exists) == []
 
 
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
@@ -134,32 +125,34 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
 
 
-@pytest.mark.parametrize("page", [each for each in PAGES if each.suffix == ".md"], ids=told)
-def test_headings_skip_no_level(page: Path) -> None:
+def test_headings_skip_no_level() -> None:
     """The site that `make docs` builds refuses a heading of the third level after one of the first."""
-    text = re.sub(r"(?ms)^```.*?^```$", "", page.read_text())
-    levels = [len(marks) for marks in re.findall(r"(?m)^(#+) ", text)]
-    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
+    for page in (each for each in TEXTS if each.suffix == ".md"):
+        text = re.sub(r"(?ms)^```.*?^```$", "", TEXTS[page])
+        levels = [len(marks) for marks in re.findall(r"(?m)^(#+) ", text)]
+        assert all(later <= earlier + 1 for earlier, later in pairwise(levels)), page
 
 
-@pytest.mark.parametrize("page", [each for each in PAGES if each.suffix == ".md"], ids=told)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_somewhere() -> None:
     """Links within the repository lead to a file or a folder that is there, and to a heading that it has."""
-    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
-        if re.match(r"[a-z]+:", link):
-            continue
+
+    def leads(page: Path, link: str) -> bool:
         file, _, anchor = link.partition("#")
         place = (page.parent / file).resolve() if file else page
-        assert place.exists(), link
-        assert not anchor or anchor in anchors(place), link
+        is_elsewhere = page.suffix != ".md" or re.match(r"[a-z]+:", link)
+        return bool(is_elsewhere) or (place.exists() and (not anchor or anchor in anchors(place)))
+
+    assert wrong(r"\]\(([^)\s]+)\)", leads) == []
 
 
-@every_page
-def test_files_that_are_named_are_there(page: Path) -> None:
+def test_files_that_are_named_are_there() -> None:
     """A path that begins with a room of the repository exists."""
-    for name in re.findall(rf"(?<![\w/.-])(?:{ROOMS})/[\w./*{{}},-]*\w", page.read_text()):
-        if not re.search(r"[*{}]", name) and name not in IMAGES:
-            assert (ROOT / name).exists() or (page.parent / name).exists(), name
+
+    def is_there(page: Path, name: str) -> bool:
+        is_named = not re.search(r"[*{}]", name) and name not in IMAGES
+        return not is_named or (ROOT / name).exists() or (page.parent / name).exists()
+
+    assert wrong(rf"(?<![\w/.-])(?:{ROOMS})/[\w./*{{}},-]*\w", is_there) == []
 
 
 def test_the_tail_is_tested_as_often_as_is_said() -> None:

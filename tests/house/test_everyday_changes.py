@@ -17,8 +17,11 @@ ROOT = Path(__file__).parents[2]
 
 
 def changed_copy(folder: Path, changes: Iterable[tuple[str, str, str]]) -> Path:
-    """Make a copy of the package and of config.example.yaml in a folder, with changes: path, text, its replacement."""
-    shutil.copytree(ROOT / "ragwatch", folder / "ragwatch", ignore=shutil.ignore_patterns("__pycache__"))
+    """Make a copy of the package and of config.example.yaml in a folder, with changes: path, text, its replacement.
+
+    Compiled modules come along: they keep the times of their files.
+    """
+    shutil.copytree(ROOT / "ragwatch", folder / "ragwatch")
     shutil.copy(ROOT / "config.example.yaml", folder)
     for name, before, after in changes:
         path = folder / name
@@ -31,7 +34,7 @@ def changed_copy(folder: Path, changes: Iterable[tuple[str, str, str]]) -> Path:
 def run_python(folder: Path, *arguments: str, text: str = "") -> str:
     """Run Python with the package of a copy, and tools of the repository; return its output."""
     path = os.pathsep.join(map(str, (folder, ROOT)))
-    environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": path}
     command = [sys.executable, "-P", *arguments]
     done = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, cwd=folder, check=False)
     assert done.returncode == 0, done.stderr

@@ -65,8 +65,6 @@ def opening_by_name(real: Open) -> Open:
 
 pytestmark = pytest.mark.uncounted
 
-Plant = Callable[[pytest.MonkeyPatch, type[Machine]], None]
-
 
 class OneLog(Machine):
     """A service that begins its log with the same line whenever it starts it over."""
@@ -101,15 +99,31 @@ class OneTurn(Machine):
 
 CRASHES = only(Machine, write=2, kill=2)
 CONTENTS = only(OneLog, log=1, poll=1, start_over=1)
-
-
 TURNS = only(OneTurn, rotate_unseen=2, turn=1)
 
 
-def run(machine: type[Machine], examples: int) -> None:
-    """Run the machine on the same examples every time; a failure is not made smaller."""
+@pytest.mark.parametrize(
+    ("machine", "place", "name", "planted"),
+    [
+        pytest.param(CRASHES, CRASHES, "store_kind", CheckpointFirst, id="checkpoint before commit"),
+        *(
+            pytest.param(*parts, id=told, marks=pytest.mark.slow)
+            for told, *parts in (
+                ("inode only", CONTENTS, FilePosition, "fits", fits_any_content),
+                ("checkpoint after commit", CRASHES, CRASHES, "store_kind", CheckpointLast),
+                ("first line as fingerprint", CONTENTS, ContentEdges, "mark", mark_of_first_line),
+                ("opened by name", TURNS, ContentOpener, "open", opening_by_name(ContentOpener.open)),
+            )
+        ),
+    ],
+)
+def test_a_planted_bug_is_caught(
+    machine: type[Machine], place: type, name: str, planted: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some example of the machine fails where the bug is planted; they are the same every time."""
+    monkeypatch.setattr(place, name, planted)
     quick = settings(
-        max_examples=examples,
+        max_examples=240,  # some 30 find the rarest bug, and the first that does is the last
         stateful_step_count=20,
         derandomize=True,
         deadline=None,
@@ -118,52 +132,5 @@ def run(machine: type[Machine], examples: int) -> None:
         report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
     )
-    run_state_machine_as_test(machine, settings=quick)
-
-
-def checkpoint_before_commit(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:
-    """The cursor is committed before the rows."""
-    monkeypatch.setattr(machine, "store_kind", CheckpointFirst)
-
-
-def checkpoint_after_commit(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:
-    """The rows are committed before the cursor."""
-    monkeypatch.setattr(machine, "store_kind", CheckpointLast)
-
-
-def inode_only(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:
-    """The content of a file says nothing about which file it is."""
-    del machine
-    monkeypatch.setattr(FilePosition, "fits", fits_any_content)
-
-
-def first_line_fingerprint(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:
-    """The first line says everything."""
-    del machine
-    monkeypatch.setattr(ContentEdges, "mark", mark_of_first_line)
-
-
-def by_name(monkeypatch: pytest.MonkeyPatch, machine: type[Machine]) -> None:
-    """A file is opened under the name that it had a moment ago."""
-    del machine
-    monkeypatch.setattr(ContentOpener, "open", opening_by_name(ContentOpener.open))
-
-
-EXAMPLES = 80
-
-
-@pytest.mark.parametrize(
-    ("plant", "machine"),
-    [
-        pytest.param(checkpoint_before_commit, CRASHES, id="checkpoint before commit"),
-        pytest.param(inode_only, CONTENTS, id="inode only", marks=pytest.mark.slow),
-        pytest.param(checkpoint_after_commit, CRASHES, id="checkpoint after commit", marks=pytest.mark.slow),
-        pytest.param(first_line_fingerprint, CONTENTS, id="first line as fingerprint", marks=pytest.mark.slow),
-        pytest.param(by_name, TURNS, id="opened by name", marks=pytest.mark.slow),
-    ],
-)
-def test_a_planted_bug_is_caught(monkeypatch: pytest.MonkeyPatch, plant: Plant, machine: type[Machine]) -> None:
-    """Some example of the machine fails where the bug is planted."""
-    plant(monkeypatch, machine)
     with pytest.raises((AssertionError, ExceptionGroup)):
-        run(machine, 3 * EXAMPLES)  # some 30 find the rarest, and the first that does is the last
+        run_state_machine_as_test(machine, settings=quick)

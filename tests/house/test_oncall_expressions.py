@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -27,6 +28,7 @@ OF_PROMETHEUS = {"up": TARGET, "ALERTS": OF_ALERTS}
 NEWER_THAN_2_42 = {"info", "mad_over_time", "double_exponential_smoothing", "sort_by_label", "sort_by_label_desc"}
 
 
+@cache
 def known() -> dict[str, set[str]]:
     """Labels by name, as Prometheus stores them."""
     found = dict(OF_PROMETHEUS)
@@ -37,17 +39,17 @@ def known() -> dict[str, set[str]]:
             found |= {} if row.signed else {f"{row.name}_count": labels, f"{row.name}_sum": labels}
         else:
             found[row.name] = labels
+    levels = {
+        "route": {"route", "judge"},
+        "all": {"judge"},
+        "suite": {"suite"},
+        "judge": {"judge"},
+        "segment": {"segment", "value", "judge"},
+        "ragwatch": set(),
+    }
     for rule in records():
         labels = {*rule.get("labels", {}), "job", "cluster", "namespace", "window"}
-        level = {
-            "route": {"route", "judge"},
-            "all": {"judge"},
-            "suite": {"suite"},
-            "judge": {"judge"},
-            "segment": {"segment", "value", "judge"},
-            "ragwatch": set(),
-        }
-        labels |= level[rule["record"].partition(":")[0]]
+        labels |= levels[rule["record"].partition(":")[0]]
         labels |= {"quantity"} if "quality" in rule["record"] else set()
         labels |= {"stage"} if "stage" in rule["record"] else set()
         labels |= {"objective"} if "budget" in rule["record"] else set()
@@ -89,7 +91,6 @@ def check(expression: str, later: Mapping[str, set[str]] = MappingProxyType({}))
             assert node.func.name not in NEWER_THAN_2_42
 
 
-@pytest.mark.costly
 def test_rules_speak_of_series_that_exist() -> None:
     """Recording rules and alerts."""
     for rule in records():
@@ -110,14 +111,14 @@ def test_templates_ask_for_series_that_exist() -> None:
     assert asked > 5
 
 
-@pytest.mark.costly
-@pytest.mark.parametrize("page", sorted((ROOT / "deploy" / "runbooks").glob("*.md")), ids=lambda page: page.stem)
-def test_queries_of_a_runbook_can_be_pasted(page: Path) -> None:
+def test_queries_of_runbooks_can_be_pasted() -> None:
     """Every piece of code that names a series of ragwatch is an expression that Prometheus evaluates."""
-    queries = [code for code in re.findall(r"`([^`\n]+)`", page.read_text()) if re.search(r"ragwatch[_:]\w|up\{", code)]
-    assert queries
-    for query in queries:
-        check(query)
+    for page in (ROOT / "deploy" / "runbooks").glob("*.md"):
+        code = re.findall(r"`([^`\n]+)`", page.read_text())
+        queries = [each for each in code if re.search(r"ragwatch[_:]\w|up\{", each)]
+        assert queries, page.name
+        for query in queries:
+            check(query)
 
 
 def test_links_of_an_alert_use_its_own_labels() -> None:

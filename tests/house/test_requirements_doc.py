@@ -19,32 +19,21 @@ from ragwatch.errors import ConfigError
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "requirements.md"
 STAND_IN = ROOT / "docs" / "examples" / "requirements" / "stand_in.py"
-RUN_BY_TESTS = {
-    "metrics.md",
-    "exercise.md",
-}  # pages whose examples are doctests, see tests/functional/test_typed_documents.py
+RUN_BY_TESTS = {"metrics.md", "exercise.md"}
+"""Pages whose examples are doctests, see tests/functional/test_typed_documents.py."""
 NO_COMMAND = "none: see the page"
 NUMBER = re.compile(r"(?<![\w.])\d*\.?\d+(?![\w.]*\d)")
 
 
 class Row(NamedTuple):
-    """A line of the table.
+    """A line of the table."""
 
-    Attributes:
-        number: Number of the requirement.
-        where: Modules, series and pages.
-        command: What to type; empty if a page shows it.
-        stated: Numbers of the source documents, in bold on the page.
-        output: Texts that the command prints.
-        code: Exit code of the command; None if the page names none.
-    """
-
-    number: int
-    where: str
-    command: str
-    stated: tuple[str, ...]
-    output: tuple[str, ...]
-    code: int | None
+    number: int  # of the requirement
+    where: str  # modules, series and pages
+    command: str  # what to type; empty if a page shows it
+    stated: tuple[str, ...]  # numbers of the source documents, in bold on the page
+    output: tuple[str, ...]  # texts that the command prints
+    code: int | None  # exit code of the command; None if the page names none
 
 
 class Ended(NamedTuple):

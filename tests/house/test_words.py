@@ -29,17 +29,11 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 
 
 class Word(NamedTuple):
-    """A word or phrase that is not used any more.
+    """A word or phrase that is not used any more."""
 
-    Attributes:
-        pattern: Regular expression, matched as whole words and without regard to case.
-        instead: What to write.
-        example: A text that the pattern must match.
-    """
-
-    pattern: str
-    instead: str
-    example: str
+    pattern: str  # regular expression, matched as whole words and without regard to case
+    instead: str  # what to write
+    example: str  # a text that the pattern must match
 
 
 class Text(NamedTuple):
@@ -160,7 +154,6 @@ MEANINGLESS_NAMES = {"each", "found", "told", "thing"}
 REPLACED_NAMES = re.compile(
     "anew|befell|beside|chains|desk|door|fewest|inquiry|keeping|ledger|notebook|purse|roster|sheet|storey|twins|yardstick"
 )
-
 SURFACES: Mapping[str, Callable[[], Iterator[Text]]] = {
     "HELP": help_texts,
     "alerts": alert_texts,
