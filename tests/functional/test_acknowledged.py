@@ -1,4 +1,4 @@
-"""What is acknowledged is counted once, pushed or traced over HTTP and gRPC, however often the daemon is killed."""
+"""Kill -9: what is acknowledged is counted once, pushed or traced over HTTP and gRPC; what is judged is exported."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,8 @@ from typing import NamedTuple
 
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
-from support.patience import DEADLINE
+from support.otlp_backend import Fault, OtlpBackend
+from support.patience import DEADLINE, wait_until
 from support.programs import free_port
 from support.spans import PROTOBUF, export_request, joined, openinference, single_spans
 
@@ -175,3 +177,41 @@ def test_acknowledged_is_counted_once(tmp_path: Path, name: str, kills: int) -> 
     finally:
         for application in applications:
             application.end()
+
+
+JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
+ROUNDS, EACH, BATCH = 2, 30, 10
+
+
+def _arrived(backend: OtlpBackend) -> set[str]:
+    """Traces that have an event and a span."""
+    return {one.trace_id.hex() for one in backend.logs()} & {one.links[0].trace_id.hex() for one in backend.spans()}
+
+
+@pytest.mark.costly
+def test_every_verdict_is_exported(tmp_path: Path) -> None:
+    """Killed in the middle of requests: each answer has its event and its span, and few are sent twice."""
+    backend = OtlpBackend()
+    export = f"{{otlp: {{endpoint: '{backend.url}', quantities: [faithfulness], batch: {BATCH}, timeout: 60s}}}}"
+    config = write_config(tmp_path, export=export)
+    wanted: set[str] = set()
+    for turn in range(ROUNDS):
+        last = turn == ROUNDS - 1
+        backend.faults = [] if last else [Fault(), Fault(hangs=True), Fault(hangs=True)]
+        numbers = range(turn * EACH + 1, (turn + 1) * EACH + 1)
+        wanted |= {f"{number:032x}" for number in numbers}
+        with RagwatchProcess(config).wait_until_serving() as ragwatch:
+            with (tmp_path / "log" / "app.jsonl").open("a") as file:
+                file.writelines(
+                    record(number, metadata={"trace_id": f"{number:032x}", "span_id": f"{number:016x}"}) + "\n"
+                    for number in numbers
+                )
+            ragwatch.wait_for(JUDGED, float((turn + 1) * EACH))  # while requests hang
+            wait_until(lambda: wanted <= _arrived(backend) if last else not backend.faults, "the requests have come")  # noqa: B023
+            ragwatch.kill()
+    events = Counter(one.trace_id.hex() for one in backend.logs())
+    spans = Counter(one.links[0].trace_id.hex() for one in backend.spans())
+    backend.close()
+    assert set(events) == set(spans) == wanted
+    assert (events + spans).total() <= 2 * len(wanted) + ROUNDS * 2 * BATCH
+    assert len({one.span_id for one in backend.spans()}) == len(wanted)

@@ -13,14 +13,16 @@ from typing import Any
 import pytest
 from functional.daemon import RagwatchProcess, record, write_config
 from support.all_brokers import Brokers
-from support.brokers import counted
+from support.brokers import Worker, books, counted, once
+from support.kit import a_line
 from support.patience import DEADLINE, wait_until
 from support.postgres import shared_server
-from support.queues import Queue
+from support.queues import KafkaQueue, Queue
 from support.stores import database, emptied
 
 from ragwatch.statistics.tally import Tally
 from ragwatch.stores.postgres.postgres_store import PostgresStore
+from ragwatch.stores.sqlite.store import SqliteStore
 
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
 DRAWN = 'ragwatch_samples_drawn_total{route="search"}'
@@ -135,3 +137,51 @@ def test_a_worker_that_is_stopped(tmp_path: Path, queue: Queue, count: int) -> N
             stopped.signal(signal.SIGCONT)  # else its end would be waited for
             print(*other.lines[-20:])  # shown where it fails
             counts.close()
+
+
+MESSAGES, PERIOD_SECONDS, CHANGES = 20_000, 5.0, 9
+
+
+@pytest.fixture
+def topic(tmp_path: Path) -> Iterator[KafkaQueue]:
+    """An empty topic, of librdkafka's mock cluster, or of the broker that RAGWATCH_TEST_KAFKA names (`host:port`)."""
+    brokers = Brokers(tmp_path)
+    one: KafkaQueue = brokers.queue("kafka")
+    yield one
+    one.close()
+    brokers.close()
+
+
+@pytest.mark.slow
+async def test_members_that_come_and_go(topic: KafkaQueue, store: SqliteStore) -> None:
+    """Every 5 s a member joins, leaves or crashes after storing: 20,000 messages, each stored once."""
+    steady, changing = topic.worker(store, consumer="steady", batch_records=100), list[Worker]()
+    produced = 0
+    for change in range(CHANGES):
+        if change % 2 == 0:
+            changing.append(topic.worker(store, consumer=f"guest-{change}", batch_records=100))
+        elif change % 4 == 1:
+            guest = changing.pop()
+            guest.source.close()
+        else:
+            guest = changing.pop()
+            if (batch := guest.source.read()) is not None:
+                guest.admit(batch)
+            topic.kill(guest)
+        end = time.monotonic() + PERIOD_SECONDS
+        share = (MESSAGES - produced) // (CHANGES - change)
+        topic.send([a_line(f"c{change}-{number}") for number in range(share)], spread=True)
+        produced += share
+        while time.monotonic() < end:
+            for worker in (steady, *changing):
+                await worker.intake.step()
+    deadline = time.monotonic() + DEADLINE
+    while counted(store, Tally.SEEN) < produced:
+        assert time.monotonic() < deadline, f"{counted(store, Tally.SEEN)} of {produced} arrived"
+        for worker in (steady, *changing):
+            await worker.intake.step()
+    for worker in (steady, *changing):
+        await worker.drain()
+    assert produced == MESSAGES
+    assert books(store) == once(MESSAGES)
+    assert topic.committed() == MESSAGES

@@ -1,15 +1,18 @@
-"""The daemon as an operator meets it: start, signals, reload, lock, reasons for not being ready."""
+"""The daemon as an operator meets it: start, signals, lock, and reloads, many at once too."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from functional.daemon import RagwatchProcess, record, write_config
 from functional.forked import run_forked
-from support.patience import DEADLINE
+from support.patience import DEADLINE, wait_until
 
 SEEN = 'ragwatch_requests_seen_total{source="app"}'
 JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
@@ -123,3 +126,41 @@ def test_who_asks_for_no_library_does_not_load_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=DEADLINE)
     assert done.stdout.strip() == "[]"
+
+
+def _reloaded(ragwatch: RagwatchProcess) -> tuple[int, str | None]:
+    """Status and `Retry-After` of a request to reload."""
+    request = urllib.request.Request(ragwatch.address + "/-/reload", method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=DEADLINE) as reply:
+            return reply.status, reply.headers["Retry-After"]
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers["Retry-After"]
+
+
+def test_a_storm_of_reloads_is_a_few_reloads(tmp_path: Path) -> None:
+    """Of 60 requests at once most are refused with 429 and when to ask again; of 200 signals those that wait are one.
+
+    The last word on disk is in force afterwards.
+    """
+    config = write_config(tmp_path)
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        with ThreadPoolExecutor(60) as clients:
+            answers = list(clients.map(lambda _: _reloaded(ragwatch), range(60)))
+        assert {status for status, _ in answers} == {200, 429}
+        assert all(again is not None for status, again in answers if status == 429)
+        assert sum(status == 200 for status, _ in answers) < 30
+        write_config(tmp_path, routes="[search, billing]")
+        assert _reloaded(ragwatch)[0] == 200
+        assert 'route="billing"' in ragwatch.get("/metrics")[1]
+        assert ragwatch.get("/-/ready")[0] == 200
+        before = len(ragwatch.events("configuration loaded"))
+        for _ in range(200):
+            ragwatch.signal(signal.SIGHUP)
+        write_config(tmp_path, routes="[search, mail]")
+        ragwatch.signal(signal.SIGHUP)
+        wait_until(lambda: 'route="mail"' in ragwatch.get("/metrics")[1], "the last signal is followed")
+        ragwatch.signal(signal.SIGTERM)
+        assert ragwatch.end() == 0
+        assert len(ragwatch.events("configuration loaded")) - before < 50

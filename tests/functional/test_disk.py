@@ -226,7 +226,7 @@ def test_our_own_log_never_fills_the_disk(tmp_path: Path, disk: Disk) -> None:
         all_counted(ragwatch, 600)
 
 
-@pytest.mark.parametrize("leave", [0, 4096, 24_576, 65_536, 131_072])
+@pytest.mark.parametrize("leave", [0, 24_576, 131_072])
 def test_a_first_start_on_a_full_disk(tmp_path: Path, disk: Disk, leave: int) -> None:
     """Wherever the room ends while the database is made, the start is refused with advice; the next one works."""
     state = disk("size=4m")

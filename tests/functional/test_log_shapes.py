@@ -142,19 +142,6 @@ def pages(folder: Path) -> dict[str, Any]:
     return {"path": f"{folder}/page*.json", "records": "data"}
 
 
-def conversations(folder: Path) -> dict[str, Any]:
-    """An array of two conversations with many answers."""
-    chats: list[list[dict[str, Any]]] = [[], []]
-    for n in range(NUMBER):
-        tools = [{"role": "tool", "content": text} for text in passages(n)]
-        chats[n % 2] += [{"role": "user", "content": question(n)}, *tools]
-        chats[n % 2].append({"role": "assistant", "content": answer(n), "id": f"r{n}"})
-    (folder / "chats.json").write_text(json.dumps([{"messages": chat} for chat in chats]))
-    mapping = {"id": "message.id", "question": "question", "answer": "answer", "history": "history"}
-    mapping["contexts"] = "between[?role=='tool'].content"
-    return {"path": f"{folder}/chats.json", "records": "answers(messages)", "format": "custom", "mapping": mapping}
-
-
 def ids(folder: Path) -> dict[str, Any]:
     """Contexts that are ids, in UTF-16."""
     corpus = {f"d{n}-{rank}": text for n in range(NUMBER) for rank, text in enumerate(passages(n))}
@@ -172,7 +159,7 @@ def mapped(folder: Path, service: Service) -> dict[str, Any]:
     return source if "kind" in source else {**source, "path": str(folder / service.path)}
 
 
-KEYS: dict[str, Callable[[Path], dict[str, Any]]] = {"pages": pages, "conversations": conversations, "ids": ids}
+KEYS: dict[str, Callable[[Path], dict[str, Any]]] = {"pages": pages, "ids": ids}
 """Sources with keys that docs/logs.md names."""
 
 

@@ -20,7 +20,7 @@ from support.patience import DEADLINE, wait_until
 
 from ragwatch.stores.sqlite.store import SqliteStore
 
-GOOD, BAD = 5000, 300
+GOOD, BAD = 1502, 120
 
 # Twelve kinds of bad lines, and the reason each must be counted under.
 FAULTS: dict[str, tuple[str, Callable[[str], bytes]]] = {
@@ -58,7 +58,7 @@ def _good(number: int) -> str:
 
 
 def _write_log(path: Path) -> Counter[str]:
-    """5,000 good lines with 300 bad ones of 12 kinds at random places; returns the bad ones by reason."""
+    """1,502 good lines with 120 bad ones of 12 kinds at random places; returns the bad ones by reason."""
     rng = random.Random(11)
     expected: Counter[str] = Counter()
     lines = [_good(number).encode() for number in range(GOOD)]

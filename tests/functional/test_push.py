@@ -84,19 +84,13 @@ def take_little_memory(ragwatch: RagwatchProcess, path: str, attacks: Iterable[A
 
 @pytest.mark.costly
 def test_x7_x8_hostile_bodies_take_little_memory(tmp_path: Path) -> None:
-    """In records that are pushed."""
+    """In records that are pushed, and in spans."""
     with RagwatchProcess(write_config(tmp_path, sources=SOURCES)).wait_until_serving() as ragwatch:
         assert post(f"{ragwatch.address}/v1/samples", record(1).encode(), {})[0] == 202
         take_little_memory(ragwatch, "/v1/samples", of_push())
+        take_little_memory(ragwatch, "/v1/traces", of_traces())
         assert post(f"{ragwatch.address}/v1/samples", record(2).encode(), {})[0] == 202
         ragwatch.wait_for(JUDGED, 2)
-
-
-@pytest.mark.costly
-def test_hostile_requests_over_http(tmp_path: Path) -> None:
-    """In spans."""
-    with RagwatchProcess(write_config(tmp_path, sources=SOURCES)).wait_until_serving() as ragwatch:
-        take_little_memory(ragwatch, "/v1/traces", of_traces())
 
 
 def test_the_helper_and_feedback(tmp_path: Path) -> None:

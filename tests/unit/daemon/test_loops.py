@@ -256,7 +256,7 @@ class _Loop(asyncio.SelectorEventLoop):
         self.left.append(context)
 
 
-def test_connections_that_cannot_be_accepted_are_counted(telemetry: Telemetry) -> None:
+def test_connections_that_cannot_be_accepted_are_counted_and_told_once(telemetry: Telemetry, log: LogCapture) -> None:
     """Only what asyncio says of a lack of descriptors or memory is taken from it; the rest it logs itself."""
     loop, handle = _Loop(), log_library_warnings(telemetry)
     others: list[dict[str, Any]] = [
@@ -265,12 +265,14 @@ def test_connections_that_cannot_be_accepted_are_counted(telemetry: Telemetry) -
         {"exception": ValueError()},
     ]
     try:
-        for context in ({"exception": OSError(errno.EMFILE, "Too many open files")}, *others):
+        for context in (*[{"exception": OSError(errno.EMFILE, "Too many open files")}] * 3, *others):
             handle(loop, context)
     finally:
         loop.close()
     assert loop.left == others
-    assert telemetry.counts() == {(EventCount.ACCEPT_FAILURES, ()): 1}
+    assert telemetry.counts() == {(EventCount.ACCEPT_FAILURES, ()): 3}
+    limit_reached = "connections cannot be accepted: the limit on open files is reached"
+    assert [(entry["event"], "exc_info" in entry) for entry in log.entries] == [(limit_reached, False)]
 
 
 def test_it_is_made_once_and_kept(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from ragwatch.judges.llm.judge import LLMJudge
 from ragwatch.judges.llm.options import CallOptions
 from ragwatch.model.budget import Cost, SpendingCap
 from ragwatch.model.evidence import Evidence
-from ragwatch.model.sample import Role, Sample, Turn
+from ragwatch.model.sample import Role, Turn
 from ragwatch.pipeline.reading import RejudgeOutcome, RejudgeRequest, Rejudging, outcome_of
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl
 from ragwatch.ports import Query
@@ -150,28 +150,18 @@ def a_daemon(folder: Path, texts: str = "all") -> Daemon:
     return daemon
 
 
-@pytest.fixture
-async def daemon(tmp_path: Path) -> AsyncIterator[Daemon]:
-    """One that keeps all texts."""
-    one = a_daemon(tmp_path)
-    yield one
-    await one.runtime.close()
-    one.store.close()
-
-
-async def test_the_judge_in_force_reads(daemon: Daemon) -> None:
-    """The share is part of the stored probability; what is not there is left out."""
-    reply = await rejudge_with(daemon.in_force, daemon.store, daemon.telemetry)(FIELDS)
-    outcome = outcome_of(reply)
+async def test_the_judge_in_force_reads(tmp_path: Path) -> None:
+    """The share is part of the stored probability; what is not there is left out; only judges in force are asked."""
+    daemon = a_daemon(tmp_path)
+    rejudge = rejudge_with(daemon.in_force, daemon.store, daemon.telemetry)
+    outcome = outcome_of(await rejudge(FIELDS))
     assert (outcome.stored, outcome.skipped, outcome.left) == (1, 1, ())
     (row,) = daemon.store.find(Query(judge="second"))
     assert row.verdict.probability == 0.5
-
-
-async def test_a_judge_must_be_configured(daemon: Daemon) -> None:
-    """The names are listed."""
     with pytest.raises(ParameterError, match="judge: 'third' is not configured; use one of: embedded, second"):
-        await rejudge_with(daemon.in_force, daemon.store, daemon.telemetry)({**FIELDS, "judge": "third"})
+        await rejudge({**FIELDS, "judge": "third"})
+    await daemon.runtime.close()
+    daemon.store.close()
 
 
 async def test_texts_must_be_kept(tmp_path: Path) -> None:
@@ -194,15 +184,10 @@ def a_judge(**options: object) -> LLMJudge:
     )
 
 
-def record(sample: Sample) -> dict[str, object]:
-    """The stored form of a sample."""
-    return sample.to_record()
-
-
 def test_the_prompt_is_that_of_the_judge_but_for_its_ids() -> None:
     """Rubric and texts are those of a request; two samples have other ids, one sample the same each time."""
     judge = a_judge()
-    built = rebuilt_prompts([judge], "mine", record(DRAW.sample))
+    built = rebuilt_prompts([judge], "mine", DRAW.sample.to_record())
     assert built is not None
     (prompt,) = built["prompts"]
     (sent,) = judge.start_reading(DRAW.sample, "seed").prompts()
@@ -210,7 +195,7 @@ def test_the_prompt_is_that_of_the_judge_but_for_its_ids() -> None:
     lines = [line.partition("| ")[2] for line in prompt["user"].splitlines()]
     assert lines == [line.partition("| ")[2] for line in sent.user.splitlines()]
     assert "I have a cat." in prompt["user"]
-    assert rebuilt_prompts([judge], "mine", record(DRAW.sample)) == built
+    assert rebuilt_prompts([judge], "mine", DRAW.sample.to_record()) == built
 
 
 def test_a_judge_that_asks_nobody_has_no_prompt() -> None:
@@ -219,8 +204,8 @@ def test_a_judge_that_asks_nobody_has_no_prompt() -> None:
     class Embedded:
         name = "embedded"
 
-    assert rebuilt_prompts([a_judge()], "other", record(DRAW.sample)) is None
-    assert rebuilt_prompts([Embedded()], "embedded", record(DRAW.sample)) is None  # type: ignore[list-item]
-    built = rebuilt_prompts([a_judge(max_contexts=1)], "mine", record(DRAW.sample))
+    assert rebuilt_prompts([a_judge()], "other", DRAW.sample.to_record()) is None
+    assert rebuilt_prompts([Embedded()], "embedded", DRAW.sample.to_record()) is None  # type: ignore[list-item]
+    built = rebuilt_prompts([a_judge(max_contexts=1)], "mine", DRAW.sample.to_record())
     assert built is not None
     assert (built["prompts"], built["error"]) == ([], "2 contexts, more than the 1 allowed")

@@ -16,6 +16,7 @@ from support.callers import canned
 from support.daemons import a_daemon, judged, log, running, until
 from support.patience import DEADLINE
 from support.postgres import Postgres, new_server
+from support.stores import emptied
 
 import ragwatch.daemon
 from ragwatch.config import load
@@ -158,12 +159,21 @@ async def test_the_fallback_shown_is_of_the_judge_in_force(tmp_path: Path, monke
         assert FELL_BACK in daemon.runtime.exporter.text()
 
 
-@pytest.fixture
-def server() -> Iterator[Postgres]:
-    """A server that tests stop and start."""
+@pytest.fixture(scope="module")
+def one_server() -> Iterator[Postgres]:
+    """A server of the tests of this module."""
     found = new_server()
     yield found
     found.delete()
+
+
+@pytest.fixture
+def server(one_server: Postgres) -> Postgres:
+    """The server, empty; each test stops and starts it."""
+    one_server.stop("fast")
+    one_server.start()
+    emptied(one_server.url, "ragwatch")
+    return one_server
 
 
 ANNA = Erasure(frozenset({"request-anna"}))

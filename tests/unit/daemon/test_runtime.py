@@ -126,18 +126,17 @@ async def test_once_counts_what_could_not_be_judged(tmp_path: Path) -> None:
     assert float(shown[f"ragwatch_coverage_ratio{place}"]) == pytest.approx(ANSWERED / DRAWN)
 
 
-def test_a_wrong_url_is_a_wrong_configuration(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> None:
-    """Options that a kind rejects when it is built are a ConfigError, so that a reload fails cleanly."""
-    config = parse({"sources": sources(tmp_path), "judges": [asks("http://gateway:8000:v1")]}, folder=tmp_path)
-    with pytest.raises(ConfigError):
-        build(config, SharedState(store, Board(), telemetry, Clock()), tuple)
+def test_a_wrong_judge_is_a_wrong_configuration(tmp_path: Path, store: SqliteStore, telemetry: Telemetry) -> None:
+    """Options that a kind rejects when it is built are a ConfigError, so that a reload fails cleanly.
 
-
-def test_a_judge_may_wait_no_longer_than_judging_does(tmp_path: Path) -> None:
-    """With judging.timeout 10s every wait of a judge (25 s + 30 s) ends as Unjudged(timeout), for good, and paid."""
-    settings = {"sources": sources(tmp_path), "judges": [asks("http://127.0.0.1:9/v1")], "judging": {"timeout": "10s"}}
+    With judging.timeout 10s every wait of a judge (25 s + 30 s) would end as Unjudged(timeout), for good, and paid.
+    """
+    wrong = parse({"sources": sources(tmp_path), "judges": [asks("http://gateway:8000:v1")]}, folder=tmp_path)
     with pytest.raises(ConfigError):
-        parse(settings, folder=tmp_path)
+        build(wrong, SharedState(store, Board(), telemetry, Clock()), tuple)
+    short = {"sources": sources(tmp_path), "judges": [asks("http://127.0.0.1:9/v1")], "judging": {"timeout": "10s"}}
+    with pytest.raises(ConfigError):
+        parse(short, folder=tmp_path)
 
 
 def exporting(folder: Path, store: SqliteStore, telemetry: Telemetry, **otlp: Any) -> Runtime:

@@ -41,7 +41,7 @@ def seconds(error: JudgeError) -> float:
 
 
 async def test_a_call_is_set_aside_then_paid(store: SqliteStore) -> None:
-    """It begins when the clock says, and belongs to the judge of the purse."""
+    """It begins when the clock says, and belongs to the judge of the purse; without caps spending is kept as well."""
     clock = Clock()
     purse = StoredBudgetAccount("claude", [HOUR], store, clock)
     number = await purse.reserve(Cost(0.5, 100))
@@ -49,14 +49,10 @@ async def test_a_call_is_set_aside_then_paid(store: SqliteStore) -> None:
     assert store.spent("claude", AT) == store.spent("other", 0.0) == Cost()
     await purse.settle(number, Cost(0.25, 40))
     assert store.spent("claude", 0.0) == Cost(0.25, 40)
-
-
-async def test_without_caps_spending_is_kept_all_the_same(store: SqliteStore) -> None:
-    """No limit is not no account."""
-    purse = StoredBudgetAccount("claude", [], store, Clock())
+    unlimited = StoredBudgetAccount("free", [], store, clock)
     for _ in range(3):
-        await purse.settle(await purse.reserve(Cost(500.0, 10**6)), Cost(100.0, 10**5))
-    assert store.spent("claude", 0.0) == Cost(300.0, 3 * 10**5)
+        await unlimited.settle(await unlimited.reserve(Cost(500.0, 10**6)), Cost(100.0, 10**5))
+    assert store.spent("free", 0.0) == Cost(300.0, 3 * 10**5)
 
 
 async def test_a_refusal_is_not_for_ever_and_says_how_long(store: SqliteStore) -> None:

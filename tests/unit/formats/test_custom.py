@@ -29,6 +29,10 @@ MAPPING = {
     "metadata.tenant": "tenant",
 }
 SMALL = {"contexts": "c", "answer": "a"}
+NESTED: list[Any] = []
+"""A list in a list, and so on: deeper than any interpreter compares or writes."""
+for _ in range(200_000):
+    NESTED = [NESTED]
 
 
 def test_reads_own_shape() -> None:
@@ -65,17 +69,6 @@ def test_names_the_key(mapping: dict[str, str], record: dict[str, Any], reason: 
     assert (caught.value.reason, caught.value.field) == (RejectReason(reason), field)
 
 
-def nested(depth: int) -> list[object]:
-    """A list in a list, and so on: deeper than any interpreter compares or writes."""
-    value: list[object] = []
-    for _ in range(depth):
-        value = [value]
-    return value
-
-
-NESTED = nested(200_000)
-
-
 @pytest.mark.parametrize(
     ("expression", "value", "why"),
     [
@@ -109,43 +102,33 @@ def test_numbers_that_no_json_holds_are_unknown(text: str) -> None:
     assert (sample.contexts, sample.metadata) == ((Context("p"),), {})
 
 
-@pytest.mark.parametrize(
-    ("mapping", "message"),
-    [
-        ({"answer": "a"}, "mapping.contexts: is missing"),
-        ({"contexts": "c"}, "mapping.answer: is missing"),
-        ({**SMALL, "anwser": "a"}, "mapping.anwser: unknown, use one of question, contexts"),
-        ({**SMALL, "metadata.": "a"}, "mapping.metadata.: unknown"),
-        (
-            {**SMALL, "question": "req.[q"},
-            "mapping.question: the expression ends too early or cannot be read at position",
-        ),
-        ({**SMALL, "question": "req..q"}, "mapping.question: unexpected '.' at position 4"),
-        ({**SMALL, "question": "a ~ b"}, "mapping.question: unexpected '~' at position 2"),
-        ({**SMALL, "question": ""}, "mapping.question: "),
-        ({**SMALL, "question": "a || fromjson(b)"}, "mapping.question: unknown function 'fromjson' at position 5"),
-        ({**SMALL, "question": "from_json(a, b)"}, "mapping.question: from_json() takes 1 arguments, not 2"),
-        ({**SMALL, "question": "[].join(',')"}, "mapping.question: join() takes 2 arguments, not 1, at position 3"),
-    ],
-)
-def test_wrong_mapping(mapping: dict[str, str], message: str) -> None:
-    """A wrong expression is refused when it is configured, with its key and the position."""
-    with pytest.raises(ConfigError) as caught:
-        MappingReader(mapping)
-    assert str(caught.value).startswith(message)
+WRONG_MAPPINGS = [
+    ({"answer": "a"}, "mapping.contexts: is missing"),
+    ({"contexts": "c"}, "mapping.answer: is missing"),
+    ({**SMALL, "anwser": "a"}, "mapping.anwser: unknown, use one of question, contexts"),
+    ({**SMALL, "metadata.": "a"}, "mapping.metadata.: unknown"),
+    ({**SMALL, "question": "req.[q"}, "mapping.question: the expression ends too early or cannot be read at position"),
+    ({**SMALL, "question": "req..q"}, "mapping.question: unexpected '.' at position 4"),
+    ({**SMALL, "question": "a ~ b"}, "mapping.question: unexpected '~' at position 2"),
+    ({**SMALL, "question": ""}, "mapping.question: "),
+    ({**SMALL, "question": "a || fromjson(b)"}, "mapping.question: unknown function 'fromjson' at position 5"),
+    ({**SMALL, "question": "from_json(a, b)"}, "mapping.question: from_json() takes 1 arguments, not 2"),
+    ({**SMALL, "question": "[].join(',')"}, "mapping.question: join() takes 2 arguments, not 1, at position 3"),
+]
 
 
 @pytest.mark.parametrize(
     ("name", "mapping", "message"),
     [
+        *(("custom", mapping, message) for mapping, message in WRONG_MAPPINGS),
         ("xml", None, "format: unknown 'xml', use one of auto, canonical, ragas"),
         ("custom", None, "mapping: format custom needs one"),
         ("custom", {}, "mapping: format custom needs one"),
         ("auto", SMALL, "mapping: only format custom takes one"),
     ],
 )
-def test_wrong_format(name: str, mapping: dict[str, str] | None, message: str) -> None:
-    """A format that cannot be built says what could."""
+def test_what_cannot_be_built_is_refused(name: str, mapping: dict[str, str] | None, message: str) -> None:
+    """A wrong format says what could be; a wrong expression is told with its key and the position."""
     with pytest.raises(ConfigError) as caught:
         build(name, mapping)
     assert str(caught.value).startswith(message)

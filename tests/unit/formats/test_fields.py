@@ -8,7 +8,6 @@ import pytest
 
 from ragwatch.errors import FormatError
 from ragwatch.formats import canonical, fields
-from ragwatch.formats.fields import epoch_seconds
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.model.sample import NO_METADATA, RejectReason, Sample
 
@@ -18,66 +17,46 @@ def read(**more: object) -> Sample:
     return canonical.read({"question": "q", "contexts": [], "answer": "a", **more}, "log:1")
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("2026-05-01T10:00:00Z", 1777629600.0),
-        ("2026-05-01T12:00:00.500+02:00", 1777629600.5),
-        ("2026-05-01 10:00:00", 1777629600.0),
-        ("2026-05-01", 1777593600.0),
-        (1777629600, 1777629600.0),
-        (1777629600.25, 1777629600.25),
-        (1777629600250, 1777629600.25),
-        (1777629600250000, 1777629600.25),
-        (1777629600250000000, 1777629600.25),
-        ("1777629600.25", 1777629600.25),
-        ("1777629600250000000", 1777629600.25),
-        ("1794010112345", 1794010112.345),
-        ("1794010112345.0", 1794010112.345),
-        ("20260501", 1777593600.0),
-        ("20260501100000", 1777629600.0),
-        ("4102444799999", 4_102_444_799.999),
+SAME_TIMES: dict[float, list[object]] = {
+    1777629600.0: ["2026-05-01T10:00:00Z", "2026-05-01 10:00:00", 1777629600, "20260501100000"],
+    1777629600.5: ["2026-05-01T12:00:00.500+02:00"],
+    1777593600.0: ["2026-05-01", "20260501"],
+    1777629600.25: [
+        *(1777629600.25, 1777629600250, 1777629600250000, 1777629600250000000),
+        *("1777629600.25", "1777629600250000000"),
     ],
-)
-def test_times(value: object, expected: float) -> None:
-    """ISO 8601 with Z, an offset or none (UTC), and numbers in any usual unit, are the same instant."""
-    assert epoch_seconds(value, "at") == expected
-    assert read(at=value).at == expected
+    1794010112.345: ["1794010112345", "1794010112345.0"],
+    4_102_444_799.999: ["4102444799999"],
+}
+"""By instant: ISO 8601 with Z, an offset or none (UTC), and numbers in any usual unit."""
 
 
 @pytest.mark.parametrize(
-    ("more", "expected"),
+    ("more", "field", "expected"),
     [
-        ({"id": "r1"}, "r1"),
-        ({"id": 7}, "7"),
-        ({"id": ""}, "log:1"),
-        ({"id": None}, "log:1"),
-        ({"request_id": 7}, "7"),
-        ({"id": "", "request_id": 7}, "7"),
-        ({"id": None, "request_id": "", "run_id": "r"}, "r"),
-        ({}, "log:1"),
+        *(({"at": value}, "at", at) for at, values in SAME_TIMES.items() for value in values),
+        # A record without a name of its own bears that of its position.
+        ({"id": "r1"}, "id", "r1"),
+        ({"id": 7}, "id", "7"),
+        ({"id": ""}, "id", "log:1"),
+        ({"id": None}, "id", "log:1"),
+        ({"request_id": 7}, "id", "7"),
+        ({"id": "", "request_id": 7}, "id", "7"),
+        ({"id": None, "request_id": "", "run_id": "r"}, "id", "r"),
+        ({}, "id", "log:1"),
+        # Metadata is kept, a trace id of the record is part of it, unknown keys are not.
+        ({}, "metadata", NO_METADATA),
+        ({"metadata": None}, "metadata", NO_METADATA),
+        ({"metadata": {"a": [{"b": 1}]}}, "metadata", {"a": [{"b": 1}]}),
+        ({"trace_id": "t"}, "metadata", {"trace_id": "t"}),
+        ({"trace_id": "t", "metadata": {"trace_id": "u", "a": 1}}, "metadata", {"trace_id": "t", "a": 1}),
+        ({"trace_id": 3, "metadata": {"trace_id": "u"}}, "metadata", {"trace_id": "u"}),
+        ({"model": "m", "label": {}}, "metadata", NO_METADATA),
     ],
 )
-def test_ids(more: dict[str, object], expected: str) -> None:
-    """A record without a name of its own bears that of its position."""
-    assert read(**more).id == expected
-
-
-@pytest.mark.parametrize(
-    ("more", "expected"),
-    [
-        ({}, NO_METADATA),
-        ({"metadata": None}, NO_METADATA),
-        ({"metadata": {"a": [{"b": 1}]}}, {"a": [{"b": 1}]}),
-        ({"trace_id": "t"}, {"trace_id": "t"}),
-        ({"trace_id": "t", "metadata": {"trace_id": "u", "a": 1}}, {"trace_id": "t", "a": 1}),
-        ({"trace_id": 3, "metadata": {"trace_id": "u"}}, {"trace_id": "u"}),
-        ({"model": "m", "label": {}}, NO_METADATA),
-    ],
-)
-def test_metadata(more: dict[str, object], expected: dict[str, object]) -> None:
-    """Metadata is kept, a trace id of the record is part of it, unknown keys are not."""
-    assert read(**more).metadata == expected
+def test_times_ids_and_metadata(more: dict[str, object], field: str, expected: object) -> None:
+    """However they are written."""
+    assert getattr(read(**more), field) == expected
 
 
 @pytest.mark.parametrize(("depth", "is_read"), [(31, True), (32, False)])

@@ -1,11 +1,21 @@
-"""Mixed logs: which lines are records of answers, which are skipped and why; `records`: several answers in a line."""
+"""Mixed logs: which lines are records of answers, which are skipped and why; `records`: several answers in a line.
+
+Every line of the table of `records` in docs/logs.md gives as many answers as it says, and its lines of Python work.
+"""
 
 from __future__ import annotations
 
+import csv
 import json
+import re
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +24,7 @@ from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.record import parse
 from ragwatch.formats.selection import expanded, line_parser
 from ragwatch.model.sample import RejectReason, SkipReason
+from ragwatch.sources.tail.options import Options
 
 STAMP = r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:,]{8,12} [A-Z]{4,8} "
 
@@ -133,7 +144,7 @@ ROWS = [{"id": f"r{n}", "question": "q", "contexts": ["A passage of text."], "an
     ],
 )
 def test_every_record_of_a_document_is_an_answer(expression: str, document: Any) -> None:
-    """Arrays, several pages of an API, and responses of Loki; `test_logs_doc` reads the table of docs/logs.md."""
+    """Arrays, several pages of an API, and responses of Loki."""
     reader = LogReader(RecordRules(records=expression))
     lines = [line for _, line in expanded([(1, json.dumps(document).encode())], reader.expand)]
     samples = [reader.read(reader.parse(line)[0], "") for line in lines]  # type: ignore[arg-type,index]
@@ -199,3 +210,45 @@ def test_times_without_an_offset_are_those_of_the_time_zone() -> None:
     assert taken.at == utc.read({**row, "at": "2026-05-01T03:00:00Z"}, "1").at
     parsed = reader.parse(b'{"feedback_for": "r1", "thumbs": "up", "at": "2026-05-01T12:00:00"}')
     assert parsed == ({"feedback_for": "r1", "thumbs": "up", "at": 1_777_629_600.0}, False)
+
+
+LOGS_PAGE = (Path(__file__).parents[3] / "docs" / "logs.md").read_text(encoding="utf-8")
+LINES = re.findall(r"(?m)^\| `([{\[].*)`(?: \([^|]*\))? \| `(\{.*\})` \| (\d+) \|$", LOGS_PAGE)
+ANSWERS = [
+    {"question": f"q{n}", "contexts": json.dumps([f"Text {n}, with a comma."]), "answer": f"a{n}"} for n in range(3)
+]
+
+
+def test_the_table_was_read() -> None:
+    """A change of its form must not leave it untested."""
+    assert len(LINES) == 8
+
+
+@pytest.mark.parametrize(("line", "keys", "number"), LINES)
+def test_every_line_gives_its_answers(line: str, keys: str, number: str) -> None:
+    """With the keys beside it."""
+    options = Options.model_validate({"name": "app", "path": "/log", **yaml.safe_load(keys.replace(r"\|", "|"))})
+    reader = LogReader(options.rules)
+    found = [record for _, record in expanded([(1, line.encode())], reader.expand)]
+    samples = [reader.read(reader.parse(record)[0], "1") for record in found]  # type: ignore[arg-type,index]
+    assert [sample.answer for sample in samples] == ["a", "b"][: int(number)]
+    assert [context.text for context in samples[0].contexts] == ["A text."]
+
+
+def test_csv_and_sqlite(tmp_path: Path) -> None:
+    """The lines make logs of them that can be read."""
+    with (tmp_path / "log.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, ("question", "contexts", "answer"))
+        writer.writeheader()
+        writer.writerows(ANSWERS)
+    with closing(sqlite3.connect(tmp_path / "app.db")) as database, database:
+        database.execute("CREATE TABLE answers (question LOGS_PAGE, contexts LOGS_PAGE, answer LOGS_PAGE)")
+        database.executemany("INSERT INTO answers VALUES (:question, :contexts, :answer)", ANSWERS)
+    lines = re.findall(r"(?m)^    (python3 -c .*)$", LOGS_PAGE)
+    assert len(lines) == 2
+    for line in lines:
+        subprocess.run(["sh", "-c", line], check=True, cwd=tmp_path)
+        reader = LogReader(Options(name="app", path="/log").rules)
+        samples = [reader.read(json.loads(row), "1") for row in (tmp_path / "log.jsonl").read_text().splitlines()]
+        assert [sample.answer for sample in samples] == ["a0", "a1", "a2"]
+        assert [context.text for context in samples[1].contexts] == ["Text 1, with a comma."]

@@ -195,11 +195,11 @@ async def test_what_cannot_be_continued_begins_anew(store: SqliteStore) -> None:
 
 @pytest.mark.costly
 async def test_learns_for_as_long_as_asked(store: SqliteStore) -> None:
-    """Scores enough, but not a day of them: still learning, and the day is known after a restart."""
-    rules = replace(RULES, reference_seconds=DAY)
-    settle(store, faithful(1440))
+    """Scores enough, but not six hours of them: still learning, and the hours are known after a restart."""
+    rules = replace(RULES, reference_seconds=DAY / 4)
+    settle(store, faithful(360))
     drift = await stepped(store, rules)
     assert of_detector(drift) == {}
-    settle(store, faithful(60), 1440)
+    settle(store, faithful(60), 360)
     drift = await stepped(store, rules)
     assert drift.gauges()[Gauge.DRIFT_BASELINE, CELL] > 0.8

@@ -94,7 +94,7 @@ def figures(drift: ScoreDriftLoop) -> dict[Gauge, float]:
     return {gauge: value for (gauge, labels), value in drift.gauges().items() if gauge in kinds and labels == CELL}
 
 
-@pytest.mark.parametrize("every", [7, 1000])
+@pytest.mark.parametrize("every", [70, 1000])
 async def test_an_alarm_tells_when_the_change_began_and_both_means(store: SqliteStore, every: int) -> None:
     """Whatever the size of the batches, and although each batch is read by another process."""
     answers = HEALTHY + BROKEN
@@ -246,7 +246,7 @@ def test_routes_and_segments_have_one_budget() -> None:
 def test_a_tenant_with_a_twentieth_of_the_traffic_is_told_within_300_answers(before: float) -> None:
     """A fall by .20, among 160 detectors of 20 tenants: of yes or no scores, which take longest."""
     delays = []
-    for seed in range(20):
+    for seed in range(10):
         rng, stream = random.Random(seed), TENANT_RULES.stream(Quantity.FAITHFULNESS, "search", segment=True)
         seconds, seq = 3600.0 / HOURLY, 0
         while stream.alarm is None:
@@ -257,7 +257,7 @@ def test_a_tenant_with_a_twentieth_of_the_traffic_is_told_within_300_answers(bef
     print(f"{before}: {fmean(delays):.0f}, at most {max(delays)}")
     assert min(delays) > 0
     assert fmean(delays) < 220
-    assert sorted(delays)[-2] < 300
+    assert max(delays) < 300
 
 
 @pytest.mark.uncounted

@@ -186,14 +186,12 @@ def test_a_long_history_is_read_in_several_digests(store: SqliteStore, monkeypat
 
 def test_correlation_with_each_judge(store: SqliteStore) -> None:
     """Over the answers that have both, for each judge in force and each quantity that varies."""
-    for place in range(60):
-        draw = a_draw(f"r{place}", at=AT - place)
-        good = place % 3 > 0
-        said = Feedback((draw.key,), float(good), AT, "app")
-        store.admit(replace(an_admission(draw, judges=(JUDGE, "other", "gone")), feedback=(said,), at=AT))
-        evidence = an_evidence((1, 0) if good else (0, 0))
-        store.settle([a_verdict(draw, evidence, a_reading(judge)) for judge in (JUDGE, "gone")])
-        store.settle([a_verdict(draw, evidence, a_reading("other", "v1"))])
+    draws = [(a_draw(f"r{place}", at=AT - place), place % 3 > 0) for place in range(60)]
+    said = tuple(Feedback((draw.key,), float(good), AT, "app") for draw, good in draws)
+    admission = an_admission(*(draw for draw, _ in draws), judges=(JUDGE, "other", "gone"))
+    store.admit(replace(admission, feedback=said, at=AT))
+    for reading in (a_reading(JUDGE), a_reading("gone"), a_reading("other", "v1")):
+        store.settle([a_verdict(draw, an_evidence((1, 0) if good else (0, 0)), reading) for draw, good in draws])
     figures = summary(windows_over(store), store)
     by_series = {(one.judge, one.quantity): one.correlation for one in figures.correlations}
     correlation = by_series[JUDGE, Quantity.FAITHFULNESS]

@@ -68,7 +68,7 @@ def test_labels_that_nobody_asked_for_move_nothing(store: SqliteStore) -> None:
 def test_with_the_rights_of_one_annotator_the_interval_contains_the_truth(tmp_path: Path) -> None:
     """200 hostile labels beside 100 honest ones: the mean moves by their share at most, the interval does not leave."""
     right = 0
-    for seed in range(3):
+    for seed in range(2):
         store = SqliteStore(tmp_path / str(seed))
         world = a_world(store, seed)
         before, _ = corrected(world)
@@ -86,13 +86,13 @@ def test_with_the_rights_of_one_annotator_the_interval_contains_the_truth(tmp_pa
         assert gauges[Gauge.LABEL_ANNOTATORS, (F,)] == 3.0
         right += row.estimate.low <= world.truth <= row.estimate.high
         store.close()
-    assert right == 3
+    assert right == 2
 
 
 @pytest.mark.costly
 def test_an_annotator_cannot_choose_what_others_label(tmp_path: Path) -> None:
     """Who labels nothing but the good answers among those given leaves the honest sample as random as it was."""
-    for seed in range(3):
+    for seed in range(2):
         store = SqliteStore(tmp_path / str(seed))
         world = World(store, Random(seed), requests=900)
         world.labelling().put(lies(key for key in asked(world) if all(world.said[key])))

@@ -61,27 +61,15 @@ async def test_records_become_draws(make: Any, store: SqliteStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        (b"{", "torn_json"),
-        (b"[]", "not_an_object"),
-        (b'{"answer": NaN}', "not_finite"),
-        (b'{"answer": ' + b"9" * 5000 + b"}", "number_too_large"),
-        (b'{"a":' * 3000 + b"1" + b"}" * 3000, "too_deep"),
-        (b'{"a": "\x00"}', "binary"),
-        (b'{"question": "q", "contexts": []}', "missing_field"),
-        (b'{"question": "q", "contexts": [], "answer": 7}', "wrong_type"),
-    ],
+    ("line", "reason"), [(b"{", "torn_json"), (b'{"question": "q", "contexts": [], "answer": 7}', "wrong_type")]
 )
 async def test_each_rejection_is_counted_and_told(
     make: Any, store: SqliteStore, log: LogCapture, line: bytes, reason: str
 ) -> None:
     """A record that is no sample is seen and rejected by reason; its neighbour goes in, and the cursor moves on."""
     await make(a_batch(line, a_line("good"), cursor="9")).step()
-    assert counts(store, Tally.SEEN) == {("app",): 2}
-    assert counts(store, Tally.REJECTED) == {("app", reason): 1}
-    assert [draw.sample.id for draw in leased(store)] == ["good"]
-    assert store.cursors("app") == {"log": "9"}
+    assert (counts(store, Tally.SEEN), counts(store, Tally.REJECTED)) == ({("app",): 2}, {("app", reason): 1})
+    assert ([draw.sample.id for draw in leased(store)], store.cursors("app")) == (["good"], {"log": "9"})
     told = log.entries[0]
     assert (told["event"], told["reason"], told["file"], told["line"]) == ("record rejected", reason, "app.jsonl", 1)
 
@@ -242,6 +230,7 @@ async def test_the_backlog_of_a_judge_that_is_gone_stops_nobody(make: Any, store
     assert [await intake.step(), await intake.step(), intake.lag] == [True, False, Lag(1, None)]
 
 
+REDACTOR = Redactor()
 scalars = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=20)
 anything = st.recursive(scalars, lambda part: st.lists(part, max_size=3) | st.dictionaries(st.text(), part, max_size=3))
 odd_parts = st.dictionaries(st.sampled_from([*a_sample().to_record(), "trace_id", "response"]), anything, max_size=2)
@@ -255,7 +244,7 @@ def test_no_line_stops_a_source(batch: list[bytes]) -> None:
     """Whatever a log holds is drawn or rejected: one poisoned line must not be read for ever."""
     with TemporaryDirectory() as state, closing(SqliteStore(Path(state))) as store:
         telemetry = Telemetry(structlog.wrap_logger(None, processors=[LogCapture()]))
-        rules = {"plan": replace(ALL, stratum="tier"), "redactor": Redactor()}
+        rules = {"plan": replace(ALL, stratum="tier"), "redactor": REDACTOR}
         intake = an_intake(store, a_batch(*batch), reader=LogReader(RecordRules()), telemetry=telemetry, **rules)
         assert intake._step() is True
         rejected = sum(counts(store, Tally.REJECTED).values())
@@ -264,12 +253,11 @@ def test_no_line_stops_a_source(batch: list[bytes]) -> None:
         assert len(leased(store)) == sum(store.pending().values())
 
 
-@pytest.mark.costly
-async def test_ten_minutes_behind_a_blocked_judge(make: Any, store: SqliteStore) -> None:
+async def test_a_judge_that_is_blocked(make: Any, store: SqliteStore) -> None:
     """T27: with nothing judged reading stops at the limit; then everything goes on, and nothing is lost."""
     batches = [a_batch(*(a_line(f"{part}-{index}") for index in range(10)), cursor=str(part)) for part in range(9)]
     intake = make(*batches, max_pending=30)
-    assert [await intake.step() for _ in range(2400)].count(True) == 3  # a step every 250 ms
+    assert [await intake.step() for _ in range(100)].count(True) == 3
     assert (intake.source.committed, store.pending()) == (3, {JUDGE: 30})
     while store.settle([a_verdict(draw) for draw in leased(store)]):
         await intake.step()

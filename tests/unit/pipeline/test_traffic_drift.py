@@ -172,14 +172,17 @@ def lived(folder: Path, instants: int) -> tuple[Any, ...]:
 
 
 @pytest.mark.costly
-def test_a_kill_changes_nothing(tmp_path: Path) -> None:
-    """At each write of the hours in which it learns and warns: the same warning, once, as in one life."""
+@pytest.mark.parametrize(
+    "instants", [range(0, 14, 3), pytest.param(range(14), marks=pytest.mark.slow)], ids=["some", "all"]
+)
+def test_a_kill_changes_nothing(tmp_path: Path, instants: range) -> None:
+    """At writes of the hours in which it learns and warns: the same warning, once, as in one life."""
     store, clock = SqliteStore(tmp_path / "one"), Clock()
     pass_by(store, clock, a_watch(store, clock), STORY)
     uninterrupted = left_behind(store, clock)
     store.close()
     assert len(uninterrupted[0]) == 1
-    for instant in range(14):
+    for instant in instants:
         assert lived(tmp_path / str(instant), instant) == uninterrupted, instant
 
 

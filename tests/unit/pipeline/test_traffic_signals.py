@@ -31,9 +31,9 @@ def a_loop(store: SqliteStore, clock: Clock) -> SilenceLoop:
 async def answers_pass(
     store: SqliteStore, clock: Clock, loop: SilenceLoop, minutes: int, every: Mapping[str, int]
 ) -> None:
-    """Some time, a look every five minutes; each route answers every so many of them."""
-    for minute in range(0, minutes, 5):
-        clock.now += 5 * MINUTE
+    """Some time, a look every ten minutes; each route answers every so many of them."""
+    for minute in range(0, minutes, 10):
+        clock.now += 10 * MINUTE
         tallies = Tallies()
         for route, gap in every.items():
             if minute % gap == 0:
@@ -59,7 +59,7 @@ async def test_a_route_that_stops_is_silent_until_it_answers(store: SqliteStore)
     assert loop.gauges()[Gauge.SILENCE_ALARM, ("other",)] == 0.0
     again = a_loop(store, clock)
     assert again.gauges()[Gauge.SILENCE_ALARM, ("search",)] == 1.0
-    await answers_pass(store, clock, again, 5, {"search": 5})
+    await answers_pass(store, clock, again, 10, {"search": 10})
     assert again.gauges()[Gauge.SILENCE_ALARM, ("search",)] == 0.0
     assert a_loop(store, clock).gauges()[Gauge.SILENCE_ALARM, ("search",)] == 0.0
     await answers_pass(store, clock, again, 720, {"search": 10})

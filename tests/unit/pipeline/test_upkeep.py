@@ -291,9 +291,9 @@ def test_intake_learns_then_measures(store: SqliteStore) -> None:
 
 @pytest.mark.costly
 def test_a_kill_never_changes_a_vocabulary_that_was_used() -> None:
-    """At each write of a life: what was counted was counted with the vocabulary that the next life reads."""
+    """At writes of a life: what was counted was counted with the vocabulary that the next life reads."""
     measured = []
-    for instant in range(40):
+    for instant in range(0, 42, 3):
         with tempfile.TemporaryDirectory() as folder:
             store, fate = SqliteStore(Path(folder)), Fate()
             store.engine._writer = MortalConnection(store.engine._writer, fate)  # type: ignore[assignment]

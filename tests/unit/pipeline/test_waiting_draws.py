@@ -15,13 +15,15 @@ from support.kit import AT, JUDGE, Clock, ScriptedJudge, a_claim, a_draw, a_verd
 from support.loops import a_judging, take_all
 
 from ragwatch.errors import JudgeError
-from ragwatch.pipeline.judging import MAX_CHARS, MAX_PAUSE_SECONDS, Follower, JudgingLoop, give_up
-from ragwatch.pipeline.labels.tasks import MAX_CHARS as MAX_TASK_CHARS
+from ragwatch.pipeline import judging
+from ragwatch.pipeline.judging import MAX_PAUSE_SECONDS, Follower, JudgingLoop, give_up
+from ragwatch.pipeline.labels import tasks
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.pipeline.labels.verdicts import LabelRules
 from ragwatch.ports import Query
 from ragwatch.statistics.sampling import FollowRule
 from ragwatch.statistics.tally import Invariant, Tally, violations
+from ragwatch.stores import settling
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -153,8 +155,8 @@ async def test_the_probabilities_multiply(
 ) -> None:
     """The second judge's are those of the draw, of the share it reads of the first's, and of what its budget allows."""
     store.admit(an_admission(*(a_draw(f"r{index}", probability=probability) for index in range(200))))
-    judging = first(store, FollowRule(0.25, 0.25), share=share)
-    await take_all(judging)
+    loop = first(store, FollowRule(0.25, 0.25), share=share)
+    await take_all(loop)
     waiting = leased(store)
     assert set(waiting.values()) == {expected}
     assert 25 < len(waiting) < 75
@@ -166,8 +168,8 @@ async def test_what_the_first_was_unsure_of_is_read_more_often(store: SqliteStor
     """An even chance of support brings the higher probability, certainty the lower one."""
     script = {f"r{index}": an_evidence(replace(a_claim(), support=0.5 if index % 2 else 1.0)) for index in range(200)}
     store.admit(an_admission(*(a_draw(f"r{index}") for index in range(200))))
-    judging = first(store, FollowRule(0.1, 0.9), **script)
-    await take_all(judging)
+    loop = first(store, FollowRule(0.1, 0.9), **script)
+    await take_all(loop)
     waiting = leased(store)
     unsure = [name for name, probability in waiting.items() if abs(probability - 0.9) < 1e-9]
     sure = [name for name, probability in waiting.items() if abs(probability - 0.1) < 1e-9]
@@ -180,8 +182,8 @@ async def test_what_the_first_was_unsure_of_is_read_more_often(store: SqliteStor
 async def test_what_the_first_could_not_read_is_followed_too(store: SqliteStore) -> None:
     """A failure of the first judge must not take the answer out of the second one's population."""
     store.admit(an_admission(a_draw("bad"), a_draw("empty", answer=" ")))
-    judging = first(store, FollowRule(0.001, 1.0), bad=JudgeError("refused", "no"))
-    await judging.step()
+    loop = first(store, FollowRule(0.001, 1.0), bad=JudgeError("refused", "no"))
+    await loop.step()
     assert leased(store) == {"bad": 1.0, "empty": 1.0}
 
 
@@ -189,9 +191,9 @@ async def test_late_draws_are_followed_as_well(store: SqliteStore) -> None:
     """What became too old for the first judge still reaches the second."""
     store.admit(an_admission(a_draw("a")))
     clock = Clock(AT + 10 * 86400)
-    judging = a_judging(store, clock=clock, followers={"second": Follower(EVERY, lambda: 1.0)})
-    assert await judging.expire() is True
-    assert await judging.expire() is False
+    loop = a_judging(store, clock=clock, followers={"second": Follower(EVERY, lambda: 1.0)})
+    assert await loop.expire() is True
+    assert await loop.expire() is False
     assert leased(store) == {"a": 1.0}
     assert store.tallies()[Tally.UNJUDGED, ("search", "embedded", "expired")] == 1
     assert set(violations(*store.tallies_and_pending())) <= {
@@ -235,25 +237,33 @@ async def test_damaged_draws_expire_and_are_given_up(store: SqliteStore) -> None
     assert store.pending() == {}
 
 
-async def test_all_that_is_large_and_late_expires_in_one_step(store: SqliteStore) -> None:
+@pytest.fixture
+def limit(monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many characters of texts are leased, read and given to people at a time: few, so that texts are short."""
+    for module, name in ((settling, "MAX_LEASED_CHARS"), (judging, "MAX_CHARS"), (tasks, "MAX_CHARS")):
+        monkeypatch.setattr(module, name, 8000)
+    return 8000
+
+
+async def test_all_that_is_large_and_late_expires_in_one_step(store: SqliteStore, limit: int) -> None:
     """A lease of large texts is a few at a time; expiring goes on until none is left."""
-    store.admit(an_admission(*(a_draw(name, answer="x" * (5 << 20)) for name in "abcde")))
+    store.admit(an_admission(*(a_draw(name, answer="x" * limit) for name in "abcde")))
+    assert len(store.lease(JUDGE, 9, now=AT, seconds=0.0)) == 1
     loop = a_judging(store, clock=Clock(AT + 1e6))
     assert await loop.expire()
     assert (store.pending(), await loop.expire()) == ({}, False)
 
 
-@pytest.mark.costly
-async def test_long_answers_are_taken_up_a_few_at_a_time(store: SqliteStore) -> None:
+async def test_long_answers_are_taken_up_a_few_at_a_time(store: SqliteStore, limit: int) -> None:
     """However many draws a batch may hold, the texts that are held at a time are limited; all are read in the end."""
-    store.admit(an_admission(*(a_draw(name, answer="x" * (MAX_CHARS // 2)) for name in "abcdefgh")))
+    store.admit(an_admission(*(a_draw(name, answer="x" * (limit // 2)) for name in "abcdefgh")))
     loop = a_judging(store, batch=32)
     most = 0
     while await loop.step():
         most = max(most, sum(loop._chars.values()))
         assert len(loop._tasks) <= 6
     assert len(reasons(store)) == 8
-    assert most <= 3 * MAX_CHARS
+    assert most <= 3 * limit
 
 
 @pytest.mark.parametrize("sent", [False, True])
@@ -284,9 +294,9 @@ def test_a_damaged_sample_is_no_task(store: SqliteStore) -> None:
     assert put == {"new": 1, "replaced": 0, "unmatched": 0}
 
 
-def test_tasks_are_fewer_where_texts_are_long(store: SqliteStore) -> None:
+def test_tasks_are_fewer_where_texts_are_long(store: SqliteStore, limit: int) -> None:
     """A person asks for ten and is given what fits a response; the others come the next time."""
-    draws = [a_draw(name, answer="x" * (MAX_TASK_CHARS // 2 - 1000)) for name in "abcde"]
+    draws = [a_draw(name, answer="x" * (limit // 2 - 1000)) for name in "abcde"]
     store.admit(an_admission(*draws))
     store.settle([a_verdict(draw) for draw in draws])
     labelling = LabelTasks(LabelRules({JUDGE: "scripted-1"}, (JUDGE,)), store=store, clock=Clock(), uniform=lambda: 0.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -86,40 +87,30 @@ def test_arguments_of_functions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"),
+    ("read", "value", "expected"),
     [
-        ("Why?", "Why?"),
-        ('{"question": "Why?"}', "Why?"),
-        ('{"question": "Why \\ud83d?"}', "Why \ufffd?"),
-        ({"inputs": {"user_query": "Why?"}}, "Why?"),
-        ({"input": [{"role": "user", "content": "Why?"}]}, "Why?"),
-        ({"messages": [{"role": "assistant", "content": "x"}, ["user", "Why?"]]}, "Why?"),
-        ([{"role": "user", "content": "Why?"}], "Why?"),
-        ({"k": 3, "filters": None}, None),
-        (["x"], None),
-        (3, None),
+        (question_of, "Why?", "Why?"),
+        (question_of, '{"question": "Why?"}', "Why?"),
+        (question_of, '{"question": "Why \\ud83d?"}', "Why \ufffd?"),
+        (question_of, {"inputs": {"user_query": "Why?"}}, "Why?"),
+        (question_of, {"input": [{"role": "user", "content": "Why?"}]}, "Why?"),
+        (question_of, {"messages": [{"role": "assistant", "content": "x"}, ["user", "Why?"]]}, "Why?"),
+        (question_of, [{"role": "user", "content": "Why?"}], "Why?"),
+        (question_of, {"k": 3, "filters": None}, None),
+        (question_of, ["x"], None),
+        (question_of, 3, None),
+        (answer_of, {"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]}, "a"),
+        (answer_of, {"outputs": {"answer": "a"}}, "a"),
+        (answer_of, {"output": {"text": "a"}}, "a"),
+        (answer_of, [{"role": "assistant", "content": "a"}], "a"),
+        (answer_of, "<generator object f at 0x7f>", None),
+        (answer_of, {"count": 3}, None),
+        (answer_of, None, None),
     ],
 )
-def test_questions(value: Any, expected: str | None) -> None:
-    """Inputs of chains, from plain text to conversations."""
-    assert question_of(value) == expected
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ({"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]}, "a"),
-        ({"outputs": {"answer": "a"}}, "a"),
-        ({"output": {"text": "a"}}, "a"),
-        ([{"role": "assistant", "content": "a"}], "a"),
-        ("<generator object f at 0x7f>", None),
-        ({"count": 3}, None),
-        (None, None),
-    ],
-)
-def test_answers(value: Any, expected: str | None) -> None:
-    """Outputs of chains; what Python prints of a stream is no answer."""
-    assert answer_of(value) == expected
+def test_questions_and_answers(read: Callable[[Any], str | None], value: Any, expected: str | None) -> None:
+    """Inputs and outputs of chains, from plain text to conversations; what Python prints of a stream is no answer."""
+    assert read(value) == expected
 
 
 def test_contexts_of_variables() -> None:

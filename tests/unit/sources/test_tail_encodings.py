@@ -92,22 +92,16 @@ def test_a_pretty_printed_file_is_one_record(tmp_path: Path) -> None:
 
 
 def test_an_array_is_its_elements(tmp_path: Path) -> None:
-    """With their places as numbers; `records` gets it whole."""
-    _, reader = document(tmp_path, json.dumps(ANSWERS, indent=1))
-    assert [json.loads(line) for line in reader.drain()] == ANSWERS
-    assert reader.numbers == [1, 2, 3]
-    (tmp_path / "whole").mkdir()
-    _, reader = document(tmp_path / "whole", json.dumps(ANSWERS, indent=1), records="[]")
-    assert [json.loads(line) for line in reader.drain()] == [ANSWERS]
-
-
-def test_an_unfinished_document_waits(tmp_path: Path) -> None:
-    """It is read when its end is written."""
+    """With their places as numbers, once its end is written; `records` gets it whole."""
     text = json.dumps(ANSWERS, indent=1)
     path, reader = document(tmp_path, text[:20])
     assert reader.drain() == []
     path.write_text(text)
     assert [json.loads(line) for line in reader.drain()] == ANSWERS
+    assert reader.numbers == [1, 2, 3]
+    (tmp_path / "whole").mkdir()
+    _, reader = document(tmp_path / "whole", text, records="[]")
+    assert [json.loads(line) for line in reader.drain()] == [ANSWERS]
 
 
 def test_lines_stay_lines(tmp_path: Path) -> None:

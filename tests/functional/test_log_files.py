@@ -1,11 +1,10 @@
-"""More log files than the process may have open: everything is read once, and everybody is served all the while."""
+"""Log files under the real daemon: more than it may have open, directories that vanish, logs of before its start."""
 
 from __future__ import annotations
 
+import json
 import os
-import resource
-import socket
-import time
+import shutil
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -21,11 +20,14 @@ SEEN = 'ragwatch_requests_seen_total{source="app"}'
 CLOSED = 'ragwatch_source_closed_files{source="app"}'
 
 
+UNREADABLE = 'ragwatch_source_unreadable_files{source="app"}'
+
+
 class LimitedProcess(RagwatchProcess):
     """`ragwatch run` that may have few files open, and that serves everybody all the while."""
 
-    def __init__(self, config: Path, limit: int = LIMIT) -> None:
-        super().__init__(config, forked=False, open_files=limit)
+    def __init__(self, config: Path) -> None:
+        super().__init__(config, forked=False, open_files=LIMIT)
 
     def series(self) -> dict[str, float]:
         """All samples of /metrics by name and labels."""
@@ -33,10 +35,11 @@ class LimitedProcess(RagwatchProcess):
         return super().series()
 
 
-def append(path: Path, number: int) -> None:
-    """Log one answer."""
+def append(path: Path, *numbers: int) -> None:
+    """Log answers."""
+    path.parent.mkdir(exist_ok=True)
     with path.open("a") as log:
-        log.write(record(number) + "\n")
+        log.writelines(record(number) + "\n" for number in numbers)
 
 
 def open_files(process: int) -> list[str]:
@@ -72,7 +75,7 @@ def test_every_line_is_read_once_and_everybody_is_served(tmp_path: Path) -> None
         held = [path for path in descriptors if path.endswith(".jsonl")]
         assert (LIMIT - RESERVED_DESCRIPTORS) // 2 < len(held) <= LIMIT - RESERVED_DESCRIPTORS
         assert len(descriptors) < LIMIT - 32
-        series = ragwatch.wait_for('ragwatch_source_unreadable_files{source="app"}', 0.0)
+        series = ragwatch.wait_for(UNREADABLE, 0.0)
         assert series[CLOSED] >= FILES - LIMIT
         assert ragwatch.get("/-/ready")[0] == 200
         (warning,) = ragwatch.events("log files are closed between reads: more match than may be open")
@@ -96,24 +99,45 @@ def test_every_line_is_read_once_and_everybody_is_served(tmp_path: Path) -> None
     assert sorted(drawn) == sorted(f"request-{number}" for number in range(lines))
 
 
-def test_connections_beyond_the_limit_are_told_once(tmp_path: Path) -> None:
-    """When no connection can be accepted for want of descriptors, it is counted and told once, without traceback."""
-    config = write_config(tmp_path)
-    with LimitedProcess(config, 1024).wait_until_serving() as ragwatch:
-        host, _, port = ragwatch.address.removeprefix("http://").rpartition(":")
-        pid = ragwatch.process.pid
-        open_files = len(list(Path(f"/proc/{pid}/fd").iterdir()))
-        limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (open_files, limits[1]))  # whatever else comes is one too many
-        clients = [socket.create_connection((host, int(port))) for _ in range(8)]
-        event = "connections cannot be accepted: the limit on open files is reached"
-        wait_until(lambda: ragwatch.events(event), "it is told")
-        time.sleep(3)  # more than one further attempt of the event loop
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
-        for client in clients:
-            client.close()
-        name = "ragwatch_web_accept_failures_total"
-        wait_until(lambda: ragwatch.series().get(name, 0.0) > 1, "more than one is counted")
-        assert len(ragwatch.events(event)) == 1
-        assert not any("Traceback" in line for line in ragwatch.lines)
-        assert sum(map(len, ragwatch.lines)) < 20_000
+def test_a_log_directory_that_is_not_there_and_one_that_vanishes(tmp_path: Path) -> None:
+    """`/-/ready` and the series of the alert say so, with source and path; then reading goes on and both heal.
+
+    An empty directory is ready. What is written in one that comes later is read from its first line.
+    """
+    config, log = write_config(tmp_path), tmp_path / "log" / "rag.jsonl"
+    missing = f"source app: {tmp_path}/log: no such directory; create or mount it"
+    (tmp_path / "log").rmdir()
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        assert missing in ragwatch.wait_until_ready(503)
+        log.parent.mkdir()
+        ragwatch.wait_until_ready()
+        append(log, *range(10))
+        ragwatch.wait_for(SEEN, 10)
+        shutil.rmtree(tmp_path / "log")
+        assert missing in ragwatch.wait_until_ready(503)
+        ragwatch.wait_for(UNREADABLE, 1.0)
+        assert "no such directory" in ragwatch.get("/")[1]
+        append(log, *range(10, 25))
+        ragwatch.wait_for(SEEN, 25)
+        ragwatch.wait_until_ready()
+        ragwatch.wait_for(UNREADABLE, 0.0)
+
+
+def test_an_existing_log_that_is_not_read_is_told(tmp_path: Path) -> None:
+    """With `start: end` the log, stderr and the page say how many records are passed over, until one was read."""
+    sources = f"[{{kind: tail, name: app, path: '{tmp_path}/log/*'}}]"
+    config, log = write_config(tmp_path, sources=sources), tmp_path / "log" / "rag.jsonl"
+    append(log, *range(1234))
+    said = "0 of 1,234 existing records read: `start: end`"
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+        wait_until(
+            lambda: any(f"source app: {said}" in line for line in ragwatch.lines if not line.startswith("{")), said
+        )
+        assert any(line.startswith("ragwatch serves") for line in ragwatch.lines)
+        assert [event["source"] for event in ragwatch.events("existing records are not read")] == ["app"]
+        ragwatch.wait_for(UNREADABLE, 0.0)
+        assert said in json.loads(ragwatch.get("/api/v1/snapshot")[1])["sources"][0]["skipped"]
+        assert said in ragwatch.get("/")[1]
+        append(log, 1234, 1235)
+        ragwatch.wait_for(SEEN, 2)
+        wait_until(lambda: said not in ragwatch.get("/")[1], "the overview says no more of them")
