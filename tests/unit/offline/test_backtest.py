@@ -167,9 +167,10 @@ def test_the_picture_of_a_beginning_says_that_it_is_one() -> None:
     assert "<b>" not in picture
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_what_is_wrong_in_a_file_is_named(tmp_path: Path) -> None:
+    """With its line, and as a usage error."""
+    file = tmp_path / "scores"
+    for text, message in (
         ("at,quality\n1,0.5\n", "no column is a quantity; name one of: faithfulness"),
         ("", "no column is a quantity"),
         ("at,faithfulness\n1,1.5\n", "scores line 2: faithfulness: must be a number from 0 to 1"),
@@ -182,35 +183,26 @@ def test_the_picture_of_a_beginning_says_that_it_is_one() -> None:
         ('{"at": 1, "faithfulness": true}\n', "must be a number from 0 to 1"),
         ('{"at": 1, "faithfulness": 1}\n{"at"\n', "scores line 2: is not JSON"),
         ('{"at": 1}\n[]\n', "scores line 2: is not an object"),
-    ],
-)
-def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, text: str, message: str) -> None:
-    """With its line, and as a usage error."""
-    file = tmp_path / "scores"
-    file.write_text(text)
-    result = run(file)
-    assert message in refused(result)
+    ):
+        file.write_text(text)
+        assert message in refused(run(file))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "FILE: is missing"),
-        (["gone.csv"], "cannot be read"),
-        (["FILE", "--svg", "/no/where.svg"], "--svg /no/where.svg: cannot be written: No such file or directory"),
-        (["FILE", "--set", "reference"], "is not KEY=VALUE"),
-        (["FILE", "--set", "refrence=5"], "drift.refrence: is not a known key; did you mean `reference`?"),
-        (["FILE", "--set", "controls={other: b}"], "'b' is no route"),
-        (["FILE", "--acknowledge-after", "soon"], "--acknowledge-after: 'soon' is not a duration"),
-        (["FILE", "--quiet-until", "soon"], "--quiet-until: must be ISO 8601"),
-    ],
-)
-def test_what_is_wrong_on_the_command_line_is_named(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_what_is_wrong_on_the_command_line_is_named(tmp_path: Path) -> None:
     """As a usage error."""
     file = tmp_path / "scores.csv"
     file.write_text(as_csv(rows(10, 0)))
-    result = run(*(str(file) if each == "FILE" else each for each in arguments))
-    assert message in refused(result)
+    for arguments, message in (
+        ([], "FILE: is missing"),
+        (["gone.csv"], "cannot be read"),
+        ([file, "--svg", "/no/where.svg"], "--svg /no/where.svg: cannot be written: No such file or directory"),
+        ([file, "--set", "reference"], "is not KEY=VALUE"),
+        ([file, "--set", "refrence=5"], "drift.refrence: is not a known key; did you mean `reference`?"),
+        ([file, "--set", "controls={other: b}"], "'b' is no route"),
+        ([file, "--acknowledge-after", "soon"], "--acknowledge-after: 'soon' is not a duration"),
+        ([file, "--quiet-until", "soon"], "--quiet-until: must be ISO 8601"),
+    ):
+        assert message in refused(run(*arguments))
 
 
 @pytest.mark.costly

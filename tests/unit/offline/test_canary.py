@@ -39,7 +39,7 @@ def a_config(folder: Path, **suites: tuple[str, list[dict[str, Any]]]) -> str:
     return str(configured(folder, canaries=canaries))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """A retriever that returns d1 (.9) and d2 (.4), except for queries that name a fault."""
     with serving(*FaultyRetriever().routes()) as found:
@@ -101,7 +101,7 @@ def test_no_text_commands_the_terminal(tmp_path: Path, address: str) -> None:
 
 
 def test_suites_can_be_picked(tmp_path: Path, address: str) -> None:
-    """One of two; figures that are unknown are said to be."""
+    """Unknown figures are said to be; no configuration, an unknown suite and none at all are refused."""
     path = a_config(tmp_path, docs=(address, FINE), down=(f"http://127.0.0.1:{free_port()}", FINE))
     docs = canary("--config", path, "--suite", "docs", "--json")
     assert [each["suite"] for each in json.loads(docs.stdout)["suites"]] == ["docs"]
@@ -109,10 +109,6 @@ def test_suites_can_be_picked(tmp_path: Path, address: str) -> None:
     assert down.return_value == 3
     assert "recall@5 unknown" in down.stdout
     assert canary("--config", path).return_value == 3
-
-
-def test_what_is_refused(tmp_path: Path) -> None:
-    """No configuration, an unknown suite, none at all."""
     assert isinstance(canary().exception, click.UsageError)
     for arguments, message in (
         (("--suite", "nope"), "--suite nope: is not configured; use one of: none is"),

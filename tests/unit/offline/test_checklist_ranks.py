@@ -42,16 +42,12 @@ def test_scores_that_separate_are_fine(sign: float) -> None:
 
 
 def test_scores_that_overlap() -> None:
-    """Where irrelevant chunks score as high as relevant ones, a cut-off helps little."""
+    """Where irrelevant chunks score as high as relevant ones, even the best cut-off helps little."""
     finding = ranks.scores(scored(30, gap=0.001))
     assert finding.status is Status.PROBLEM
     assert finding.share is not None
     assert finding.share > 0.8
     assert "the best cut-off" in finding.evidence[0]
-
-
-def test_the_overlap_is_the_smallest_sum_of_errors() -> None:
-    """As by trying every cut-off; equal distributions overlap wholly."""
     assert overlap_of(Pair([1.0, 2.0], [1.0, 2.0]))[0] == 1.0
     assert overlap_of(Pair([3.0, 4.0], [1.0, 2.0])) == (0.0, 3.0)
     assert overlap_of(Pair([1.0], [2.0]))[0] == 1.0
@@ -111,16 +107,12 @@ def pairs(gap: float, count: int = 6) -> list[Question]:
 
 
 def test_similar_chunks_have_similar_scores() -> None:
-    """Otherwise the embedding is at fault."""
+    """Else the embedding is at fault; pairs that people know need no common words, nor that both were retrieved."""
     assert ranks.embedding(pairs(0.01)).status is Status.FINE
     finding = ranks.embedding(pairs(0.3))
     assert (finding.check, finding.status, finding.share) == (Check.EMBEDDING, Status.PROBLEM, 1.0)
     assert finding.examples == ("q0", "q1", "q2", "q3", "q4")
     assert ranks.embedding(pairs(0.3, 2)).status is Status.NOT_MEASURABLE
-
-
-def test_similar_pairs_that_people_know() -> None:
-    """They need no common words; where only one of a pair was retrieved, the other is no better than the last chunk."""
     questions = [
         a_question(f"q{number}", *(a_chunk(f"{name}{number}", score=score) for name, score in (("a", 0.9), ("b", 0.5))))
         for number in range(8)
@@ -173,18 +165,14 @@ def test_no_more_were_asked_for() -> None:
     assert (finding.status, finding.importance, finding.examples[0]) == (Status.PROBLEM, 1.0, "c0")
 
 
-def test_recall_without_canaries() -> None:
-    """The judge can only say for which questions nothing is relevant."""
+def test_recall_without_runs_that_tell_it() -> None:
+    """The judge says where nothing is relevant; failed queries are why nothing is known, or are left out of what is."""
     poor = [a_question(f"p{number}", a_chunk("x", relevant=False)) for number in range(3)]
     finding = ranks.recall([*some_questions(), *poor, a_question("empty")], [runs(TOP)])
     assert (finding.status, finding.examples) == (Status.PROBLEM, ("p0", "p1", "p2", "empty"))
     assert finding.summary.startswith("no retrieved chunk is relevant to 4 of 16 questions (25 %")
     nothing = ranks.recall(some_questions(3), [])
     assert (nothing.status, nothing.share) == (Status.NOT_MEASURABLE, None)
-
-
-def test_failed_queries_are_told() -> None:
-    """They are why nothing is known, or are left out of what is; more canaries would not help."""
     down = SuiteReport("down", (10,), tuple(a_report(a_canary("d1", name=f"f{n}"), a_failure(), 10) for n in range(5)))
     unknown = ranks.recall([], [down])
     assert unknown.summary == (

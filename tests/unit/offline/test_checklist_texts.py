@@ -48,7 +48,7 @@ def test_too_little_is_not_measured() -> None:
 
 
 def test_chunks_cut_inside_a_sentence() -> None:
-    """The share counts each chunk once; evidence shows the edges, examples the samples to look at."""
+    """The share counts each chunk once, and is not 0 % below one; evidence shows the edges, examples where to look."""
     cut = [a_question(f"cut{number}", a_chunk(f"c{number}", f"{CUT} {name}")) for number, name in enumerate(SUBJECTS)]
     cut.append(a_question("begin", a_chunk("b", "of it all. That is It.")))
     finding = texts.coherence([*some_questions(), *cut, *cut])
@@ -59,6 +59,7 @@ def test_chunks_cut_inside_a_sentence() -> None:
     assert finding.evidence[1].startswith("for example ends with: ...")
     begins = texts.coherence([a_question(str(number), a_chunk(str(number), "of it. Is It.")) for number in range(10)])
     assert begins.evidence[1] == "for example begins: of it. Is It...."
+    assert [percent(share) for share in (0.0, 0.004, 0.5)] == ["0 %", "0.4 %", "50 %"]
 
 
 def test_fragments_and_giants() -> None:
@@ -103,11 +104,6 @@ def test_facts_split_over_a_boundary() -> None:
     assert "overlap" in finding.remedy
 
 
-def test_shares_are_shown_as_they_are() -> None:
-    """A share below one per cent is not 0 %."""
-    assert [percent(share) for share in (0.0, 0.004, 0.5)] == ["0 %", "0.4 %", "50 %"]
-
-
 @pytest.mark.parametrize("ids", [("guide.md#1", "guide.md#2"), ("x7", "k3"), (None, None)])
 @pytest.mark.parametrize("verbatim", ["yes", "no"])
 def test_sentences_split_over_two_chunks(ids: tuple[str | None, str | None], verbatim: str) -> None:
@@ -140,16 +136,12 @@ def overlapping(question: Question) -> Chunk:
     return Chunk(after.id, f"{before.text} {after.text}")
 
 
-def test_words_of_the_documents_are_fine() -> None:
-    """Requests (`tell me`), numbers and tokens of redaction are no terms of the documents."""
+def test_terms_that_no_chunk_holds() -> None:
+    """Requests, numbers and tokens of redaction are none; the most frequent come first, with the stage at fault."""
     asked = a_question("r", text="Please explain number 12345678 about [EMAIL:0a1b2c] cats")
     finding = vocabulary([*some_questions(), asked], words)
     assert (finding.status, finding.figures["affected"]) == (Status.FINE, 0)
     assert finding.evidence == ()
-
-
-def test_terms_that_no_chunk_holds() -> None:
-    """The most frequent ones come first; the stage at fault on either side tells whether they matter."""
     users = [
         a_question(f"u{number}", text=f"Reimbursement of {kind}?", retrieval_failed=True)
         for number, kind in enumerate(("postage", "postage", "tariffs", "customs"))
@@ -194,51 +186,45 @@ def test_old_versions() -> None:
 LONG = "The warranty lasts two years and covers all parts that fail in normal use at home"
 
 
-@pytest.mark.parametrize(
-    ("text", "inside"),
-    [
-        ("", None),
-        ('"""', False),
-        ("... and so on.", True),
-        (", which is late.", True),
-        ("which is late. It ends.", True),
-        ("all of it is in lower case", None),
-        ("The end.", False),
-        ('"the end," he said. It is late.', True),
-        ("iPhone users pay. It ends.", False),
-        ("pip install ragwatch", None),
-        ("max_len is three. It ends.", False),
-        ("2. Boil it.", False),
-        ("- boil it", False),
-        ("水は百度で沸く。", None),
-        ("2024 was dry.", False),
-    ],
-)
-def test_where_a_chunk_begins(text: str, inside: object) -> None:
+def test_where_a_chunk_begins() -> None:
     """Lower case begins inside a sentence, unless it is a name or nothing in the chunk has a capital."""
-    assert begins_inside(text) is inside
+    told = {
+        "": None,
+        '"""': False,
+        "... and so on.": True,
+        ", which is late.": True,
+        "which is late. It ends.": True,
+        "all of it is in lower case": None,
+        "The end.": False,
+        '"the end," he said. It is late.': True,
+        "iPhone users pay. It ends.": False,
+        "pip install ragwatch": None,
+        "max_len is three. It ends.": False,
+        "2. Boil it.": False,
+        "- boil it": False,
+        "水は百度で沸く。": None,
+        "2024 was dry.": False,
+    }
+    assert {text: begins_inside(text) for text in told} == told
 
 
-@pytest.mark.parametrize(
-    ("text", "inside"),
-    [
-        ("", None),
-        (LONG, True),
-        (f"{LONG}.", False),
-        (f"{LONG} (see above).", False),
-        ("Refunds", False),
-        ("It is so. Cut here", True),
-        ("Do this:", True),
-        ("It goes on ...", True),
-        ("It ends.\n- an item that is long enough to be taken for a sentence", False),
-        ("| a | b |", False),
-        ("水は百度で沸く。", False),
-        ("**", False),
-    ],
-)
-def test_where_a_chunk_ends(text: str, inside: object) -> None:
+def test_where_a_chunk_ends() -> None:
     """A line without a stop is cut, unless it may be a heading, an item, a table or code."""
-    assert ends_inside(text) is inside
+    told = {
+        "": None,
+        LONG: True,
+        f"{LONG}.": False,
+        f"{LONG} (see above).": False,
+        "Refunds": False,
+        "It is so. Cut here": True,
+        "Do this:": True,
+        "It goes on ...": True,
+        "It ends.\n- an item that is long enough to be taken for a sentence": False,
+        "| a | b |": False,
+        "水は百度で沸く。": False,
+        "**": False,
+    }
+    assert {text: ends_inside(text) for text in told} == told
 
 
 def test_copies_and_versions_are_near_duplicates() -> None:
@@ -271,46 +257,30 @@ def test_overlap_is_the_longest_one(before: list[str], after: list[str]) -> None
     assert overlap_words(" ".join(before), " ".join(after)) == longest
 
 
-@pytest.mark.parametrize(
-    ("name", "place"),
-    [
-        ("a.md#3", ("a.md", 3)),
-        ("4711_2", ("4711", 2)),
-        ("x/9", ("x", 9)),
-        ("guide chunk 4", ("guide", 4)),
-        ("doc-17", None),
-        ("a#", None),
-        ("17", None),
-        ("#17", None),
-        ("abc17", None),
-        ("-" * 400 + "#1", None),
-    ],
-)
-def test_an_id_may_name_a_place(name: str, place: tuple[str, int] | None) -> None:
+def test_an_id_may_name_a_place() -> None:
     """Only where it cannot be the number of a document."""
-    assert document_place(name) == place
+    told = {
+        "a.md#3": ("a.md", 3),
+        "4711_2": ("4711", 2),
+        "x/9": ("x", 9),
+        "guide chunk 4": ("guide", 4),
+        **dict.fromkeys(("doc-17", "a#", "17", "#17", "abc17", "-" * 400 + "#1")),
+    }
+    assert {name: document_place(name) for name in told} == told
 
 
-def test_neighbours() -> None:
-    """By consecutive places in one document, else by common words at the border."""
+def test_neighbours_by_place_or_by_the_words_at_the_border() -> None:
+    """Of few chunks all pairs are compared, of many the consecutive ones; a cut takes two words on either side."""
     assert are_neighbours(("a.md#3", ""), ("a.md#2", ""))
     assert not are_neighbours(("a.md#3", LONG), ("a.md#5", LONG))
     assert not are_neighbours(("a.md#3", ""), ("b.md#4", ""))
     assert are_neighbours((None, LONG), ("x", f"in normal use at home {LONG}"))
     assert not are_neighbours((None, "One."), (None, "Two."))
-
-
-def test_any_two_of_many() -> None:
-    """Of few chunks all pairs are compared, of many the consecutive ones."""
     apart = [(f"doc{number}.md#{number}", "") for number in range(20)]
     assert not linked(apart)
     assert not linked(apart[:1])
     assert linked([*apart, ("doc3.md#4", "")])
     assert linked([("a.md#1", ""), ("b.md#1", ""), ("a.md#2", "")])
-
-
-def test_a_short_end_tells_no_cut() -> None:
-    """Two words on either side of a cut are needed, so that a chance word is none."""
     before = "The fee of the garden is due in spring and it"
     assert not splits_sentence("It falls.", (None, before), (None, "falls."))
     assert splits_sentence("The fee is due in spring and it falls later.", (None, before), (None, "falls later."))

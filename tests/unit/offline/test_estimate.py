@@ -96,35 +96,33 @@ def test_the_table_for_people(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("kind", "line", "message"),
     [
-        ("{", "is not JSON"),
-        ("[1]", "is not a JSON object"),
-        ('{"id": "a"}', "is no verdict; give what `ragwatch judge` prints"),
-        (verdict("a", faithfulness=2.0), "faithfulness: must be a number from 0 to 1"),
-        (verdict("b", "lexical-0-r2", faithfulness=1.0), "judge.version: is lexical-0-r2, before " + VERSION),
-        ('{"scores": {}, "judge": {"kind": "lexical", "version": "' + VERSION + '"}}', "id: must be a text"),
+        ("verdicts", "{", "is not JSON"),
+        ("verdicts", "[1]", "is not a JSON object"),
+        ("verdicts", '{"id": "a"}', "is no verdict; give what `ragwatch judge` prints"),
+        ("verdicts", verdict("a", faithfulness=2.0), "faithfulness: must be a number from 0 to 1"),
+        ("verdicts", verdict("b", "l-0-r2", faithfulness=1.0), f"judge.version: is l-0-r2, before {VERSION}"),
+        (
+            "verdicts",
+            f'{{"scores": {{}}, "judge": {{"kind": "lexical", "version": "{VERSION}"}}}}',
+            "id: must be a text",
+        ),
+        ("labels", '{"id": "a", "faithfulness": true}', "faithfulness: must be a number from 0 to 1"),
+        ("labels", '{"id": "a", "faithfulness": 1, "probability": 0}', "probability: must be at least 1e-06"),
+        ("labels", '{"id": 1, "faithfulness": 1}', "id: must be a text"),
     ],
 )
-def test_a_line_that_is_no_verdict_is_named(tmp_path: Path, line: str, message: str) -> None:
+def test_a_line_that_is_none_is_named(tmp_path: Path, kind: str, line: str, message: str) -> None:
     """Wrong lines stop it: a figure over a part of the answers would look right."""
-    verdicts = log_of(tmp_path / "verdicts.jsonl", verdict("z", faithfulness=1.0), line)
-    error = refused(run(verdicts))
-    assert "verdicts.jsonl line 2: " in error
+    lines: dict[str, list[object]] = {
+        "verdicts": [verdict("z", faithfulness=1.0)],
+        "labels": [{"id": "z", "faithfulness": 1}],
+    }
+    lines[kind].append(line)
+    verdicts, labels = (log_of(tmp_path / f"{name}.jsonl", *some) for name, some in lines.items())
+    error = refused(run(verdicts, "--labels", labels))
+    assert f"{kind}.jsonl line 2: " in error
     assert message in error
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"id": "a", "faithfulness": true}', "faithfulness: must be a number from 0 to 1"),
-        ('{"id": "a", "faithfulness": 1, "probability": 0}', "probability: must be at least 1e-06"),
-        ('{"id": 1, "faithfulness": 1}', "id: must be a text"),
-    ],
-)
-def test_a_line_that_is_no_label_is_named(tmp_path: Path, line: str, message: str) -> None:
-    """The same for labels."""
-    verdicts = log_of(tmp_path / "verdicts.jsonl", verdict("a", faithfulness=1.0))
-    labels = log_of(tmp_path / "labels.jsonl", line)
-    assert message in refused(run(verdicts, "--labels", labels))
-    assert "cannot be read" in refused(run(verdicts, "--labels", tmp_path / "none"))
+    good = log_of(tmp_path / "good.jsonl", verdict("z", faithfulness=1.0))
+    assert "cannot be read" in refused(run(good, "--labels", tmp_path / "none"))

@@ -118,9 +118,11 @@ def test_files_are_new_and_private(tmp_path: Path) -> None:
     assert json.loads(gated.stdout)["judged"] == 3
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+@pytest.mark.usefixtures("store")
+def test_what_makes_no_sense_is_named(tmp_path: Path) -> None:
+    """As a usage error that names the option; without texts there is no set."""
+    config = a_config(tmp_path)
+    for arguments, message in (
         (["--as", "gate", "--route", "gone"], "--route gone: is not configured; use one of: search, chat, other"),
         (["--as", "gate", "--judge", "gone"], "--judge gone: is not configured; use one of: embedded"),
         (["--as", "gate", "--quantity", "gone"], "--quantity gone: is not a quantity"),
@@ -128,20 +130,12 @@ def test_files_are_new_and_private(tmp_path: Path) -> None:
         (["--as", "gate", "--since", "soon"], "--since soon"),
         (["--as", "gate", "--parquet", "files"], "--parquet: writes all verdicts"),
         ([], "--as: is missing; --failing needs it"),
-    ],
-)
-@pytest.mark.usefixtures("store")
-def test_what_makes_no_sense_is_named(tmp_path: Path, arguments: list[str], message: str) -> None:
-    """As a usage error that names the option."""
-    assert message in refused(export(a_config(tmp_path), *arguments))
-
-
-def test_texts_and_state_are_needed(tmp_path: Path) -> None:
-    """Without texts there is no set; without a state nothing is made."""
-    none = export(a_config(tmp_path, store={"kind": "sqlite", "texts": "none"}), "--as", "gate")
-    assert "store.texts: is none" in str(none.exception)
+    ):
+        assert message in refused(export(config, *arguments))
     alone = command("export", "--config", "x", "--as", "gate")
     assert "--failing: is missing; --as needs it" in str(alone.exception)
+    none = export(a_config(tmp_path, store={"kind": "sqlite", "texts": "none"}), "--as", "gate")
+    assert "store.texts: is none" in str(none.exception)
 
 
 def test_answers_without_text_are_counted(tmp_path: Path, store: SqliteStore) -> None:

@@ -24,16 +24,12 @@ def gate(*arguments: object, rows: list[Any] | None = None) -> Result:
 
 
 def test_no_data_is_never_pass() -> None:
-    """Nothing at all, and nothing but rows that are no samples."""
+    """Nothing at all, nothing but rows that are no samples, and forty good answers with twenty torn rows."""
     assert gate(rows=[]).return_value == 3
     torn = gate("--json", rows=['{"torn', '{"torn'])
     line = json.loads(torn.stdout)
     assert (torn.return_value, line["verdict"], line["unread"]) == (3, "NOT_ENOUGH_DATA", {"torn_json": 2})
     assert gate(rows=[GOOD | {"id": str(number), "answer": " "} for number in range(50)]).return_value == 3
-
-
-def test_half_a_file_does_not_pass() -> None:
-    """Forty good answers and twenty torn rows: too little was read."""
     assert gate("--uncorrected", rows=[GOOD] * 40).return_value == 0
     assert gate("--uncorrected", rows=[*[GOOD] * 40, *['{"torn'] * 20]).return_value == 3
 
@@ -63,14 +59,14 @@ def test_a_level_that_the_judges_error_could_turn_does_not_pass(tmp_path: Path) 
     )
     assert "faithfulness: level in people's terms, with 0 labels; the judge's mean is 1.000 (0." in shown
     assert "judge's mean, not corrected: answer_relevancy, context_precision\n" in shown
-    for name, score, code in (("good", 1, 0), ("bad", 0, 1)):
-        labels = tmp_path / f"{name}.jsonl"
-        labels.write_text("".join(f'{{"id": "{number}", "faithfulness": {score}}}\n' for number in range(20)))
-        decided = faithfulness("--labels", str(labels), rows=rows, code=code)
-        others = gate("--labels", str(labels), rows=rows[:19])
-        assert "labels of answers without a verdict, such as 19" in others.stderr
+    for score, code in ((1, 0), (0, 1)):
+        labels = log_of(
+            tmp_path / "labels.jsonl", *({"id": str(number), "faithfulness": score} for number in range(20))
+        )
+        decided = faithfulness("--labels", labels, rows=rows, code=code)
         assert (decided["labels"], decided["pass"], decided["mean"]) == (20, code == 0, 1.0)
         assert (decided["low"] >= 0.85) if code == 0 else (decided["high"] < 0.85)
+    assert "labels of answers without a verdict, such as 19" in gate("--labels", labels, rows=rows[:19]).stderr
     plain = faithfulness("--uncorrected", rows=rows, code=0)
     assert (plain["corrected"], plain["labels"], plain["pass"], plain["value"]) == (False, 0, True, 1.0)
     assert "judge's mean, not corrected: faithfulness, " in gate("--uncorrected", rows=rows).stdout
@@ -100,30 +96,18 @@ def test_thresholds_come_from_the_configuration(tmp_path: Path) -> None:
     lower = configured(tmp_path, thresholds={"faithfulness": 0.5, "answer_relevancy": 0.5})
     assert gate("--uncorrected", "--config", lower, rows=rows).return_value == 0
     named = configured(tmp_path, judges=[{"name": "ours", "kind": "lexical", "support": 0.999999}])
-    strict = json.loads(gate("--uncorrected", "--config", named, "--json", rows=[GOOD] * 30).stdout)
-    assert strict["metrics"][0]["value"] == 0.0
-    assert (
-        json.loads(gate("--uncorrected", "--config", named, "--judge", "lexical", "--json", rows=[GOOD] * 30).stdout)[
-            "verdict"
-        ]
-        == "PASS"
-    )
-    assert gate("--uncorrected", "--config", named, "--judge", "ours", rows=[GOOD] * 30).return_value == 1
+    for judge, mean, code in (((), 0.0, 1), (("--judge", "lexical"), 1.0, 0), (("--judge", "ours"), 0.0, 1)):
+        told = faithfulness("--uncorrected", "--config", named, *judge, rows=[GOOD] * 30, code=code)
+        assert told["value"] == mean
 
 
 @pytest.mark.costly
 def test_a_baseline_names_what_became_worse(tmp_path: Path) -> None:
     """Faithfulness fell while precision held: the generator; the other way round nothing is blamed."""
-    (tmp_path / "good.json").write_text(gate("--json", rows=[GOOD] * 40).stdout)
-    (tmp_path / "bad.json").write_text(
-        gate("--json", rows=[GOOD | {"answer": GOOD["answer"] + " " + BAD["answer"]}] * 40).stdout
-    )
-    worse = gate(
-        "--json",
-        "--baseline",
-        str(tmp_path / "good.json"),
-        rows=[GOOD | {"answer": GOOD["answer"] + " " + BAD["answer"]}] * 40,
-    )
+    half = [GOOD | {"answer": f"{GOOD['answer']} {BAD['answer']}"}] * 40
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    good.write_text(gate("--json", rows=[GOOD] * 40).stdout)
+    worse = gate("--json", "--baseline", good, rows=half)
     line = json.loads(worse.stdout)
     assert (line["baseline"]["regression"], line["baseline"]["recall_by"]) == ("generation", "context_precision")
     assert line["baseline"]["changes"]["faithfulness"]["change"] == pytest.approx(-0.5)
@@ -132,26 +116,8 @@ def test_a_baseline_names_what_became_worse(tmp_path: Path) -> None:
     )
     assert told in line["recommendation"]
     assert worse.return_value == 1
-    bad = tmp_path / "bad.json"
-    bad.write_text(bad.read_text(), encoding="utf-16")  # as a shell of Windows writes it
-    better = gate("--baseline", str(bad), rows=[GOOD] * 40)
-    assert "no significant regression" in better.stdout
-
-
-def test_three_hundred_rows_that_lose_a_tenth_fail(tmp_path: Path) -> None:
-    """Faithfulness 1.000 -> 0.900 is above the threshold, and a significant fall: exit code 1, in every report."""
-    rows = [GOOD | {"id": f"q{number}", "question": f"Where is mill {number}?"} for number in range(300)]
-    baseline, junit = tmp_path / "good.json", tmp_path / "gate.xml"
-    baseline.write_text(gate("--json", "--uncorrected", rows=rows).stdout)
-    worse = [row | {"answer": BAD["answer"]} if number % 10 == 0 else row for number, row in enumerate(rows)]
-    result = gate("--uncorrected", "--baseline", str(baseline), "--junit", str(junit), rows=worse[::-1])
-    assert result.return_value == 1
-    assert "faithfulness 1.000 -> 0.900 (-0.100, " in result.stdout
-    assert "300 rows paired" in result.stdout
-    assert "30 questions lost since the baseline" in result.stdout
-    assert "q0 (Where is mill 0?): faithfulness 1.000 -> 0.000" in result.stdout
-    failed = [case.get("name") for case in ET.fromstring(junit.read_text()).iter("testcase") if len(case)]  # noqa: S314
-    assert "faithfulness since the baseline" in failed
+    bad.write_text(worse.stdout, encoding="utf-16")  # as a shell of Windows writes it
+    assert "no significant regression" in gate("--baseline", bad, rows=[GOOD] * 40).stdout
 
 
 def test_statements_that_no_context_supports_are_named(tmp_path: Path) -> None:
@@ -191,22 +157,19 @@ def test_reports_for_builds(tmp_path: Path) -> None:
     assert ET.fromstring(junit.read_text())[0].get("errors") == "2"  # noqa: S314 - the same
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--judge", "oracle"), "--judge oracle: is neither a configured judge nor a kind; use one of: "),
-        (("--labels", "{folder}/list.json", "--uncorrected"), "--labels and --uncorrected: give only one of them"),
-        (("--baseline", "{folder}/absent.json"), "cannot be read"),
-        (("--baseline", "{folder}/list.json"), "is not the JSON"),
-        (("--baseline", "{folder}/other.json"), "was made by the judge other-1"),
-    ],
-)
-def test_what_is_refused(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_what_is_refused(tmp_path: Path) -> None:
     """A wrong command line is one line, and no verdict."""
-    (tmp_path / "list.json").write_text("[]")
-    (tmp_path / "other.json").write_text('{"judge": "other-1", "metrics": []}')
-    result = gate(*(each.format(folder=tmp_path) for each in arguments), rows=[GOOD])
-    assert message in refused(result)
+    lines, other = tmp_path / "list.json", tmp_path / "other.json"
+    lines.write_text("[]")
+    other.write_text('{"judge": "other-1", "metrics": []}')
+    for arguments, message in (
+        (("--judge", "oracle"), "--judge oracle: is neither a configured judge nor a kind; use one of: "),
+        (("--labels", lines, "--uncorrected"), "--labels and --uncorrected: give only one of them"),
+        (("--baseline", tmp_path / "absent.json"), "cannot be read"),
+        (("--baseline", lines), "is not the JSON"),
+        (("--baseline", other), "was made by the judge other-1"),
+    ):
+        assert message in refused(gate(*arguments, rows=[GOOD]))
 
 
 @pytest.mark.parametrize("grade", [None, 0, -1])
@@ -282,17 +245,13 @@ def test_questions_that_lost_are_named_in_both() -> None:
     assert "\\<b onclick" in rows[0]
 
 
-def test_xml_stays_well_formed() -> None:
-    """Text cannot end an element, and characters that XML forbids are gone."""
+def test_xml_stays_well_formed_and_markdown_a_table() -> None:
+    """Text ends no element and no cell, what XML forbids is gone, and nothing becomes code, a heading or HTML."""
     root = ET.fromstring(junit(a_line()))  # noqa: S314 - our own
     (failure,) = root.iter("failure")
     assert "0.500 [0.400, 0.600] of 40, required at most 0.1" in failure.attrib["message"]
     assert "</failure><b onclick" in failure.attrib["message"]
     assert [each.tag for each in root.iter()] == ["testsuites", "testsuite", "testcase", "failure", "system-out"]
-
-
-def test_markdown_stays_a_table() -> None:
-    """No cell ends early, and nothing becomes code, a heading or HTML."""
     text = markdown(a_line(severity="warn"))
     (row,) = [line for line in text.splitlines() if line.startswith("| contradiction")]
     assert row.replace("\\|", "").count("|") == 8

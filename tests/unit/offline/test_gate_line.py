@@ -81,14 +81,10 @@ def reported(*evidence: object, limits: tuple[MetricLimit, ...] = LIMITS, times:
     return gate([a_verdict(evidence=part) for part in evidence for _ in range(times)], GateRules(limits))  # type: ignore[arg-type]
 
 
-def test_every_metric_has_a_stage() -> None:
-    """Whatever a gate may be asked for, a failure of it names a stage."""
+def test_the_recommendation_names_the_stage() -> None:
+    """Retrieval first; else the stage that most faulty samples name; else that of the metric: each has one."""
     assert Stage.NONE not in {metric.row.stage for metric in (*Quantity, *ReferenceQuantity)}
     assert stage_of(metric_of("ndcg@5")) is Stage.RETRIEVAL
-
-
-def test_the_recommendation_names_the_stage() -> None:
-    """Retrieval first; else the stage that most faulty samples name; without those, what the metric means."""
     invented = an_evidence((0, 0))
     unfound = an_evidence((0, 0), relevant=(False, False))
     aside = an_evidence((0, 1), relevant=(True, True), address="partially")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import Result
 from support.command_line import command, configured, log_of, refused
+
+from ragwatch.errors import StoreError
+from ragwatch.stores.sqlite.store import SqliteStore
 
 MILL = "The old mill stands by the river."
 GOOD = {"req": {"q": "Where is the mill?"}, "hits": [{"body": MILL}], "out": MILL, "path": "search"}
@@ -60,22 +65,18 @@ def test_the_source_goes_by_the_path_of_the_file_or_is_named(tmp_path: Path) -> 
     assert command("judge", "--config", config, "--format", "auto", moved).return_value == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--source", "app"), "name the configuration with --config"),
-        (("--config", "CONFIG", "--source", "nope"), "use one of: app, plain"),
-        (("--format", "custom"), "format custom needs one"),
-        (("--config", "CONFIG", "--judge", "nope"), "use one of: ours, "),
-        (("--config", "CONFIG", "--judge", "ours", "--set", "support=0.4"), "change its options there"),
-    ],
-)
-def test_what_is_refused(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_what_is_refused(tmp_path: Path) -> None:
     """A source or judge that is not there is a usage error that names those that are."""
-    config = configure(tmp_path, judges=[{"name": "ours", "kind": "lexical"}])
-    given = [config if each == "CONFIG" else each for each in arguments]
-    result = command("judge", *given, log_of(tmp_path / "a.app.jsonl", GOOD))
-    assert message in refused(result)
+    config, log = configure(tmp_path, judges=[{"name": "ours", "kind": "lexical"}]), tmp_path / "a.app.jsonl"
+    log_of(log, GOOD)
+    for arguments, message in (
+        (("--source", "app"), "name the configuration with --config"),
+        (("--config", config, "--source", "nope"), "use one of: app, plain"),
+        (("--format", "custom"), "format custom needs one"),
+        (("--config", config, "--judge", "nope"), "use one of: ours, "),
+        (("--config", config, "--judge", "ours", "--set", "support=0.4"), "change its options there"),
+    ):
+        assert message in refused(command("judge", *arguments, log))
 
 
 def test_lines_that_a_source_skips_are_skipped(tmp_path: Path) -> None:
@@ -112,8 +113,8 @@ def test_redaction_comes_from_the_configuration(tmp_path: Path) -> None:
     assert "jane.doe" in command("judge", "--config", off, log).stdout
 
 
-def test_equal_errors_are_told_once_with_their_number(tmp_path: Path) -> None:
-    """702 records that lack the same field are one line; another error has its own, commonest first."""
+def test_errors_are_told_once_with_their_number_and_not_without_end(tmp_path: Path) -> None:
+    """702 records that lack one field are one line, commonest first; of others some twenty, and a count."""
     rows = [GOOD, "{torn 1", {"req": {}, "out": 3, "hits": []}, *[{"req": {}, "hits": []}] * 702]
     config = configure(tmp_path)
     result = command("judge", "--config", config, log_of(tmp_path / "a.app.jsonl", *rows))
@@ -124,12 +125,38 @@ def test_equal_errors_are_told_once_with_their_number(tmp_path: Path) -> None:
     )
     assert [":2: torn_json" in message[1], ":3: wrong_type: answer" in message[2]] == [True, True]
     assert "missing_field 702" in result.stderr
-
-
-def test_errors_that_differ_are_not_told_without_end(tmp_path: Path) -> None:
-    """The errors of an unreadable file are some twenty lines and a count."""
     rows = [{f"key {chr(97 + number // 26)}{chr(97 + number % 26)}": 1} for number in range(60)]
     result = command("judge", log_of(tmp_path / "a.jsonl", *rows))
     message = [line for line in result.stderr.splitlines() if "a.jsonl" in line]
     assert len(message) == 21
     assert "40 more records are rejected" in message[-1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("causes",),
+        ("export", "--failing", "--as", "gate"),
+        ("backtest",),
+        ("diagnose",),
+        ("rules", "--from-baseline"),
+        ("canary", "suggest"),
+        ("compare", "a", "b", "--live"),
+    ],
+    ids=" ".join,
+)
+def test_a_state_that_would_be_misread_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """None is made where there is none; one without tables is named; a newer one is told in the words of the daemon."""
+    config, database = configured(tmp_path), tmp_path / "state" / "ragwatch.db"
+    assert "ragwatch.db does not exist" in refused(command(*words, "--config", config), StoreError)
+    assert not database.parent.exists()
+    database.parent.mkdir()
+    database.touch()  # the disk was full, or the process was killed, while it was made
+    message = refused(command(*words, "--config", config), StoreError)
+    assert message == f"state: {database} holds nothing yet; run ragwatch until it has judged some samples"
+    SqliteStore(tmp_path / "state").close()
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA user_version=9999")
+    with pytest.raises(StoreError, match="written by a newer ragwatch") as daemons:
+        SqliteStore(tmp_path / "state")
+    assert refused(command(*words, "--config", config), StoreError) == str(daemons.value)

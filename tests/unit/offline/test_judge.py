@@ -1,4 +1,4 @@
-"""`ragwatch judge`: one verdict line per sample, in the shape of the contract; other rows are rejected."""
+"""`ragwatch judge`: one verdict line per sample, in the shape of the contract; other rows are rejected; criteria."""
 
 from __future__ import annotations
 
@@ -10,17 +10,24 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from functools import partial
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 from click.testing import Result
 from loopback.fixture import KEY, LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
-from support.command_line import command, jsonl, log_of, refused
+from support.callers import canned
+from support.command_line import command, configured, jsonl, log_of, refused
 from support.kit import ScriptedJudge
+from support.labelled import World
 from support.patience import DEADLINE
 
+from ragwatch.model.quantities import quantity_of
 from ragwatch.offline.judge import SampleFiles, read_all
+from ragwatch.stores.sqlite.store import SqliteStore
 
 ROW = {
     "id": "r1",
@@ -131,35 +138,28 @@ def test_x2_an_empty_answer_is_unjudged_with_a_reason() -> None:
     assert set(line["scores"].values()) == {None}
 
 
-@pytest.mark.parametrize(
-    "count", [pytest.param(50, marks=pytest.mark.costly), pytest.param(500, marks=pytest.mark.slow)]
-)
-def test_the_labelled_set_of_the_acceptance_list(tmp_path: Path, count: int) -> None:
-    """All rows of AttributionBench's test file become verdict lines, in their order."""
+@pytest.mark.slow
+def test_the_labelled_set_of_the_acceptance_list(tmp_path: Path) -> None:
+    """All 500 rows of AttributionBench's test file become verdict lines, in their order."""
     path = SHARED / "attributionbench" / "test_id500.jsonl"
     if not path.exists():
         pytest.skip("needs ../shared/data/judge/dev/attributionbench/test_id500.jsonl")
-    rows = [row for row in path.read_text(encoding="utf-8").split("\n") if row][:count]
+    rows = [row for row in path.read_text(encoding="utf-8").split("\n") if row]
     done = command("judge", log_of(tmp_path / "rows.jsonl", *rows))
     verdicts = [json.loads(line)["id"] for line in done.stdout.splitlines()]
     assert (done.return_value, verdicts) == (0, [json.loads(row)["id"] for row in rows])
-    assert len(rows) == count
+    assert len(rows) == 500
 
 
 def test_a_row_without_a_question_is_judged() -> None:
-    """Labelled sets have rows that nobody asked anything: the question is unknown, and so is what follows from it."""
+    """What follows from the question is unknown, and an unknown stage is not called `none`."""
     bare = {key: value for key, value in ROW.items() if key != "question"}
-    result = _judge(json.dumps(bare) + "\n" + json.dumps({**bare, "id": "r2"}))
+    result = _judge(jsonl(bare, {**bare, "id": "r2"}))
     assert result.return_value == 0
     lines = [json.loads(each) for each in result.stdout.splitlines()]
     assert [line["scores"]["faithfulness"] for line in lines] == [1.0, 1.0]
     assert [line["scores"]["answer_relevancy"] for line in lines] == [None, None]
-
-
-def test_a_stage_that_nobody_knows_is_called_so() -> None:
-    """`none` is the stage of an answer without a fault: it must not be read for the other."""
-    summary = _judge(json.dumps({**ROW, "question": None, "answer": "I do not know."})).stderr
-    assert "stage: unknown 1" in summary
+    assert "stage: unknown 1" in _judge(jsonl({**ROW, "question": None, "answer": "I do not know."})).stderr
 
 
 @pytest.mark.costly
@@ -267,3 +267,60 @@ def test_abstentions_on_questions_without_an_answer_are_a_knowledge_gap() -> Non
     assert stages_of(unknown)[1] == {"knowledge_gap": 4}
     for known in ({"reference": "Ada Berg won the game."}, {"relevant_texts": ["Ada Berg won the game."]}):
         assert stages_of([one | known for one in rows])[1] == {"retrieval": 4}
+
+
+CRITERIA = [
+    {"name": "polite", "question": "Is the tone polite?"},
+    {"name": "names_price", "question": "Is a price named?"},
+]
+POLITE = quantity_of("polite")
+
+
+def chat(answer: str) -> dict[str, Any]:
+    """A reply of a chat endpoint that answers the first criterion, and says that the other one does not apply."""
+    reply = {"polite": {"quote": answer, "answer": "yes"}, "names_price": {"quote": "", "answer": "does_not_apply"}}
+    message = {"role": "assistant", "content": json.dumps({"criteria": reply})}
+    usage = {"prompt_tokens": 100, "completion_tokens": 10}
+    return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage}
+
+
+def test_verdict_lines_and_the_gate(tmp_path: Path) -> None:
+    """A line has score, answer and quote; the summary and the gate have the mean; the page holds no criterion."""
+    with canned((200, {}, chat("Gladly!"))) as (address, sent):
+        judge = {"name": "llm", "kind": "openai", "model": "m", "base_url": f"{address}/v1"}
+        judge |= {"prices": {"input": 0, "output": 0}}
+        gate = {"metrics": {"polite": 0.9}, "minimum_samples": 1}
+        config = configured(tmp_path, criteria=CRITERIA, judges=[judge], gate=gate)
+        rows = log_of(tmp_path / "rows.jsonl", {"question": None, "contexts": [], "answer": "Gladly!"})
+        judged = command("judge", rows, "--config", config)
+        line = json.loads(judged.stdout)
+        assert (line["scores"]["polite"], line["scores"]["names_price"]) == (1.0, None)
+        assert line["criteria"] == [
+            {"name": "polite", "answer": "yes", "quote": "Gladly!"},
+            {"name": "names_price", "answer": "does_not_apply", "quote": None},
+        ]
+        assert "-criteria-" in line["judge"]["version"]
+        assert "polite" in judged.stderr
+        gated = json.loads(command("gate", rows, "--config", config, "--json").stdout)
+        (metric,) = [metric for metric in gated["metrics"] if metric["metric"] == "polite"]
+        assert (metric["value"], metric["pass"]) == (1.0, True)
+        system, page = (message["content"] for message in sent[0]["messages"])
+        assert "`polite`: Is the tone polite?" in system
+        assert "polite" not in page
+
+
+def test_people_answer_criteria(tmp_path: Path) -> None:
+    """Each criterion is asked by its question; yes is 1, no is 0, - says nothing."""
+    store = SqliteStore(tmp_path / "state")
+    World(store, Random(1), requests=60, begin=time.time() - 1800.0)
+    store.close()
+    config = configured(tmp_path, criteria=CRITERIA)
+    said = "s\ns\ns\ns\nf\ny\nn\n-\n\n"
+    result = command("label", "--config", config, "--annotator", "ann", "--count", 1, said=said)
+    assert result.exit_code == 0, result.output
+    assert "Is the tone polite? [y/n/-]" in result.output
+    store = SqliteStore(tmp_path / "state")
+    (label,) = store.labels(0.0)
+    store.close()
+    assert label.scores[POLITE] == 0.0
+    assert "names_price" not in label.scores

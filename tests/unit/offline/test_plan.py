@@ -59,11 +59,11 @@ def test_the_lowest_rate_that_is_soon_enough_is_named() -> None:
     found = json.loads(run("--json", *asked).stdout)
     best = found["lowest_probability"]
     assert all((each["delay_hours"] <= 6.0) == (each["probability"] >= best) for each in found["rates"])
-    result = run("--per-day", 100, "--within", "10m", *FEW[-2:])
+    result = run("--per-day", 100, "--within", "10m", "--probability", 0.8)
     assert result.return_value == 1
     assert "no rate detects a drop of 0.1 within 10m" in result.stderr
-    few = ("--per-day", 100, "--within", "10m", "--json", *FEW[-2:])
-    assert json.loads(run(*few).stdout)["lowest_probability"] is None
+    none = run("--per-day", 100, "--within", "10m", "--json", "--probability", 0.8)
+    assert json.loads(none.stdout)["lowest_probability"] is None
 
 
 @pytest.mark.uncounted
@@ -102,45 +102,35 @@ def test_a_table_for_people() -> None:
     assert "min (" in run("--per-day", 1_000_000, "--probability", 1).stdout
 
 
-@pytest.mark.parametrize(
-    ("text", "arguments", "message"),
-    [
+def test_what_cannot_be_planned_is_named(tmp_path: Path) -> None:
+    """As a usage error."""
+    file = tmp_path / "scores.csv"
+    for text, arguments, message in (
         ("at,faithfulness\n1,0\n2,0\n", (), "2000 such scores give no baseline"),
         ("at,faithfulness\n1,0.01\n2,0\n", (), "2000 such scores give no baseline"),
         ("at,faithfulness\n1,1\n", ("--quantity", "need_recall"), "has no score of need_recall"),
         ("at,faithfulness\n1,1\n", ("--within", "soon"), "--within: 'soon' is not a duration"),
-    ],
-)
-def test_what_cannot_be_planned_is_named(tmp_path: Path, text: str, arguments: tuple[str, ...], message: str) -> None:
-    """As a usage error."""
-    file = tmp_path / "scores.csv"
-    file.write_text(text)
-    result = run("--per-day", 100, "--scores", file, *arguments)
-    assert message in refused(result)
+    ):
+        file.write_text(text)
+        assert message in refused(run("--per-day", 100, "--scores", file, *arguments))
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("plan --per-day nan", "'--per-day': nan is not a finite number"),
-        ("plan --per-day inf", "'--per-day': inf is not a finite number"),
-        ("plan --per-day 1e300", "--per-day 1e+300: is too much; write a number up to 1,000,000,000"),
-        ("plan --per-day 100 --price 1e300", "--price 1e+300: is too much"),
-        *(
-            (f"plan --per-day 100 {option} nan", f"'{option}': nan is not a finite number")
-            for option in ("--drop", "--probability", "--mean")
-        ),
-        *(
-            (f"demo {option} nan", "nan is not a finite number")
-            for option in ("--seconds", "--degrade-after", "--breakage-seconds", "--rate")
-        ),
-    ],
-)
-def test_what_is_no_number_is_refused(words: str, message: str) -> None:
+def test_what_is_no_number_is_refused() -> None:
     """As a usage error, before anything is computed; endless seconds would never end."""
-    refused = command(*words.split()).exception
-    assert isinstance(refused, ConfigError | click.UsageError)
-    assert message in (refused.format_message() if isinstance(refused, click.UsageError) else str(refused))
+    told = {
+        "plan --per-day nan": "'--per-day': nan is not a finite number",
+        "plan --per-day inf": "'--per-day': inf is not a finite number",
+        "plan --per-day 1e300": "--per-day 1e+300: is too much; write a number up to 1,000,000,000",
+        "plan --per-day 100 --price 1e300": "--price 1e+300: is too much",
+    }
+    for option in ("--drop", "--probability", "--mean"):
+        told[f"plan --per-day 100 {option} nan"] = f"'{option}': nan is not a finite number"
+    for option in ("--seconds", "--degrade-after", "--breakage-seconds", "--rate"):
+        told[f"demo {option} nan"] = "nan is not a finite number"
+    for words, message in told.items():
+        error = command(*words.split()).exception
+        assert isinstance(error, ConfigError | click.UsageError), words
+        assert message in (error.format_message() if isinstance(error, click.UsageError) else str(error))
 
 
 def test_a_single_score_tells_no_width(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_the_rule_of_attribution(recall: Interval | None, faithful: Interval | N
 
 
 def test_what_stands_in_for_recall_is_named() -> None:
-    """Without references the next best known on both sides is taken; precision is not passed off as recall."""
+    """Recall@k is measured (requirements item 42); else the next best that both sides know is taken."""
     before: dict[Metric, Interval | None] = dict.fromkeys(
         (Quantity.CONTEXT_PRECISION, Quantity.NEED_RECALL, FAITHFUL), STEADY
     )
@@ -68,10 +68,6 @@ def test_what_stands_in_for_recall_is_named() -> None:
     assert "used instead of recall" in describe(attribution)
     both = since(before, dict.fromkeys(before, FALLEN))  # its anchor is the answer, so that an invention lowers it
     assert both.regression is Regression.UNKNOWN
-
-
-def test_recall_by_relevance_judgements_goes_before_that_of_a_judge() -> None:
-    """Requirements item 42: recall@k is measured, at the largest k; the judge's recall only substitutes for it."""
     before: dict[Metric, Interval | None] = {
         metric_of(name): STEADY for name in ("recall@3", "recall@10", "context_recall", "faithfulness", "mrr")
     }
@@ -166,27 +162,28 @@ def test_questions_that_lost_most_come_first() -> None:
 
 
 def test_rows_of_other_questions_are_compared_unpaired() -> None:
-    """The fall is told from the means of both; a metric that only one side knows is unknown."""
+    """The fall is told from the means of both; what only one side knows is unknown, and has lost nothing."""
     before, after = run_of(judged(0, 60)), run_of(judged(30, 60))
     others = tuple(row._replace(id=f"other-{row.id}", key=f"other {row.key}") for row in after.questions)
     change = attribute(before, after._replace(questions=others), RULES).changes[FAITHFUL]
     assert (change.difference.paired, change.held) == (False, False)
     unknown = attribute(before, GateRun({}), RULES).changes
     assert all(one.difference is None and one.held is None for one in unknown.values())
+    lost = len(attribute(before, after, RULES).lost)
+    bad = next(place for place, row in enumerate(after.questions) if row.scores[FAITHFUL] < 1.0)
+    rows = list(after.questions)
+    rows[bad] = rows[bad]._replace(scores={})
+    assert len(attribute(before, after._replace(questions=tuple(rows)), RULES).lost) == lost - 1
 
 
 def test_rows_are_paired_by_id_else_by_question() -> None:
-    """Line numbers as ids pair no other questions; without a common question there is no pair."""
+    """Line numbers as ids pair no other questions; a row has a link if its metadata hold an address."""
     first = [question_of(a_sample(f"log:{number}", question=f"Why {number}?")) for number in range(10)]
     shifted = [row._replace(id=f"log:{number}") for number, row in enumerate(first[1:])]
     assert [(a.question, b.question) for a, b in pairs_of(first, shifted)] == [(one.question,) * 2 for one in first[1:]]
     assert pairs_of(first, [question_of(a_sample(one.id, question="Else?")) for one in first]) == []
     again = question_of(a_sample("log:0", question=" WHY  0?", history=(Turn(Role.USER, "Hello."),)))
     assert again.key != first[0].key
-
-
-def test_a_row_has_a_link_if_its_metadata_do() -> None:
-    """An address of the row or of its trace; other texts are none."""
     assert question_of(a_sample(metadata={"url": "https://ci.example/q1"})).link == "https://ci.example/q1"
     assert question_of(a_sample(metadata={"url": "javascript:alert(1)", "link": 3})).link is None
 
@@ -196,13 +193,3 @@ def test_more_of_what_should_be_rare_is_a_fall() -> None:
     rare, frequent, metric = Interval(0.1, 0.08, 0.12), Interval(0.4, 0.35, 0.45), Quantity.CONTRADICTION
     assert since({metric: rare}, {metric: frequent}).changes[metric].held is False
     assert since({metric: frequent}, {metric: rare}).changes[metric].held
-
-
-def test_a_row_that_is_unknown_now_has_lost_nothing() -> None:
-    """What nobody could read is no loss of the question."""
-    before, after = run_of(judged(0, 60)), run_of(judged(30, 60))
-    lost = len(attribute(before, after, RULES).lost)
-    bad = next(place for place, row in enumerate(after.questions) if row.scores[FAITHFUL] < 1.0)
-    rows = list(after.questions)
-    rows[bad] = rows[bad]._replace(scores={})
-    assert len(attribute(before, after._replace(questions=tuple(rows)), RULES).lost) == lost - 1

@@ -29,15 +29,11 @@ KRIPPENDORFF = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")
 
 
 def test_alpha_of_krippendorffs_example() -> None:
-    """His example of 2011 with four observers and missing values: ordinal alpha is .815."""
+    """With missing values, 2011: .815; without a second annotator or grade, agreement is unknown."""
     units = [[int(row[place]) for row in KRIPPENDORFF if row[place] != "."] for place in range(12)]
     counts = [[unit.count(value) for value in range(1, 6)] for unit in units if len(unit) > 1]
     matrix = [[sum(column) for column in zip(*rows, strict=True)] for rows in zip(*map(_pairs, counts), strict=True)]
     assert ordinal_alpha(matrix) == pytest.approx(0.815, abs=0.0006)
-
-
-def test_agreement_is_unknown_without_a_second_annotator_or_a_second_grade() -> None:
-    """Unknown is None; perfect agreement over two grades is 1."""
     assert alpha([[NOT], [RELEVANT]]) is None
     assert alpha([[NOT, NOT], [NOT, NOT]]) is None
     perfect = alpha([[NOT, NOT], [HIGHLY, HIGHLY], [NOT, NOT]])

@@ -36,7 +36,7 @@ def queries(count: int, ranking: Ranking) -> dict[str, Ranking]:
 
 
 def test_a_better_ranking_passes_and_a_worse_one_is_stopped() -> None:
-    """By MRR, NDCG and recall together."""
+    """By MRR, NDCG and recall together: a first hit that comes earlier at the cost of the others is no gain."""
     report = offline_stage(queries(40, SECOND), queries(40, FIRST))
     assert report.outcome is Outcome.PASSED
     assert [metric.name for metric in report.metrics] == ["mrr@10", "ndcg@10", "recall@10"]
@@ -44,10 +44,6 @@ def test_a_better_ranking_passes_and_a_worse_one_is_stopped() -> None:
     worse = offline_stage(queries(40, FIRST), queries(40, SECOND), k=1)
     assert (worse.outcome, worse.reason) == (Outcome.STOPPED, "B is worse in mrr@1, ndcg@1, recall@1")
     assert worse.metrics[0].change.high < 0.0
-
-
-def test_gaming_one_metric_is_stopped_by_recall() -> None:
-    """The seed's warning: a first hit that comes earlier at the cost of the others is no gain."""
     early, all_of_them = Ranking((1, 1, 1), ((0,),)), Ranking((1, 1, 1), ((), (0,), (1,), (2,)))
     report = offline_stage(queries(40, all_of_them), queries(40, early))
     by_name = {metric.name: metric for metric in report.metrics}
@@ -108,15 +104,11 @@ def traffic(a: float, b: float, *, count: int = 4000, share: float = 0.05, **oth
         yield LiveAnswer(float(number), is_b, {USER_METRIC: float(rng.random() < (b if is_b else a)), **others})
 
 
-def test_a_better_variant_passes_early() -> None:
-    """As soon as a loss above the margin is excluded; metrics of the judge need not be decided by then."""
+def test_live_traffic_is_decided_early() -> None:
+    """As soon as a loss above the margin is excluded; a guard that need not be decided still stops it."""
     live = live_stage(traffic(0.2, 1.0, count=600, share=0.25), RULES._replace(share=0.25))
     assert (live.outcome, live.metrics[0].decision) == (Outcome.PASSED, Decision.PASSED)
     assert live.metrics[1] == Measured("faithfulness", None, None, None, 0, 0, Decision.OPEN, decides=False)
-
-
-def test_the_judge_can_stop_it_as_well() -> None:
-    """A guard that need not pass still stops a variant that is worse in it."""
     rows = [
         LiveAnswer(float(number), number % 2 == 0, {USER_METRIC: 1.0, "faithfulness": float(number % 2)})
         for number in range(60)
@@ -126,7 +118,7 @@ def test_the_judge_can_stop_it_as_well() -> None:
 
 
 def test_equal_variants_stay_undecided_for_long() -> None:
-    """Sequences are wide at first: no decision without data, none from little data."""
+    """Sequences are wide at first; a sample ratio mismatch is said before anything is believed."""
     nothing = live_stage([], RULES, ["a note"])
     assert nothing.outcome is Outcome.UNDECIDED
     assert nothing.notes == ("a note", "no answer names its variant since the start")
@@ -134,10 +126,6 @@ def test_equal_variants_stay_undecided_for_long() -> None:
     assert (little.outcome, little.reason) == (Outcome.UNDECIDED, "not enough data to decide on user")
     none = live_stage(traffic(0.9, 0.9, count=20), RULES._replace(deciding=frozenset()))
     assert none.reason == "not enough data to decide on any metric"
-
-
-def test_a_split_that_is_not_as_configured() -> None:
-    """A sample ratio mismatch is said before anything is believed."""
     live = live_stage(traffic(0.9, 0.9, count=400, share=0.5), RULES)
     assert live.notes[0].startswith("B has 50.0 % of the answers; ")
     assert live.notes[1].startswith("the split is not 5 % as configured")

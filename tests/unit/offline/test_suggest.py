@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,11 +11,10 @@ from support.kit import a_draw, a_reading, a_verdict, an_admission, an_evidence
 
 from ragwatch.config import load
 from ragwatch.config.canaries import read_suite
-from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Context
-from ragwatch.offline.state_reader import labels_by_key, last_index_event, verdicts
-from ragwatch.ports import Query, RecordedEvent
+from ragwatch.offline.state_reader import labels_by_key, last_index_event
+from ragwatch.ports import RecordedEvent
 from ragwatch.statistics.labels.label import Label
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -87,11 +85,3 @@ def test_nothing_to_propose(tmp_path: Path) -> None:
     result = suggest("--config", configured(tmp_path, canaries=[suite]))
     assert result.return_value == 3
     assert "nothing to propose yet" in result.stderr
-
-
-def test_another_store_is_not_read(tmp_path: Path) -> None:
-    """Rather than an answer from an empty file."""
-    config = load(configured(tmp_path))
-    other = replace(config, store=replace(config.store, kind="other"))
-    with pytest.raises(ConfigError, match="read from sqlite only, not from other"):
-        list(verdicts(other, Query()))
