@@ -1,4 +1,4 @@
-"""`ragwatch check`: a good configuration passes, and every problem is reported before the daemon starts."""
+"""`ragwatch check`: a good configuration passes, every problem is reported; what `run --once` says."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ from support.command_line import command, configured, log_of
 from support.retrievers import FaultyRetriever, serving
 
 from ragwatch.commands.check_settings import setting_notes
+from ragwatch.commands.run import run
 from ragwatch.config import parse
 from ragwatch.ports import Admission
 from ragwatch.stores.lock import StateLock
+from ragwatch.stores.sqlite import opening
 from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.terminal.options.administration import RunArguments
 
 WEIGHTS = Path(__file__).parents[2] / "data" / "local"
 GOOD = {"question": "Where?", "contexts": ["By the river."], "answer": "By the river."}
@@ -158,7 +161,7 @@ def _as_directory(state: Path) -> None:
         (lambda state: (state / "ragwatch.db").write_bytes(b"x"), "was created here and is missing or empty"),
         (lambda state: (state / "ragwatch.db").write_bytes(b"damaged" * 5000), "file is not a database"),
         (_as_directory, "Is a directory"),
-        (_newer, "written by a newer ragwatch (schema 9999"),
+        (_newer, f"newer ragwatch (schema 9999, this one knows {opening.VERSION}); run that version, or point `state`"),
         (lambda state: (state / "ragwatch.secret").write_text(""), "is damaged: it holds no 64 hexadecimal digits"),
     ],
 )
@@ -177,19 +180,33 @@ def test_a_state_with_which_nothing_starts_fails(
     assert _files(state) == before
 
 
-@pytest.mark.parametrize(
-    ("windows", "days", "names"),
-    [
+def test_a_window_longer_than_retention_is_named() -> None:
+    """Estimates of such a window contain less than their name says after a restart; the warning says what to do."""
+    for windows, days, names in (
         (["1h"], 30, None),
         (["1h", "30d"], 30, None),
         (["90d"], 90, None),
         (["1h", "45d", "90d"], 30, "45d, 90d"),
         (["15m", "1d"], 0.5, "1d"),
-    ],
-)
-def test_a_window_longer_than_retention_is_named(windows: list[str], days: float, names: str | None) -> None:
-    """Estimates of such a window contain less than their name says after a restart; the warning says what to do."""
-    sections = {"estimates": {"windows": windows}, "retention": {"days": days}}
-    config = parse({"sources": [{"kind": "push", "name": "app"}], **sections}, folder=Path())
-    notes = [note.detail for note in setting_notes(config) if note.subject == "estimates.windows"]
-    assert [f"over {names} contain" in note and "set retention.days" in note for note in notes] == [True] * bool(names)
+    ):
+        sections = {"estimates": {"windows": windows}, "retention": {"days": days}}
+        config = parse({"sources": [{"kind": "push", "name": "app"}], **sections}, folder=Path())
+        notes = [note.detail for note in setting_notes(config) if note.subject == "estimates.windows"]
+        told = [f"over {names} contain" in note and "set retention.days" in note for note in notes]
+        assert told == [True] * bool(names)
+
+
+def test_few_sampled_answers_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Sampled at a millionth, the key to change is named; where all of a small log are sampled, nothing is said."""
+    row = {"question": "What do cats do?", "contexts": ["Cats purr."], "answer": "Cats purr."}
+    log = log_of(tmp_path / "app.jsonl", *(row | {"id": f"r{number}"} for number in range(12)))
+    sources = [{"kind": "tail", "name": "app", "path": str(log)}]
+    reports = []
+    for probability in (0.000001, 1.0):
+        config = configured(tmp_path, sources=sources, sampling={"probability": probability})
+        assert run(RunArguments(path=config, once=True, state=None)) == 0
+        reports.append(capsys.readouterr())
+    assert "0 of 12 answers were sampled" in reports[0].err
+    assert "sampling.probability: 1.0" in reports[0].err
+    assert reports[1].err == ""
+    assert 'ragwatch_samples_judged_total{judge="embedded",route="other"} 12.0' in reports[1].out

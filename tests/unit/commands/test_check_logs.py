@@ -78,6 +78,10 @@ def of_log(folder: Path, *rows: object, sections: dict[str, Any] | None = None, 
         ([*[GOOD] * 5, HEALTH, HEALTH], {"where": "answer"}, OK, "are samples; 2 lines are skipped .where 2.$"),
         ([GOOD] * 5, {"where": "anwser"}, FAILED, "no line is a record"),
         ([*[GOOD] * 90, *[HEALTH] * 7], {}, WARNING, r"7\.2% of the records are rejected, above alerts.rejects"),
+        *(
+            (rows, {"sections": {"alerts": {"rejects": share}}}, WARNING, r"^(?!.*alerts\.rejects)")
+            for rows, share in (([*[GOOD] * 90, *[HEALTH] * 3], 0.05), ([*[GOOD] * 90, HEALTH], 0.5))
+        ),
         # Fields and languages.
         ([row(PASSAGE, at=0)] * 2, {}, WARNING, r"2 values of the field at are left out \(implausible_time"),
         ([row(PASSAGE, refrence="It.")], {}, WARNING, "'refrence' is not read; did you mean 'reference'.$"),
@@ -99,13 +103,6 @@ def test_what_is_said_of_a_log(tmp_path: Path, rows: list[object], keys: dict[st
     assert re.search(says, found.detail), found.detail
 
 
-def test_few_rejects_are_no_reason_for_an_alert(tmp_path: Path) -> None:
-    """Below its threshold, there is no word of it."""
-    few = of_log(tmp_path, *[GOOD] * 90, *[HEALTH] * 3)
-    allowed = of_log(tmp_path, *[GOOD] * 90, HEALTH, sections={"alerts": {"rejects": 0.5}})
-    assert "alerts.rejects" not in few.detail + allowed.detail
-
-
 def test_the_first_fault_is_shown_with_file_and_line() -> None:
     """A finding about content names the place."""
     batch = Batch("s", "a.jsonl", [b"{"], [0], [7], "")
@@ -121,20 +118,17 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     assert r"caf\xe9.jsonl: its name is not UTF-8; rename it and 1 more" in found.detail
 
 
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
+def test_an_array_is_named_with_what_to_write(tmp_path: Path) -> None:
+    """An array that is not ended is neither no file nor an empty one."""
+    for text, what in (
         (f"[{json.dumps(GOOD)},", "array.json is an incomplete JSON array"),
         ("{", "array.json has no complete line"),
         (f"{json.dumps([GOOD])}\n", "write one JSON object per line"),
-    ],
-)
-def test_an_array_is_named_with_what_to_write(tmp_path: Path, text: str, what: str) -> None:
-    """An array that is not ended is neither no file nor an empty one."""
-    (tmp_path / "array.json").write_text(text)
-    found = of_log(tmp_path, path=f"{tmp_path}/array.json")
-    assert what in found.detail
-    assert "no file matches" not in found.detail
+    ):
+        (tmp_path / "array.json").write_text(text)
+        found = of_log(tmp_path, path=f"{tmp_path}/array.json")
+        assert what in found.detail
+        assert "no file matches" not in found.detail
 
 
 def test_times_that_look_shifted_are_a_warning(tmp_path: Path) -> None:

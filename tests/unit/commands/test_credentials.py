@@ -28,7 +28,10 @@ def reply(asked: Asked) -> Reply:
 def test_a_token_comes_from_the_option_a_file_or_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The option is first, then the file that a variable names, then the variable itself; else there is none."""
+    """The option is first, then the file that a variable names, then the variable itself; else there is none.
+
+    What is wrong with a file is told, without what it holds.
+    """
     monkeypatch.delenv("RAGWATCH_TOKEN", raising=False)
     monkeypatch.delenv("RAGWATCH_TOKEN_FILE", raising=False)
     assert read_token(None) is None
@@ -39,16 +42,10 @@ def test_a_token_comes_from_the_option_a_file_or_the_environment(
     assert read_token(None) == "of-the-named-file"
     (tmp_path / "given").write_text("of-the-given-file")
     assert read_token(tmp_path / "given") == "of-the-given-file"
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"), [(b"", "is empty"), (b"a b", "more than a token"), (b"\xff", "not text")]
-)
-def test_a_file_without_a_token_is_named(tmp_path: Path, content: bytes, expected: str) -> None:
-    """What is wrong with the file, without what it holds."""
-    (tmp_path / "token").write_bytes(content)
-    with pytest.raises(ConfigError, match=f"--token-file: .*{expected}"):
-        read_token(tmp_path / "token")
+    for content, expected in ((b"", "is empty"), (b"a b", "more than a token"), (b"\xff", "not text")):
+        (tmp_path / "token").write_bytes(content)
+        with pytest.raises(ConfigError, match=f"--token-file: .*{expected}"):
+            read_token(tmp_path / "token")
     with pytest.raises(ConfigError, match=r"--token-file: .* cannot be read"):
         read_token(tmp_path / "gone")
 

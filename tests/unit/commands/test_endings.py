@@ -83,7 +83,7 @@ def test_errors_of_the_user_are_one_line(
 
 
 def test_an_error_of_ours_is_loud(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A bug is shown with its traceback and asks to be reported, alone or among others."""
+    """A bug is shown with its traceback and asks to be reported; where logs are JSON, in one line of it."""
     ours = ModuleNotFoundError("bug", name="ragwatch.x")
     for raised in (KeyError("bug"), ExceptionGroup("", [StoreError("x"), KeyError("bug")]), ours):
         assert _ended(raised, monkeypatch) == 1
@@ -92,12 +92,6 @@ def test_an_error_of_ours_is_loud(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         assert "Error: " in message
         assert "bug" in message
         assert message.splitlines()[-1].endswith("please report it with the log above")
-
-
-def test_an_error_of_ours_is_one_event_of_a_log(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Where logs are JSON, the traceback is in one line of it."""
     configure_logging("info")
     assert _ended(KeyError("bug"), monkeypatch) == 1
     event, report = capsys.readouterr().err.splitlines()
@@ -109,15 +103,11 @@ def test_an_error_of_ours_is_one_event_of_a_log(
 SAID = "print(chr(0xd800)); print(chr(0xd800), file=sys.stderr)"
 
 
-def test_an_error_of_the_output_names_it() -> None:
-    """The system does not say which file it could not write."""
+def test_an_output_that_cannot_be_written() -> None:
+    """The system does not say which file it could not write; what a log cannot take is lost."""
     with _Output("/dev/full", "w") as output, pytest.raises(OSError, match="No space left") as caught:
         output.write(b"x")
     assert (is_output_error(caught.value), is_reader_gone(caught.value)) == (True, False)
-
-
-def test_what_a_log_cannot_take_is_lost() -> None:
-    """On a full disk, and what does not fit into the pipe of a reader that is not reading."""
     with _ErrorOutput("/dev/full", "w") as full:
         assert full.write(b"abc") == 3
     reader, writer = os.pipe()

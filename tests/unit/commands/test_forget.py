@@ -1,4 +1,4 @@
-"""`ragwatch forget`, and commands that need texts where the store does not keep them."""
+"""`ragwatch forget`, commands that need texts where the store does not keep them, and `ragwatch redact`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from support.callers import canned
-from support.command_line import command, refused
+from support.command_line import command, configured, refused
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 
 from ragwatch.audit import verify
 from ragwatch.commands.check import check_all
 from ragwatch.commands.check_settings import Finding
 from ragwatch.commands.forget import MAX_SEARCHED_BYTES, copies_elsewhere
+from ragwatch.commands.redact import MAX_BYTES
 from ragwatch.config import load
 from ragwatch.errors import ConfigError
 from ragwatch.ports import Query
@@ -80,8 +81,8 @@ def test_a_person_is_erased(config: Path) -> None:
     assert verify([log]).error is None
 
 
-def test_pending_draws_and_batches_are_reported(config: Path) -> None:
-    """A dry run, with the state alone, counts the same and writes no audit log."""
+def test_pending_draws_batches_and_other_rows_are_counted(config: Path) -> None:
+    """A dry run, with the state alone, counts the same and writes no audit log; saved states are part of the report."""
     state = config.parent / "state"
     result = command("forget", "--state", state, "--metadata", "user=anna", "--dry-run")
     assert '1 pending draws: would become unjudged{reason="erased"}' in result.output
@@ -89,10 +90,6 @@ def test_pending_draws_and_batches_are_reported(config: Path) -> None:
     assert command("forget", "--state", state, "waiting", "--with-scores").return_value == 0
     assert command("forget", "--state", state, "waiting-not").return_value == 3
     assert not (config.parent / "audit.jsonl").exists()
-
-
-def test_other_rows_are_counted(config: Path) -> None:
-    """Saved states with a text of hers are part of the report."""
     store = SqliteStore(config.parent / "state")
     store.remember("x", {"question": "Where is the parcel of anna?"})
     store.close()
@@ -102,18 +99,15 @@ def test_other_rows_are_counted(config: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_wrong_use_is_explained() -> None:
+    """The error says what to give instead."""
+    for arguments, message in (
         ((), "--config: is missing"),
         (("--state", "none"), "ID: is missing"),
         (("--state", "none", "x"), "contains no ragwatch.db"),
         (("--state", "none", "--metadata", "user"), "is not a key and a value"),
-    ],
-)
-def test_wrong_use_is_explained(arguments: tuple[str, ...], message: str) -> None:
-    """The error says what to give instead."""
-    assert message in str(command("forget", *arguments).exception)
+    ):
+        assert message in str(command("forget", *arguments).exception)
 
 
 def test_a_running_ragwatch_that_cannot_be_asked(config: Path) -> None:
@@ -147,19 +141,17 @@ def test_a_running_ragwatch_is_asked(config: Path) -> None:
     assert not (config.parent / "audit.jsonl").exists()  # the one that is asked writes its line
 
 
-@pytest.mark.parametrize(
-    ("reply", "arguments", "message"),
-    [
-        ({"answers": 1}, ("request-of-anna",), "still contains these answers"),
-        ({"answers": 0}, ("request-of-anna", "--dry-run"), "still contains these answers"),
-        ({"answers": 1}, ("request-of-anna", "--dry-run"), "not that of a ragwatch of this version"),
-        ({}, ("request-of-anna", "--dry-run"), "not that of a ragwatch of this version"),
-    ],
-)
-def test_another_ragwatch_is_noticed(config: Path, reply: object, arguments: tuple[str, ...], message: str) -> None:
+def test_another_ragwatch_is_noticed(config: Path) -> None:
     """One with another state has not erased these answers, whatever it says; one of another version is told."""
-    with canned((200, {}, reply)) as (address, _):
-        assert message in str(command("forget", "--config", config, "--url", address, *arguments).exception)
+    for reply, arguments, message in (
+        ({"answers": 1}, (), "still contains these answers"),
+        ({"answers": 0}, ("--dry-run",), "still contains these answers"),
+        ({"answers": 1}, ("--dry-run",), "not that of a ragwatch of this version"),
+        ({}, ("--dry-run",), "not that of a ragwatch of this version"),
+    ):
+        with canned((200, {}, reply)) as (address, _):
+            words = ("forget", "--config", config, "--url", address, "request-of-anna", *arguments)
+            assert message in str(command(*words).exception), (reply, arguments)
 
 
 def test_files_that_are_too_large_or_gone(config: Path) -> None:
@@ -172,17 +164,16 @@ def test_files_that_are_too_large_or_gone(config: Path) -> None:
         list(copies_elsewhere(state, loaded, config, []))
 
 
-@pytest.mark.parametrize("texts", ["failing", "none"])
-@pytest.mark.parametrize(
-    "words", [("canary", "suggest"), ("compare", "a", "b", "--live"), ("label", "--annotator", "ann")], ids=" ".join
-)
-def test_what_needs_texts_says_that_they_are_not_kept(config: Path, texts: str, words: tuple[str, ...]) -> None:
+def test_what_needs_texts_says_that_they_are_not_kept(config: Path) -> None:
     """Nobody takes a part of the answers, which would be a biased one, for all of them."""
-    config.write_text(f"{config.read_text()}store: {{kind: sqlite, texts: {texts}}}\n")
-    error = refused(command(*words, "--config", config))
-    assert error.startswith(f"store.texts: is {texts}, and ")
-    alone = command("diagnose", "--config", config).output  # it has canary runs
-    assert ("store.texts is none: answers without texts are left out" in alone) is (texts == "none")
+    whole = config.read_text()
+    for texts in ("failing", "none"):
+        config.write_text(f"{whole}store: {{kind: sqlite, texts: {texts}}}\n")
+        for words in (("canary", "suggest"), ("compare", "a", "b", "--live"), ("label", "--annotator", "ann")):
+            error = refused(command(*words, "--config", config))
+            assert error.startswith(f"store.texts: is {texts}, and ")
+        alone = command("diagnose", "--config", config).output  # it has canary runs
+        assert ("store.texts is none: answers without texts are left out" in alone) is (texts == "none")
 
 
 def test_check_reports_what_privacy_costs(config: Path) -> None:
@@ -220,3 +211,43 @@ def test_check_tests_the_keys_on_the_state(config: Path) -> None:
     findings = list(privacy(config))
     assert (findings[1].state, "encrypted with key" in findings[1].detail) == ("failed", True)
     assert "encrypted with key" in str(command("diagnose", "--config", config).exception)
+
+
+def test_redact_shows_places_and_masks_values(tmp_path: Path) -> None:
+    """Nothing of a short value is shown, and the first two characters of a long one; without any, exit code 0."""
+    path = tmp_path / "log.txt"
+    path.write_text("fine\nask ann@example.org or 10.0.0.1\n")
+    result = command("redact", path)
+    assert result.return_value == 1
+    assert result.stdout.splitlines() == [
+        f"{path}:2:5: email: an*** (15 characters)",
+        f"{path}:2:24: ipv4: *** (8 characters)",
+    ]
+    assert "2 values would be redacted" in result.stderr
+    result = command("redact", "-", said="a plain text")
+    assert (result.return_value, result.stdout) == (0, "")
+
+
+def test_redact_uses_the_rules_of_a_configuration(tmp_path: Path) -> None:
+    """They are used; JSON holds the findings and their counts; an unsafe one is refused with what to write instead."""
+    words = ("redact", "-", "--json", "--config")
+
+    def own(pattern: str) -> dict[str, object]:
+        return {"rules": [{"name": "employee", "pattern": pattern}]}
+
+    result = command(*words, configured(tmp_path, redaction=own("EMP-[0-9]{6}")), said="ask EMP-123456")
+    said = json.loads(result.stdout)
+    assert (result.return_value, said["counts"]) == (1, {"employee": 1})
+    place = {"rule": "employee", "kind": "CUSTOM", "line": 1, "column": 5, "length": 10}
+    assert said["findings"][0].items() >= place.items()
+    error = refused(command(*words, configured(tmp_path, redaction=own("(a+)+b")), said="x"))
+    assert "redaction.rules[0].pattern" in error
+    assert "{1,64}" in error
+
+
+def test_a_file_that_is_too_large_is_not_redacted(tmp_path: Path) -> None:
+    """The error says what to do."""
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    assert "split it" in str(command("redact", path).exception)

@@ -135,12 +135,14 @@ def test_a_detector_needs_its_model(log: Path, tmp_path: Path, monkeypatch: pyte
     assert (judge.kind, judge.place.name, judge.options.model) == ("detector", "embedded", tmp_path / "model")
 
 
-@pytest.mark.parametrize("kind", ["push", "otlp"])
-def test_answers_that_are_sent_need_no_log(kind: str, tmp_path: Path) -> None:
-    """A source that receives is written and valid."""
-    out = tmp_path / "ragwatch.yaml"
-    _init("--receive", kind, "--yes", "--out", out, "--state", tmp_path / "state")
-    assert [source.kind for source in load(out).sources] == [kind]
+def test_answers_that_are_sent_need_no_log(tmp_path: Path) -> None:
+    """A source that receives is written and valid; neither a log nor a way to receive, or both, is an error."""
+    for kind in ("push", "otlp"):
+        out = tmp_path / f"{kind}.yaml"
+        _init("--receive", kind, "--yes", "--out", out, "--state", tmp_path / "state")
+        assert [source.kind for source in load(out).sources] == [kind]
+    for words in ([], ["--receive", "push", __file__]):
+        assert "give the log files" in str(_init(*words).exception)
 
 
 def test_halves_of_requests_become_a_join(tmp_path: Path) -> None:
@@ -169,17 +171,10 @@ def test_nothing_is_overwritten_and_nothing_is_written_for_an_unreadable_log(tmp
     assert not (tmp_path / "new.yaml").exists()
 
 
-@pytest.mark.parametrize("words", [[], ["--receive", "push", __file__]])
-def test_either_a_log_or_a_way_to_receive(words: list[str]) -> None:
-    """Neither, or both, is an error that says what to give."""
-    assert "give the log files" in str(_init(*words).exception)
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts_name_the_program(shell: str) -> None:
+def test_completion_scripts_name_the_program() -> None:
     """Each shell gets a script that completes `ragwatch`."""
-    result = command("completion", shell)
-    assert "_RAGWATCH_COMPLETE" in result.stdout
+    for shell in ("bash", "zsh", "fish"):
+        assert "_RAGWATCH_COMPLETE" in command("completion", shell).stdout
 
 
 def _log_of(path: Path, *routes: str) -> Path:
@@ -230,17 +225,13 @@ UNCLEAR = [
 
 
 def test_a_part_that_is_not_recognised_is_asked_for_with_values(tmp_path: Path) -> None:
-    """The candidates are listed with a value; the one that is chosen is mapped, and the log is read with it."""
+    """The one that is chosen is mapped; with `--yes` nothing is asked, and a draft has what was recognised."""
     log = log_of(tmp_path / "app.jsonl", *UNCLEAR)
     result = _init(log, "--out", "-", "--state", tmp_path / "state", typed="1\n100\n\n")
     assert 'Which of these is the answer?\n  1  note  "Somebody asked for kettle 0."' in result.stdout
     source = yaml.safe_load(result.stdout[result.stdout.index("# Configuration") :])["sources"][0]
     assert source["mapping"] == {"question": "user_query", "contexts": "hits[].{text: snippet}", "answer": "note"}
     assert "reads 4 of 4" in result.stdout
-
-
-def test_a_draft_is_written_where_a_part_is_missing(tmp_path: Path) -> None:
-    """With `--yes` nothing is asked: the keys that were recognised are there to be completed."""
     log, out = log_of(tmp_path / "app.jsonl", *UNCLEAR), tmp_path / "ragwatch.yaml"
     result = _init(log, "--yes", "--state", tmp_path / "state", "--out", out)
     assert result.return_value == 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -174,10 +176,18 @@ def test_an_unreadable_row_holds_up_no_other(config: Path, tmp_path: Path) -> No
     assert [(label.key, label.note) for label in labels(config)] == [("k1", ""), ("k2", "")]
 
 
-def test_a_name_that_is_not_utf8_is_refused(config: Path) -> None:
-    """Before anything is asked, so that no label is lost."""
+def test_what_is_refused(config: Path) -> None:
+    """A name that is not UTF-8, before anything is asked; a taken state where nobody answers; what is no address."""
     for option in ("--annotator", "--revoke"):
         assert f"{option} caf\udce9: is not UTF-8" in refused(run(config, option, "caf\udce9"))
+    # Not the default port, at which a ragwatch may run on this machine.
+    configured(config.parent, web={"listen": "127.0.0.1:9"})
+    holder = SqliteStore(config.parent / "state")
+    found = run(config, "--url", "http://127.0.0.1:9")
+    assert "give the address of the running ragwatch with --url" in refused(found, RagwatchError)
+    assert "http://127.0.0.1:9" in str(run(config).exception)
+    assert refused(run(config, "--url", "file:///etc/passwd"))
+    holder.close()
 
 
 def test_nothing_to_label(config: Path, tmp_path: Path) -> None:
@@ -204,18 +214,6 @@ def test_a_log_does_not_command_the_terminal(tmp_path: Path) -> None:
     assert "[bold]Cats purr." in found.output
     (text,) = underlined_claims("Some cats purr.", [{"text": "cats purr", "start": 5, "end": 14}])
     assert text.plain == "Some cats purr."
-
-
-def test_a_daemon_that_is_not_there(config: Path) -> None:
-    """Where the state is taken and nobody answers, the way out is named; what is no address is refused."""
-    # Not the default port, at which a ragwatch may run on this machine.
-    configured(config.parent, web={"listen": "127.0.0.1:9"})
-    holder = SqliteStore(config.parent / "state")
-    found = run(config, "--url", "http://127.0.0.1:9")
-    assert "give the address of the running ragwatch with --url" in refused(found, RagwatchError)
-    assert "http://127.0.0.1:9" in str(run(config).exception)
-    assert refused(run(config, "--url", "file:///etc/passwd"))
-    holder.close()
 
 
 def full(asked: Asked) -> Reply:
@@ -252,18 +250,25 @@ def test_calibrate_wants_enough_labels(config: Path, tmp_path: Path) -> None:
     assert refused(run(config, "--judge", "x", verb="calibrate"))
 
 
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state with 150 labelled answers, 60 of which two people have labelled alike."""
+    state = tmp_path_factory.mktemp("labelled") / "state"
+    with closing(SqliteStore(state)) as store:
+        world = World(store, Random(2), requests=500, begin=BEGIN)
+        world.label(150)
+        said = {
+            key: ["supported" if each else "not_in_context" for each in claims] for key, claims in world.said.items()
+        }
+        records = [label.to_record() | {"claims": said[label.key]} for label in store.labels(0.0)]
+        world.labelling().put([*records, *(record | {"annotator": "other"} for record in records[:60])])
+    return state
+
+
 @pytest.mark.costly
-def test_calibrate_tells_of_the_judge(tmp_path: Path) -> None:
+def test_calibrate_tells_of_the_judge(labelled: Path, tmp_path: Path) -> None:
     """With enough labels: agreement, kappa, rates by class, reliability, and the worst misses with their links."""
-    store = SqliteStore(tmp_path / "state")
-    world = World(store, Random(2), requests=500, begin=BEGIN)
-    world.label(150)
-    records = [
-        label.to_record() | {"claims": ["supported" if each else "not_in_context" for each in world.said[label.key]]}
-        for label in store.labels(0.0)
-    ]
-    world.labelling().put([*records, *(record | {"annotator": "other"} for record in records[:60])])
-    store.close()
+    shutil.copytree(labelled, tmp_path / "state")
     config = configured(tmp_path)
     found = run(config, "--json", verb="calibrate")
     assert found.return_value == 0, found.output
@@ -302,18 +307,15 @@ def test_calibrate_warns_of_a_judge_that_prefers_long_answers(tmp_path: Path) ->
 
 
 @pytest.mark.costly
-def test_calibrate_leaves_out_what_retention_has_picked_from(tmp_path: Path) -> None:
+def test_calibrate_leaves_out_what_retention_has_picked_from(labelled: Path, tmp_path: Path) -> None:
     """Bad answers outlive good ones: of such a time they would be all that judge and people are compared on."""
-    store = SqliteStore(tmp_path / "state")
-    world = World(store, Random(2), requests=500, begin=BEGIN)
-    world.label(150)
-    store.prune(Retention(1, 90, 1 << 40), now=BEGIN + 86400.0 + 900.0)
-    until = store.pruned_until()
-    keys = {label.key for label in store.labels(0.0)}
-    ages = [each.verdict.at > until for key in keys for each in store.find(Query(key=key))]
-    store.close()
-    assert True in ages
-    assert False in ages
+    shutil.copytree(labelled, tmp_path / "state")
+    with closing(SqliteStore(tmp_path / "state")) as store:
+        store.prune(Retention(1, 90, 1 << 40), now=BEGIN + 86400.0 + 900.0)
+        until = store.pruned_until()
+        keys = {label.key for label in store.labels(0.0)}
+        ages = [each.verdict.at > until for key in keys for each in store.find(Query(key=key))]
+    assert {True, False} <= set(ages)
     config = configured(tmp_path)
     report = json.loads(run(config, "--json", verb="calibrate").stdout)
     assert report["quantities"]["faithfulness"]["labels"] == sum(ages)

@@ -82,7 +82,7 @@ def test_a_retriever_that_is_down_gives_no_pool(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
-    """Option, file and line."""
+    """Option, file and line; a missing suite by its key."""
     config = written(tmp_path, "http://127.0.0.1:1")
     for arguments, message in (
         (("--suite", "other"), "--suite other: is not configured; use one of: docs"),
@@ -97,16 +97,9 @@ def test_what_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
     assert "line 2: is no pool and no judgement" in str(label(config).exception)
     file.write_bytes(b"\xff")
     assert "cannot be read" in str(label(config).exception)
-
-
-def test_no_suite_is_told(tmp_path: Path) -> None:
-    """By the key that has none."""
-    config = written(tmp_path, "http://127.0.0.1:1")
     configured(tmp_path)
-    for arguments in ((), ("--suite", "docs")):
-        error = label(config, *arguments).exception
-        assert isinstance(error, ConfigError)
-        assert str(error).startswith("canaries: none is configured; add a suite")
+    for none in (label(config), label(config, "--suite", "docs")):
+        assert refused(none).startswith("canaries: none is configured; add a suite")
 
 
 def test_a_query_without_anything_relevant_is_negative(tmp_path: Path) -> None:

@@ -37,43 +37,39 @@ def reply(asked: Asked) -> Reply:
     return 200, b"faithfulness/search: acknowledged\n", {}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "requests"),
-    [
-        ([], {}),
-        (["--quantity", "faithfulness", "--route", "a b&c"], {"quantity": "faithfulness", "route": "a b&c"}),
-        (["--renew"], {"renew": "true"}),
-        (["--judge", "claude"], {"judge": "claude"}),
-    ],
-)
-def test_asks_for_what_was_said(arguments: list[str], requests: dict[str, str]) -> None:
+def test_asks_for_what_was_said() -> None:
     """Special characters in names arrive unchanged."""
+    said: dict[tuple[str, ...], dict[str, str]] = {
+        (): {},
+        ("--quantity", "faithfulness", "--route", "a b&c"): {"quantity": "faithfulness", "route": "a b&c"},
+        ("--renew",): {"renew": "true"},
+        ("--judge", "claude"): {"judge": "claude"},
+    }
     with answering(reply) as (url, asked):
-        result = acknowledge("--url", f"{url}/", *arguments)
-    assert (result.exception, result.stdout) == (None, "faithfulness/search: acknowledged\n")
-    assert [(one.path, one.query) for one in asked] == [("/-/drift/acknowledge", requests)]
+        for arguments in said:
+            result = acknowledge("--url", f"{url}/", *arguments)
+            assert (result.exception, result.stdout) == (None, "faithfulness/search: acknowledged\n")
+    assert [(one.path, one.query) for one in asked] == [("/-/drift/acknowledge", query) for query in said.values()]
 
 
 def test_refusals_and_silence_are_reported() -> None:
-    """As a usage error with the reason in the response, without the JSON around it; a closed port is no success."""
+    """As a usage error with the reason in the response, without the JSON around it; a closed port is no success.
+
+    What makes no sense is not sent.
+    """
     with answering(reply) as (url, _):
         message = refused(acknowledge("--url", url, "--route", "gone"))
     assert message == f"{url} refused: route: 'gone' is not known"
     assert "no response" in refused(acknowledge("--url", url), ExternalError)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+    for arguments, message in (
         (["--url", "file:///etc/passwd"], "is not a URL"),
         (["--judge", "claude", "--route", "search"], "anchors have no quantity and no route"),
         (["--route", "caf\udce9"], "is not UTF-8"),
-    ],
-)
-def test_what_makes_no_sense_is_not_sent(arguments: list[str], message: str) -> None:
-    """As a usage error."""
-    result = acknowledge(*arguments)
-    assert message in refused(result)
+    ):
+        assert message in refused(acknowledge(*arguments))
+    unheard = opened("--url", "http://127.0.0.1:9")
+    assert "give the address of the running ragwatch with --url" in str(unheard.exception)
+    assert refused(opened("--url", "file:///etc/passwd"))
 
 
 BAD, WORSE = an_evidence((1, 0), (0, 0)), an_evidence((0, 0), (0, 0))
@@ -147,30 +143,22 @@ def test_a_wrong_word_is_told(address: str, tmp_path: Path) -> None:
     assert opened("--config", str(config), "--url", address).stdout == link(address, "r3")
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
+def test_another_server_is_told() -> None:
+    """What is not a reply of this version is one clear error, never a traceback or half an address."""
+    verdict = {"key": "k", "judge_name": "j", "route": "r"}
+    replies: list[object] = [
         [],
         {"samples": 1},
         {"samples": [{"verdict": None}]},
         {"samples": [{"verdict": {"key": "k"}}]},
-        {"samples": [{"verdict": {"key": "k", "judge_name": "j", "route": "r", "at": "now"}}]},
-        {"samples": [{"verdict": {"key": "k", "judge_name": "j", "route": "r", "at": 1e300, "scores": 3}}]},
-    ],
-)
-def test_another_server_is_told(reply: object) -> None:
-    """What is not a reply of this version is one clear error, never a traceback or half an address."""
-    with answering(lambda _: (200, reply, {})) as (address, _):
-        result = opened("--url", address)
-    assert "is not that of a ragwatch of this version" in refused(result, RagwatchError)
-    assert result.stdout == ""
-
-
-def test_nobody_there_is_told() -> None:
-    """With what to do."""
-    result = opened("--url", "http://127.0.0.1:9")
-    assert "give the address of the running ragwatch with --url" in str(result.exception)
-    assert refused(opened("--url", "file:///etc/passwd"))
+        {"samples": [{"verdict": verdict | {"at": "now"}}]},
+        {"samples": [{"verdict": verdict | {"at": 1e300, "scores": 3}}]},
+    ]
+    for said in replies:
+        with answering(lambda _, said=said: (200, said, {})) as (address, _):
+            result = opened("--url", address)
+        assert "is not that of a ragwatch of this version" in refused(result, RagwatchError), said
+        assert result.stdout == ""
 
 
 EMPTY = overview(None, PageScope(routes=("search", "support"), windows=("1h", "1d")), now=0.0)

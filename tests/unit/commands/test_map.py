@@ -89,16 +89,14 @@ def test_names_that_logs_use_are_known() -> None:
     assert 'routes to list at the top level of the configuration: ["/search"]' in result.stdout
 
 
-@pytest.mark.parametrize("unit", [1, 1_000, 1_000_000, 1_000_000_000])
-def test_a_moment_in_any_unit_is_mapped_and_a_duration_is_not(unit: int) -> None:
-    """Seconds, milliseconds, microseconds and nanoseconds since 1970; `time: 0.35` is how long something took."""
-    record = {**RECORD, "ts": 1_767_225_600 * unit, "time": 0.35}
-    assert propose([record]).mapping["at"] == "ts"
+def test_a_moment_in_any_unit_is_mapped_and_a_duration_is_not() -> None:
+    """Seconds, milliseconds, microseconds and nanoseconds since 1970; `time: 0.35` is how long something took.
+
+    A list of names of passages is not proposed where texts should stand.
+    """
+    for unit in (1, 1_000, 1_000_000, 1_000_000_000):
+        assert propose([{**RECORD, "ts": 1_767_225_600 * unit, "time": 0.35}]).mapping["at"] == "ts"
     assert "at" not in propose([{**RECORD, "req": {}, "time": 0.35}]).mapping
-
-
-def test_ids_are_no_contexts() -> None:
-    """A list of names of passages is not proposed where texts should stand."""
     assert "contexts" not in propose([{"answer": "Yes.", "context_ids": ["d1#3", "d2#1"], "docs": ["d1"]}]).mapping
 
 
@@ -126,7 +124,7 @@ HEALTH = {"event": "health", "status": 200}
 
 
 def test_other_records_and_text_are_skipped_by_a_proposed_condition() -> None:
-    """A mixed log: what is proposed reads every answer and skips the rest, but no answer under other names."""
+    """What is proposed reads every answer and skips the rest, but no answer under other names and no broken one."""
     text = jsonl(*[ROW] * 6, FEEDBACK, *[HEALTH] * 20) + "Traceback (most recent call last):\n  File 'a.py', line 1\n"
     result = _map(text)
     assert (result.return_value, result.stderr) == (0, "")
@@ -136,17 +134,9 @@ def test_other_records_and_text_are_skipped_by_a_proposed_condition() -> None:
     assert (hidden.return_value, "where" in _mapped(hidden)) == (1, False)
     assert "3 more records look like answers and are not read" in hidden.stderr
     assert "20 records and 2 lines without JSON are no answers" in result.stdout
-
-
-def test_a_broken_answer_in_a_mixed_log_is_still_an_error() -> None:
-    """The condition is true for it, and it cannot be read."""
     result = _map(jsonl(*[ROW] * 6, *[HEALTH] * 3, {**ROW, "answer": None}))
     assert _mapped(result)["where"] == "event == 'answer'"
     assert ":10: wrong_type: answer" in result.stderr
-
-
-def test_text_beside_answers_only() -> None:
-    """With nothing but text beside the answers, every object is a record; a prefix says so by itself."""
     assert _mapped(_map(jsonl(*[ROW] * 3) + "Killed\n")) == {"format": "canonical", "where": "@"}
     text = "".join(f"12:00 INFO {json.dumps(ROW)}\n" for _ in range(3)) + "12:01 INFO bye\n"
     assert _mapped(_map(text)) == {"format": "canonical", "prefix": "auto"}
@@ -205,7 +195,7 @@ def _said(row: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_what_is_probably_read_wrongly_has_an_exit_code_of_its_own() -> None:
-    """A known format whose contexts are names: it is shown with an example."""
+    """Contexts that are names, and previews of a fixed length: shown with an example."""
     rows = [
         {"question": f"Where is mill {n}?", "contexts": [f"Mill {n}.pdf"], "answer": f"Here, {n}."} for n in range(4)
     ]
@@ -214,10 +204,6 @@ def test_what_is_probably_read_wrongly_has_an_exit_code_of_its_own() -> None:
     assert 'contexts hold names of documents (ids, files, links or titles) instead of texts, such as "Mill 0.pdf"' in (
         result.stderr
     )
-
-
-def test_texts_that_are_cut_to_one_length_are_said() -> None:
-    """Previews of a fixed length: what was cut off would count as unsupported."""
     text = "The old mill by the river was built by monks, and its wheel, which turns to this day, is made of oak from"
     rows = [
         {"query": f"Which mill is {n}?", "hits": [{"preview": f"{n} {text}"[:100]}], "reply": f"Mill {n}."}

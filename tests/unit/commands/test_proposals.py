@@ -98,14 +98,10 @@ def test_what_would_have_paged_is_no_proposal(capsys: pytest.CaptureFixture[str]
     assert yaml.safe_load(capsys.readouterr().out) is None
 
 
-def test_baselines_of_one_judge_are_no_thresholds_of_another(tmp_path: Path) -> None:
-    """They are refused: a threshold of a judge that reads higher would page for the other one all the time."""
+def test_baselines_that_are_no_thresholds(tmp_path: Path) -> None:
+    """Those of a judge that reads higher would page for the other; without any it is exit code 3."""
     judges = [{"kind": "lexical", "name": name} for name in (JUDGE, "strict")]
     assert "write drift.judge: strict" in refused(asked(a_config(tmp_path, judges=judges, alerts={"judge": "strict"})))
-
-
-def test_without_a_baseline_there_is_no_proposal(tmp_path: Path) -> None:
-    """Exit code 3, and where to look."""
     store = SqliteStore(tmp_path / "state")
     shown = asked(a_config(tmp_path))  # the daemon may be running
     store.close()

@@ -165,17 +165,10 @@ def test_a_dry_run_reads_nothing(tmp_path: Path) -> None:
     assert read_by(tmp_path) == {}
 
 
-def test_money_is_not_spent_unasked(tmp_path: Path) -> None:
-    """Without a terminal it takes --yes."""
-    path = a_config(tmp_path, PAID)
-    result = run(path)
-    assert refused(result)
-    assert str(result.exception).startswith("--yes: is missing")
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
+def test_what_is_refused_is_told(tmp_path: Path) -> None:
+    """A wrong word by name, with the value; money is not spent unasked; texts of failing answers alone are too few."""
+    path = a_config(tmp_path)
+    for words, named in (
         (["--judge", "other"], "--judge other: is not a judge"),
         (["--of", "second"], "--judge second: has read its own answers already"),
         (["--route", "unknown"], "--route unknown: is not configured"),
@@ -183,20 +176,11 @@ def test_money_is_not_spent_unasked(tmp_path: Path) -> None:
         (["--since", "800000d"], "--since 800000d: is not in the years 1 to 9999"),
         (["--until", "1e300"], "--until 1e300: is not in the years 1 to 9999"),
         (["--until", "2000d"], "--until 2000d: is not later than --since"),
-    ],
-)
-def test_a_wrong_word_is_told(tmp_path: Path, words: list[str], named: str) -> None:
-    """By name, with the value."""
-    result = run(a_config(tmp_path), *words)
-    assert refused(result)
-    assert str(result.exception).startswith(named)
-
-
-def test_texts_must_be_kept(tmp_path: Path) -> None:
-    """Of failing answers alone no judge could say how good the answers were."""
-    result = run(a_config(tmp_path, more="store: {kind: sqlite, texts: failing}\n"))
-    assert refused(result)
-    assert str(result.exception).startswith("store.texts: is failing, and rejudging needs")
+    ):
+        assert refused(run(path, *words)).startswith(named)
+    assert refused(run(a_config(tmp_path, PAID))).startswith("--yes: is missing")
+    failing = a_config(tmp_path, more="store: {kind: sqlite, texts: failing}\n")
+    assert refused(run(failing)).startswith("store.texts: is failing, and rejudging needs")
 
 
 @contextmanager

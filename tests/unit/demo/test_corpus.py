@@ -1,4 +1,4 @@
-"""The corpus: passages from the docstrings of Python, how they are found, and questions about them."""
+"""The corpus: passages from docstrings of Python, how they are found, questions about them, and answers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,23 @@ from typing import Any
 import pytest
 
 from ragwatch.demo import corpus
-from ragwatch.demo.answerer import Answerer
+from ragwatch.demo.answerer import (
+    ABSTENTION,
+    CLOSINGS,
+    OFFERS,
+    OPENINGS,
+    Answerer,
+    Quote,
+    declined,
+    spoken,
+    with_inventions,
+)
 from ragwatch.demo.corpus import CHUNK_WORDS, MODULES, Passage, chunks, read_corpus
 from ragwatch.demo.index import PassageIndex
 from ragwatch.demo.questions import ROUTES, handwritten, questions
 from ragwatch.errors import RagwatchError
+from ragwatch.judges.claims.claims import claims_of
+from ragwatch.statistics.text.phrases import is_abstention
 
 
 @pytest.mark.costly
@@ -27,15 +39,11 @@ def test_reading_again_gives_the_same_passages(recwarn: pytest.WarningsRecorder)
 
 
 def test_passages() -> None:
-    """Some thousands, none far beyond the size that was asked for, each with an id, and with its name in its text."""
+    """Some thousands, none far beyond the size that was asked for, each with an id; well-known names are there."""
     passages = read_corpus()
     assert len(passages) == len({passage.id for passage in passages}) > 2000
     assert all(passage.text == f"{passage.title}: {passage.body}" for passage in passages)
     assert max(len(passage.body.split()) for passage in passages) <= CHUNK_WORDS
-
-
-def test_well_known_names_are_there() -> None:
-    """Functions in C, in Python, behind a front module, methods and modules are all found under their public names."""
     titles = {passage.title for passage in read_corpus()}
     expected = "len str.join textwrap.dedent os.path.join os.listdir heapq.merge random.choice json"
     assert set(expected.split()) <= titles
@@ -96,18 +104,12 @@ def ids(index: PassageIndex, question: str, k: int = 5) -> list[str]:
     return [hit.id for hit in index.search(question, k)]
 
 
-@pytest.mark.parametrize("question", ["", "???", "the of and", "a"])
-def test_a_question_without_words_finds_nothing(index: PassageIndex, question: str) -> None:
-    """No words, no passages, no error."""
-    assert index.search(question) == []
-
-
-@pytest.mark.parametrize(
-    "question", ['tea" OR "x', "tea*", "tea NEAR cup", "title:tea", "(tea", "tea AND NOT cup", "té 茶 tea"]
-)
-def test_nothing_a_user_types_is_an_operator(index: PassageIndex, question: str) -> None:
-    """Every word is quoted."""
-    assert "teapot.pour#0" in ids(index, question)
+def test_nothing_a_user_types_is_an_operator(index: PassageIndex) -> None:
+    """Every word is quoted; no words, no passages, no error."""
+    for question in ('tea" OR "x', "tea*", "tea NEAR cup", "title:tea", "(tea", "tea AND NOT cup", "té 茶 tea"):
+        assert "teapot.pour#0" in ids(index, question)
+    for question in ("", "???", "the of and", "a"):
+        assert index.search(question) == []
 
 
 def test_removed_passages_are_not_found_until_restored(index: PassageIndex) -> None:
@@ -178,3 +180,50 @@ def test_almost_every_answerable_question_is_answered_and_no_other() -> None:
     assert counts["right"] > 0.9 * counts["known"]
     assert counts["answered"] > 0.97 * counts["known"]
     assert counts["guessed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("sentence", "changed"),
+    [
+        ("It waits up to 5 seconds.", "It waits up to 16 seconds."),
+        ("Return the first line.", "Return the last line."),
+        ("Raise KeyError if the key is missing.", "Raise KeyError."),
+        ("It does not close the file.", "It does close the file."),
+        ("Join all threads.", "Join all threads, "),
+    ],
+)
+def test_one_sentence_is_changed_and_one_is_added(sentence: str, changed: str) -> None:
+    """A number, a word, a condition, a negation, else a clause; others stay, and the same question gets the same."""
+    answer = with_inventions("Why?", [sentence])
+    assert (answer[0][: len(changed)], len(answer)) == (changed, 2)
+    three = [sentence, "Close it.", "Open it."]
+    longer = with_inventions("Why?", three)
+    assert sum(one != other for one, other in zip(longer, three, strict=False)) == 1
+    assert with_inventions("Why?", three) == longer
+
+
+QUOTE = Quote(1, "teapot.brew", ("Brew leaves in hot water:", "The lid stays closed meanwhile."))
+QUESTIONS = [f"How do I brew tea number {number}?" for number in range(200)]
+
+
+@pytest.mark.parametrize(("route", "mark"), [*zip(ROUTES, ("[2]", "(source 2)"), strict=True)])
+def test_courtesy_is_no_claim(route: str, mark: str) -> None:
+    """What the judge reads are the cited sentences of the passage; each phrase is used, but not by every answer."""
+    answers = [spoken(question, QUOTE, route) for question in QUESTIONS]
+    assert answers == [spoken(question, QUOTE, route) for question in QUESTIONS]
+    for answer in answers:
+        assert [answer[claim.start : claim.end] for claim in claims_of(answer).claims] == [
+            f"teapot.brew: Brew leaves in hot water {mark}.",
+            f"The lid stays closed meanwhile {mark}.",
+        ]
+    for phrase in (*OPENINGS, *CLOSINGS):
+        assert 0 < sum(phrase in answer for answer in answers) < len(answers), phrase
+
+
+def test_an_abstention_has_an_offer() -> None:
+    """It stays an abstention for the judge and for the signals of traffic."""
+    answers = {declined(question) for question in QUESTIONS}
+    assert answers == {f"{ABSTENTION} {offer}" for offer in OFFERS}
+    for answer in answers:
+        assert claims_of(answer).abstained
+        assert is_abstention(answer)
