@@ -91,21 +91,20 @@ PLANS = {
 READ_WHOLE = re.compile(r"SCAN (v USING INDEX verdicts_at|(words|json_each) VIRTUAL TABLE.*|m|\(subquery-\d\))")
 
 
-@pytest.mark.parametrize("name", PLANS)
-def test_statements_look_up_by_index(store: SqliteStore, name: str) -> None:
+def test_statements_look_up_by_index(store: SqliteStore) -> None:
     """No table is read whole, and only what the index of searches finds is sorted; texts are read of what is returned.
 
     Each plan has the step that makes it quick with 100,000 answers.
     """
-    (sql, parameters), needed = PLANS[name]
-    with store.engine.transaction() as writer:
-        plan = [str(row[-1]) for row in writer.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
-    assert needed in plan
-    assert [step for step in plan if step.startswith("SCAN ") and not READ_WHOLE.fullmatch(step)] == []
-    is_sorted = "USE TEMP B-TREE FOR ORDER BY" in plan
-    assert is_sorted <= ("MATERIALIZE m" in plan or "words VIRTUAL TABLE" in str(plan))
-    if "MATERIALIZE m" in plan:
-        assert [number for number, step in enumerate(plan) if step.startswith("SEARCH s ")] == [len(plan) - 2]
+    for name, ((sql, parameters), needed) in PLANS.items():
+        with store.engine.transaction() as writer:
+            plan = [str(row[-1]) for row in writer.rows(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+        assert needed in plan, name
+        assert [step for step in plan if step.startswith("SCAN ") and not READ_WHOLE.fullmatch(step)] == [], name
+        is_sorted = "USE TEMP B-TREE FOR ORDER BY" in plan
+        assert is_sorted <= ("MATERIALIZE m" in plan or "words VIRTUAL TABLE" in str(plan)), name
+        if "MATERIALIZE m" in plan:
+            assert [number for number, step in enumerate(plan) if step.startswith("SEARCH s ")] == [len(plan) - 2], name
 
 
 def upgraded(folder: Path) -> SqliteStore:

@@ -201,7 +201,7 @@ def test_a_copy_goes_back_and_on_after_a_kill(
     store.close()
     worker().close()
     target = database(server.url, WORKERS_SCHEMA)
-    for cut in (3, 11, 10_000):
+    for cut in (11, 10_000):
         with (
             closing(ReadConnection(tmp_path / "state" / "ragwatch.db")) as source,
             closing(Ends(target, cut)) as engine,

@@ -184,25 +184,19 @@ def test_keys_in_files_and_variables(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("text", ["", "short", text_of(OLD)[:-4], f"{text_of(OLD)} secret"])
-def test_what_is_no_key_is_refused_without_showing_it(text: str) -> None:
-    """The message names the option and the number of the key."""
-    with pytest.raises(ConfigError, match=r"^store\.encryption\.key: .*not 32 bytes in base64; create one") as error:
-        parse_keys(text, "store.encryption.key")
-    assert not text or text.rsplit(maxsplit=1)[-1] not in str(error.value)
-
-
-def test_key_files_that_cannot_be_read(tmp_path: Path) -> None:
-    """The error names the option and the file."""
+def test_what_is_no_key_is_refused_without_showing_it(tmp_path: Path) -> None:
+    """By option, with number or file; both or none of key and key_file is an error."""
+    for text in ("", "short", text_of(OLD)[:-4], f"{text_of(OLD)} secret"):
+        with pytest.raises(
+            ConfigError, match=r"^store\.encryption\.key: .*not 32 bytes in base64; create one"
+        ) as error:
+            parse_keys(text, "store.encryption.key")
+        assert not text or text.rsplit(maxsplit=1)[-1] not in str(error.value)
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe")
     for file in (tmp_path / "none", binary):
         with pytest.raises(ConfigError, match=r"store\.encryption\.key_file: .*(none|binary)"):
             EncryptionOptions(key_file=file).cipher()
-
-
-def test_exactly_one_source_of_keys() -> None:
-    """Both or none of key and key_file is an error of the configuration."""
     for parts in ({}, {"key": text_of(OLD), "key_file": "x"}):
         with pytest.raises(ValidationError, match="either key or key_file"):
             EncryptionOptions.model_validate(parts)

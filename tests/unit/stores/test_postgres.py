@@ -141,11 +141,9 @@ def test_damaged_rows_are_counted_and_affect_no_others(target: Options, worker: 
 def test_size_is_measured_by_what_is_stored(worker: Workers) -> None:
     """Files do not shrink: what was deleted before is no reason to delete more. The oldest good verdicts go first."""
     store = worker()
-    for index in range(20):
-        draw = a_draw(f"r{index}", at=AT + index)
-        store.admit(an_admission(draw))
-        evidence = an_evidence((0, 0)) if index == 0 else an_evidence((1, 0))
-        store.settle([a_verdict(draw, evidence)])
+    draws = [a_draw(f"r{index}", at=AT + index) for index in range(20)]
+    store.admit(an_admission(*draws))
+    store.settle([a_verdict(draw, an_evidence((int(draw.at > AT), 0))) for draw in draws])
     size = sum(store.engine.rows(statement)[0][0] for statement in sizes(1))
     deleted = store.prune(Retention(1e6, 1e6, size), now=AT + 100)
     assert deleted == 0

@@ -109,21 +109,6 @@ class CutConnection:
 DAY = 86400.0
 
 
-def test_an_unknown_commit_is_looked_up(target: Options, worker: Workers) -> None:
-    """The connection is lost with the reply to a COMMIT: the store finds out whether it took effect."""
-    store = worker()
-    store.remember("state", {"seq": 1})
-    (number,) = sql(target, "SELECT (pg_current_xact_id()::text::bigint)::text")[0]
-    (row,) = sql(target, "SELECT xmin::text FROM states WHERE name = 'state'")
-    assert store.engine._took_effect(row[0]) is True
-    assert store.engine._took_effect(str(int(number) + 1000)) is False
-    with connect(target) as other:
-        other.execute("BEGIN")
-        (aborted,) = other.execute("SELECT pg_current_xact_id()::text").fetchone() or ("",)
-        other.execute("ROLLBACK")
-    assert store.engine._took_effect(aborted) is False
-
-
 def test_idle_connections_that_were_ended_are_replaced(target: Options, worker: Workers) -> None:
     """A restart of the server ends idle connections: the next read and the next write connect again."""
     store = worker()

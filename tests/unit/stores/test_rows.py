@@ -45,20 +45,17 @@ def test_samples_come_back(
     assert sample_of(unpack(pack(sample.to_record()))) == sample
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
+def test_what_is_seldom_known_comes_back() -> None:
+    """Of contexts, and ids and texts with their grades; none at all is another thing than unknown."""
+    rare: list[dict[str, Any]] = [
         {"contexts": (Context("Tea.", "d1", 0.5, "search", 1.7e9), Context("Milk."))},
         {"relevant": (RelevantContext("c1", None, 2), RelevantContext(None, "One.", 1))},
         {"relevant": ()},
         {"relevant": None},
-    ],
-)
-def test_what_is_seldom_known_comes_back(parts: dict[str, Any]) -> None:
-    """Of contexts, and ids and texts with their grades; none at all is another thing than unknown."""
-    sample = a_sample(**parts)
-    assert sample_of(unpack(pack(sample.to_record()))) == sample
-    assert build("canonical").read(sample.to_record(), "log:1") == sample
+    ]
+    for sample in (a_sample(**parts) for parts in rare):
+        assert sample_of(unpack(pack(sample.to_record()))) == sample
+        assert build("canonical").read(sample.to_record(), "log:1") == sample
 
 
 def test_samples_of_earlier_versions_come_back() -> None:
@@ -86,26 +83,24 @@ def test_counters_come_back_by_the_names_of_their_labels() -> None:
     assert tallies_of([("seen", '["app"]', None, 1.0)]) == {(Tally.SEEN, ("app",)): 1}
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        pytest.param(("seen", '["app", "eu"]', '["source", "region"]'), id="a label more"),
-        pytest.param(("rejected", '["app"]', '["source"]'), id="a label less"),
-        pytest.param(("rejected", '["app", "json"]', '["source", "cause"]'), id="another label"),
-        pytest.param(("seen", '["app", "eu"]', None), id="no names, and another number"),
-        pytest.param(("seen", '["app"]', '["source", "source"]'), id="more names than values"),
-        pytest.param(("seen", "[1]", '["source"]'), id="a number"),
-        pytest.param(("seen", "[[]]", '["source"]'), id="a list"),
-        pytest.param(("seen", "5", '["source"]'), id="no list"),
-        pytest.param(("seen", "[", '["source"]'), id="no JSON"),
-        pytest.param(("seen", '["app"]', "{}["), id="names that are no JSON"),
-        pytest.param(("laughs", '["app"]', '["source"]'), id="another counter"),
-    ],
-)
-def test_a_counter_that_is_not_known_is_left_out_and_counted(row: tuple[str, str, str | None]) -> None:
+def test_a_counter_that_is_not_known_is_left_out_and_counted() -> None:
     """It costs no other counter, and shows in a series of its own."""
-    stored = [(*row, 4.0), ("seen", '["app"]', '["source"]', 1.0)]
-    assert tallies_of(stored) == {(Tally.SEEN, ("app",)): 1, (Tally.UNKNOWN_COUNTERS, (row[0],)): 1}
+    unknown: dict[str, tuple[str, str, str | None]] = {
+        "a label more": ("seen", '["app", "eu"]', '["source", "region"]'),
+        "a label less": ("rejected", '["app"]', '["source"]'),
+        "another label": ("rejected", '["app", "json"]', '["source", "cause"]'),
+        "no names, and another number": ("seen", '["app", "eu"]', None),
+        "more names than values": ("seen", '["app"]', '["source", "source"]'),
+        "a number": ("seen", "[1]", '["source"]'),
+        "a list": ("seen", "[[]]", '["source"]'),
+        "no list": ("seen", "5", '["source"]'),
+        "no JSON": ("seen", "[", '["source"]'),
+        "names that are no JSON": ("seen", '["app"]', "{}["),
+        "another counter": ("laughs", '["app"]', '["source"]'),
+    }
+    for why, row in unknown.items():
+        known = tallies_of([(*row, 4.0), ("seen", '["app"]', '["source"]', 1.0)])
+        assert known == {(Tally.SEEN, ("app",)): 1, (Tally.UNKNOWN_COUNTERS, (row[0],)): 1}, why
 
 
 RECORD = {
@@ -164,28 +159,15 @@ def test_excerpts_are_short_and_need_only_the_first_bytes() -> None:
     assert excerpt(far) == {"id": "r1", "question": None}
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"no zlib",
-        PACKED[:-2],
-        PACKED[:20] + b"zz" + PACKED[22:],
-        None,
-        "a text",
-        7,
-        zlib.compress(b"[]"),
-        zlib.compress(b"\xff\xfe"),
-    ],
-)
-def test_damage_is_told(body: object) -> None:
-    """What is not a packed JSON object to its end is an error of the store, before anything of it is sent."""
-    with pytest.raises(StoreError, match=r"a stored text is damaged: .*; restore a copy"):
-        PackedText(body).size()
+def test_damage_is_told() -> None:
+    """What is not a packed JSON object to its end is an error of the store, before anything of it is sent.
 
-
-@pytest.mark.parametrize("body", [b"", b"no zlib", None, "a text", zlib.compress(b"[]"), zlib.compress(b"\xff\xfe")])
-def test_damage_at_the_beginning_is_told(body: object) -> None:
-    """A beginning that cannot be read is an error of the store, too."""
-    with pytest.raises(StoreError, match="a stored text is damaged"):
-        PackedText(body).beginning(100)
+    A beginning that cannot be read is one, too.
+    """
+    unreadable: list[object] = [b"", b"no zlib", None, "a text", 7, zlib.compress(b"[]"), zlib.compress(b"\xff\xfe")]
+    for body in (*unreadable, PACKED[:-2], PACKED[:20] + b"zz" + PACKED[22:]):
+        with pytest.raises(StoreError, match=r"a stored text is damaged: .*; restore a copy"):
+            PackedText(body).size()
+    for body in unreadable:
+        with pytest.raises(StoreError, match="a stored text is damaged"):
+            PackedText(body).beginning(100)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
 from support.stores import admit_and_settle, balanced
 
-from ragwatch.errors import StoreError
 from ragwatch.model.estimate import Addends
 from ragwatch.model.quantities import Quantity
 from ragwatch.ports import AnswerQuery, Part, Query, RecordedEvent, TrendQuery
@@ -30,51 +28,13 @@ pytestmark = pytest.mark.servers
 OLD = Path(__file__).parents[2] / "data" / "state"
 
 
-@pytest.fixture
-def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a database that does not exist yet."""
-    with closing(sqlite3.connect(tmp_path / "x.db", isolation_level=None)) as opened:
-        yield opened
-
-
-def pragma(connection: sqlite3.Connection, name: str) -> object:
-    """One setting of the database."""
-    return connection.execute(f"PRAGMA {name}").fetchone()[0]
-
-
-def test_settings_of_durability(connection: sqlite3.Connection) -> None:
+def test_settings_of_durability(tmp_path: Path) -> None:
     """WAL, a sync at every commit, space given back on demand, and the version noted."""
-    opening.prepare(connection)
-    settings = {name: pragma(connection, name) for name in ("journal_mode", "synchronous", "auto_vacuum", "page_size")}
-    assert settings == {"journal_mode": "wal", "synchronous": 2, "auto_vacuum": 2, "page_size": opening.PAGE_BYTES}
-    assert pragma(connection, "user_version") == opening.VERSION
-
-
-def test_preparing_twice_is_once(connection: sqlite3.Connection) -> None:
-    """A database that is up to date is left alone."""
-    opening.prepare(connection)
-    connection.execute("INSERT INTO events VALUES (1.0, 'note', 'kept')")
-    opening.prepare(connection)
-    assert connection.execute("SELECT detail FROM events").fetchall() == [("kept",)]
-
-
-def test_newer_schema_is_refused_with_advice(connection: sqlite3.Connection) -> None:
-    """An older program must not write into a newer database."""
-    opening.prepare(connection)
-    connection.execute(f"PRAGMA user_version={opening.VERSION + 1}")
-    known, newer = opening.VERSION, opening.VERSION + 1
-    advice = rf"newer ragwatch \(schema {newer}, this one knows {known}\); run that version, or point"
-    with pytest.raises(StoreError, match=advice):
+    with closing(sqlite3.connect(tmp_path / "x.db", isolation_level=None)) as connection:
         opening.prepare(connection)
-
-
-def test_a_migration_is_one_transaction(connection: sqlite3.Connection) -> None:
-    """When a table is in the way, nothing of the script stays behind."""
-    connection.execute("CREATE TABLE events (mine INTEGER)")
-    with pytest.raises(sqlite3.OperationalError):
-        opening.prepare(connection)
-    assert connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall() == [("events",)]
-    assert pragma(connection, "user_version") == 0
+        names = ("journal_mode", "synchronous", "auto_vacuum", "page_size", "user_version")
+        settings = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
+    assert settings == ["wal", 2, 2, opening.PAGE_BYTES, opening.VERSION]
 
 
 def _everything(connection: sqlite3.Connection) -> list[str]:
@@ -130,19 +90,27 @@ def tables_of(path: Path) -> dict[str, object]:
         return {name: connection.execute(f"PRAGMA table_info({name})").fetchall() for (name,) in names}
 
 
+@pytest.fixture(scope="module")
+def newest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """Tables and indices of a new database."""
+    folder = tmp_path_factory.mktemp("new")
+    SqliteStore(folder).close()
+    return tables_of(folder / "ragwatch.db")
+
+
 @pytest.mark.parametrize("held", HELD, ids=lambda held: f"schema {held[0]}")
-def test_t34_an_upgrade_keeps_what_was_stored(tmp_path: Path, held: Any) -> None:
+def test_t34_an_upgrade_keeps_what_was_stored(tmp_path: Path, newest: dict[str, object], held: Any) -> None:
     """T34: offsets, queue, events, samples and verdicts; tables are those of a new database, and work goes on."""
     version, offset, pending, event, ids = held
     path = as_left_by(version, tmp_path / "state")
-    with closing(SqliteStore(path.parent)) as store, closing(SqliteStore(tmp_path / "new")):
+    with closing(SqliteStore(path.parent)) as store:
         assert store.cursors("app") == {"log": f'{{"offset":{offset}}}'}
         assert (store.pending(), store.events(0.0)) == (pending, [RecordedEvent(AT, "release", event)])
         stored = store.find(Query())
         assert [one.verdict.id for one in stored] == ids
         assert version in DAMAGED or all(one.sample is not None and one.damage is None for one in stored)
         assert balanced(store)
-        assert tables_of(path) == tables_of(tmp_path / "new" / "ragwatch.db")
+        assert tables_of(path) == newest
         waiting = store.lease(JUDGE, 9, now=AT, seconds=60)
         assert store.settle([a_verdict(draw) for draw in waiting]) == len(waiting) > 0
         assert balanced(store)

@@ -66,27 +66,23 @@ torn line
 """
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("/var/lib/ragwatch", "ext4"),
-        ("/srv", "nfs4"),
-        ("/srv/state", "nfs4"),
-        ("/srvother", "ext4"),
-        ("/srv/local/state", "xfs"),
-        ("/with space/x", "cifs"),
-        ("/bind/x", "fuse.sshfs"),
-        ("/covered/x", "tmpfs"),
-    ],
-)
-def test_the_file_system_of_a_path(path: str, kind: str) -> None:
-    """The longest mount point above a path holds it; of two on one point, the later. Without mounts none is known."""
-    assert file_system(Path(path), MOUNTS) == kind
-    assert file_system(Path(path), "") is None
+def test_the_file_system_of_a_path() -> None:
+    """The longest mount point above a path holds it; of two on one point, the later. Without mounts none is known.
 
-
-def test_networked() -> None:
-    """File systems whose locks do not hold across machines; not disks of this one, also behind a layer."""
+    Networked are those whose locks do not hold across machines; not disks of this one, also behind a layer.
+    """
+    kinds = {
+        "/var/lib/ragwatch": "ext4",
+        "/srv": "nfs4",
+        "/srv/state": "nfs4",
+        "/srvother": "ext4",
+        "/srv/local/state": "xfs",
+        "/with space/x": "cifs",
+        "/bind/x": "fuse.sshfs",
+        "/covered/x": "tmpfs",
+    }
+    assert {path: file_system(Path(path), MOUNTS) for path in kinds} == kinds
+    assert file_system(Path("/srv"), "") is None
     networked = ("nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "fuse.glusterfs", "ceph", "lustre")
     local = ("ext4", "xfs", "btrfs", "zfs", "tmpfs", "overlay", "fuseblk", "fuse.bindfs")
     assert [kind for kind in (*networked, *local) if NETWORKED.fullmatch(kind)] == list(networked)
@@ -166,20 +162,18 @@ def state(tmp_path: Path) -> Path:
     return tmp_path
 
 
-LEFT = (0, 1, 15, 50, 99, 100, 600, opening.PAGE_BYTES, 3 * opening.PAGE_BYTES)
-HEADERS = (b"\x00" * 100, b"\xff" * 100, b"SQLite format 3\x00" + b"\xaa" * 84)
-
-
-@pytest.mark.parametrize(("header", "left"), [*((b"", left) for left in LEFT), *((one, 1 << 30) for one in HEADERS)])
-def test_t22_truncated_or_with_garbage_in_the_header(state: Path, header: bytes, left: int) -> None:
+def test_t22_truncated_or_with_garbage_in_the_header(state: Path) -> None:
     """A database that was cut anywhere, or is not ours, is refused every time, left as it is, and never begun anew."""
     path = state / "ragwatch.db"
-    body = (header + path.read_bytes()[len(header) :])[:left]
-    path.write_bytes(body)
-    for _ in range(2):
-        with pytest.raises(StoreError, match=ADVICE):
-            SqliteStore(state)
-    assert path.read_bytes() == body
+    whole = path.read_bytes()
+    cuts = (0, 1, 15, 50, 99, 100, 600, opening.PAGE_BYTES, 3 * opening.PAGE_BYTES)
+    headers = (b"\x00" * 100, b"\xff" * 100, b"SQLite format 3\x00" + b"\xaa" * 84)
+    for body in (*(whole[:left] for left in cuts), *(header + whole[len(header) :] for header in headers)):
+        path.write_bytes(body)
+        for _ in range(2):
+            with pytest.raises(StoreError, match=ADVICE):
+                SqliteStore(state)
+        assert path.read_bytes() == body
 
 
 def _flip(path: Path, table: str) -> None:
@@ -191,22 +185,28 @@ def _flip(path: Path, table: str) -> None:
     path.write_bytes(body)
 
 
-@pytest.mark.parametrize("table", ["tallies", "cursors", "samples", "work", "verdicts", "events"])
-def test_t22_a_flipped_page(state: Path, table: str) -> None:
-    """A page with flipped bits is found at the start, whatever it holds."""
-    _flip(state / "ragwatch.db", table)
-    with pytest.raises(StoreError, match=r"ragwatch.db(: database disk image is malformed| is damaged: .*); restore"):
-        SqliteStore(state)
+def test_t22_a_flipped_page(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page with flipped bits is found at the start, whatever it holds.
 
-
-@pytest.mark.parametrize("table", opening.CHECKED_TABLES)
-def test_t22_a_large_database_has_its_books_checked(state: Path, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where looking at every page takes too long, those of offsets, counts and queue are looked at all the same."""
+    Where looking at every page takes too long, those of offsets, counts and queue are looked at all the same.
+    """
+    path = state / "ragwatch.db"
+    whole = path.read_bytes()
+    found = r"ragwatch.db(: database disk image is malformed| is damaged: .*); restore"
+    for table in ("tallies", "cursors", "samples", "work", "verdicts", "events"):
+        path.write_bytes(whole)
+        _flip(path, table)
+        with pytest.raises(StoreError, match=found):
+            SqliteStore(state)
     monkeypatch.setattr(opening, "MAX_FULL_CHECK_BYTES", 0)
+    path.write_bytes(whole)
     SqliteStore(state).close()
-    _flip(state / "ragwatch.db", table)
-    with pytest.raises(StoreError, match=ADVICE):
-        SqliteStore(state)
+    whole = path.read_bytes()
+    for table in opening.CHECKED_TABLES:
+        path.write_bytes(whole)
+        _flip(path, table)
+        with pytest.raises(StoreError, match=ADVICE):
+            SqliteStore(state)
 
 
 @pytest.mark.parametrize("gone", ["ragwatch.db", "everything but the mark", "all but the log"])

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.postgres import Postgres
-from support.stores import WORKERS_SCHEMA, Workers, admit_and_settle
+from support.stores import WORKERS_SCHEMA, Workers
 
 from ragwatch.commands import cli
 from ragwatch.errors import RagwatchError
@@ -66,16 +66,15 @@ def seen(address: str, statement: str) -> list[Any]:
 def filled(store: PostgresStore) -> list[tuple[float, float]]:
     """Store answers of unequal probabilities. Returns their scores with these."""
     rng = random.Random(5)
-    scores = []
+    draws, scores = [], []
     for number in range(120):
         probability = rng.choice((0.25, 1.0))
-        draw = a_draw(f"r{number}", at=AT + number, probability=probability)
-        good = rng.random() < 0.7
-        admit_and_settle(store, draw, evidence=an_evidence((1, 0) if good else (0, 0)))
-        scores.append((float(good), probability))
+        draws.append(a_draw(f"r{number}", at=AT + number, probability=probability))
+        scores.append((float(rng.random() < 0.7), probability))
     unjudged = a_draw("late", at=AT + 500, route="support", probability=0.5)
-    store.admit(an_admission(unjudged))
-    store.settle([an_unjudged(unjudged, "timeout")])
+    store.admit(an_admission(*draws, unjudged))
+    read = [a_verdict(draw, an_evidence((int(score), 0))) for draw, (score, _) in zip(draws, scores, strict=True)]
+    store.settle([*read, an_unjudged(unjudged, "timeout")])
     return scores
 
 
