@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from ragwatch.commands.check_settings import setting_notes
 from ragwatch.commands.rules import plan_of
 from ragwatch.config import Config, parse
+from ragwatch.config.drift import AnchorsOptions, DriftOptions, check_routes, read_anchors
 from ragwatch.config.judge_options import JudgeOptions, LabelsOptions, second_of
 from ragwatch.config.releases import GateOptions, rules_of
 from ragwatch.errors import ConfigError
+from ragwatch.model import signals
 from ragwatch.model.evidence import CriterionAnswer
 from ragwatch.model.quantities import Criterion, Example, Quantity, ReferenceQuantity, quantity_of
 from ragwatch.pipeline.export.evaluation import Signal
@@ -34,7 +37,7 @@ def parsed(**sections: Any) -> Config:
 
 
 def test_defaults_and_paths() -> None:
-    """Both forms and all quantities are sent, no explanation; a slash at the end is left out, files are beside it."""
+    """Both forms, all quantities and no explanation are sent; files lie beside the configuration."""
     otlp = {"endpoint": URL, "headers": {"Authorization": "Basic c2VjcmV0"}, "ca_file": "ca.pem"}
     options: Any = parsed(export={"otlp": otlp}).settings.export.otlp
     assert options.target.endpoint == URL.rstrip("/")
@@ -46,10 +49,6 @@ def test_defaults_and_paths() -> None:
     assert rules.of_judge("a") == rules.of_judge("gone") == tuple(Quantity)
     assert rules.of_judge("b") == (Quantity.CONTRADICTION,)
     assert rules.explanations is False
-
-
-def test_quantities_that_a_judge_does_not_judge() -> None:
-    """Of those wanted, a judge sends what it judges."""
     otlp = {"endpoint": URL, "quantities": ["faithfulness", "contradiction"], "logs": False}
     options: Any = parsed(export={"otlp": otlp}).settings.export.otlp
     rules = options.rules({"a": None, "b": (Quantity.CONTRADICTION, Quantity.NEED_RECALL)}, {}, {})
@@ -59,15 +58,11 @@ def test_quantities_that_a_judge_does_not_judge() -> None:
 
 
 def test_values_are_texts() -> None:
-    """Numbers and booleans are compared as JSON writes them; without the section nothing is split."""
+    """Compared as JSON writes them; `check` states the number of series, and too many are refused."""
     settings = parsed(segments={"release": ["v1", 2, True], "user.tier": ["free"]}).settings
     assert settings.segment_rules == Segments({"release": ("v1", "2", "true"), "user.tier": ("free",)})
     assert parsed(segments={}).settings.segment_rules == Segments()
     assert list(setting_notes(parsed(segments={}))) == []
-
-
-def test_the_number_of_series_is_stated_and_limited() -> None:
-    """`check` states it; too many are refused, with the number and what to change."""
     (note,) = setting_notes(parsed(segments={"tier": ["free", "paid"]}, routes=["search", "support"]))
     assert (note.subject, note.state) == ("segments", "ok")
     assert note.detail.startswith("exported as up to 1,722 series of at most 20,000 (3 values with `other`, 3 routes")
@@ -113,35 +108,27 @@ def rollout(**section: Any) -> Any:
     return parsed(rollout={"a": "vector", "b": "hybrid"} | section).settings.rollout
 
 
-def test_defaults_of_a_rollout() -> None:
-    """NDCG@10, 100 questions, 5 % of the traffic."""
+def test_a_rollout() -> None:
+    """NDCG@10, 100 questions, 5 % of the traffic; a field for thumbs, or a scale for stars; a start in any usual form.
+
+    Without an offset a time is UTC; YAML makes dates of some.
+    """
     whole = rollout(offline={"a": "x", "b": "y"}, judged={}, live={"start": "2026-01-31T09:30:00Z"})
     assert (whole.offline.k, whole.judged.questions, whole.live.share, whole.live.start) == (10, 100, 0.05, START)
     assert rollout().live is None
-
-
-@pytest.mark.parametrize(
-    ("start", "seconds"),
-    [
-        ("2026-01-31 09:30", START),
-        ("2026-01-31T10:30:00+01:00", START),
-        ("2026-01-31", START - 34_200.0),
-        (datetime(2026, 1, 31, 9, 30, tzinfo=UTC), START),
-        (datetime(2026, 1, 31, 9, 30), START),  # noqa: DTZ001
-        (date(2026, 1, 31), START - 34_200.0),
-    ],
-)
-def test_a_start_in_any_usual_form(start: object, seconds: float) -> None:
-    """Without an offset it is UTC; YAML makes dates of some."""
-    assert rollout(live={"start": start}).live.start == seconds
-
-
-def test_feedback_in_short_and_in_full() -> None:
-    """A field for thumbs; a scale for stars."""
     thumbs = rollout(live={"start": "2026-01-31", "feedback": "metadata.thumbs"}).live.feedback
     assert (thumbs.field, thumbs.worst) == ("metadata.thumbs", None)
     stars = {"field": "metadata.user.stars", "worst": 1, "best": 5}
     assert rollout(live={"start": "2026-01-31", "feedback": stars}).live.feedback.best == 5.0
+    starts: dict[object, float] = {
+        "2026-01-31 09:30": START,
+        "2026-01-31T10:30:00+01:00": START,
+        "2026-01-31": START - 34_200.0,
+        datetime(2026, 1, 31, 9, 30, tzinfo=UTC): START,
+        datetime(2026, 1, 31, 9, 30): START,  # noqa: DTZ001
+        date(2026, 1, 31): START - 34_200.0,
+    }
+    assert {start: rollout(live={"start": start}).live.start for start in starts} == starts
 
 
 def limits(thresholds: dict[Metric, float] | None = None, **metrics: Any) -> dict[str, tuple[float, str]]:
@@ -266,3 +253,78 @@ def test_rules_record_and_alert_on_criteria() -> None:
     assert "ragwatch_polite_weight_total" in text
     assert "quantity: polite" in text
     assert "ragwatch_drift_baseline_ratio" in yaml_text(prometheus(plan)["ragwatch-alerts.yaml"])
+
+
+ROUTES = ("search", "support", "other")
+
+
+def test_the_budget_is_divided() -> None:
+    """Four quantities on three routes share one false page in thirty days; what is a control has no detector."""
+    rules = DriftOptions().rules("embedded", "v1", ROUTES, {})
+    assert (len(rules.cells), rules.alarm_at, rules.reference, rules.tolerance) == (12, 360.0, 2000, 0.02)
+    fewer = DriftOptions(controls={"search": "support"}, false_alarm_every=86400).rules("embedded", "v1", ROUTES, {})
+    assert (len(fewer.cells), fewer.alarm_at) == (8, 8.0)
+
+
+def test_traffic_has_a_budget_of_its_own() -> None:
+    """Every signal on three routes, apart from scores; durations are written as everywhere."""
+    options = DriftOptions.model_validate({"traffic": {"false_alarm_every": "7d", "reference": "12h"}})
+    rules = options.traffic_rules(ROUTES)
+    assert (len(rules.cells), rules.scheme(rules.signals[0]).threshold) == (
+        3 * len(signals.Signal),
+        7 * 3 * len(signals.Signal),
+    )
+    assert rules.reference_seconds == 12 * 3600
+    assert options.traffic.tolerance == rules.tolerance == 0.05
+
+
+def test_a_detector_without_a_guarantee_needs_a_threshold() -> None:
+    """And has it."""
+    rules = DriftOptions(detector="cusum", threshold=2.5).rules("embedded", "v1", ROUTES, {"search": 0.1})
+    assert rules.alarm_at == 2.5
+    detector = rules.scheme(Quantity.FAITHFULNESS, "search").build(0.9)
+    assert (detector.threshold, getattr(detector, "max_weight", None)) == (2.5, 10.0)
+
+
+def test_controls_are_routes() -> None:
+    """A control that nobody logs would never be compared with."""
+    check_routes(DriftOptions(controls={"search": "support"}), ROUTES)
+    with pytest.raises(ConfigError, match=r"drift\.controls: 'canary' is no route; use one of: other, search, support"):
+        check_routes(DriftOptions(controls={"search": "canary"}), ROUTES)
+
+
+def test_the_risk_of_a_reading_follows_from_the_time_between_false_alarms(tmp_path: Path) -> None:
+    """One reading a day and one false alarm in ninety: a ninetieth each."""
+    assert AnchorsOptions(file=tmp_path).rules.risk == pytest.approx(1 / 90)
+    with pytest.raises(ValidationError, match="each reading would be an alarm"):
+        AnchorsOptions(file=tmp_path, every=86400, false_alarm_every=86400)
+
+
+def test_anchors_are_samples_with_a_word(tmp_path: Path) -> None:
+    """Any known format; `good` is optional, and no part of the sample."""
+    path = tmp_path / "anchors.jsonl"
+    path.write_text(
+        '{"question": "why?", "contexts": ["because"], "answer": "so", "good": true}\n\n'
+        '{"user_input": "why?", "retrieved_contexts": ["because"], "response": "so"}\n'
+    )
+    one, two = read_anchors(path)
+    assert (one.good, two.good, one.key) == (True, None, two.key)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"question": "q", "contexts": [], "answer": "a", "good": "yes"}', "anchors.jsonl line 1: good: must be true"),
+        ('{"question": 1}\n{', "anchors.jsonl line 2: "),
+        ("\n", "holds 0 anchors"),
+    ],
+)
+def test_wrong_anchors_are_named(tmp_path: Path, text: str, told: str) -> None:
+    """With file and line."""
+    path = tmp_path / "anchors.jsonl"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        read_anchors(path)
+    assert told in str(caught.value)
+    with pytest.raises(ConfigError, match=r"gone\.jsonl: cannot be read"):
+        read_anchors(tmp_path / "gone.jsonl")

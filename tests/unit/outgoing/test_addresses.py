@@ -19,24 +19,21 @@ ALLOWED = """
 """
 
 
-@pytest.mark.parametrize("host", FORBIDDEN.split())
-def test_forbidden(host: str) -> None:
-    """Metadata services of the clouds, by name, by address, and by an IPv6 address that stands for one."""
-    assert forbidden(host)
+def test_forbidden() -> None:
+    """Metadata services of the clouds, by name, by address, and by an IPv6 address that stands for one.
+
+    A sidecar's retriever lives on loopback and private networks.
+    """
+    assert [host for host in FORBIDDEN.split() if not forbidden(host)] == []
+    assert [host for host in [*ALLOWED.split(), ""] if forbidden(host)] == []
 
 
-@pytest.mark.parametrize("host", [*ALLOWED.split(), ""])
-def test_allowed(host: str) -> None:
-    """A sidecar's retriever lives on loopback and private networks."""
-    assert not forbidden(host)
-
-
-@pytest.mark.parametrize("host", ["nobody.invalid", "a" * 64 + ".example", "a..b"])
-def test_what_cannot_be_resolved(host: str) -> None:
+def test_what_cannot_be_resolved() -> None:
     """Unknown, or no name at all: one kind of error. Others have each address once, as text."""
     assert resolve("127.0.0.1", 80) == ["127.0.0.1"]
-    with pytest.raises(OSError, match=r"."):
-        resolve(host, 80)
+    for host in ("nobody.invalid", "a" * 64 + ".example", "a..b"):
+        with pytest.raises(OSError, match=r"."):
+            resolve(host, 80)
 
 
 @pytest.mark.parametrize(
@@ -66,16 +63,15 @@ def proxied(no_proxy: str, host: str, port: int = 443) -> bool:
     return parse_proxies({"HTTPS_PROXY": PROXY, "NO_PROXY": no_proxy}).proxy_of("https", host, port) is not None
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "localhost", "Localhost.", "judge.localhost", "::1"])
-def test_loopback_never_goes_through_a_proxy(host: str) -> None:
+def test_loopback_never_goes_through_a_proxy() -> None:
     """Whatever NO_PROXY says."""
-    assert not proxied("", host)
-    assert proxied("", "api.example.com")
+    loopback = ["127.0.0.1", "127.9.9.9", "localhost", "Localhost.", "judge.localhost", "::1"]
+    assert [host for host in [*loopback, "api.example.com"] if proxied("", host)] == ["api.example.com"]
 
 
-@pytest.mark.parametrize(
-    ("entry", "direct", "through"),
-    [
+def test_hosts_that_are_asked_directly() -> None:
+    """Names with their subdomains, addresses and networks, each with or without a port, which then is a part of it."""
+    for entry, direct, through in (
         ("example.com", "example.com", "badexample.com"),
         ("example.com", "api.example.com", "example.org"),
         (".example.com", "api.example.com", "example.org"),
@@ -87,30 +83,19 @@ def test_loopback_never_goes_through_a_proxy(host: str) -> None:
         ("[fd00::1]", "fd00::1", "fd00::2"),
         ("fd00::/8", "fd12::9", "10.0.0.1"),
         ("example.com:443", "example.com", ""),
-    ],
-)
-def test_hosts_that_are_asked_directly(entry: str, direct: str, through: str) -> None:
-    """Names with their subdomains, addresses and networks, each with or without a port."""
-    assert not proxied(f" x.invalid ,{entry}", direct)
-    assert not through or proxied(f"x.invalid,{entry}", through)
-
-
-def test_a_port_is_part_of_an_entry() -> None:
-    """The same host at another port goes through the proxy."""
+    ):
+        assert not proxied(f" x.invalid ,{entry}", direct), entry
+        assert not through or proxied(f"x.invalid,{entry}", through), entry
     assert proxied("example.com:8443,[fd00::1]:8443", "example.com", 443)
     assert not proxied("example.com:8443,[fd00::1]:8443", "fd00::1", 8443)
 
 
 def test_entries_without_meaning_are_skipped() -> None:
-    """They are named, and the others hold."""
+    """They are named, and the others hold; ALL_PROXY stands for all; without any, requests go directly."""
     found = parse_proxies({"https_proxy": "proxy:3128", "no_proxy": "10.0.0.0/99, http://x/, example.com"})
     assert found.skipped == ("10.0.0.0/99", "http://x/")
     assert found.proxy_of("https", "example.com", 443) is None
     assert found.proxy_of("https", "example.org", 443) == PROXY
-
-
-def test_a_scheme_without_a_proxy_of_its_own() -> None:
-    """ALL_PROXY stands for all; without any, requests go directly."""
     assert parse_proxies({"ALL_PROXY": PROXY}).proxy_of("http", "example.com", 80) == PROXY
     assert parse_proxies({"HTTPS_PROXY": PROXY}).proxy_of("http", "example.com", 80) is None
     assert parse_proxies({}).proxy_of("https", "example.com", 443) is None

@@ -1,4 +1,4 @@
-"""Expressions over replies: passages found, or the reason why none can be."""
+"""Expressions over replies: passages found, or the reason why none can be; texts that are nearly the expected ones."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from typing import Any
 
 import jmespath
 import pytest
+from support.canaries import a_canary, a_report, a_text
 
 from ragwatch.probes.expression import MAX_HITS, ExchangeError, hits_of, text_of, valid_expression, vector_of
-from ragwatch.statistics.canary.definition import Failure, Hit
+from ragwatch.probes.similarity import MAX_CHARS, SimilarityMeasure, similarity
+from ragwatch.statistics.canary.definition import Failure, Hit, Retrieved
+from ragwatch.statistics.ranking import context_precision, recall_at
 
 ROWS = "hits[].{id: id, text: text, score: score}"
 COLUMNS = {"id": "hits[].id", "text": "hits[].body"}
@@ -159,9 +162,12 @@ def test_nulls_that_are_no_rows_are_dropped_as_in_jmespath(expression: Any, repl
     assert [hit.id for hit in hits_of(expression, reply)] == expected
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
+def test_without_nulls_an_expression_means_what_jmespath_says() -> None:
+    """Filters, slices, pipes, functions, fallbacks and selections."""
+    hits = [A | {"score": 0.9}, B | {"score": 0.8}, {"id": "c", "body": "Three.", "score": 0.4}]
+    groups = [{"hits": hits[:1], "rank": 1}, {"hits": hits[1:], "rank": 2}]
+    reply = {"hits": hits, "groups": groups, "by_id": {"a": hits[0], "b": hits[1]}}
+    for expression in (
         "hits",
         "hits[]",
         "hits[*].{id: id}",
@@ -183,38 +189,77 @@ def test_nulls_that_are_no_rows_are_dropped_as_in_jmespath(expression: Any, repl
         "hits && groups[0].hits",
         "max_by(groups, &rank).hits",
         '`["One."]`',
-    ],
-)
-def test_without_nulls_an_expression_means_what_jmespath_says(expression: str) -> None:
-    """Filters, slices, pipes, functions, fallbacks and selections."""
-    hits = [A | {"score": 0.9}, B | {"score": 0.8}, {"id": "c", "body": "Three.", "score": 0.4}]
-    groups = [{"hits": hits[:1], "rank": 1}, {"hits": hits[1:], "rank": 2}]
-    reply = {"hits": hits, "groups": groups, "by_id": {"a": hits[0], "b": hits[1]}}
-    rows = jmespath.search(expression, reply)
-    assert rows
-    assert hits_of(valid_expression(expression), reply) == hits_of("@", rows)
+    ):
+        rows = jmespath.search(expression, reply)
+        assert rows, expression
+        assert hits_of(valid_expression(expression), reply) == hits_of("@", rows), expression
 
 
-@pytest.mark.parametrize("reply", [{}, {"answer": None}, {"answer": ["Yes."]}])
-def test_no_answer(reply: Any) -> None:
-    """An answer that is not there is not an empty one."""
+def test_no_answer_and_no_vector() -> None:
+    """An answer that is not there is not an empty one, and nothing that is not numbers is sent on."""
     assert text_of("choices[0].text", {"choices": [{"text": "Yes."}]}, "answer") == "Yes."
-    with pytest.raises(ExchangeError, match="answer: no text was found"):
-        text_of("answer", reply, "answer")
-
-
-@pytest.mark.parametrize("vector", [None, [], ["1"], [True], [[0.5]], 3])
-def test_no_vector(vector: Any) -> None:
-    """Nothing that is not numbers is sent on."""
+    for reply in ({}, {"answer": None}, {"answer": ["Yes."]}):
+        with pytest.raises(ExchangeError, match="answer: no text was found"):
+            text_of("answer", reply, "answer")
     assert vector_of("data[0].embedding", {"data": [{"embedding": [0.5, 1]}]}) == [0.5, 1]
-    with pytest.raises(ExchangeError, match="vector: no list of numbers"):
-        vector_of("vector", {"vector": vector})
+    for vector in (None, [], ["1"], [True], [[0.5]], 3):
+        with pytest.raises(ExchangeError, match="vector: no list of numbers"):
+            vector_of("vector", {"vector": vector})
 
 
-@pytest.mark.parametrize(
-    "expression", ["hits[].{id: id", "a b", "", "len(hits)", "hits[?nope(id)].{id: id}", "sort_by(hits, &oops(id))"]
-)
-def test_wrong_expressions_are_refused_before_any_reply(expression: str) -> None:
+def test_wrong_expressions_are_refused_before_any_reply() -> None:
     """Syntax, and functions that JMESPath does not have, wherever they stand."""
-    with pytest.raises(ValueError, match="JMESPath"):
-        valid_expression(expression)
+    wrong = ("hits[].{id: id", "a b", "", "len(hits)", "hits[?nope(id)].{id: id}", "sort_by(hits, &oops(id))")
+    for expression in wrong:
+        with pytest.raises(ValueError, match="JMESPath"):
+            valid_expression(expression)
+
+
+EXPECTED = "Refunds are paid within fourteen days of the request."
+CUT = f"Chapter three. {EXPECTED} Ask support for help."
+
+
+@pytest.mark.parametrize("measure", SimilarityMeasure)
+def test_laws(measure: SimilarityMeasure) -> None:
+    """1 for the same text whatever its case and white space, 0 for an empty one, in between else, and symmetric.
+
+    A reply of megabytes must not hold up the loop: what differs behind the limit is not seen.
+    """
+    similar = similarity(measure)
+    assert similar(EXPECTED, f"  {EXPECTED.upper()}\n") == 1.0
+    assert similar(EXPECTED, "") == similar("", "") == 0.0
+    assert 0.0 <= similar(EXPECTED, "Cats sleep.") < 0.5
+    assert similar(EXPECTED, CUT) == pytest.approx(similar(CUT, EXPECTED))
+    long = "word " * (MAX_CHARS // 5)
+    assert similar(long + "one " * 500_000, long + "other " * 500_000) == 1.0
+
+
+def test_what_each_measure_sees() -> None:
+    """A passage cut elsewhere is the same to `containment`, other word order to `tokens`, neither to `levenshtein`.
+
+    Kitten and sitting are three edits in seven letters. Of the runs `a b c` and `b c d`, one is in the longer text;
+    texts of one or two words are compared whole.
+    """
+    swapped = "of the request. within fourteen days Refunds are paid"
+    values = {
+        measure: (similarity(measure)(EXPECTED, CUT), similarity(measure)(EXPECTED, swapped))
+        for measure in SimilarityMeasure
+    }
+    assert values[SimilarityMeasure.CONTAINMENT][0] == values[SimilarityMeasure.TOKENS][1] == 1.0
+    assert values[SimilarityMeasure.CONTAINMENT][1] < 0.8
+    assert max(values[SimilarityMeasure.LEVENSHTEIN]) < 0.8
+    assert similarity()("kitten", "sitting") == pytest.approx(4 / 7)
+    similar = similarity(SimilarityMeasure.CONTAINMENT)
+    assert similar("a b c d", "x a b c y") == 0.5
+    assert (similar("a b", "x a b y"), similar("a b", "b a x"), similar("a", "b a")) == (1.0, 0.0, 1.0)
+
+
+def test_precision_and_recall_without_an_llm() -> None:
+    """Two of three passages say what was expected, first and third; one expected text is missing."""
+    passages = [EXPECTED, "Our office is in Lisbon.", "Refunds need the order's number"]
+    canary = a_canary(*map(a_text, (EXPECTED, "Refunds need the order number.", "Gift cards are not refunded.")))
+    retrieved = Retrieved(tuple(Hit(None, passage) for passage in passages))
+    ranking = a_report(canary, retrieved, similar=similarity(), tau=0.6).ranking
+    assert ranking is not None
+    assert recall_at(ranking, 3) == pytest.approx(2 / 3)
+    assert context_precision(ranking) == pytest.approx((1 + 2 / 3) / 2)

@@ -64,34 +64,25 @@ def test_what_is_wrong_is_told(parts: dict[str, Any], expected: str) -> None:
     assert "secret" not in lines
 
 
-def test_a_wrong_whole_is_told() -> None:
-    """A probe that is no mapping."""
-    assert told(http.Options, ["x"]).startswith("probe: ")
-
-
-@pytest.mark.parametrize(
-    ("parts", "expected"),
-    [
+def test_what_is_wrong_with_a_service() -> None:
+    """The same for kind `rag`; a probe that is no mapping is told, too."""
+    oracle = {"url": "http://x/", "body": "{{ query }}", "answer": "a"}
+    for parts, expected in (
         ({}, "probe.answer: is missing; add it"),
         ({"answer": "a["}, "probe.answer: is not JMESPath"),
         ({"answer": "a", "body": "{{ vector }}"}, "probe: {{ vector }} is not known; use {{ k }} or {{ query }}"),
-        (
-            {"answer": "a", "oracle": {"url": "http://x/", "body": "{{ query }}", "answer": "a"}},
-            "probe.oracle: neither `body` nor `params` contains {{ contexts }}",
-        ),
-    ],
-)
-def test_what_is_wrong_with_a_service(parts: dict[str, Any], expected: str) -> None:
-    """The same for kind `rag`."""
-    assert expected in told(rag.Options, GOOD | parts)
+        ({"answer": "a", "oracle": oracle}, "probe.oracle: neither `body` nor `params` contains {{ contexts }}"),
+    ):
+        assert expected in told(rag.Options, GOOD | parts)
+    assert told(http.Options, ["x"]).startswith("probe: ")
 
 
 VALUES = {"query": "why?", "k": 5, "vector": [0.5, 1], "contexts": ["One.", "Two."]}
 
 
-@pytest.mark.parametrize(
-    ("template", "expected"),
-    [
+def test_filling() -> None:
+    """A whole text takes the value's type; inside a text it is written out; keys and other values stay."""
+    for template, expected in (
         ("{{ query }}", "why?"),
         ("{{k}}", 5),
         (" {{ k }} ", 5),
@@ -106,11 +97,10 @@ VALUES = {"query": "why?", "k": 5, "vector": [0.5, 1], "contexts": ["One.", "Two
         ("{{ not-a-place }}", "{{ not-a-place }}"),
         (("a", "{{ k }}"), ["a", 5]),
         ("", ""),
-    ],
-)
-def test_filling(template: Any, expected: Any) -> None:
-    """A whole text takes the value's type; inside a text it is written out; keys and other values stay."""
-    assert fill(template, VALUES) == expected
+    ):
+        assert fill(template, VALUES) == expected
+    template = {"{{ key }}": ["{{ a }} and {{b}}", {"deep": "{{ c }}"}, 3, None]}
+    assert placeholders(template) == {"a", "b", "c"}
 
 
 @given(st.text())
@@ -118,9 +108,3 @@ def test_a_question_is_never_a_template(query: str) -> None:
     """Whatever it holds, it arrives as it is, alone and between words."""
     values = {"query": query, "k": 5}
     assert fill({"q": "{{ query }}", "p": "<{{ query }}>"}, values) == {"q": query, "p": f"<{query}>"}
-
-
-def test_places_are_found_everywhere() -> None:
-    """In texts, lists and mappings, but not in keys."""
-    template = {"{{ key }}": ["{{ a }} and {{b}}", {"deep": "{{ c }}"}, 3, None]}
-    assert placeholders(template) == {"a", "b", "c"}
