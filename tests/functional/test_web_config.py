@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import shutil
 import ssl
 import threading
@@ -28,28 +29,6 @@ tls_server_config: {{cert_file: server.crt, key_file: server.key{tls}}}
 {users}
 """
 CLIENTS = ", client_auth_type: RequireAndVerifyClientCert, client_ca_file: authority.crt, client_allowed_sans: [prom]"
-PROMETHEUS = """
-global: {{scrape_interval: 1s, scrape_timeout: 1s}}
-scrape_configs:
-  - job_name: password
-    scheme: https
-    tls_config: {{ca_file: authority.crt}}
-    basic_auth: {{username: prometheus, password: {password}}}
-    static_configs: [{{targets: ["127.0.0.1:{first}"]}}]
-  - job_name: wrong
-    scheme: https
-    tls_config: {{ca_file: authority.crt}}
-    basic_auth: {{username: prometheus, password: wrong}}
-    static_configs: [{{targets: ["127.0.0.1:{first}"]}}]
-  - job_name: certificate
-    scheme: https
-    tls_config: {{ca_file: authority.crt, cert_file: prom.crt, key_file: prom.key}}
-    static_configs: [{{targets: ["127.0.0.1:{second}"]}}]
-  - job_name: stranger
-    scheme: https
-    tls_config: {{ca_file: authority.crt}}
-    static_configs: [{{targets: ["127.0.0.1:{second}"]}}]
-"""
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +79,16 @@ async def test_x20_prometheus_scrapes_over_tls(folder: Path) -> None:
     ):
         ports = [int(each.wait_until_serving().address.rpartition(":")[2]) for each in (first, second)]
         assert first.address.startswith("https://")
-        scraped = PROMETHEUS.format(password=PASSWORD, first=ports[0], second=ports[1])
-        with prometheus(folder, port, scraped):
+        ca, own = {"ca_file": "authority.crt"}, {"cert_file": "prom.crt", "key_file": "prom.key"}
+        jobs = {
+            name: {"basic_auth": {"username": "prometheus", "password": password}, "tls_config": ca}
+            for name, password in (("password", PASSWORD), ("wrong", "wrong"))
+        }
+        jobs |= {"certificate": {"tls_config": {**ca, **own}}, "stranger": {"tls_config": ca}}
+        for (name, job), at in zip(jobs.items(), (ports[0], ports[0], ports[1], ports[1]), strict=True):
+            job |= {"job_name": name, "scheme": "https", "static_configs": [{"targets": [f"127.0.0.1:{at}"]}]}
+        often = {"scrape_interval": "1s", "scrape_timeout": "1s"}
+        with prometheus(folder, port, json.dumps({"global": often, "scrape_configs": [*jobs.values()]})):
             async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
                 expected = {"password": "1", "wrong": "0", "certificate": "1", "stranger": "0"}
                 await until(

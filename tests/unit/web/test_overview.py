@@ -170,40 +170,37 @@ def test_other_is_shown_once_it_has_traffic() -> None:
 
 
 def test_sources_and_judges_account_for_everything() -> None:
-    """What was seen, rejected, judged and left unjudged is listed by its reason."""
-    view = overview(small(), SCOPE, now=AT)
+    """What was seen, rejected, judged and left unjudged is listed by its reason, and each problem once."""
+    snapshot = replace(small(), problems=("app cannot be read", "disk is full"))
+    view = overview(snapshot, SCOPE, now=AT, problems=["app cannot be read"])
     (source,) = view["sources"]
     assert (source["seen"], source["rejected"], source["lag_bytes"]) == (10, {"torn_json": 2}, 2048)
     (judge,) = view["judges"]
     assert (judge["version"], judge["judged"], judge["unjudged"]) == ("lexical-1", 3, {"timeout": 1})
     assert judge["pending"] == 2
-
-
-def test_files_that_cannot_be_read_are_named() -> None:
-    """A few of them, with the reason, and how many there are."""
-    unreadable = {f"/log/{number}.jsonl": "Permission denied" for number in range(9)}
-    (source,) = overview(replace(small(), lags={"app": Lag(7, None, unreadable)}), SCOPE, now=AT)["sources"]
-    assert (source["unreadable_files"], len(source["unreadable"])) == (9, 5)
-    assert source["unreadable"]["/log/0.jsonl"] == "Permission denied"
-
-
-def test_problems_are_named_once() -> None:
-    """Problems of the digest and of the present are one list without repeats."""
-    snapshot = replace(small(), problems=("app cannot be read", "disk is full"))
-    view = overview(snapshot, SCOPE, now=AT, problems=["app cannot be read"])
     assert view["problems"] == ["app cannot be read", "disk is full"]
 
 
-def test_records_that_are_passed_over_are_told_until_one_was_read() -> None:
-    """A source that skipped its log says so, but not once something of it was read, nor where nobody has looked."""
-    snapshot = replace(small(), lags={"app": Lag(0, 0.0, skipped="0 of 9 existing records read")}, tallies=Counter())
-    (source,) = overview(snapshot, SCOPE, now=AT)["sources"]
-    assert source["skipped"] == "0 of 9 existing records read"
-    seen = replace(snapshot, tallies=Counter({(Tally.SEEN, ("app",)): 1.0}))
-    assert overview(seen, SCOPE, now=AT)["sources"][0]["skipped"] == ""
-    assert overview(None, SCOPE, now=AT)["sources"][0]["skipped"] == ""
+def test_what_a_source_does_not_read_is_told() -> None:
+    """A few of the files that cannot be read, with the reason, and how many there are.
+
+    A source that skipped its log says so, but not once something of it was read, nor where nobody has looked.
+    """
+
+    def source(lag: Lag | None, seen: float = 0.0) -> dict[str, Any]:
+        snapshot = None if lag is None else replace(small(), lags={"app": lag}, tallies=Counter({SEEN: seen}))
+        (row,) = overview(snapshot, SCOPE, now=AT)["sources"]
+        return dict(row)
+
+    unreadable = source(Lag(7, None, {f"/log/{number}.jsonl": "Permission denied" for number in range(9)}))
+    assert (unreadable["unreadable_files"], len(unreadable["unreadable"])) == (9, 5)
+    assert unreadable["unreadable"]["/log/0.jsonl"] == "Permission denied"
+    skipped = Lag(0, 0.0, skipped="0 of 9 existing records read")
+    told = [source(skipped), source(skipped, 1.0), source(None)]
+    assert [row["skipped"] for row in told] == ["0 of 9 existing records read", "", ""]
 
 
+SEEN: Any = (Tally.SEEN, ("app",))
 DRIFT = {(Gauge.DRIFT_ALARM, ("faithfulness", "search")): 1.0}
 
 

@@ -206,32 +206,29 @@ def test_a_long_cell_takes_linear_time() -> None:
     assert cell(";" * (1 << 20)) == ";" * (1 << 20)
 
 
-def test_a_store_that_breaks_is_named_in_the_last_row(store: SqliteStore) -> None:
-    """What was read before is there."""
-    settle(store, ["a"])
+def test_the_last_row_of_a_download_says_what_is_missing(store: SqliteStore) -> None:
+    """A store that breaks, after what was read before; the limit that was reached; since when words were searched.
+
+    A complete download has no such row.
+    """
+    settle(store, ["a", "b", "c"])
 
     def broken() -> Iterator[Any]:
         yield from store.entries(Query())
         raise StoreError("disk I/O error")
 
+    def told(**parts: Any) -> list[str]:
+        lines = list(rows(store.entries(Query()), **parts))
+        assert sum("key" in line for line in lines) == min(parts.get("max_rows", 3), 3)
+        return [line["error"] for line in lines if "key" not in line]
+
     *_, last = read(b"".join(csv_chunks(rows(broken()), ["faithfulness"])).decode())
     assert (last["key"], last["error"]) == ("", "the store cannot be read: disk I/O error")
-
-
-@pytest.mark.parametrize(("limit", "told"), [(3, []), (2, ["more than 2 answers: narrow the search"])])
-def test_a_download_that_is_not_complete_says_so(store: SqliteStore, limit: int, told: list[str]) -> None:
-    """Its last row names the limit that it reached; a complete one has no such row."""
-    settle(store, ["a", "b", "c"])
-    lines = list(rows(store.entries(Query()), max_rows=limit))
-    assert [line["error"].partition(",")[0] for line in lines if "key" not in line] == told
-    assert sum("key" in line for line in lines) == limit
-
-
-def test_a_download_says_back_to_when_it_searched(store: SqliteStore) -> None:
-    """The last row, where words had more answers than are looked at."""
-    settle(store, ["a"])
-    (line,) = [line for line in rows(store.entries(Query()), examined_since=0.0) if "key" not in line]
-    assert line["error"].startswith("answers before 1970-01-01T00:00:00+00:00 were not searched: narrow the search")
+    assert told(max_rows=3) == []
+    (limit,) = told(max_rows=2)
+    assert limit.startswith("more than 2 answers: narrow the search")
+    (searched,) = told(examined_since=0.0)
+    assert searched.startswith("answers before 1970-01-01T00:00:00+00:00 were not searched: narrow the search")
 
 
 async def test_the_page_links_downloads_and_orders(store: SqliteStore) -> None:
