@@ -30,9 +30,13 @@ from ragwatch.pipeline.digest import (  # noqa: E402 - the same
     DigestLoop,
     SharedSnapshot,
 )
+from ragwatch.pipeline.feedback import FeedbackWindows  # noqa: E402 - the same
+from ragwatch.pipeline.labels.correction import LabelCorrection  # noqa: E402 - the same
+from ragwatch.pipeline.labels.verdicts import LabelRules  # noqa: E402 - the same
 from ragwatch.pipeline.sampling_control import JudgePlan, SamplingControl  # noqa: E402 - the same
-from ragwatch.pipeline.windows import SlidingWindows  # noqa: E402 - the same
+from ragwatch.pipeline.windows import SegmentWindows, SlidingWindows  # noqa: E402 - the same
 from ragwatch.ports import LoopContext, Store  # noqa: E402 - the same
+from ragwatch.statistics.segments import Segments  # noqa: E402 - the same
 from ragwatch.statistics.snapshot import Snapshot  # noqa: E402 - the same
 from ragwatch.statistics.tally import Tally  # noqa: E402 - the same
 from ragwatch.stores.postgres import Options, connected  # noqa: E402 - the same
@@ -56,13 +60,17 @@ def settle(stores: Sequence[Store], first: int, count: int) -> None:
 def digest(store: Store, board: Board, *, leads: bool) -> DigestLoop:
     """The digest of a worker with windows of 5 minutes, one hour and a day."""
     shares = SamplingControl({JUDGE: JudgePlan(1.0, waits=True)}, store, 1000)
+    spans, versions = {"5m": 300.0, "1h": 3600.0, "1d": 86400.0}, {JUDGE: "scripted-1"}
     return DigestLoop(
-        SlidingWindows({"5m": 300.0, "1h": 3600.0, "1d": 86400.0}, {JUDGE: "scripted-1"}, 0.95),
+        SlidingWindows(spans, versions, 0.95),
         DigestInputs(lags=dict, probabilities=dict, problems=tuple),
         LoopContext(store, Telemetry(), lambda: NOW),
         shares=shares,
         board=board,
         judges=[ScriptedJudge()],
+        labels=LabelCorrection(LabelRules(versions, (JUDGE,)), spans, store=store),
+        feedback=FeedbackWindows(spans, versions, 0.95, store=store),
+        segments=SegmentWindows(Segments(), spans, versions, 0.95),
         shared=SharedSnapshot(store, lambda: leads, store.own_tallies),
     )
 

@@ -72,10 +72,10 @@ def build(name: str, mapping: Mapping[str, str] | None = None) -> FormatReader:
         if not mapping:
             raise ConfigError("mapping: format custom needs one; `ragwatch init --print FILE` proposes it")
         return custom.MappingReader(mapping)
-    if mapping:
-        raise ConfigError(f"mapping: only format custom takes one, this is {name!r}")
     if name == AUTO:
+        if mapping:
+            raise ConfigError("mapping: format auto takes none; write format: custom, or the format that it completes")
         return _AutoReader(tuple(FORMATS.values()))
     if name not in FORMATS:
         raise ConfigError(f"format: unknown {name!r}, use one of {', '.join(NAMES)}")
-    return FORMATS[name]
+    return custom.MappingReader(mapping, FORMATS[name]) if mapping else FORMATS[name]

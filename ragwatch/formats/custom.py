@@ -11,6 +11,9 @@ mapping:
 ```
 `contexts` yields texts or objects, `history` the turns of the conversation (with or without the question); `||` gives a
 fallback; `from_json(x)` decodes JSON that was logged as text.
+
+Beside a known format, expressions take the place of what it reads for these fields: `format: langchain` with
+`mapping: {at: date, metadata.tenant: tenant}`.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import canonical, relevance
 from ragwatch.formats.canonical import LostField, name_of
 from ragwatch.formats.expressions import Extractors
-from ragwatch.formats.record import Record
+from ragwatch.formats.record import FormatReader, Record
 from ragwatch.model.sample import RejectReason, Sample
 
 NAME = "custom"
@@ -36,18 +39,20 @@ class MappingReader:
 
     Args:
         mapping: Expression by field: `contexts` and `answer`, and optionally others of KEYS or `metadata.NAME`.
+        base: Reads the fields without an expression, or for which it yields null; none of them without it.
 
     Raises:
         ConfigError: An expression is invalid; the message names its key and the position.
     """
 
-    def __init__(self, mapping: Mapping[str, str]) -> None:
+    def __init__(self, mapping: Mapping[str, str], base: FormatReader | None = None) -> None:
         for key in REQUIRED:
-            if key not in mapping:
+            if base is None and key not in mapping:
                 raise ConfigError(f"mapping.{key}: is missing, write the JMESPath expression that finds it")
         for key in mapping:
             if key not in KEYS and not (key.startswith(_METADATA) and key != _METADATA):
                 raise ConfigError(f"mapping.{key}: unknown, use one of {', '.join(KEYS)} or metadata.NAME")
+        self._base = base
         self._extras = [key for key in mapping if key.startswith(_METADATA)]
         self._extractors = Extractors(mapping)
         self._values = self._extractors.values
@@ -72,13 +77,15 @@ class MappingReader:
                 lost.append(LostField(name, RejectReason(error.reason), str(error)))
             else:
                 extracted |= {} if value is None else {key: value}
-        return self._completed(extracted), tuple(lost)
+        return self._completed(record, extracted), tuple(lost)
 
     def extract(self, record: Record) -> dict[str, object]:
         """Return what the expressions extract, as a record in the canonical format."""
-        return self._completed(self._values(record))
+        return self._completed(record, self._values(record))
 
-    def _completed(self, extracted: dict[str, object]) -> dict[str, object]:
+    def _completed(self, record: Record, extracted: dict[str, object]) -> dict[str, object]:
+        if self._base is not None:
+            extracted = {**self._base.extract(record), **extracted}
         extracted.setdefault("question", None)
         if self._extras and (extras := {key: extracted.pop(key) for key in self._extras if key in extracted}):
             extras = {key.removeprefix(_METADATA): value for key, value in extras.items()}

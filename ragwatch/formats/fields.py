@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from sys import float_info
 
 import orjson
@@ -29,6 +30,9 @@ EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0
 MAX_NUMBER = float_info.max
 MAX_METADATA_DEPTH = 32
 _IDS_ADVICE = "hold ids instead of texts; log the texts that the retriever returned, or set `resolve` of the source"
+_SLASHED = re.compile(r"\d{4}/\d\d/\d\d[ T]")  # 2026/01/31 09:30:00
+_OF_WEB_SERVERS = re.compile(r"\d\d/[A-Z][a-z]{2}/\d{4}(?::\d\d){3} [+-]\d{4}")  # 31/Jan/2026:09:30:00 +0000
+_OF_MAIL = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} ")  # Sat, 31 Jan 2026 09:30:00 GMT
 _DATED = re.compile(r"20\d\d-?\d\d-?\d\d(?:[T ].{1,30})?")
 _ID = re.compile(r"(?=.*(?:\d|[A-Za-z][-_#/:.][A-Za-z]))[A-Za-z0-9_#/:.@+=|~-]{1,80}")
 _TELLING = names.place("question", "prompt")  # rank below which a name says that a user asked the question
@@ -278,10 +282,21 @@ def without_offset(value: object) -> datetime | None:
     if not isinstance(value, str) or len(value) <= len("2026-05-01") or value.replace(".", "", 1).isdecimal():
         return None
     try:
-        moment = datetime.fromisoformat(value)
+        moment = _moment(value)
     except ValueError:
         return None
     return moment if moment.tzinfo is None else None
+
+
+def _moment(text: str) -> datetime:
+    """Read a moment in ISO 8601, or as Go, web servers and mail write it; ValueError if it is none."""
+    if _SLASHED.match(text):
+        text = text.replace("/", "-", 2)
+    elif _OF_WEB_SERVERS.fullmatch(text):
+        return datetime.strptime(text, "%d/%b/%Y:%H:%M:%S %z")
+    elif _OF_MAIL.match(text):
+        return parsedate_to_datetime(text)
+    return datetime.fromisoformat(text)
 
 
 def _from_text(text: str, path: str) -> float:
@@ -291,7 +306,7 @@ def _from_text(text: str, path: str) -> float:
     if compact or not text.replace(".", "", 1).isdecimal():
         iso = f"{text[:_DATE]}T{text[_DATE:]}" if compact and len(text) > _DATE else text
         with suppress(ValueError):
-            moment = datetime.fromisoformat(iso)
+            moment = _moment(iso)
             return _from_number((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp(), path)
     try:
         # Integers stay integers: as floats, nanoseconds would be off by hundreds.

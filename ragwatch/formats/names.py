@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BREAK = re.compile(r"[\W_]+")
-_PLURAL = re.compile(r"(?s)(?<=..)(?<![su])s\Z")
+_PLURAL = re.compile(r"(?s)(?:(?<=...)(?<![su])|(?<=\Aid))s\Z")
 _NEUTRAL = frozenset({"text", "content", "value", "body", "message", "msg", "string", "str", "raw", "full", "data"})
 _FINAL = frozenset({"final", "used", "selected", "reranked"})
 _NOT_OURS = "expected reference gold golden ideal ground truth correct target example eval evaluation test template"
@@ -54,20 +54,20 @@ NAMES: Mapping[str, _Names] = MappingProxyType(
         ),
         "answer": _names(
             "answer, response, reply, completion, output, generation, generated text, assistant message, bot message,"
-            " ai message, result, assistant, bot, text, content, message, a",
+            " ai message, result, generated, ans, assistant, bot, text, content, message, a",
             _NOT_OURS,
             _OLD,
             "draft alternative rejected tool function http error default user customer human question query request"
             " input prompt judge feedback status system step",
         ),
         "contexts": _names(
-            "context, chunk, passage, document, doc, snippet, excerpt, evidence, node, hit, match, retrieved,"
+            "context, ctx, chunk, passage, document, doc, snippet, excerpt, evidence, node, hit, match, retrieved,"
             " retrieval, source, result, resource, article, knowledge, reference, citation, point, item",
             "expected gold golden ideal ground truth correct target example eval system conversation user session"
             " previous unused dropped rejected discarded excluded ignored error trace request app history output",
         ),
         "text": _names(
-            "text, content, page content, chunk, body, passage, snippet, excerpt, preview, document, context",
+            "text, content, page content, txt, chunk, body, passage, snippet, excerpt, preview, document, context",
             "title name type question query summary",
         ),
         "context_id": _names(
@@ -82,7 +82,8 @@ NAMES: Mapping[str, _Names] = MappingProxyType(
         ),
         "at": _names(
             "at, timestamp, ts, created at, created, time, timestamp ms, ts ms, time ms, epoch ms, ts us, timestamp us,"
-            " ts ns, timestamp ns, time unix nano, datetime, date, started at, start",
+            " ts ns, timestamp ns, time unix nano, datetime, date, asctime, epoch,"
+            " unixtime, when, started at, start, start ms, start us, start ns",
             "end ended finish finished expire expires expiry updated update elapsed duration latency response last",
         ),
         "route": _names(

@@ -135,9 +135,9 @@ _MARKER = re.compile(
 _STYLES = ("labelled", "bracketed", "parenthesised", "plain")
 _HEADING = re.compile(r"(?m)^(?:(#{1,6})[ \t]+\S|\*\*[^*\n]{1,100}\*\*:?[ \t]*$)")
 _FENCE = re.compile(r"(?m)^[ \t]{0,3}(`{3,}|~{3,}|\"{3,})[^\n]*$")
-_RULE = re.compile(r"(?m)^[ \t]{0,3}(?:-{3,}|\*{3,}|_{3,}|={3,})[ \t]*$")
 _ITEM = re.compile(r"(?m)^[-*\u2022+][ \t]+")
 BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+RULE = re.compile(r"(?m)^[ \t]{0,3}(?:-{3,}|\*{3,}|_{3,}|={3,})[ \t]*$")
 ORDER = re.compile(
     r"(?i)[\s#*\d.)-]*(?:(?:please|now|then) )?(?:you are|use|write|answer|give|provide|respond|reply|cite|based on"
     r"|using|given|return|if)\b[^\n]*\b(?:answer|response|reply|question|query|citations?|cited|sources?|context|assistant)\b"
@@ -316,7 +316,7 @@ def _markdown(text: str) -> list[str] | None:
     fences = [match.span() for match in _FENCE.finditer(text)]
     if len(fences) > 1:
         return [text[behind:start] for (_, behind), (start, _) in zip(fences[::2], fences[1::2], strict=False)]
-    rules = [match.span() for match in _RULE.finditer(text)]
+    rules = [match.span() for match in RULE.finditer(text)]
     if rules:
         return _between([(0, 0), *rules], text)
     items = [match.span() for match in _ITEM.finditer(text)]
@@ -340,6 +340,7 @@ _CUTS: Mapping[str, Sequence[Cut]] = MappingProxyType(
         "headings": (_headings,),
         "markdown": (_markdown,),
         "paragraphs": (lambda text: [piece for piece in BLANK_LINE.split(text) if piece.strip()],),
+        "rules": (lambda text: [piece for piece in RULE.split(text) if piece.strip()],),
         "lines": (lambda text: [line for line in text.splitlines() if line.strip()],),
         "whole": (lambda text: [text] if text.strip() else [],),
     }

@@ -28,7 +28,11 @@ class RecordOptions(SourceOptions):
     """How the records of a source are selected and read."""
 
     format: str = Field("auto", description="Format of the records; `auto` detects it from the first ones.")
-    mapping: dict[str, str] = Field({}, description="Where the fields of a sample are, for the format `custom`.")
+    mapping: dict[str, str] = Field(
+        {},
+        description="Where the fields of a sample are, for the format `custom`; beside another one, in place "
+        "of what it reads.",
+    )
     where: str | None = Field(
         None, min_length=1, description="JMESPath condition on records; others are skipped, not rejected."
     )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
-from ragwatch.errors import FormatError
-from ragwatch.formats import fields, names
+from ragwatch.formats import fields, names, retrieved
+from ragwatch.formats.expressions import extractor
 from ragwatch.formats.guessing.suspicion import (
     MAX_STATUSES,
     MIN_DISTINCT,
@@ -100,8 +99,7 @@ def quoted(key: str) -> str:
 
 
 _MOST = 0.8
-_ROUTE = re.compile(r"(?!.*://)\S{1,128}")
-_MAX_ROUTES = 50
+_ONLY_TEXT = re.compile(r"(.+\[\]\.)\{text: ([^,]+)\}")
 _MAX_NAME_WORDS = 2
 _MESSAGE_PARTS = ("text", "output_text", "input_text", "thinking", "tool_use")
 _DETAILS = ("metadata", "meta")
@@ -136,7 +134,7 @@ def _is_sentence(value: object) -> bool:
     return isinstance(value, str) and len(value.split()) > _MAX_NAME_WORDS
 
 
-def text_candidates(part: str, known: Iterable[LogField], *, varied: bool) -> list[Candidate]:
+def text_candidates(part: str, known: Sequence[LogField], *, varied: bool) -> list[Candidate]:
     """The texts that may be the question or the answer, the best first; if texts vary, none that is the same."""
     listed = []
     for field in known:
@@ -149,9 +147,24 @@ def text_candidates(part: str, known: Iterable[LogField], *, varied: bool) -> li
         fault = "stands inside a list" if field.in_list else _text_fault(part, values, varied=varied)
         expression = f"{field.path} | [-1]" if field.in_list else field.path
         listed.append(Candidate(expression, rank, field, values, fault))
+    if not any(not one.fault and one.rank < names.UNNAMED for one in listed):
+        listed += _of_conversations(part, known)
     if any(not one.fault and not names.says_little(part, one.rank) for one in listed):  # instead of names that say less
         listed = [one for one in listed if one.rank == names.UNNAMED or not names.says_little(part, one.rank)]
     return sorted(listed, key=lambda one: (bool(one.fault), one.rank, one.field.depth))
+
+
+def _of_conversations(part: str, known: Sequence[LogField]) -> Iterator[Candidate]:
+    """The question or the answer in each list of messages, as names that say little."""
+    name, read = ("question_of", retrieved.question_of) if part == "question" else ("answer_of", retrieved.answer_of)
+    for field in known:
+        logged = [value for value in field.values.values() if value]
+        if field.in_list or not logged or not all(map(is_conversation, logged)):
+            continue
+        said = {place: read(value) for place, value in field.values.items()}
+        values = {place: text for place, text in said.items() if text}
+        if values:
+            yield Candidate(f"{name}({field.path})", names.place(part, "message"), field, values)
 
 
 def _is_text(value: object) -> bool:
@@ -178,13 +191,13 @@ def _text_fault(part: str, values: Values, *, varied: bool) -> str:
 def context_candidates(known: Sequence[LogField], *, varied: bool) -> list[Candidate]:
     """The lists and texts that may be what was retrieved, the best first; see `text_candidates`."""
     listed: list[Candidate] = []
-    messages = tuple(f"{field.path}[]" for field in known if any(map(_is_conversation, field.values.values())))
+    messages = tuple(f"{field.path}[]" for field in known if any(map(is_conversation, field.values.values())))
     for field in known:
         if field.path.startswith(messages) or any(
             field.path.startswith(f"{one.field.path}[]") for one in listed if one.expression.endswith(("}", "})"))
         ):
             continue  # inside a list that is a candidate itself
-        expression, values = _extracted(field)
+        expression, values = _extracted(field, known)
         rank = names.rank("contexts", *field.names)
         if not values or (rank == names.UNNAMED and all(isinstance(value, str) for value in values.values())):
             continue
@@ -193,17 +206,64 @@ def context_candidates(known: Sequence[LogField], *, varied: bool) -> list[Candi
     return sorted(listed, key=lambda one: (bool(one.fault), are_single_texts(one), one.rank, one.field.depth))
 
 
-def _extracted(field: LogField) -> tuple[str, Values]:
+def _extracted(field: LogField, known: Sequence[LogField]) -> tuple[str, Values]:
     """Expression and values of the passages in a field; no values if it holds none."""
     lists = {position: value for position, value in field.values.items() if isinstance(value, list)}
     items = [item for value in lists.values() for item in value]
+    rows = {place: retrieved.documents(value) for place, value in lists.items()} if any(map(_is_pair, items)) else {}
+    pairs = {place: [str(row["text"]) for row in some] for place, some in rows.items() if isinstance(some, list)}
+    if items and all(map(_is_pair, items)) and len(pairs) == len(lists):
+        return f"documents({field.path})", pairs
+    if items and all(isinstance(item, list) for item in items):  # a list for each of several queries
+        field, lists = field._replace(path=f"{field.path}[]"), {place: _flat(some) for place, some in lists.items()}
+        items = [item for value in lists.values() for item in value]
     if items and all(isinstance(item, str) for item in items):
-        return f"{field.path}[]" if field.in_list else field.path, {**lists}
+        ids = None if field.in_list else _ids_of(field, lists, known)
+        path = f"{field.path}[]" if field.in_list else field.path
+        return path if ids is None else f"with_ids([{path}, {ids}])", {**lists}
     objects: list[Mapping[str, object]] = [item for item in items if isinstance(item, dict)]
     if objects and len(objects) == len(items):
         return _projected(field, lists, objects)
+    if (by_id := _objects_by_id(field)) and not field.in_list:
+        inner = field._replace(path=f"values({field.path})")
+        expression, values = _projected(inner, by_id, [item for value in by_id.values() for item in value])
+        text = _ONLY_TEXT.fullmatch(expression)
+        return f"with_ids([{text[1]}{text[2]}, keys({field.path})])" if text else expression, values
     texts = {position: value for position, value in field.values.items() if isinstance(value, str) and value.strip()}
     return field.path, {} if field.in_list else texts
+
+
+def _is_pair(item: object) -> bool:
+    """Whether an item of a list is a document with its score."""
+    return isinstance(item, list) and list(map(type, item)) in ([dict, float], [dict, int])
+
+
+def _flat(value: object) -> list[object]:
+    """The items of a list, and of the lists in it."""
+    some = value if isinstance(value, list) else []
+    return [one for item in some for one in (item if isinstance(item, list) else [item])]
+
+
+def _ids_of(field: LogField, texts: Mapping[int, Sequence[object]], known: Sequence[LogField]) -> str | None:
+    """Expression of the list beside a list of texts that has an id for each of them; None if there is none."""
+    for other in known:
+        in_same_object = other.parent == field.parent and other.names != field.names and not other.in_list
+        if not in_same_object or names.rank("context_id", other.names[-1]) == names.UNNAMED:
+            continue
+        ids = {place: _flat(other.values.get(place)) for place in texts}
+        are_ids = all(isinstance(one, (str, int)) for some in ids.values() for one in some)
+        if are_ids and all(len(ids[place]) == len(some) for place, some in texts.items()):
+            return f"{other.path}[]" if field.path.endswith("[]") else other.path
+    return None
+
+
+def _objects_by_id(field: LogField) -> dict[int, list[Any]]:
+    """The values of an object that has one object for each passage, by its id; none if it is something else."""
+    held = {place: value for place, value in field.values.items() if isinstance(value, dict) and value}
+    by_id = {place: [one for one in value.values() if isinstance(one, dict)] for place, value in held.items()}
+    keys = [frozenset(one) for some in by_id.values() for one in some]
+    are_alike = len({*keys}) == 1 and all(len(by_id[place]) == len(value) for place, value in held.items())
+    return by_id if are_alike and len({frozenset(value) for value in held.values()}) >= MIN_DISTINCT else {}
 
 
 def _projected(
@@ -216,12 +276,49 @@ def _projected(
     ids, scores = _key_of("context_id", objects, (str, int)), _key_of("score", objects, (int, float))
     parts = {"id": ids, "text": text, "score": scores, "updated_at": _date_in(objects)}
     inner = ", ".join(f"{part}: {'.'.join(map(quoted, key))}" for part, key in parts.items() if key is not None)
+    path = field.path
+    if not field.in_list and (ranked := _by_rank(lists)):
+        lists, path = ranked, f"sort_by({path}, &rank)"
     passages = {position: [fields.at(item, text) for item in items] for position, items in lists.items()}
     values = {position: [one for one in some if isinstance(one, str)] for position, some in passages.items()}
-    expression = f"{field.path}[].{{{inner}}}"
+    expression = f"{path}[].{{{inner}}}"
     if any(len({*some}) < len(some) for some in values.values()):  # repeated for each of its uses
         return f"distinct({expression})", {position: [*dict.fromkeys(some)] for position, some in values.items()}
     return expression, values
+
+
+def _by_rank(lists: Mapping[int, list[object]]) -> dict[int, list[object]]:
+    """Lists of passages in the order of their ranks; none if they have no ranks, or stand in that order."""
+    ranks = {place: [fields.at(item, ("rank",)) for item in items] for place, items in lists.items()}
+    known = {place: [one for one in some if isinstance(one, int)] for place, some in ranks.items()}
+    for place, items in lists.items():
+        if sorted(known[place]) not in ([*range(len(items))], [*range(1, len(items) + 1)]):
+            return {}
+    if all(some == sorted(some) for some in known.values()):
+        return {}
+    places = {place: [some.index(rank) for rank in sorted(some)] for place, some in known.items()}
+    return {place: [lists[place][one] for one in order] for place, order in places.items()}
+
+
+def turned_round(contexts: Candidate) -> Candidate | None:
+    """Return the passages from the last to the first if their scores rise from the first to the last; else None.
+
+    The first passage counts as the top-ranked one. It is the last one where scores are similarities, but not where they
+    are distances.
+    """
+    field = contexts.field
+    start, scored, rest = contexts.expression.partition("score: ")
+    if not scored or not start.startswith(f"{field.path}[]."):
+        return None
+    score = extractor("score", rest.strip("}").partition(",")[0])
+    lists = [[score(item) for item in value] for value in field.values.values() if isinstance(value, list)]
+    differ = [some for some in lists if len({*some}) > 1 and all(isinstance(one, (int, float)) for one in some)]
+    rising = sum(some == sorted(some, key=lambda one: float(str(one))) for some in differ)
+    if len(differ) < MIN_DISTINCT or rising < _MOST * len(differ):
+        return None
+    values = {place: value[::-1] if isinstance(value, list) else value for place, value in contexts.values.items()}
+    expression = contexts.expression.replace(f"{field.path}[]", f"reverse({field.path})[]", 1)
+    return replace(contexts, expression=expression, values=values)
 
 
 def _date_in(objects: Sequence[Mapping[str, object]]) -> tuple[str, ...] | None:
@@ -277,62 +374,9 @@ def _contexts_fault(values: Values, *, varied: bool) -> str:
     return "is JSON in a text" if are_lists and len(objects) >= _MOST * len(texts) else ""
 
 
-def _is_scalar(value: object) -> bool:
-    return isinstance(value, (str, int)) and not isinstance(value, bool) and value != ""
-
-
-def _is_time(value: object) -> bool:
-    try:
-        fields.plausible_time(value, "")
-    except FormatError:
-        return False
-    return True
-
-
-def _is_route(value: object) -> bool:
-    return isinstance(value, str) and _ROUTE.fullmatch(value) is not None
-
-
-def _is_conversation(value: object) -> bool:
+def is_conversation(value: object) -> bool:
+    """Return whether a value is a list of messages, each with a role."""
     return isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "role" in item for item in value)
-
-
-_FITS: Mapping[str, Callable[[object], bool]] = MappingProxyType(
-    {
-        "history": _is_conversation,
-        "id": _is_scalar,
-        "at": _is_time,
-        "route": _is_route,
-        "trace_id": _is_scalar,
-        "reference": lambda value: isinstance(value, str) and bool(value.strip()),
-        "relevant_ids": lambda value: isinstance(value, list) and bool(value) and all(map(_is_scalar, value)),
-    }
-)
-OPTIONAL = tuple(_FITS)
-"""The parts that a sample can do without, but for the question."""
-
-
-def optional_candidates(
-    part: str, known: Iterable[LogField], parent: Sequence[str], answers: Collection[int]
-) -> list[Candidate]:
-    """The fields that may be an optional part, the best first: those beside the answer, then those of the root.
-
-    `parent` names the objects that the answer stands in, `answers` are the positions of the records that are answers.
-    """
-    listed = []
-    for field in known:
-        rank = names.UNNAMED if field.in_list else names.rank(part, *field.names)
-        values = {position: value for position, value in field.values.items() if _FITS[part](value)}
-        known_values = sum(value is not None for value in field.values.values())
-        if rank == names.UNNAMED or not values or 2 * len(values) < known_values:
-            continue
-        own = [str(value) for place, value in values.items() if place in answers]
-        if part == "id" and len({*own}) < len(own):
-            continue  # one id for several answers
-        if part == "route" and len({*values.values()}) > max(_MAX_ROUTES, len(values) / 2):
-            continue
-        listed.append(Candidate(field.path, rank, field, values))
-    return sorted(listed, key=lambda one: (one.field.parent != tuple(parent), one.field.depth, one.rank))
 
 
 def are_single_texts(contexts: Candidate) -> bool:

@@ -15,19 +15,19 @@ from ragwatch.errors import FormatError
 from ragwatch.formats import CUSTOM, FORMATS, names
 from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.guessing.candidates import (
-    OPTIONAL,
     Candidate,
     are_single_texts,
     context_candidates,
     log_fields,
-    optional_candidates,
     text_candidates,
+    turned_round,
     vary,
 )
+from ragwatch.formats.guessing.optional_parts import OPTIONAL, optional_candidates
 from ragwatch.formats.guessing.suspicion import suspicions
 from ragwatch.formats.log_reader import split_contexts
-from ragwatch.formats.record import Record, RecordReader
-from ragwatch.formats.split import Splitter
+from ragwatch.formats.record import FormatReader, Record, RecordReader
+from ragwatch.formats.split import BLANK_LINE, RULE, Splitter
 from ragwatch.model.sample import Sample
 
 PARTS = ("question", "contexts", "answer")
@@ -36,7 +36,8 @@ _MAX_SHOWN = 3  # candidates for a missing part
 _MAX_KINDS = 4  # alternatives of one part
 _SAME = 0.8
 _VAGUE = names.place("contexts", "source")
-_BLANK_LINE = "\n\n"
+_POSITION = "?"  # what the id of a sample without one begins with
+_BREAKS = (("rules", RULE), ("paragraphs", BLANK_LINE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class FormatGuess:
     # By part that no field fits, the most likely fields
     missing: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
     split: Splitter | None = None  # how the passages are cut out of a text; None to take contexts as they are
+    added: Mapping[str, str] = field(default_factory=dict)  # expressions for what a known format does not read
     apart: bool = False  # whether contexts and answers occur only in separate records
 
     @property
@@ -89,17 +91,28 @@ def read_all(reader: RecordReader, records: Sequence[Record]) -> tuple[list[Samp
     errors: list[str] = []
     for position, record in enumerate(records):
         try:
-            samples.append(reader.read(record, f"?{position}"))
+            samples.append(reader.read(record, f"{_POSITION}{position}"))
         except FormatError as error:
             errors.append(str(error))
     return samples, errors
 
 
-def _tried(name: str, reader: RecordReader, mapping: Mapping[str, str], records: Sequence[Record]) -> FormatGuess:
+def _tried(name: str, reader: FormatReader, mapping: Mapping[str, str], records: Sequence[Record]) -> FormatGuess:
     samples, errors = read_all(reader, records)
-    splitter = _paragraphs(samples, records)
+    added = {} if name == CUSTOM else _unread(samples, records)
+    if added:
+        samples, errors = read_all(MappingReader(added, reader), records)
+    splitter = _cut_at_breaks(samples, records)
     share, shown = len(samples) / len(records), tuple(errors[:_MAX_SHOWN_ERRORS])
-    return FormatGuess(name, share, shown, mapping, problems_of(samples, splitter), split=splitter)
+    return FormatGuess(name, share, shown, mapping, problems_of(samples, splitter), split=splitter, added=added)
+
+
+def _unread(samples: Sequence[Sample], records: Sequence[Record]) -> dict[str, str]:
+    """Expressions of the id and the time, where a known format reads none in any record and a field looks like it."""
+    unread = {"id": all(one.id.startswith(_POSITION) for one in samples), "at": all(one.at is None for one in samples)}
+    known, every = log_fields(records), range(len(records))
+    listed = {part: optional_candidates(part, known, (), every) for part in unread if samples and unread[part]}
+    return {part: some[0].expression for part, some in listed.items() if some and len(some[0].values) == len(records)}
 
 
 def problems_of(samples: Sequence[Sample], splitter: Splitter | None) -> tuple[str, ...]:
@@ -111,17 +124,24 @@ def problems_of(samples: Sequence[Sample], splitter: Splitter | None) -> tuple[s
     return tuple(suspicions(whole))
 
 
-def _paragraphs(samples: Sequence[Sample], records: Sequence[Record]) -> Splitter | None:
-    """What cuts contexts that were logged as one text at blank lines; None if most have none, or are lists."""
-    texts = [sample.contexts[0].text.strip() for sample in samples if len(sample.contexts) == 1]
-    several = {text for text in texts if _BLANK_LINE in text}
-    if len({text.partition(_BLANK_LINE)[0] for text in several}) == 1 < len(several):
-        return None  # they begin with an instruction
-    if not several or 2 * len(several) < len({*texts}) or 2 * len(texts) < len(samples):
-        return None
+def _cut_at_breaks(samples: Sequence[Sample], records: Sequence[Record]) -> Splitter | None:
+    """What cuts contexts that are one text, at rules or blank lines; None if most have none, or are lists."""
+    texts = {sample.contexts[0].text.strip() for sample in samples if len(sample.contexts) == 1}
     fields_of_text = (field for field in log_fields(records) if not field.in_list)
     logged = {value.strip() for field in fields_of_text for value in field.values.values() if isinstance(value, str)}
-    return Splitter("paragraphs") if several <= logged else None
+    if not texts <= logged or 2 * sum(len(sample.contexts) == 1 for sample in samples) < len(samples):
+        return None
+    for kind, mark in _BREAKS:
+        several = [text for text in texts if mark.search(text)]
+        if not several or 2 * len(several) < len(texts):
+            continue
+        if len({mark.split(text, 1)[0] for text in several}) == 1 < len(several):
+            return None  # they begin with an instruction
+        splitter = Splitter(kind)
+        cut = sum(len(splitter.passages(text) or ()) == len(mark.findall(text)) + 1 for text in several)
+        if cut >= _SAME * len(several):
+            return splitter
+    return None
 
 
 def propose(records: Sequence[Record]) -> FormatGuess:
@@ -150,7 +170,9 @@ class _Parts:
         self._fields = log_fields(records)
         varied = vary(self._fields)
         contexts = context_candidates(self._fields, varied=varied)
-        inside = tuple(f"{one.field.path}[]" for one in contexts if not one.fault)
+        likely = [one for one in contexts if not one.fault]
+        named = [one for one in likely if one.rank < names.UNNAMED]
+        inside = tuple(f"{one.field.path}[]" for one in named or likely)
         outside = [one for one in self._fields if not one.path.startswith(inside)] if inside else self._fields
         self.listed = {"contexts": contexts}
         self.listed |= {part: text_candidates(part, outside, varied=varied) for part in ("question", "answer")}
@@ -234,6 +256,8 @@ class _Parts:
             chosen = self.chosen[part]
             rest = [one for one in self._usable(part) if one not in chosen] if chosen else []
             others = [one for one in rest if _is_as_likely(one, chosen[0])]
+            if part == "contexts" and not others and chosen and (reversed_ := turned_round(chosen[0])):
+                others = [reversed_]
             blind = part == "answer" and not self.chosen["question"] and any(map(_may_be_question, chosen))
             if others or blind or (part == "contexts" and any(map(_is_vague, chosen))):
                 decisions[part] = (chosen[0], *others)

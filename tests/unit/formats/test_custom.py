@@ -124,7 +124,7 @@ WRONG_MAPPINGS = [
         ("xml", None, "format: unknown 'xml', use one of auto, canonical, ragas"),
         ("custom", None, "mapping: format custom needs one"),
         ("custom", {}, "mapping: format custom needs one"),
-        ("auto", SMALL, "mapping: only format custom takes one"),
+        ("auto", SMALL, "mapping: format auto takes none"),
     ],
 )
 def test_what_cannot_be_built_is_refused(name: str, mapping: dict[str, str] | None, message: str) -> None:
