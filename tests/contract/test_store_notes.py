@@ -122,25 +122,20 @@ def part(group: str, name: str = "a", payload: bytes = b"{}") -> Part:
 
 
 def test_parts_wait_until_their_group_is_released(opened: Callable[[], Store]) -> None:
-    """Parts come back whole and in order after a restart; released groups do not, and other sources have their own."""
+    """Parts come back whole and in order after a restart; released groups do not, and other sources have their own.
+
+    Of parts of one name in one group, the first is kept; those that come with the release of it are gone.
+    """
     store = opened()
     parts = [part("t1", "b", bytes(range(256)) * 50), part("t2"), part("t1", "a", b"")]
     store.admit(holding(*parts))
+    store.admit(holding(part("t2", payload=b"second"), part("t2", payload=b"third")))
     store.admit(replace(holding(part("t1", "a", b"other")), source="app2"))
     store = opened()
     assert list(store.parts("app")) == parts
-    store.admit(holding(part("t3"), release=("t1", "unknown")))
+    store.admit(holding(part("t3"), part("t1", "c"), release=("t1", "unknown")))
     assert list(opened().parts("app")) == [parts[1], part("t3")]
     assert [one.payload for one in opened().parts("app2")] == [b"other"]
-
-
-def test_a_part_that_arrives_again_is_ignored(store: Store) -> None:
-    """Of parts of one name in one group, the first is kept; those that come with the release of it are gone."""
-    store.admit(holding(part("t1", payload=b"first")))
-    store.admit(holding(part("t1", payload=b"second"), part("t1", payload=b"third")))
-    assert [one.payload for one in store.parts("app")] == [b"first"]
-    store.admit(holding(part("t1", "b"), release=("t1",)))
-    assert list(store.parts("app")) == []
 
 
 def test_received_ids_are_recognised_by_source(opened: Callable[[], Store]) -> None:
@@ -156,19 +151,16 @@ def test_received_ids_are_recognised_by_source(opened: Callable[[], Store]) -> N
     assert (list(store.parts("app")), store.received("app", ["r3"])) == ([], set())
 
 
-def test_nothing_is_held_or_received_when_the_admission_fails(opened: Callable[[], Store]) -> None:
-    """Parts, ids, draws and cursor are one transaction: a client that was not answered sends all of it again."""
-    store = opened()
-    bad = replace(
-        holding(part("t1"), received=("r1",)), draws=[(replace(a_draw("x"), at="no time"), ())], tallies={("bad",): 1}
-    )
+def test_nothing_is_held_or_received_when_the_admission_fails(store: Store) -> None:
+    """Parts, ids, draws and cursor are one transaction: a client that was not answered sends all of it again.
+
+    Ids are remembered for a day, and parts of a source that releases none do not stay for ever.
+    """
+    broken = [(replace(a_draw("x"), at="no time"), ())]  # type: ignore[arg-type]
+    bad = replace(holding(part("t1"), received=("r1",)), draws=broken, tallies={("bad",): 1})
     with pytest.raises((StoreError, ValueError, TypeError)):
         store.admit(bad)
     assert (list(store.parts("app")), store.received("app", ["r1"]), store.cursors("app")) == ([], set(), {})
-
-
-def test_old_ids_and_parts_are_pruned(store: Store) -> None:
-    """Ids are remembered for a day, and parts of a source that releases none do not stay for ever."""
     store.admit(holding(part("t1"), received=("old",)))
     store.admit(holding(replace(part("t2"), at=AT + DAY), received=("new",), at=AT + DAY))
     store.prune(Retention(30, 90, 1 << 40), now=AT + DAY + 1)

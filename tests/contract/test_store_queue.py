@@ -39,26 +39,23 @@ def test_before_leases_only_what_has_waited(store: Store) -> None:
     assert [leased(store, SECOND, before=AT + 50), leased(store, SECOND, before=AT + 51)] == [[], ["old"]]
 
 
-def test_postponed_draws_are_held_until_their_time(store: Store) -> None:
-    """What a judge could not read comes back at an instant, earlier or later than its lease; others are not held."""
+def test_postponed_draws_are_held_until_their_time(opened: Callable[[], Store]) -> None:
+    """What a judge could not read comes back at an instant, earlier or later than its lease; others are not held.
+
+    Draws that are held back, also tens of thousands, are pending; a process that begins anew may ask at once.
+    """
+    store = opened()
     store.admit(an_admission(a_draw("a"), a_draw("b"), a_draw("c"), judges=(JUDGE, SECOND)))
     assert leased(store, JUDGE) == ["a", "b", "c"]
-    store.postpone(JUDGE, [a_draw("a").key], AT + 500)
+    store.postpone(JUDGE, [a_draw("a").key, *(f"{index:032x}" for index in range(50_000))], AT + 500)
     store.postpone(JUDGE, [a_draw("b").key], AT + 5)
     assert leased(store, JUDGE, now=AT + 4) == []
     assert leased(store, JUDGE, now=AT + 5) == ["b"]
     assert leased(store, JUDGE, now=AT + 499) == ["b", "c"]
     assert leased(store, JUDGE, now=AT + 500) == ["a"]
-    assert leased(store, SECOND) == ["a", "b", "c"]
-
-
-def test_postponing_changes_no_counts_and_ends_with_the_process(opened: Callable[[], Store]) -> None:
-    """Draws that are held back, also tens of thousands, are pending; a process that begins anew may ask at once."""
-    store = opened()
-    store.admit(an_admission(a_draw("a"), a_draw("b")))
-    store.postpone(JUDGE, [a_draw("a").key, *(f"{index:032x}" for index in range(50_000))], AT + 1e9)
-    assert (store.pending(), leased(store, JUDGE)) == ({JUDGE: 2}, ["b"])
-    assert leased(opened(), JUDGE) == ["a", "b"]
+    store.postpone(JUDGE, [a_draw("a").key], AT + 1e9)
+    assert store.pending() == {JUDGE: 3, SECOND: 3}
+    assert leased(store, SECOND) == leased(opened(), JUDGE) == ["a", "b", "c"]
 
 
 def test_a_clock_that_is_set_back_takes_leases_with_it(store: Store) -> None:
@@ -86,8 +83,11 @@ def test_a_verdict_brings_work_for_another_judge(store: Store) -> None:
 
 
 def test_work_is_brought_once(store: Store) -> None:
-    """Not by a verdict told twice, not twice by one, not behind another judge's verdict, not for a draw unknown."""
-    draw, other = a_draw("a"), a_draw("b")
+    """Not by a verdict told twice, not twice by one, not behind another judge's verdict, not for a draw unknown.
+
+    Neither a draw in the queue of a judge nor one that it has settled comes again.
+    """
+    draw, other, had, read = (a_draw(name) for name in "abcd")
     store.admit(an_admission(draw, other))
     assert store.settle([a_verdict(draw)], [follow_up(draw), follow_up(draw), follow_up(other)]) == 1
     assert store.settle([a_verdict(draw)], [follow_up(draw, "third")]) == 0
@@ -95,17 +95,12 @@ def test_work_is_brought_once(store: Store) -> None:
     behind_second = replace(follow_up(other, "third"), after=SECOND)
     assert store.settle([a_verdict(other)], [behind_second]) == 1
     assert (store.pending(), store.tallies()[Tally.ASSIGNED, (SECOND,)]) == ({SECOND: 1}, 1)
-    assert balanced(store)
-
-
-def test_a_judge_is_not_given_what_it_has_or_has_read(store: Store) -> None:
-    """Neither a draw in its queue nor one that it has settled comes again."""
-    draw, read = a_draw("a"), a_draw("b")
-    store.admit(an_admission(draw, read, judges=(JUDGE, SECOND)))
+    store.admit(an_admission(had, read, judges=(JUDGE, SECOND)))
     store.settle([a_verdict(read, reading=a_reading(SECOND))])
-    store.settle([a_verdict(draw), a_verdict(read)], [follow_up(draw), follow_up(read), follow_up(draw, JUDGE)])
-    assert (store.pending(), store.tallies()[Tally.ASSIGNED, (SECOND,)]) == ({SECOND: 1}, 2)
-    assert [draw.probability for draw in store.lease(SECOND, 9, now=AT, seconds=60)] == [1.0]
+    store.settle([a_verdict(had), a_verdict(read)], [follow_up(had), follow_up(read), follow_up(had, JUDGE)])
+    assert (store.pending(), store.tallies()[Tally.ASSIGNED, (SECOND,)]) == ({SECOND: 2}, 3)
+    given = {one.sample.id: one.probability for one in store.lease(SECOND, 9, now=AT + 99, seconds=60)}
+    assert given == {"a": 0.25, "c": 1.0}
     assert balanced(store)
 
 

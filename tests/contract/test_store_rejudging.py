@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 from support.stores import admit_and_settle
 
@@ -54,7 +53,11 @@ def test_a_reading_again_is_found_and_in_no_live_figure(opened: Callable[[], Sto
 
 
 def test_each_answer_is_read_again_once(store: Store) -> None:
-    """Not by a judge that has settled it or has it in its queue, nor once its texts are erased."""
+    """Not by a judge that has settled it or has it in its queue, nor once its texts are erased.
+
+    A cascade does not queue what was read again: so that no draw is settled twice, and each judge's assigned ones are
+    judged, unjudged or pending.
+    """
     done, mine, queued, erased, fresh = draws = [a_draw(name) for name in ("done", "mine", "queued", "erased", "fresh")]
     admit_and_settle(store, *draws)
     store.admit(an_admission(a_draw("both"), judges=(JUDGE, SECOND)))
@@ -66,15 +69,12 @@ def test_each_answer_is_read_again_once(store: Store) -> None:
     assert store.tallies()[Tally.REJUDGED, (SECOND,)] == 3
     assert {row.verdict.key for row in store.find(Query(judge=SECOND))} == {done.key, mine.key, fresh.key}
     assert charted(store) == {JUDGE: 6}  # none is from before `charted_before`
-
-
-def test_a_cascade_does_not_queue_what_was_read_again(store: Store) -> None:
-    """So that no draw is settled twice, and each judge's assigned ones are judged, unjudged or pending."""
-    draw = a_draw("a")
-    store.admit(an_admission(draw))
-    store.add_rejudged([again(draw)], charted_before=AT)
-    store.settle([a_verdict(draw)], [FollowUp(draw.key, JUDGE, Assignment(SECOND, 1.0), AT)])
-    assert (store.pending(), store.tallies()[Tally.ASSIGNED, (SECOND,)]) == ({}, 0)
+    waiting, assigned = store.pending(), store.tallies()[Tally.ASSIGNED, (SECOND,)]
+    first = a_draw("not read by the first")
+    store.admit(an_admission(first))
+    store.add_rejudged([again(first)], charted_before=AT)
+    store.settle([a_verdict(first)], [FollowUp(first.key, JUDGE, Assignment(SECOND, 1.0), AT)])
+    assert (store.pending(), store.tallies()[Tally.ASSIGNED, (SECOND,)]) == (waiting, assigned)
 
 
 def test_candidates_say_what_became_of_each(store: Store) -> None:
@@ -123,7 +123,6 @@ def test_a_time_of_which_some_are_deleted_is_left_out(store: Store) -> None:
     assert [row.key for row in rows] == [a_draw("new").key]
 
 
-@pytest.mark.parametrize("quantity", ["rejudged", "expected"])
-def test_no_criterion_has_the_name_of_the_mark(quantity: str) -> None:
+def test_no_criterion_has_the_name_of_the_mark() -> None:
     """The mark stands beside the scores."""
-    assert not is_quantity_name(quantity)
+    assert not any(map(is_quantity_name, ("rejudged", "expected")))

@@ -112,11 +112,15 @@ def test_the_highest_evidence_of_a_bucket_counts(opened: Callable[[], Store]) ->
 
 
 def test_old_sums_are_deleted(store: Store) -> None:
-    """Fine buckets stay for two days, hours for `trend_days`; verdicts that retention deletes leave their sums."""
+    """Fine buckets stay for two days, hours for `trend_days`; verdicts that retention deletes leave their sums.
+
+    Sums hold no text and no id of anybody: erasing an answer leaves them, like the counters.
+    """
     for days in (1, 3, 89, 91):
         settle(store, f"r{days}", at=AT - days * DAY)
         for span in (FINE, COARSE):
             store.add_peaks([Peak(DRIFT, span, start_of(AT - days * DAY, span), 1.0, None)])
+    store.forget(Erasure(ids=frozenset({"r1"}), with_scores=True))
     store.prune(replace(AGES, days=0.5, failing_days=0.5), now=AT)
     assert store.window(0, 0.0, 99) == []
 
@@ -129,14 +133,6 @@ def test_old_sums_are_deleted(store: Store) -> None:
         assert (left(kind, FINE), left(kind, COARSE)) == ([1], [1, 3, 89])
     store.prune(replace(AGES, trend_days=2), now=AT)
     assert left(TrendKind.SCORE, COARSE) == [1]
-
-
-def test_what_is_erased_leaves_its_part_of_sums(store: Store) -> None:
-    """Sums hold no text and no id of anybody: erasing an answer leaves them, like the counters."""
-    settle(store, "r1", at=START + 1.0)
-    before = store.trends(of_hour())
-    store.forget(Erasure(ids=frozenset({"r1"}), with_scores=True))
-    assert store.trends(of_hour()) == before
 
 
 def versions(*values: str, field: str = "release", at: float = AT) -> tuple[VersionValue, ...]:
@@ -152,11 +148,9 @@ def test_a_new_version_is_one_event(opened: Callable[[], Store]) -> None:
         store = opened()
     store.admit(replace(an_admission(), at=AT + 70, versions=versions("v9", field="model")))
     assert store.events(0.0) == [RecordedEvent(AT + 60, "version", "release: v2")]
-
-
-def test_a_key_with_a_value_for_each_record_is_no_version(store: Store) -> None:
-    """Events of one key are limited by the day, and its known values altogether."""
-    store.admit(replace(an_admission(), at=AT, versions=versions(*(f"v{index}" for index in range(50)))))
-    assert len(store.events(0.0)) == 19
-    store.admit(replace(an_admission(), at=AT + 2 * DAY, versions=versions("next day", at=AT + 2 * DAY)))
-    assert store.events(0.0)[-1] == RecordedEvent(AT + 2 * DAY, "version", "release: next day")
+    # A key with a value for each record is no version: events of one key are limited by the day.
+    for day, values in ((1, [f"r{index}" for index in range(50)]), (3, ["next day"])):
+        at = AT + day * DAY
+        store.admit(replace(an_admission(), at=at, versions=versions(*values, field="request", at=at)))
+        assert len(store.events(AT + 61)) == (19 if day == 1 else 20)
+    assert store.events(0.0)[-1] == RecordedEvent(AT + 3 * DAY, "version", "request: next day")

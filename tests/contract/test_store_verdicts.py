@@ -17,7 +17,7 @@ from ragwatch.ports import AnswerQuery, Erasure, Query, Retention, SegmentQuery,
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.segments import NO_STEP, STEP
 from ragwatch.statistics.tally import Tally
-from ragwatch.statistics.verdict import Unjudged, UnjudgedReason, Verdict
+from ragwatch.statistics.verdict import Verdict
 from ragwatch.stores.settling import MAX_REPLY_BYTES
 
 PLACE = ("release", "v1", "search", JUDGE)
@@ -42,25 +42,20 @@ def test_segments_come_back_with_scores_and_are_counted(opened: Callable[[], Sto
     assert tallies[Tally.SEGMENT_LEFT_OUT, ("tier", "search", JUDGE)] == 1
 
 
-def test_scores_without_segments_are_stored_as_ever(store: Store) -> None:
-    """Without segments or criteria nothing is stored for them, and stored verdicts show quantities only."""
-    plain, split = a_draw("a"), replace(a_draw("b"), segments=(("release", "v1"),))
-    store.admit(an_admission(plain, split))
-    store.settle([a_verdict(plain), a_verdict(split)])
-    rows = store.find(Query())
-    assert [("criteria" in row.line, tuple(row.verdict.scores)) for row in rows] == [(False, tuple(Quantity))] * 2
-    assert [row.segments for row in store.window(0, 0.0, 9)] == [{}, {"release": "v1"}]
+def test_scores_without_segments_are_stored_as_ever(opened: Callable[[], Store]) -> None:
+    """Without segments or criteria nothing is stored for them, and stored verdicts show quantities only.
 
-
-def test_the_language_comes_back_with_scores(opened: Callable[[], Store]) -> None:
-    """That of a verdict without a measured accuracy, with its row and its line; no other verdict has one."""
-    plain, german = a_draw("a"), a_draw("b")
+    The language of a verdict without a measured accuracy comes with its row and its line; no other verdict has one.
+    """
+    plain, split, german = a_draw("a"), replace(a_draw("b"), segments=(("release", "v1"),)), a_draw("c")
     store = opened()
-    store.admit(an_admission(plain, german))
-    store.settle([a_verdict(plain), a_verdict(german, an_evidence((1, 0), language="de"))])
-    rows = {row.key: row.language for row in opened().window(0, 0.0, 9)}
-    assert rows == {plain.key: None, german.key: "de"}
-    assert {one.verdict.key: one.verdict.language for one in opened().find(Query())} == rows
+    store.admit(an_admission(plain, split, german))
+    store.settle([a_verdict(plain), a_verdict(split), a_verdict(german, an_evidence((1, 0), language="de"))])
+    store = opened()
+    found, rows = store.find(Query()), store.window(0, 0.0, 9)
+    assert [("criteria" in row.line, tuple(row.verdict.scores)) for row in found] == [(False, tuple(Quantity))] * 3
+    assert [(row.segments, row.language) for row in rows] == [({}, None), ({"release": "v1"}, None), ({}, "de")]
+    assert {one.verdict.key: one.verdict.language for one in found} == {row.key: row.language for row in rows}
 
 
 NAMED = (
@@ -114,11 +109,7 @@ def test_sums_of_segments_by_step_of_time(store: Store) -> None:
     assert store.segments(ASKED) == []
 
 
-@pytest.mark.parametrize(
-    ("measure", "expected"),
-    [("used", {"bm25": [1.0], "dense": [0.0], NO_STEP: []}), ("ignored", {"bm25": [0.0], "dense": [1.0], NO_STEP: []})],
-)
-def test_sums_of_retrieval_steps(store: Store, measure: str, expected: dict[str, list[float]]) -> None:
+def test_sums_of_retrieval_steps(store: Store) -> None:
     """Which step returned what was used: answers without steps, and those of which nothing is known, are left out."""
     contexts = (Context("Cats purr.", "d1", None, "bm25"), Context("Dogs bark.", "d2", None, "dense"))
     known = replace(a_draw("a", at=AT - 1, contexts=contexts), segments=())
@@ -126,11 +117,13 @@ def test_sums_of_retrieval_steps(store: Store, measure: str, expected: dict[str,
     mixed = a_draw("d", at=AT - 500, contexts=(contexts[0], Context("Dogs bark.", "d2")))
     store.admit(an_admission(known, plain, abstained, mixed))
     store.settle([a_verdict(known), a_verdict(plain), a_verdict(abstained, an_evidence()), a_verdict(mixed)])
-    rows = store.segments(replace(ASKED, key=STEP, quantity=measure))
-    last = {row.value: row.scores for row in rows if row.step == 3}
-    assert last == {step: Addends.of((x, 1.0) for x in expected[step]) for step in ("bm25", "dense")}
-    assert {row.value: row.answers for row in rows if row.step < 3} == {"bm25": 1, NO_STEP: 1}
-    assert all(row.failing == 0.0 for row in rows)
+    for measure, of_first in (("used", 1.0), ("ignored", 0.0)):
+        rows = store.segments(replace(ASKED, key=STEP, quantity=measure))
+        last = {row.value: row.scores for row in rows if row.step == 3}
+        shares = {"bm25": of_first, "dense": 1.0 - of_first}
+        assert last == {step: Addends.one(x, 1.0) for step, x in shares.items()}
+        assert {row.value: row.answers for row in rows if row.step < 3} == {"bm25": 1, NO_STEP: 1}
+        assert all(row.failing == 0.0 for row in rows)
 
 
 POLITE, PRICED = quantity_of("polite"), quantity_of("names_price")
@@ -180,8 +173,15 @@ def answers_of_two_routes(store: Store) -> list[str]:
 
 
 def test_answers_are_read_newest_first_with_their_traits(store: Store) -> None:
-    """Each judged answer has scores, stage and probability beside the traits of its sample."""
+    """Each judged answer has scores, stage and probability beside the traits of its sample.
+
+    Time, route and judge narrow the result; pages neither skip nor repeat an answer, unjudged ones are left out. A
+    forgotten person has no traits left; retention leaves neither the answer nor what it had in common.
+    """
     keys = answers_of_two_routes(store)
+    unread = a_draw("unread", at=AT + 2)
+    store.admit(an_admission(unread))
+    store.settle([an_unjudged(unread)])
     answers = store.answers(ALL)
     assert [row.key for row, _ in answers] == keys
     row, traits = answers[0]
@@ -190,14 +190,6 @@ def test_answers_are_read_newest_first_with_their_traits(store: Store) -> None:
     assert row.scores[Quantity.FAITHFULNESS] == 1.0
     assert traits is not None
     assert (traits["metadata"], traits["retrieved"]) == ({"release": "v3"}, 2)
-
-
-def test_answers_are_narrowed_and_paged(store: Store) -> None:
-    """Time, route and judge narrow the result; pages neither skip nor repeat an answer, unjudged ones are left out."""
-    keys = answers_of_two_routes(store)
-    unread = a_draw("unread", at=AT + 2)
-    store.admit(an_admission(unread))
-    store.settle([Unjudged(unread, a_reading(), UnjudgedReason.TIMEOUT)])
     assert [row.key for row, _ in store.answers(replace(ALL, since=AT + 1, until=AT + 3))] == keys[1:3]
     assert [row.key for row, _ in store.answers(replace(ALL, route="search"))] == keys[1::2]
     assert store.answers(replace(ALL, judge="other")) == []
@@ -206,12 +198,6 @@ def test_answers_are_narrowed_and_paged(store: Store) -> None:
         seen += [row.key for row, _ in page]
         query = replace(query, before=(page[-1][0].at, page[-1][0].seq))
     assert seen == keys
-
-
-def test_traits_go_with_the_answers(opened: Callable[[], Store]) -> None:
-    """A forgotten person has no traits left; retention leaves neither the answer nor what it had in common."""
-    store = opened()
-    keys = answers_of_two_routes(store)
     store.forget(Erasure(ids=frozenset({keys[0]})))
     assert [traits is None for _, traits in store.answers(ALL)] == [True, False, False, False]
     store.prune(Retention(days=1, failing_days=1, bytes=1 << 30), now=AT + 9 * DAY)
@@ -243,18 +229,15 @@ def test_replies_are_kept_beside_their_verdict(opened: Callable[[], Store]) -> N
 
 
 def test_replies_of_a_reading_again_are_kept(store: Store) -> None:
-    """`ragwatch rejudge` stores them as well."""
-    draw = replied(store)
+    """`ragwatch rejudge` stores them as well.
+
+    All replies to one sample together take a bounded number of bytes, and say what is left out.
+    """
+    draw = replied(store, "a" * (MAX_REPLY_BYTES - 3), "é" * 5, "third")
     again = a_verdict(draw, an_evidence((1, 0), replies=(REPLY,)), a_reading("other"))
     assert store.add_rejudged([again], charted_before=AT) == 1
-    assert stored(store) == {"claude": (), "embedded": (), "other": (REPLY,)}
-
-
-def test_long_replies_are_cut(store: Store) -> None:
-    """All replies to one sample together take a bounded number of bytes, and say what is left out."""
-    replied(store, "a" * (MAX_REPLY_BYTES - 3), "é" * 5, "third")
-    first, second = stored(store)["claude"]
-    assert (len(first), second) == (MAX_REPLY_BYTES - 3, "é [7 bytes more]")
+    cut = ("a" * (MAX_REPLY_BYTES - 3), "é [7 bytes more]")
+    assert stored(store) == {"claude": cut, "embedded": (), "other": (REPLY,)}
 
 
 @pytest.mark.parametrize(

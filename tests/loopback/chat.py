@@ -31,7 +31,7 @@ def answer(body: Any, world: World, fault: Fault | None = None) -> tuple[Reply, 
     schema = form["json_schema"]["schema"] if form["type"] == "json_schema" and world.control.heeds_schema else None
     prompt = "\n".join(of_content(each.get("content")) for each in body["messages"] if each.get("role") != "assistant")
     flaw = fault.kind if fault and fault.kind in FLAWS else None
-    speech = speak(prompt, schema, flaw, by_facts=world.control.facts)
+    speech = speak(prompt, schema, flaw)
     text = speech.text
     if form["type"] == "text" and not body.get("tools") and text.startswith("{"):
         text = f"Here is what I read:\n```json\n{text}\n```"
@@ -89,8 +89,6 @@ def _refusal(body: Any, world: World) -> Reply | None:
     good = isinstance(messages, list) and messages and all(isinstance(message, Mapping) for message in messages)
     if not good or not body.get("model"):
         return invalid("you must provide a model and messages", PATH)
-    if not world.knows(body["model"]):
-        return world.no_model(body["model"], PATH)
     if body.get("stream"):
         return invalid("this server does not stream", PATH, param="stream")
     form = body.get("response_format") or {"type": "text"}
@@ -131,14 +129,12 @@ def _said(choice: Mapping[str, Any]) -> str:
     return (message["content"] or message["refusal"] or "") + "".join(call["function"]["arguments"] for call in calls)
 
 
-def embedded(body: Any, world: World) -> Reply:
+def embedded(body: Any) -> Reply:
     """Vectors of some texts, as floats or in base64."""
     given = body.get("input") if isinstance(body, Mapping) else None
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
         return invalid("'input' must be a text or a list of texts", EMBEDDINGS, param="input")
-    if not world.knows(body.get("model")):
-        return world.no_model(body.get("model"), EMBEDDINGS)
     coded = body.get("encoding_format") == "base64"
     rows = [
         {"object": "embedding", "index": index, "embedding": _coded(embedding(text)) if coded else embedding(text)}
@@ -146,16 +142,18 @@ def embedded(body: Any, world: World) -> Reply:
     ]
     tokens = sum(map(count, texts))
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-    return Reply({"object": "list", "model": body["model"], "data": rows, "usage": usage}, usage={"embedded": tokens})
+    return Reply(
+        {"object": "list", "model": body.get("model"), "data": rows, "usage": usage}, usage={"embedded": tokens}
+    )
 
 
 def _coded(vector: list[float]) -> str:
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
-def models(world: World) -> Reply:
-    """The models there are, in a shape that both protocols read."""
-    names = sorted(world.control.models) or ["claude-haiku-5-5", "loopback"]
+def models() -> Reply:
+    """Some models, in a shape that both protocols read; any other name is answered as well."""
+    names = ["claude-haiku-5-5", "loopback"]
     rows = [
         {"id": name, "object": "model", "type": "model", "display_name": name, "created": 0, "owned_by": "loopback",
          "created_at": "2026-10-07T00:00:00Z"}

@@ -166,6 +166,4 @@ class Control(BaseModel):
     # `response_format` types the chat endpoint takes; others get 400
     formats: frozenset[str] = frozenset({"json_schema", "json_object", "text"})
     heeds_schema: bool = True  # false plays a server that takes a JSON schema and does not hold itself to it
-    models: frozenset[str] = frozenset()  # names that exist; empty means any
     batch: BatchRules = BatchRules()  # of Message Batches
-    facts: bool = False  # the model reports the facts of a line one by one where only some of them are supported

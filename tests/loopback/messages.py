@@ -108,10 +108,8 @@ def answer(body: Any, world: World, fault: Fault | None = None, *, batch: bool =
     why = objection(body)
     if why:
         return invalid(why, PATH), None
-    if not world.knows(body["model"]):
-        return world.no_model(body["model"], PATH), None
     prompt = world.cache.prompt(body)
-    speech = _speech(body, fault, by_facts=world.control.facts)
+    speech = _speech(body, fault)
     thinking = 0 if (body.get("thinking") or {}).get("type") in _OFF else world.control.thinking
     message = _message(body, world, speech.text, thinking)
     if fault and fault.kind in STOPS:
@@ -120,11 +118,11 @@ def answer(body: Any, world: World, fault: Fault | None = None, *, batch: bool =
     return Reply(message, usage=_tally(message["usage"]), batch=batch), speech.note
 
 
-def _speech(body: Mapping[str, Any], fault: Fault | None, *, by_facts: bool) -> Speech:
+def _speech(body: Mapping[str, Any], fault: Fault | None) -> Speech:
     user = "\n".join(of_content(each["content"]) for each in body["messages"] if each["role"] == "user")
     form = (body.get("output_config") or {}).get("format")
     flaw = fault.kind if fault and fault.kind in FLAWS else None
-    speech = speak(user, form["schema"] if form else None, flaw, by_facts=by_facts)
+    speech = speak(user, form["schema"] if form else None, flaw)
     if form or speech.note:
         return speech
     return Speech(f"Here is what I read:\n```json\n{speech.text}\n```", "asked without a schema")
@@ -166,10 +164,7 @@ def _usage(prompt: Prompt, message: Mapping[str, Any], thinking: int, tier: str)
         "input_tokens": prompt.plain,
         "cache_creation_input_tokens": prompt.written,
         "cache_read_input_tokens": prompt.read,
-        "cache_creation": {
-            "ephemeral_5m_input_tokens": prompt.written if prompt.ttl == "5m" else 0,
-            "ephemeral_1h_input_tokens": prompt.written if prompt.ttl == "1h" else 0,
-        },
+        "cache_creation": {"ephemeral_5m_input_tokens": prompt.written, "ephemeral_1h_input_tokens": 0},
         "output_tokens": max(1, said + thinking),
         "service_tier": tier,
     }

@@ -170,7 +170,7 @@ class Speech(NamedTuple):
     note: str | None = None
 
 
-def speak(prompt: str, schema: Mapping[str, Any] | None, flaw: str | None = None, *, by_facts: bool = False) -> Speech:
+def speak(prompt: str, schema: Mapping[str, Any] | None, flaw: str | None = None) -> Speech:
     """The reply to the page, or the prompt of a peer, in a prompt. Without a schema all that could be said is said."""
     try:
         page = parse(prompt)
@@ -180,7 +180,7 @@ def speak(prompt: str, schema: Mapping[str, Any] | None, flaw: str | None = None
         if isinstance(answer, str):
             return Speech(answer)
         return Speech(json.dumps(answer)) if answer else _lost(prompt, schema, str(error))
-    reply = rule.reply_to(page, by_facts=by_facts)
+    reply = rule.reply_to(page)
     fitted = fit(reply, schema) if schema else reply
     return Speech(spoil(fitted, page, flaw) if flaw else json.dumps(fitted))
 

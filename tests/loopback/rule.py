@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
-from loopback.page import ESCAPE, Line, Page, text_of, unescape
+from loopback.page import ESCAPE, Line, Page, text_of
 from ragwatch.judges.claims.claims import AnswerClaims, ClaimText, claims_of
 from ragwatch.judges.claims.words import TOKEN, fold, term, terms
 from ragwatch.judges.lexical.features import claim_words, coverage, match, weigh
@@ -26,44 +25,30 @@ from ragwatch.model.sample import Context, Role, Sample, Turn
 
 _APART = "\n\n"  # keeps the lines of a page apart when they are read as one text again
 _QUOTE_WORDS = 10
-_MOST_FACT_WORDS = 6
 _ANSWERED = 0.5
 _MOST_NEEDS = 3
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"{ESCAPE.pattern}|[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
-_FACTS = re.compile(r"(?<=\w),?\s+(?=(?:and|at|but|by|for|from|in|on|to|when|which|while|who|with)\b)")
-_ALL = 0.999  # of the words of a part stand in one sentence
 _PARTS = re.compile(r"\?\s+|;\s+|,? and (?=(?:what|which|who|when|where|why|how)\b)", re.IGNORECASE)
 
 
-def reply_to(page: Page, *, by_facts: bool = False) -> dict[str, Any]:
-    """Everything that may be asked about a page. What was not asked for is for `shape.fit` to leave out.
-
-    With `by_facts`, a line that is not supported is cut before conjunctions and prepositions, and each part is looked
-    up by its words; where only some stand in the contexts, the line has an entry for each part.
-    """
+def reply_to(page: Page) -> dict[str, Any]:
+    """Everything that may be asked about a page. What was not asked for is for `model.fit` to leave out."""
     reading = _Reading(page, page.answer)
-    claims = _compared(page, page.answer, page.reference, "in_reference", by_facts=by_facts)
     reply: dict[str, Any] = {
-        "claims": [row for row in claims if "facts" not in row],
-        "facts": [row for row in claims if "facts" in row],
+        "claims": _compared(page, page.answer, page.reference, "in_reference"),
         "contexts": reading.contexts(),
         "needs": reading.needs(),
         "address": reading.address(),
     }
     if page.reference:
-        rows = _compared(page, page.reference, page.answer, "in_answer", by_facts=by_facts)
-        reply["reference"] = [row for row in rows if "facts" not in row]
-        reply["reference_facts"] = [row for row in rows if "facts" in row]
+        reply["reference"] = _compared(page, page.reference, page.answer, "in_answer")
     return reply
 
 
-def _compared(
-    page: Page, text: Sequence[Line], other: Sequence[Line], key: str, *, by_facts: bool
-) -> list[dict[str, Any]]:
+def _compared(page: Page, text: Sequence[Line], other: Sequence[Line], key: str) -> list[dict[str, Any]]:
     """Claims of a text, looked up in the contexts, and in the other text under `key`."""
-    reading = _Reading(page, text)
-    rows = reading.facts() if by_facts else reading.claims()
+    rows = _Reading(page, text).claims()
     if not other:
         return rows
     beside = Page(page.fence, page.question, [("other", list(other))])
@@ -114,38 +99,6 @@ class _Reading:
     def claims(self) -> list[dict[str, Any]]:
         """A row for each numbered line. What only all contexts together support is put down to the best of them."""
         return [self._claim(row) for row in range(len(self._lines))]
-
-    def facts(self) -> list[dict[str, Any]]:
-        """The same, with an entry for each fact of a line of which only some are supported."""
-        return [entry for row, whole in enumerate(self.claims()) for entry in self._facts(row, whole)]
-
-    def _facts(self, row: int, whole: dict[str, Any]) -> list[dict[str, Any]]:
-        """Entries about the parts of a line that share a context; the contexts that hold most parts go first."""
-        parts = _FACTS.split(self._lines[row].seen)
-        if whole["verdict"] != "not_in_context" or len(set(parts)) < len(parts):
-            return [whole]
-        quotes = {part: self._part_quotes(part) for part in parts}
-        if not any(quotes.values()) or all(quotes.values()):
-            return [whole]
-        holders = Counter(rank for each in quotes.values() for rank in each)
-        entries: dict[int | None, dict[str, Any]] = {}
-        for part, each in quotes.items():
-            rank = max(each, key=lambda rank: (holders[rank], -rank), default=None)
-            cells = [] if rank is None else [{"context": self._columns[rank].mark, "quote": each[rank]}]
-            verdict = "not_in_context" if rank is None else "supported"
-            entry = entries.setdefault(rank, {**whole, "verdict": verdict, "cells": cells, "facts": []})
-            entry["facts"].append(_elided(part))
-        return list(entries.values())
-
-    def _part_quotes(self, part: str) -> dict[int, str]:
-        """A quote from each context with a sentence that holds all words of a part of a line."""
-        words = claim_words(unescape(part), shipped().rarity)
-        found = {rank: match(words, column.passage) for rank, column in enumerate(self._columns)}
-        return {
-            rank: _window(self._columns[rank].line(one.sentence).seen, frozenset(words.rarity))
-            for rank, one in found.items()
-            if words.rarity and one.sentence is not None and one.sentence_recall >= _ALL
-        }
 
     def _claim(self, row: int) -> dict[str, Any]:
         claim = self.evidence.claims[row]
@@ -226,11 +179,6 @@ def _said(lines: Sequence[Line], question: str) -> list[ClaimText]:
         found.append(ClaimText(start, start + max(1, len(text)), inner or text))
         start += len(text) + 1
     return found
-
-
-def _elided(part: str) -> str:
-    words = part.split()
-    return part if len(words) <= _MOST_FACT_WORDS else " ".join((*words[:2], "…", *words[-2:]))
 
 
 def _window(seen: str, wanted: frozenset[str]) -> str:

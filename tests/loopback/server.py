@@ -168,8 +168,8 @@ def _made(request: Request, world: World, body: Any, fault: Fault | None) -> tup
     if path.startswith(BATCHES):
         return _batches(request, world, body), None
     if path == "/v1/models":
-        return chat.models(world), None
-    return (messages.counted(body) if path == "/v1/messages/count_tokens" else chat.embedded(body, world)), None
+        return chat.models(), None
+    return (messages.counted(body) if path == "/v1/messages/count_tokens" else chat.embedded(body)), None
 
 
 def _batches(request: Request, world: World, body: Any) -> Reply:

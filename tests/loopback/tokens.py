@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 LONG_PREFIX = 4096
 SHORT_PREFIX = 512
-_TTL = {"5m": 300.0, "1h": 3600.0}
+_KEPT_SECONDS = 300.0
 
 
 def count(text: str) -> int:
@@ -38,16 +38,10 @@ class Prompt(NamedTuple):
     plain: int
     written: int
     read: int
-    ttl: str
-
-    @property
-    def whole(self) -> int:
-        """All of it."""
-        return self.plain + self.written + self.read
 
 
 class PromptCache:
-    """Prefixes seen before, by model, each for as long as it was asked to be kept since its last use.
+    """Prefixes seen before, by model, each for five minutes since its last use.
 
     Only blocks of the system prompt are looked at: nothing else of a judge's prompt repeats.
     """
@@ -59,29 +53,28 @@ class PromptCache:
     def prompt(self, body: Mapping[str, Any]) -> Prompt:
         """How the tokens of a request divide; what is written is known from `keep` on."""
         whole = prompt_tokens(body)
-        prefix, ttl = _prefix(body)
+        prefix = _prefix(body)
         cached = count(prefix)
         if not prefix or cached < least_prefix(str(body.get("model"))):
-            return Prompt(whole, 0, 0, ttl)
+            return Prompt(whole, 0, 0)
         known = self._until.get((str(body.get("model")), prefix), 0.0) > self._clock()
-        return Prompt(whole - cached, 0, cached, ttl) if known else Prompt(whole - cached, cached, 0, ttl)
+        return Prompt(whole - cached, 0, cached) if known else Prompt(whole - cached, cached, 0)
 
     def keep(self, body: Mapping[str, Any]) -> None:
         """A reply to this request has begun: its prefix can be read from now on."""
-        prefix, ttl = _prefix(body)
-        if prefix:
-            self._until[(str(body.get("model")), prefix)] = self._clock() + _TTL.get(ttl, _TTL["5m"])
+        if prefix := _prefix(body):
+            self._until[(str(body.get("model")), prefix)] = self._clock() + _KEPT_SECONDS
 
 
-def _prefix(body: Mapping[str, Any]) -> tuple[str, str]:
-    """The system text up to the last block marked for caching, and how long to keep it."""
+def _prefix(body: Mapping[str, Any]) -> str:
+    """The system text up to the last block marked for caching."""
     system = body.get("system")
-    prefix, ttl, seen = "", "5m", ""
+    prefix = seen = ""
     for block in system if isinstance(system, list) else ():
         seen += str(block.get("text", ""))
         if block.get("cache_control"):
-            prefix, ttl = seen, str(block["cache_control"].get("ttl", "5m"))
-    return prefix, ttl
+            prefix = seen
+    return prefix
 
 
 def prompt_tokens(body: Mapping[str, Any]) -> int:

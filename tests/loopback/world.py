@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from loopback.faults import Control, Refusal, Script
+from loopback.faults import Control, Script
 from loopback.tokens import PromptCache
-from loopback.wire import Reply, refused
+from loopback.wire import Reply
 
 _HEADERS = frozenset({
     "anthropic-version", "anthropic-beta", "content-type", "user-agent", "idempotency-key",
@@ -171,11 +171,3 @@ class World:
         """Seconds that the next call of this path takes."""
         latency = self.control.embedding_latency if path == "/v1/embeddings" else self.control.latency
         return latency.draw(self._waits)
-
-    def knows(self, model: Any) -> bool:
-        """Whether there is such a model."""
-        return isinstance(model, str) and (not self.control.models or model in self.control.models)
-
-    def no_model(self, model: Any, path: str) -> Reply:
-        """Status 404."""
-        return refused(Refusal(404, "not_found_error", f"model: {model}"), path)

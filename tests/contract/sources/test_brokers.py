@@ -96,13 +96,12 @@ async def test_a_batch_that_waits_for_the_store_is_not_delivered_again(queue: Qu
     queue.add(*names(3))
     # A busy machine may let this process wait for one second.
     wait = {"ack_wait_seconds": 2.0} if queue.kind == "nats" else {"visibility_seconds": 2}
-    worker = queue.worker(store, **wait)
+    worker, other = queue.worker(store, **wait), queue.worker(store, **wait)
     batch = await taken(worker)
     end = time.monotonic() + 3.0
     while time.monotonic() < end:
         assert worker.source.read() is batch
-        time.sleep(0.02)  # noqa: ASYNC251 - nothing else runs
-    other = queue.worker(store, **wait)
+        time.sleep(0.05)  # noqa: ASYNC251 - nothing else runs
     held = set(batch.offsets)
     assert held.isdisjoint((other.source.read() or batch).offsets) or queue.kind == "nats"
     await worker.drain()

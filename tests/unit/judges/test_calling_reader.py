@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -10,16 +9,13 @@ from loopback.process import LoopbackProcess
 from support.callers import HandClock, JudgeAt, ScriptedProvider, failed, refused, said, scripted_judge
 from support.kit import a_draw, a_sample
 
-from ragwatch.errors import ConfigError, JudgeError
+from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.judge import MAX_FAILURES_PER_SAMPLE, LLMJudge
-from ragwatch.model.budget import SpendingCap
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.reading import DrawReader, JudgeSelfTests
-from ragwatch.pipeline.sampling_control import InMemoryBudget, StoredBudgetAccount
-from ragwatch.ports import JudgeContext
+from ragwatch.pipeline.sampling_control import InMemoryBudget
 from ragwatch.statistics.self_tests import SELF_TEST_KEY
 from ragwatch.statistics.verdict import Judged
-from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import EventCount, Telemetry
 
 ADDRESS_ONLY = frozenset({Quantity.ANSWER_RELEVANCY})
@@ -134,44 +130,6 @@ async def test_known_bad_samples_are_no_injections(telemetry: Telemetry) -> None
     assert isinstance(verdict, Judged)
     await JudgeSelfTests(known_bad=1.0).run(verdict, reader)
     assert [labels for count, labels in telemetry.counts() if count is EventCount.INSTRUCTIONS] == []
-
-
-@pytest.mark.costly
-async def test_j2_a_third_of_calls_overloaded(judge_at: JudgeAt, loopback: LoopbackProcess) -> None:
-    """With 30 % of calls answered 529, every sample is read in the end, with at most 1.5 requests each."""
-    loopback.control({"kind": "overloaded", "share": 0.3})
-    judge = judge_at(loopback.address)
-    clock = judge._clock
-    assert isinstance(clock, HandClock)
-    waiting = [a_sample(f"r{number}") for number in range(100)]
-    for _ in range(40):
-        clock.at += judge.ready_in()
-        found = await asyncio.gather(*(judge.read(sample) for sample in waiting), return_exceptions=True)
-        errors = [each for each in found if isinstance(each, BaseException)]
-        assert all(isinstance(each, JudgeError) and not each.permanent for each in errors)
-        waiting = [sample for sample, each in zip(waiting, found, strict=True) if isinstance(each, BaseException)]
-        if not waiting:
-            break
-    assert waiting == []
-    assert len(loopback.requests()) <= 1.5 * 100
-
-
-@pytest.mark.costly
-async def test_j5_sixteen_workers_never_pass_a_budget(
-    judge_at: JudgeAt, store: SqliteStore, loopback: LoopbackProcess
-) -> None:
-    """With a cap of one dollar and dear tokens, what was really used stays within it, and the rest waits."""
-    purse = StoredBudgetAccount("mine", [SpendingCap(3600.0, 1.0)], store, HandClock().now)
-    context = JudgeContext(Telemetry(), purse, HandClock().now, ADDRESS_ONLY)
-    judge = judge_at(loopback.address, context=context, prices={"input": 10.0, "output": 50.0})
-    readings = (judge.read(a_sample(f"r{number}")) for number in range(200))
-    found = await asyncio.gather(*readings, return_exceptions=True)
-    reasons = {each.reason for each in found if isinstance(each, JudgeError) and not each.permanent}
-    assert reasons == {"over_budget"}
-    used = loopback.record()["usage"]
-    dollars = (sum(used.values()) - used["output"]) * 10e-6 + used["output"] * 50e-6
-    assert 0.5 < dollars <= 1.0
-    assert store.spent("mine", 0.0).usd == pytest.approx(dollars)
 
 
 def test_without_a_known_price_no_judge_is_built() -> None:

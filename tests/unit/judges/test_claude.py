@@ -312,17 +312,3 @@ async def test_a_rejection_that_may_lie_in_the_sample_stays_with_it(judge_at: Ju
             await judge_at(address, thinking_tokens=tokens).read(a_sample())
         assert caught.value.permanent is permanent
         assert ("judges.mine.thinking_tokens" in str(caught.value)) is not permanent
-
-
-async def test_facts_of_a_line_come_back_with_their_places(judge_at: JudgeAt, loopback: LoopbackProcess) -> None:
-    """A model that reports a line by its facts: what is supported of it counts, and what is not is named."""
-    loopback.control(facts=True)
-    answer = "Refunds take five days and need signatures by the moon landing committee of Lisbon, a castle, two kings."
-    sample = a_sample(question="How long are refunds?", contexts=("Refunds take five days.",), answer=answer)
-    evidence, _ = await judge_at(loopback.address).read(sample)
-    assert [(claim.text, str(claim.verdict)) for claim in evidence.claims] == [
-        ("Refunds take five days", "supported"),
-        ("and need signatures", "not_in_context"),
-        ("by the moon landing committee of Lisbon, a castle, two kings.", "not_in_context"),
-    ]
-    assert [answer[claim.start : claim.end] for claim in evidence.claims] == [claim.text for claim in evidence.claims]

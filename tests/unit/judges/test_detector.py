@@ -56,7 +56,8 @@ def left(telemetry: Telemetry) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_reads_as_its_reference_implementation(name: Name) -> None:
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
+def test_a_model_reads_as_its_reference_implementation(name: Name, step: int) -> None:
     """Logits of 500 pairs differ from those of `transformers` by less than 1e-4, tokenisation and template included.
 
     `tools/tiny_detectors.py` recorded them: of a token classifier the worst, the best and the sum over the answer.
@@ -64,13 +65,12 @@ def test_a_model_reads_as_its_reference_implementation(name: Name) -> None:
     reference = json.loads((DATA / name / "reference.json").read_text(encoding="utf-8"))
     assert len(reference) == len(PAIRS) == COUNT
     model = a_model(name)
-    for pair, expected in zip(PAIRS, reference, strict=True):
+    classes = artefact.classes_of(FAMILIES[name], json.loads((DATA / name / "config.json").read_text()))
+    for pair, expected in list(zip(PAIRS, reference, strict=True))[::step]:
         if name == "lettucedetect":
             logits = [-token.support for token in model.answer(pair.question, [pair.context], pair.claim) or ()]
-            got = [max(logits), min(logits), sum(logits)]
-            assert got == pytest.approx(expected, abs=1e-4)
+            assert [max(logits), min(logits), sum(logits)] == pytest.approx(expected, abs=1e-4)
         else:
-            classes = artefact.classes_of(FAMILIES[name], json.loads((DATA / name / "config.json").read_text()))
             wanted = artefact.signals_of(classes, expected)
             assert model.claim(pair.context, pair.claim) == pytest.approx(wanted, abs=1e-4)
 
@@ -183,14 +183,11 @@ def test_the_three_verdicts() -> None:
         assert [claim.verdict for claim in evidence.claims] == verdicts
         assert evidence.reads_contradiction
     assert fused(3.0, 99.0) == fused(3.0, MOST)
-
-
-def test_a_model_without_contradiction_says_nothing_of_it() -> None:
-    """The share of contradictions is then unknown, and no zero."""
+    # Of a model that does not read contradiction, their share is unknown, and no zero.
     evidence, _ = ruled(Scripted({"": Signals(-4.0)}), an_answer("The museum opens at ten.", MUSEUM), contradicts=False)
     assert not evidence.reads_contradiction
     assert score_all(evidence)[Quantity.CONTRADICTION] is None
-    assert CONTRADICTED not in {claim.verdict for claim in evidence.claims}
+    assert [claim.verdict for claim in evidence.claims] == [ABSENT]
 
 
 def test_the_best_window_counts_and_names_the_context() -> None:
@@ -210,7 +207,6 @@ def test_a_token_classifier_reads_the_answer_once_for_each_window() -> None:
     evidence, _ = ruled(model, an_answer(answer, MUSEUM, FERRY), Reads.ANSWER, window=90, contradicts=False)
     assert [claim.verdict for claim in evidence.claims] == [SUPPORTED, ABSENT]
     assert model.asked == [(MUSEUM, answer), (FERRY, answer)]
-    assert all(answer[claim.start or 0 : claim.end] == claim.text for claim in evidence.claims)
 
 
 def test_the_facts_of_a_sentence() -> None:

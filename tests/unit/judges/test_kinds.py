@@ -113,14 +113,13 @@ def faithfulness(answer: str) -> float | None:
 
 @pytest.mark.costly
 def test_courtesy_changes_nothing() -> None:
-    """Of 400 courteous wrappings of a right answer at most four change its score; both line by line and in one line."""
-    changed = [
-        answer
-        for opening, closing in product(OPENINGS, CLOSINGS)
-        for answer in (f"{opening} {WARRANTY} {closing}", f"{opening}\n\n{WARRANTY}\n\n{closing}")
-        if faithfulness(answer) != 1.0
-    ]
-    assert len(changed) <= 8, changed[:20]
+    """Of 400 courteous wrappings of a right answer, line by line or in one line, at most four change its score."""
+    changed = []
+    for number, (opening, closing) in enumerate(product(OPENINGS, CLOSINGS)):
+        answer = (" " if (number + number // len(CLOSINGS)) % 2 else "\n\n").join((opening, WARRANTY, closing))
+        if faithfulness(answer) != 1.0:
+            changed.append(answer)
+    assert len(changed) <= 4, changed
 
 
 def test_an_invention_in_a_courteous_tone_stays_a_claim() -> None:
@@ -167,24 +166,18 @@ def test_a_mark_names_a_context_by_its_id() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "address"),
     [
-        "I couldn't find any information about that. Can I help you with anything else?",
-        "I don't have information about that. Would you like me to connect you with an agent?",
-        "Thanks for asking! I could not find this in our documents. Let me know if you need anything else.",
+        ("I couldn't find any information about that. Can I help you with anything else?", Address.ABSTAINED),
+        ("I don't have information about that. Would you like to talk to an agent?", Address.ABSTAINED),
+        ("Thanks for asking! I could not find this in our documents. Let me know if I can help.", Address.ABSTAINED),
+        ("Which product do you mean?", None),  # a question back is no answer that can be judged
     ],
 )
-def test_an_offer_behind_an_abstention(answer: str) -> None:
-    """The answer abstains, and its faithfulness is unknown."""
+def test_an_offer_behind_an_abstention(answer: str, address: Address | None) -> None:
+    """The answer abstains; neither its faithfulness nor whether it addresses the question is known."""
     evidence = read(answer)
-    assert (evidence.address, evidence.claims) == (Address.ABSTAINED, ())
-    assert score_all(evidence)[Quantity.FAITHFULNESS] is None
-
-
-def test_a_question_back_is_no_answer_that_can_be_judged() -> None:
-    """Neither its faithfulness nor whether it addresses the question is known."""
-    evidence = read("Which product do you mean?")
-    assert (evidence.address, evidence.claims) == (None, ())
+    assert (evidence.address, evidence.claims) == (address, ())
     assert {score_all(evidence)[name] for name in (Quantity.FAITHFULNESS, Quantity.ANSWER_RELEVANCY)} == {None}
 
 
@@ -263,36 +256,35 @@ def test_words_cannot_tell_whether_an_answer_in_words_of_its_own_addresses_a_que
     assert read(answer, question, (Context("Birds migrate in autumn to find food."),)).address is Address.NOT_AT_ALL
 
 
-@pytest.mark.parametrize(
-    ("sentence", "kind"),
-    [
-        ("Thanks a lot for your message!", "courtesy"),
-        ("Just let me know if I can explain anything else.", "offer"),
-        ("Here is what our guide says about it:", "lead-in"),
-        ("This answer is based on the second document.", "meta"),
-        ("Please check with your doctor to be sure.", "advice"),
-        ("This is not legal advice.", "disclaimer"),
-        ("I could not find that in the documents.", "abstention"),
-        ("Which order do you mean?", "question"),
-        ("Vielen Dank für Ihre Frage!", "courtesy"),
-        ("N'hésitez pas à me poser d'autres questions.", "offer"),
-        ("Aquí tienes lo que he encontrado:", "lead-in"),
-        ("Questa risposta si basa sui documenti.", "meta"),
-        ("Neem bij twijfel contact op met een arts.", "advice"),
-        ("Isto não é aconselhamento jurídico.", "disclaimer"),
-        ("Dazu habe ich leider keine Angaben.", "abstention"),
-        ("Meinen Sie das rote Modell?", "question"),
-        ("Danke, die Garantie gilt vier Jahre.", None),
-        ("Avec plaisir, les frais sont de trois euros.", None),
-        ("Claro, el hotel tiene nueve plantas.", None),
-        ("Certo, il treno parte alle nove.", None),
-        ("Graag gedaan, de levering duurt vier dagen.", None),
-        ("Com prazer, a piscina abre às nove.", None),
-        ("Wussten Sie, dass die Garantie neun Jahre gilt?", None),
-        ("La garantie dure neuf ans, n'est-ce pas ?", None),
-        ("¿Sabías que la garantía dura nueve años?", None),
-    ],
-)
-def test_a_sentence_without_a_claim_has_a_kind(sentence: str, kind: str | None) -> None:
+KIND_OF = {
+    "Thanks a lot for your message!": "courtesy",
+    "Just let me know if I can explain anything else.": "offer",
+    "Here is what our guide says about it:": "lead-in",
+    "This answer is based on the second document.": "meta",
+    "Please check with your doctor to be sure.": "advice",
+    "This is not legal advice.": "disclaimer",
+    "I could not find that in the documents.": "abstention",
+    "Which order do you mean?": "question",
+    "Vielen Dank für Ihre Frage!": "courtesy",
+    "N'hésitez pas à me poser d'autres questions.": "offer",
+    "Aquí tienes lo que he encontrado:": "lead-in",
+    "Questa risposta si basa sui documenti.": "meta",
+    "Neem bij twijfel contact op met een arts.": "advice",
+    "Isto não é aconselhamento jurídico.": "disclaimer",
+    "Dazu habe ich leider keine Angaben.": "abstention",
+    "Meinen Sie das rote Modell?": "question",
+    "Danke, die Garantie gilt vier Jahre.": None,
+    "Avec plaisir, les frais sont de trois euros.": None,
+    "Claro, el hotel tiene nueve plantas.": None,
+    "Certo, il treno parte alle nove.": None,
+    "Graag gedaan, de levering duurt vier dagen.": None,
+    "Com prazer, a piscina abre às nove.": None,
+    "Wussten Sie, dass die Garantie neun Jahre gilt?": None,
+    "La garantie dure neuf ans, n'est-ce pas ?": None,
+    "¿Sabías que la garantía dura nueve años?": None,
+}
+
+
+def test_a_sentence_without_a_claim_has_a_kind() -> None:
     """In seven languages; questions that state what they ask have none."""
-    assert kind_of(sentence) == kind
+    assert {sentence: kind_of(sentence) for sentence in KIND_OF} == KIND_OF

@@ -51,26 +51,19 @@ async def test_each_reading_is_counted_and_costs_nothing() -> None:
     assert judge.ready_in() == 0.0
 
 
-def test_unknown_options_are_refused() -> None:
-    """A misspelt option is an error, and so is a threshold that is no probability."""
-    for options in ({"suport": 0.4}, {"support": 1.0}):
+def test_unknown_options_and_large_samples_are_refused() -> None:
+    """A misspelt option is an error, and so is a threshold that is no probability.
+
+    A sample beyond a limit is not read in part: it is unjudged, with the reason that is counted.
+    """
+    for wrong in ({"suport": 0.4}, {"support": 1.0}):
         with pytest.raises(ValidationError):
-            by_words(**options)
-
-
-@pytest.mark.parametrize(
-    ("options", "answer"),
-    [
-        ({"max_contexts": 1}, "Fine."),
-        ({"max_chars": 20}, "A" * 21),
-        ({"max_claims": 1}, "The kettle boils. The toaster browns bread."),
-    ],
-)
-def test_what_is_too_large_is_refused_and_named(options: dict[str, int], answer: str) -> None:
-    """A sample beyond a limit is not read in part: it is unjudged, with the reason that is counted."""
-    with pytest.raises(JudgeError) as caught:
-        read_by(by_words(**options), answer, "a", "b")
-    assert caught.value.reason == "too_large"
+            by_words(**wrong)
+    two = "The kettle boils. The toaster browns bread."
+    for limit, answer in (({"max_contexts": 1}, "Fine."), ({"max_chars": 20}, "A" * 21), ({"max_claims": 1}, two)):
+        with pytest.raises(JudgeError) as caught:
+            read_by(by_words(**limit), answer, "a", "b")
+        assert caught.value.reason == "too_large"
 
 
 def test_contradiction_is_never_claimed() -> None:
@@ -109,17 +102,15 @@ def test_the_stage_at_fault_is_named_without_a_gold_answer(
 
 
 def test_a_named_function_that_no_context_holds_is_a_retrieval_failure() -> None:
-    """A question about `kettle.boil` answered from a page on `kettle.clean` was answered from the wrong page."""
+    """A question about `kettle.boil` answered from a page on `kettle.clean` was answered from the wrong page.
+
+    Where part of the answer is invented too, the fault of an ignored top context is the generator's.
+    """
     page = "kettle.clean(cycles)\nRuns the cleaning program as often as asked."
     answer = "Runs the cleaning program as often as asked."
     assert stage(read("What does kettle.boil do?", answer, page)) is Stage.RETRIEVAL
     assert stage(read("What does kettle.clean do?", answer, page)) is Stage.NONE
-
-
-def test_a_top_context_left_aside_is_the_generators_fault() -> None:
-    """Where part of the answer is invented too, the fault of the ignored top context is the generator's."""
-    evidence = read(ASK, f"{TOASTER} {INVENTED}", LAMP, TOASTER)
-    assert top_ranked_fault(evidence) is Fault.GENERATOR
+    assert top_ranked_fault(read(ASK, f"{TOASTER} {INVENTED}", LAMP, TOASTER)) is Fault.GENERATOR
 
 
 def test_without_a_question_what_cannot_be_known_is_none() -> None:
@@ -132,24 +123,17 @@ def test_without_a_question_what_cannot_be_known_is_none() -> None:
 
 
 def test_x2_an_answer_of_no_claims_addresses_nothing() -> None:
-    """A label alone claims nothing: no claims, no faithfulness, and the question is not addressed."""
+    """A label alone claims nothing: no claims, no faithfulness, and the question is not addressed.
+
+    An answer to "how many" without any number is partial at best. A bare yes is read with the question's words, so it
+    can be supported at all.
+    """
     evidence = read(ASK, "Thought process:", LAMP)
-    assert evidence.claims == ()
-    assert faithfulness(evidence) is None
-    assert evidence.address is Address.NOT_AT_ALL
-
-
-def test_the_kind_of_thing_asked_for_must_be_there() -> None:
-    """An answer to "how many" without any number is partial at best."""
+    assert (evidence.claims, faithfulness(evidence), evidence.address) == ((), None, Address.NOT_AT_ALL)
     assert read(ASK, "The Firefly lamp dims in steps.", LAMP).address is Address.PARTIALLY
     assert read("Who tuned the Firefly lamp?", "The lamp was tuned.", LAMP).address is Address.PARTIALLY
-
-
-def test_a_bare_yes_claims_what_was_asked() -> None:
-    """A yes is read with the question's words, so it can be supported at all."""
     evidence = read("Does the lid of the Vortex kettle lock while the water is hot?", "Yes.", KETTLE)
-    assert [claim.text for claim in evidence.claims] == ["Yes."]
-    assert faithfulness(evidence) == 1.0
+    assert ([claim.text for claim in evidence.claims], faithfulness(evidence)) == (["Yes."], 1.0)
 
 
 def test_other_thresholds_are_another_version() -> None:
@@ -163,14 +147,10 @@ def test_other_thresholds_are_another_version() -> None:
 FOLDER = resources.files("ragwatch.judges") / "tables"
 
 
-@pytest.mark.parametrize(("files", "most"), [(FILES, 100_000), (("kinds.json", "kind_names.json"), 64 * 1024)])
-def test_tables_are_small(files: tuple[str, ...], most: int) -> None:
-    """They fit any wheel."""
-    assert sum(len((FOLDER / name).read_bytes()) for name in files) <= most
-
-
 def test_weights_keep_their_meaning() -> None:
     """Names stand in the order that the code uses, no weight has turned its sign, and rarity is a share."""
+    for files, most in ((FILES, 100_000), (("kinds.json", "kind_names.json"), 64 * 1024)):
+        assert sum(len((FOLDER / name).read_bytes()) for name in files) <= most  # they fit any wheel
     fitted = json.loads((FOLDER / FILES[0]).read_text(encoding="utf-8"))
     assert tuple(fitted["support"]["weights"]) == features.NAMES
     assert tuple(fitted["relevance"]["weights"]) == relevance.NAMES
@@ -198,16 +178,14 @@ def test_a_local_judge_without_its_model_errs_as_words_do() -> None:
 
 @pytest.mark.costly
 def test_figures_are_pinned() -> None:
-    """What is read in each answer is what was read when the figures were written (see `readings`)."""
+    """What is read in each answer is what was read when the figures were written (see `readings`).
+
+    They are of every sort: abstentions, contradicting numbers, many scripts, no contexts, nothing said at all.
+    """
     read, pinned = [[json.loads(line) for line in some] for some in (lines(), FIGURES.read_text().splitlines())]
-    different = [row for row, before in zip(read, pinned, strict=True) if row != before]
-    assert different == []
-
-
-def test_the_answers_are_of_every_sort() -> None:
-    """Two hundred of them: abstentions, contradicting numbers, many scripts, no contexts, nothing said at all."""
+    assert [row for row, before in zip(read, pinned, strict=True) if row != before] == []
     rows = [json.loads(line) for line in ANSWERS.read_text(encoding="utf-8").splitlines()]
-    pinned = [json.loads(line) for line in FIGURES.read_text().splitlines()[:-1]]
+    pinned.pop()  # of redaction
     assert len(rows) == len(pinned) == 200
     assert sum(not row["answer"].isascii() for row in rows) >= 40
     assert {row["address"] for row in pinned} == {None, "fully", "partially", "not_at_all", "abstained"}

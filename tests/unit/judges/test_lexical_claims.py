@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Sequence
 
 import pytest
 
@@ -18,23 +18,21 @@ def claims(answer: str, question: str | None = None) -> list[str]:
     return [answer[claim.start : claim.end] for claim in claims_of(answer, question).claims]
 
 
-@pytest.mark.parametrize(
-    "whole",
-    [
-        "Dr. Ito met Mrs. Lund in St. Gallen at 5 p.m. on a Monday.",
-        "It holds, e.g. tea, i.e. a drink, vs. coffee, etc. and so on.",
-        "The U.S. Army moved to the U.K. border with J. R. Smith Jr. in May.",
-        "See No. 5 and Fig. 3 of vol. 2 for 3.14 and 1,000.50 dollars.",
-        "Open https://docs.example.org/a.b/c.html?x=1.2 or config.yaml with textwrap.dedent now.",
-        "He waited ... and then he left for good.",
-        "Version 2.0.1 of the tool, approx. five years old, is used by Acme Inc. in Oslo.",
-        "She asked him 'why not?' and he left the room.",
-        "Call `a.b(). C` never without `x = 1.5` in the same line",
-    ],
-)
-def test_a_sentence_stays_whole(whole: str) -> None:
+WHOLE = """\
+Dr. Ito met Mrs. Lund in St. Gallen at 5 p.m. on a Monday.
+It holds, e.g. tea, i.e. a drink, vs. coffee, etc. and so on.
+The U.S. Army moved to the U.K. border with J. R. Smith Jr. in May.
+See No. 5 and Fig. 3 of vol. 2 for 3.14 and 1,000.50 dollars.
+Open https://docs.example.org/a.b/c.html?x=1.2 or config.yaml with textwrap.dedent now.
+He waited ... and then he left for good.
+Version 2.0.1 of the tool, approx. five years old, is used by Acme Inc. in Oslo.
+She asked him 'why not?' and he left the room.
+Call `a.b(). C` never without `x = 1.5` in the same line""".splitlines()
+
+
+def test_a_sentence_stays_whole() -> None:
     """No abbreviation, initial, decimal, address, file name, ellipsis or quote ends a sentence."""
-    assert claims(whole) == [whole]
+    assert [claims(whole) for whole in WHOLE] == [[whole] for whole in WHOLE]
 
 
 @pytest.mark.parametrize(
@@ -141,40 +139,37 @@ Information on the nests of ants can be found in these passages.
 
 
 @pytest.mark.parametrize(
-    ("answer", "abstained", "count"),
-    [
-        *((answer, True, 0) for answer in ABSTENTIONS),
-        *((answer, False, 1) for answer in CLAIMS),
-        *((answer, False, 0) for answer in (*META, "", " \n")),
-    ],
+    ("answers", "expected"),
+    [(ABSTENTIONS, (True, 0)), (CLAIMS, (False, 1)), ((*META, "", " \n"), (False, 0))],
+    ids=["abstentions", "claims", "meta"],
 )
-def test_an_answer_abstains_or_claims_something_or_neither(answer: str, count: int, *, abstained: bool) -> None:
+def test_an_answer_abstains_or_claims_something_or_neither(answers: Sequence[str], expected: tuple[bool, int]) -> None:
     """What only says that it does not know abstains; negative statements about the world are claims; leads nothing."""
-    found = claims_of(answer)
-    assert (found.abstained, len(found.claims)) == (abstained, count)
+    found = {answer: claims_of(answer) for answer in answers}
+    wrong = [answer for answer, one in found.items() if (one.abstained, len(one.claims)) != expected]
+    assert wrong == []
 
 
-@pytest.mark.parametrize(
-    "opened",
-    [
-        "Step 2: {}",
-        "Of course! Based on the passages you provided, {}",
-        "In conclusion, {}",
-        "Additionally, passage 2 states that {}",
-        "All three of the passages suggest that {}",
-        "However, it is important to note that {}",
-        "Note: {}",
-        "Passage ID 2 mentions that {}",
-        "(Ref: Passage 1) {}",
-        "Explanation: {}",
-        "Second, {}",
-        "I can answer this: {}",
-    ],
-)
-def test_what_opens_a_sentence_is_no_part_of_its_claim(opened: str) -> None:
+OPENED = """\
+Step 2: {}
+Of course! Based on the passages you provided, {}
+In conclusion, {}
+Additionally, passage 2 states that {}
+All three of the passages suggest that {}
+However, it is important to note that {}
+Note: {}
+Passage ID 2 mentions that {}
+(Ref: Passage 1) {}
+Explanation: {}
+Second, {}
+I can answer this: {}""".splitlines()
+
+
+def test_what_opens_a_sentence_is_no_part_of_its_claim() -> None:
     """No context holds "step 2" or "in conclusion": such words, and their numbers, are not looked for."""
-    (claim,) = claims_of(opened.format("tea grows in green hills.")).claims
-    assert terms(claim.words) == terms("tea grows in green hills")
+    for opened in OPENED:
+        (claim,) = claims_of(opened.format("tea grows in green hills.")).claims
+        assert terms(claim.words) == terms("tea grows in green hills"), opened
 
 
 @pytest.mark.parametrize(
@@ -196,16 +191,11 @@ def test_the_words_of_a_claim_are_what_it_says(answer: str, words: str) -> None:
     assert answer[claim.start : claim.end] == answer
 
 
-def test_a_yes_without_a_question_claims_nothing() -> None:
-    """Where the question is unknown, a bare yes says nothing that could be looked up."""
-    assert claims("Yes.") == []
-    assert claims("Yes.", "Is tea green?") == ["Yes."]
-
-
 def test_words_meet_across_forms() -> None:
     """Accents, possessives, commas in numbers, number words and plural endings do not part equal words."""
     assert terms("São Paulo's 2,000 studies, 3.50 boxes ÉTÉ seven") == terms("sao paulo 2000 study 3.5 box ete 7")
     assert terms("x 1.2.3 5.0") == ["1.2.3", "5"]
+    assert (claims("Yes."), claims("Yes.", "Is tea green?")) == ([], ["Yes."])  # a yes alone says nothing
 
 
 def test_a_misspelt_fragment_is_an_error() -> None:
@@ -254,40 +244,35 @@ def test_a_sentence_with_a_claim_in_it_is_none_of_the_others() -> None:
 DAYS, FREE = "Refunds take five days.", "Shipping is free."
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        f"```\n{DAYS}\n{FREE}\n```",
-        f"```\n{DAYS} {FREE}",
-        f"```markdown\n- {DAYS}\n- {FREE}\n```",
-        f"``` {DAYS}\n{FREE}",
-        f"~~~text\n{DAYS}\n\n{FREE}\n~~~",
-        f"{DAYS}\n```\n{FREE}",
-        f"```python\nprint(days)\n\n{DAYS}\n{FREE}",
-    ],
+FENCED = (
+    f"```\n{DAYS}\n{FREE}\n```",
+    f"```\n{DAYS} {FREE}",
+    f"```markdown\n- {DAYS}\n- {FREE}\n```",
+    f"``` {DAYS}\n{FREE}",
+    f"~~~text\n{DAYS}\n\n{FREE}\n~~~",
+    f"{DAYS}\n```\n{FREE}",
+    f"```python\nprint(days)\n\n{DAYS}\n{FREE}",
 )
-def test_fenced_prose_is_prose(answer: str) -> None:
-    """Whatever fence an answer begins with, or leaves open, its sentences are its claims."""
-    assert claims(answer) == [DAYS, FREE]
+CODE = (
+    "```python\ndef days(refund):\n    return refund.days + 1\n```",
+    "```\npip install ragwatch\n```",
+    "```\n$ ls -la\ntotal 4\n```",
+    '```json\n{"answer": "Refunds take five days."}\n```',
+    "```sql\nSELECT days FROM refunds WHERE free = 1;\n```",
+    "~~~\nfor day in days: print(day)\n~~~",
+    "```\n```",
+)
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "```python\ndef days(refund):\n    return refund.days + 1\n```",
-        "```\npip install ragwatch\n```",
-        "```\n$ ls -la\ntotal 4\n```",
-        '```json\n{"answer": "Refunds take five days."}\n```',
-        "```sql\nSELECT days FROM refunds WHERE free = 1;\n```",
-        "~~~\nfor day in days: print(day)\n~~~",
-        "```\n```",
-    ],
-)
-def test_code_is_no_claim(code: str) -> None:
-    """Code between sentences, at the beginning and at the end stays out."""
-    assert claims(f"{DAYS}\n{code}\n{FREE}") == [DAYS, FREE]
-    assert claims(f"{code}\n{DAYS}") == [DAYS]
-    assert claims(f"{DAYS}\n{code.rsplit(chr(10), 1)[0]}") == [DAYS]
+def test_fenced_prose_is_prose_and_code_is_no_claim() -> None:
+    """Whatever fence an answer begins with, or leaves open, its sentences are its claims.
+
+    Code between sentences, at the beginning and at the end stays out.
+    """
+    assert [answer for answer in FENCED if claims(answer) != [DAYS, FREE]] == []
+    for code in CODE:
+        assert claims(f"{DAYS}\n{code}\n{FREE}") == [DAYS, FREE], code
+        assert claims(f"{code}\n{DAYS}") == claims(f"{DAYS}\n{code.rsplit(chr(10), 1)[0]}") == [DAYS], code
 
 
 FAMILIES = """
@@ -322,22 +307,16 @@ def families(text: str) -> list[list[str]]:
     return [entry.split() for line in text.strip().splitlines() for entry in line.split(";")]
 
 
-@pytest.mark.parametrize("forms", families(FAMILIES), ids=" ".join)
-def test_the_forms_of_a_word_meet(forms: list[str]) -> None:
-    """Plural, past and -ing have the term of the plain word, and so has what has two endings."""
-    assert {term(form) for form in forms} == {term(forms[0])}
+def test_the_forms_of_a_word_meet_and_words_that_look_alike_stay_apart() -> None:
+    """Plural, past and -ing have the term of the plain word, and so has what has two endings.
 
-
-@pytest.mark.parametrize("words", families(STRANGERS), ids=" ".join)
-def test_words_that_look_alike_stay_apart(words: list[str]) -> None:
-    """An ending that only looks like one is not cut, and a cut ending leaves no other word behind."""
-    assert len({term(word) for word in words}) == len(words)
-
-
-def test_no_family_takes_the_term_of_another() -> None:
-    """Of all the words above, two share a term only where they are forms of one word."""
-    told = [{term(form) for form in forms} for forms in families(FAMILIES)]
-    assert all(one.isdisjoint(other) for one, other in combinations(told, 2))
+    An ending that only looks like one is not cut, and a cut ending leaves no other word behind. Of all these words,
+    two share a term only where they are forms of one word.
+    """
+    known = families(FAMILIES)
+    assert [forms for forms in known if {term(form) for form in forms} != {term(forms[0])}] == []
+    assert [words for words in families(STRANGERS) if len({term(word) for word in words}) != len(words)] == []
+    assert len({term(forms[0]) for forms in known}) == len(known)
 
 
 def test_the_root_of_an_action_has_no_silent_e() -> None:

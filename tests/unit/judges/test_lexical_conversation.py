@@ -46,20 +46,18 @@ def test_a_question_without_words_of_its_own_is_what_came_before() -> None:
 
 
 def test_the_kind_of_thing_in_question_is_carried_over() -> None:
-    """How much? And for students? "They get a discount" lacks the amount."""
+    """How much? And for students? "They get a discount" lacks the amount.
+
+    An abstention beside good contexts is told from one beside none, also where the question names nothing.
+    """
     before = user("How much is a ticket?")
     assert read("And for students?", "Students pay 5 euros.", PRICES, history=before).address is Address.FULLY
     text = "Students get a discount for tickets."
     assert read("And for students?", text, text).address is Address.FULLY
     assert read("And for students?", text, text, history=before).address is Address.PARTIALLY
-
-
-def test_relevance_of_contexts_of_an_unanswered_follow_up() -> None:
-    """An abstention beside good contexts is told from one beside none, also where the question names nothing."""
-    before = user("How much do students pay for tickets?")
-    evidence = read("And why?", "I do not know.", PRICES, HOURS, history=before)
-    assert [reading.relevant for reading in evidence.contexts] == [True, False]
-    assert [reading.relevant for reading in read("And why?", "I do not know.", PRICES, HOURS).contexts] == [None, None]
+    for history, relevant in ((user("How much do students pay for tickets?"), [True, False]), ((), [None, None])):
+        evidence = read("And why?", "I do not know.", PRICES, HOURS, history=history)
+        assert [reading.relevant for reading in evidence.contexts] == relevant
 
 
 def test_what_the_user_stated_is_no_invention() -> None:
@@ -104,11 +102,22 @@ def test_statements(said: str, claim: str, expected: bool) -> None:  # noqa: FBT
 
 
 def test_the_current_question_states_nothing() -> None:
-    """A claim that repeats the question is as unsupported as it was without a history."""
+    """A claim that repeats the question is as unsupported as it was without a history.
+
+    The museum that the user named before need not stand in the context again: a follow-up is ruled on as if it had been
+    asked in full.
+    """
     asked = "I bought a blue lamp in May. Can I return it?"
     for history in ((), user("Hello, I have a problem.")):
         (claim,) = read(asked, "You bought a blue lamp in May.", HOURS, history=history).claims
         assert not claim.said_by_user
+    hours = "Opening hours: Monday to Saturday from nine. Sunday: opens at eleven."
+    full, short = "When does the Harbour Museum open?", "And on Sundays?"
+    alone, followed, whole = (
+        read(question, "On Sundays the Harbour Museum opens at eleven.", hours, history=history).claims[0].support
+        for question, history in ((short, ()), (short, user(full)), (f"{full} {short}", ()))
+    )
+    assert (alone or 0.0) < (followed or 0.0) == whole
 
 
 MENU = "kettle boils water 90 three Vortex lamp the of not dims I my is you Paris ? . and No."
@@ -129,17 +138,13 @@ SAMPLES = st.builds(a_sample, st.none() | PROSE, st.lists(PROSE, max_size=2), PR
 @given(SAMPLES)
 @settings(max_examples=draws(40), deadline=None)
 def test_what_the_assistant_said_is_not_read(sample: Sample) -> None:
-    """Without the turns of everybody but the user, the evidence is the same."""
+    """Without the turns of everybody but the user, the evidence is the same; and no turn supports a claim.
+
+    Claims are ruled on as with the question alone, or, if it says hardly anything, as with the question in full.
+    """
     users = tuple(turn for turn in sample.history if turn.role is Role.USER)
-    assert LEXICAL.evidence(sample) == LEXICAL.evidence(sample._replace(history=users))
-
-
-@pytest.mark.costly
-@given(SAMPLES)
-@settings(max_examples=draws(40), deadline=None)
-def test_no_turn_supports_a_claim(sample: Sample) -> None:
-    """Claims are ruled on as with the question alone, or, if it says hardly anything, as with the question in full."""
     evidence, alone = LEXICAL.evidence(sample), LEXICAL.evidence(sample._replace(history=()))
+    assert evidence == LEXICAL.evidence(sample._replace(history=users))
     words = set(terms(sample.question or "")) | identifiers(sample.question or "")
     if sample.question and len(words) < ELLIPTIC:
         full = completed(sample.question, sample.user_turns)
@@ -154,19 +159,3 @@ def test_no_turn_supports_a_claim(sample: Sample) -> None:
     before, after = faithfulness(alone), faithfulness(evidence)
     assert after is None or (before is not None and after >= before)
     assert all(value is None or 0.0 <= value <= 1.0 for value in score_all(evidence).values())
-
-
-def test_a_follow_up_is_ruled_on_as_if_it_had_been_asked_in_full() -> None:
-    """The museum that the user named before need not stand in the context again."""
-    hours = "Opening hours: Monday to Saturday from nine. Sunday: opens at eleven."
-    answer = "On Sundays the Harbour Museum opens at eleven."
-    before = user("When does the Harbour Museum open?")
-    alone, followed, full = (
-        read(question, answer, hours, history=history).claims[0].support or 0.0
-        for question, history in (
-            ("And on Sundays?", ()),
-            ("And on Sundays?", before),
-            ("When does the Harbour Museum open? And on Sundays?", ()),
-        )
-    )
-    assert alone < followed == full

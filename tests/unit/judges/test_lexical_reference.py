@@ -37,19 +37,22 @@ def missing(evidence: Evidence) -> list[str]:
     return [claim.text for claim in evidence.reference or () if not any(claim.cells)]
 
 
-def test_what_retrieval_has_missed_is_named() -> None:
-    """Claims of the reference that no context supports are missing; context recall is the share of the rest."""
+def test_what_retrieval_and_answer_have_missed() -> None:
+    """Claims of the reference that no context supports are missing; context recall is the share of the rest.
+
+    Correctness counts both ways. One claim, which the reference confirms, of four that it makes: precision 1, recall
+    1/4, F1 2/5. A reference that claims nothing leaves recall unknown; one that the context denies is missing.
+    """
     evidence = read()
     assert missing(evidence) == ["Write a deployment manifest in YAML", "Apply the manifest with kubectl"]
-    assert score_by_reference(evidence)[ReferenceQuantity.CONTEXT_RECALL] == 0.5
-
-
-def test_correctness_counts_both_ways() -> None:
-    """One claim, which the reference confirms, of four that it makes: precision 1, recall 1/4, F1 2/5."""
-    scores = score_by_reference(read())
+    scores = score_by_reference(evidence)
+    assert scores[ReferenceQuantity.CONTEXT_RECALL] == 0.5
     assert scores[ReferenceQuantity.CORRECTNESS] == pytest.approx(0.4)
     wrong = score_by_reference(read("Tomatoes need full sun in dry summers."))
     assert wrong[ReferenceQuantity.CORRECTNESS] == 0.0
+    assert score_by_reference(read(reference="I do not know."))[ReferenceQuantity.CONTEXT_RECALL] is None
+    denied = read("Ask us.", "The return period is 30 days.", ("The return period is not 30 days.",))
+    assert score_by_reference(denied)[ReferenceQuantity.CONTEXT_RECALL] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -74,28 +77,18 @@ def test_a_reference_changes_nothing_else() -> None:
     assert [claim.in_reference for claim in without.claims] == [None]
 
 
-def test_a_reference_that_claims_nothing_leaves_recall_unknown() -> None:
-    """No claim, no share."""
-    scores = score_by_reference(read(reference="I do not know."))
-    assert scores[ReferenceQuantity.CONTEXT_RECALL] is None
-
-
-@pytest.mark.parametrize(
-    "found", ["Write the deployment manifest in YAML.", "A deployment manifest is written in YAML with an editor."]
-)
-def test_a_step_is_found_where_its_action_stands(found: str) -> None:
-    """In any form of its verb."""
-    assert missing(read(contexts=(*CONTEXTS, found))) == ["Apply the manifest with kubectl"]
-
-
-@pytest.mark.parametrize(
-    ("reference", "is_right"),
-    [("The registry stores the Docker image.", False), ("Remove the Docker image from the registry.", True)],
-)
-def test_a_step_of_the_answer_is_confirmed_by_its_action_alone(reference: str, *, is_right: bool) -> None:
-    """The same holds for what the reference says of the answer: storing is not deleting."""
-    evidence = read_by(LEXICAL, "Delete the Docker image.", "The registry keeps Docker images.", reference=reference)
-    assert [claim.in_reference for claim in evidence.claims] == [is_right]
+def test_a_step_is_found_where_its_action_stands() -> None:
+    """In any form of its verb. The same holds for what the reference says of the answer: storing is not deleting."""
+    for found in ("Write the deployment manifest in YAML.", "A deployment manifest is written in YAML with an editor."):
+        assert missing(read(contexts=(*CONTEXTS, found))) == ["Apply the manifest with kubectl"]
+    for reference, is_right in (
+        ("The registry stores the Docker image.", False),
+        ("Remove the Docker image from the registry.", True),
+    ):
+        evidence = read_by(
+            LEXICAL, "Delete the Docker image.", "The registry keeps Docker images.", reference=reference
+        )
+        assert [claim.in_reference for claim in evidence.claims] == [is_right]
 
 
 @pytest.mark.parametrize(
@@ -121,19 +114,14 @@ def test_steps_are_told_by_their_form(words: str, verbs: list[str]) -> None:
 
 
 def test_a_long_step_is_read_as_any_claim() -> None:
-    """Its action is one word of many."""
+    """Its action is one word of many. Any form of a verb is a trace of an action."""
     nouns = ["kettle", "lamp", "table", "chair", "window", "garden", "bridge", "castle", "forest"]
     assert actions(f"Build {' '.join(nouns)}")
     assert len(nouns) + 1 == MAX_STEP_TERMS
     assert not actions(f"Build {' '.join(nouns)} river")
-
-
-@pytest.mark.parametrize("text", ["It applies.", "They applied it.", "Applying", "apply"])
-def test_any_form_of_a_verb_is_a_trace(text: str) -> None:
-    """Endings do not matter."""
     (verbs,) = actions("Apply the manifest")
-    assert names_action(frozenset(terms(text)), verbs)
-    assert not names_action(frozenset(terms("It has an appetite.")), verbs)
+    texts = ("It applies.", "They applied it.", "Applying", "apply", "It has an appetite.")
+    assert [names_action(frozenset(terms(text)), verbs) for text in texts] == [True] * 4 + [False]
 
 
 FOUR_CLAIMS = (
@@ -154,9 +142,3 @@ def test_each_statement_has_its_evidence(reference: str) -> None:
     published, worked, *_ = EINSTEIN_CONTEXTS
     assert read == [(True, [0], [published])] * 2 + [(True, [1], [worked]), (False, [], [])]
     assert line["statements"][3]["missing"] == ["Bern"]  # type: ignore[index]
-
-
-def test_a_denied_statement_is_missing() -> None:
-    """The context has all its words and says the contrary."""
-    evidence = read("Ask us.", "The return period is 30 days.", ("The return period is not 30 days.",))
-    assert score_by_reference(evidence)[ReferenceQuantity.CONTEXT_RECALL] == 0.0

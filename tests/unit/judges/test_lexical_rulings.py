@@ -99,12 +99,13 @@ def test_counts_names_and_roundings_are_no_missing_numbers() -> None:
 
 def test_a_reading_does_not_depend_on_the_seed_of_hashes() -> None:
     """Where several words stand for a number, it is always the last one that is taken as the way it is written."""
-    for last in ("quartet", "quadruple", "quarterly"):
-        words = [*({"quartet", "quadruple", "quarterly"} - {last}), last]
-        assert stated(" ".join(words)).forms["4"] == last
-    for last in ("trio", "triplets", "thrice", "triple"):
-        words = [*({"trio", "triplets", "thrice", "triple"} - {last}), last]
-        assert stated(" ".join(words)).forms["3"] == last
+    for number, words in (
+        ("4", ["quartet", "quadruple", "quarterly"]),
+        ("3", ["trio", "triplets", "thrice", "triple"]),
+    ):
+        for last in words:
+            ordered = sorted(words, key=lambda word, last=last: word == last)
+            assert stated(" ".join(ordered)).forms[number] == last
 
 
 @given(st.integers(2, 10**9))
@@ -154,18 +155,15 @@ def test_what_is_a_fragment() -> None:
     assert [is_fragment(text) for text in (*fragments, *others)] == [True] * 4 + [False] * 10
 
 
-@pytest.mark.parametrize(
-    ("claim", "sentence"),
-    [
+def test_other_negations_deny_nothing_that_is_said() -> None:
+    """Neither is the contrary of the other."""
+    for claim, sentence in (
         ("He was found guilty.", "The jury decides whether he was guilty or not guilty."),
         ("The bank gets no further help.", "The owner ruled out further help for the bank."),
         ("Returns are no longer possible after 30 days.", "Returns are possible for 30 days."),
         ("Crops did not arrive in Europe until 1500.", "Crops arrived in Europe in 1500."),
-    ],
-)
-def test_other_negations_deny_nothing_that_is_said(claim: str, sentence: str) -> None:
-    """Neither is the contrary of the other."""
-    assert (reverses(claim, sentence), reverses(sentence, claim)) == (False, False)
+    ):
+        assert (reverses(claim, sentence), reverses(sentence, claim)) == (False, False), claim
 
 
 HOURS, PRICE = "The museum opens at nine in the morning.", "A ticket for the museum costs eight euros."

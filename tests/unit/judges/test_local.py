@@ -40,17 +40,11 @@ def test_the_three_verdicts() -> None:
     assert claims[1].evidence == "The museum is closed for repair in winter."
 
 
-def test_a_contradiction_that_nobody_looked_for_is_no_zero() -> None:
-    """Where words decide a claim that some context touches, the share of contradictions is unknown, not 0."""
-    german = "Die Lampe der alten Mühle ist im Mai ausgegangen und niemand hat sie bisher ersetzt."
-    few = read_by(by_model(max_pairs=1), "The lamp burns for twelve hours. The museum is open.", LAMP, MUSEUM)
-    for evidence in (read_by(LOCAL, german, german), few):
-        assert score_all(evidence)[Quantity.CONTRADICTION] is None
-    assert score_all(read_by(LOCAL, "Zebras sleep on a wall.", LAMP))[Quantity.CONTRADICTION] == 0.0
-
-
 def test_a_contradiction_is_a_score() -> None:
-    """It reads contradictions, so their share is known, also where words alone are fooled; needs it does not read."""
+    """Its share is known, also where words alone are fooled; needs it does not read.
+
+    Where words decide a claim that some context touches, the share of contradictions is unknown, not 0.
+    """
     denial, question = "The museum was no longer closed for repair in winter.", "Is the museum closed in winter?"
     evidence = read_by(LOCAL, denial, MUSEUM, question=question)
     scores = score_all(evidence)
@@ -58,6 +52,11 @@ def test_a_contradiction_is_a_score() -> None:
     assert (scores[Quantity.CONTRADICTION], scores[Quantity.FAITHFULNESS]) == (1.0, 0.0)
     assert scores[Quantity.NEED_RECALL] is None
     assert read_by(LEXICAL, denial, MUSEUM).claims[0].verdict is SUPPORTED
+    german = "Die Lampe der alten Mühle ist im Mai ausgegangen und niemand hat sie bisher ersetzt."
+    few = read_by(by_model(max_pairs=1), "The lamp burns for twelve hours. The museum is open.", LAMP, MUSEUM)
+    for by_words_alone in (read_by(LOCAL, german, german), few):
+        assert score_all(by_words_alone)[Quantity.CONTRADICTION] is None
+    assert score_all(read_by(LOCAL, "Zebras sleep on a wall.", LAMP))[Quantity.CONTRADICTION] == 0.0
 
 
 def test_support_is_the_uncertainty_of_the_cascade() -> None:
@@ -75,14 +74,10 @@ def test_thresholds_can_be_moved_and_are_part_of_the_version() -> None:
     assert read_by(lenient, "The museum is not closed for repair.", MUSEUM).claims[0].verdict is ABSENT
     assert len({each.version for each in (LOCAL, strict, lenient, by_model(relevance=0.6), by_model(max_pairs=9))}) == 5
     assert by_model(max_claims=9, weights=str(TINY)).version == LOCAL.version == f"{LOCAL.model}-{LEXICAL.version}"
+    for key, value in (("support", 1.0), ("contradiction", 0.0), ("max_pairs", 0), ("url", "x")):
+        with pytest.raises(ValidationError):
+            by_model(**{key: value})
     assert (LOCAL.model[:6], len(LOCAL.model), LOCAL.kind, LOCAL.fallback) == ("local-", 14, "local", None)
-
-
-@pytest.mark.parametrize(("key", "value"), [("support", 1.0), ("contradiction", 0.0), ("max_pairs", 0), ("url", "x")])
-def test_options_that_make_no_sense_are_refused(key: str, value: object) -> None:
-    """At the door, not at the first answer."""
-    with pytest.raises(ValidationError):
-        by_model(**{key: value})
 
 
 async def test_it_reads_off_the_loop_and_is_counted() -> None:
@@ -140,30 +135,32 @@ def test_another_language_is_read_by_words_alone() -> None:
     assert left(telemetry) == NOTHING
 
 
-@pytest.mark.parametrize(
-    ("text", "english"),
-    [
-        ("Tea is green.", True),  # too short to tell
-        ("$ 1,200.00", True),
-        ("The Ｖｏｒｔｅｘ kettle boils one litre of water in ninety seconds, as it says on the box.", True),
-        ("Beyoncé and Dvořák met in São Paulo, where they talked about the music of Händel.", True),
-        ("La capitale de la France est Paris. La ville est traversée par la Seine et compte deux millions.", False),
-        ("De hoofdstad van Nederland is Amsterdam, maar de regering zetelt in Den Haag.", False),
-        ("Ibu kota Indonesia adalah Jakarta, sebuah kota besar di pantai barat laut pulau Jawa.", False),
-        ("Столица России Москва.", False),
-        ("name price weight height width depth colour maker model year stock shelf", False),  # words, but no sentence
-    ],
-)
-def test_the_model_reads_english_only(text: str, *, english: bool) -> None:
+def test_the_model_reads_english_only() -> None:
     """Other scripts are known by their letters, other languages and tables by what they lack."""
-    assert is_english(text) is english
+    english = (
+        "Tea is green.",  # too short to tell
+        "$ 1,200.00",
+        "The Ｖｏｒｔｅｘ kettle boils one litre of water in ninety seconds, as it says on the box.",
+        "Beyoncé and Dvořák met in São Paulo, where they talked about the music of Händel.",
+    )
+    others = (
+        "La capitale de la France est Paris. La ville est traversée par la Seine et compte deux millions.",
+        "De hoofdstad van Nederland is Amsterdam, maar de regering zetelt in Den Haag.",
+        "Ibu kota Indonesia adalah Jakarta, sebuah kota besar di pantai barat laut pulau Jawa.",
+        "Столица России Москва.",
+        "name price weight height width depth colour maker model year stock shelf",  # words, but no sentence
+    )
+    assert (list(map(is_english, english)), list(map(is_english, others))) == ([True] * 4, [False] * 5)
 
 
-def test_words_that_the_vocabulary_lacks_are_left_to_words() -> None:
-    """A text that is unknown pieces for the most part says nothing to the model."""
+def test_what_the_model_cannot_read_is_left_to_words() -> None:
+    """A text that is unknown pieces for the most part; it is counted, and a claim that shares no word is not."""
     telemetry = Telemetry()
+    judge = by_model(telemetry)
+    (claim,) = read_by(judge, "Zebras sleep.", LAMP).claims
+    assert (claim.verdict, claim.evidence, left(telemetry)) == (ABSENT, None, NOTHING)
     sample = an_answer("The xylographs befuddle quixotic jurymen.", "The xylographs befuddle jurymen.")
-    assert by_model(telemetry).evidence(sample).claims == LEXICAL.evidence(sample).claims
+    assert judge.evidence(sample).claims == LEXICAL.evidence(sample).claims
     assert left(telemetry) == NOTHING | {"language": 1}
 
 
@@ -188,11 +185,3 @@ def test_a_name_or_a_number_that_no_context_holds_lowers_support() -> None:
     )
     assert named < plain
     assert numbered <= UNSUPPORTED < named
-
-
-def test_a_claim_that_shares_no_word_is_not_even_asked_about() -> None:
-    """Words know as much, and nothing is counted as left over: there is nothing to read."""
-    telemetry = Telemetry()
-    (claim,) = read_by(by_model(telemetry), "Zebras sleep.", LAMP).claims
-    assert (claim.verdict, claim.evidence) == (ABSENT, None)
-    assert left(telemetry) == NOTHING
