@@ -220,7 +220,7 @@ def test_a_phone_shows_the_figures_without_scrolling_sideways(daemon: RagwatchPr
 
 
 def test_hostile_text_is_shown_and_does_nothing(browser: Browser, tmp_path: Path) -> None:
-    """On a desk and on a phone, with markup in every field: each page has its text, and the browser no complaint."""
+    """On a desk or on a phone, with markup in every field: each page has its text, and the browser no complaint."""
     config = write_config(tmp_path)
     invented = record(1, question=XSS, answer=f"The old mill is {XSS} nine hundred metres high.", metadata={XSS: XSS})
     contexts = [{"id": XSS, "text": f"The old mill stands by the river. {XSS}", "score": 0.5}]
@@ -232,12 +232,11 @@ def test_hostile_text_is_shown_and_does_nothing(browser: Browser, tmp_path: Path
         fields = dict.fromkeys(("text", "context", "top_context", f"metadata.{XSS}"), XSS)
         paths = [*PAGES, *(f"/samples/{key}" for key in keys.values()), f"/label?annotator=ann&key={keys['request-1']}"]
         paths += ["/samples?stage=generation", "/samples?colour=red", "/trends?range=90d", "/samples?text=-"]
-        for path in [*paths, f"/samples?{urlencode(fields)}"]:
-            for window in (DESK, PHONE):
-                browser.size(window)
-                browser.open(daemon.address + path)
-                assert browser.complaints == [], path
-                assert len(browser.text) > 50, path
+        for number, path in enumerate([*paths, f"/samples?{urlencode(fields)}"]):
+            browser.size((DESK, PHONE)[number % 2])
+            browser.open(daemon.address + path)
+            assert browser.complaints == [], path
+            assert len(browser.text) > 50, path
         browser.open(f"{daemon.address}/samples/{keys['request-1']}")
         assert XSS in browser.text
         browser.ask("document.body.insertAdjacentHTML('beforeend', '<p style=\"color:red\">what is forbidden')")

@@ -18,16 +18,13 @@ ROOT = Path(__file__).parents[2]
 STUCK_AFTER = 3.0
 """Seconds; enough for tests that do nothing, on a machine that is busy."""
 
-QUIET = "def test_{number}():\n    pass\n"
+QUIET = "def test_{name}():\n    pass\n"
 HANGS = """
 import subprocess
 import sys
 import threading
 
 CHILD = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)", "started-by-a-test"]
-
-def test_before():
-    pass
 
 def waits_in_a_thread():
     threading.Event().wait()
@@ -37,23 +34,14 @@ def test_hangs():
     with subprocess.Popen(CHILD, stdout=subprocess.PIPE) as child:  # which waits for it
         child.stdout.readline()
         child.stdout.read()
-
-def test_after():
-    pass
 """
 IN_C = """
 import signal
 import time
 
-def test_before():
-    pass
-
 def test_hangs():
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
     time.sleep(600)
-
-def test_after():
-    pass
 """
 IN_TEARDOWN = """
 import threading
@@ -69,26 +57,14 @@ def never_ends():
         except BaseException:
             pass
 
-def test_before():
-    pass
-
 def test_hangs(never_ends):
     assert False
-
-def test_after():
-    pass
 """
 DIES = """
 import os
 
-def test_before():
-    pass
-
 def test_dies():
     os._exit(7)
-
-def test_after():
-    pass
 """
 INTERRUPTS = """
 import os
@@ -118,9 +94,9 @@ def write_suite(folder: Path, **tests: str) -> None:
     """A small test suite with the plugin of this one, and a few files that pass."""
     (folder / "conftest.py").write_text('pytest_plugins = ("support.isolation", "support.workers", "support.stuck")\n')
     for number in range(4):
-        (folder / f"test_quiet_{number}.py").write_text(QUIET.format(number=number))
+        (folder / f"test_quiet_{number}.py").write_text(QUIET.format(name=number))
     for name, text in tests.items():
-        (folder / f"test_{name}.py").write_text(text)
+        (folder / f"test_{name}.py").write_text(QUIET.format(name="before") + text + QUIET.format(name="after"))
 
 
 def run_suite(folder: Path, seconds: float) -> tuple[int, str]:
@@ -156,7 +132,7 @@ def test_tests_that_hang_or_die_fail_alone(tmp_path: Path) -> None:
     write_suite(tmp_path, hangs=HANGS, in_c=IN_C, in_teardown=IN_TEARDOWN, dies=DIES, interrupts=INTERRUPTS)
     code, output = run_suite(tmp_path, STUCK_AFTER)
     assert code == 1, output
-    assert re.search(r"[45] failed, 14 passed", output), output
+    assert re.search(r"[45] failed, 16 passed", output), output
     assert f"test_hangs.py::test_hangs is stuck: it has not ended within {STUCK_AFTER:.0f} s" in output
     for place in ("in test_hangs", "in waits_in_a_thread", "Thread beside:"):
         assert place in output
