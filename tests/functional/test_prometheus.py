@@ -21,10 +21,8 @@ from support.asked import application, serving
 from support.oncall_stage import running
 from support.patience import DEADLINE
 from support.programs import free_port, installed, promtool
-from support.snapshots import JUDGE, KEY, ROUTES, TRACE, small
+from support.snapshots import JUDGE, KEY, TRACE, an_exporter, small
 
-from ragwatch.board import Board
-from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.statistics.snapshot import Snapshot
 from ragwatch.statistics.tally import Tally, observe
 from ragwatch.telemetry import Telemetry
@@ -35,13 +33,6 @@ scrape_configs:
   - job_name: ragwatch
     static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
 """
-
-
-def exporter(snapshot: Snapshot, telemetry: Telemetry) -> Exporter:
-    """An exporter of one Snapshot."""
-    board = Board()
-    board.publish(snapshot)
-    return Exporter(board, telemetry, AllowedLabels(sources=["app"], routes=ROUTES, judges=[JUDGE]))
 
 
 def lived() -> Telemetry:
@@ -65,22 +56,8 @@ def with_negative_scores(at: float) -> Snapshot:
 
 def test_promtool_finds_no_fault() -> None:
     """`promtool check metrics` accepts the text format, lint included."""
-    text = exporter(with_negative_scores(time()), lived()).text()
+    text = an_exporter(with_negative_scores(time()), telemetry=lived()).text()
     assert promtool("check", "metrics", given=text) == (0, "")
-
-
-class Ears:
-    """Wraps an exporter and keeps the content types that were answered."""
-
-    def __init__(self, shown: Exporter) -> None:
-        self._shown = shown
-        self.answered: list[str] = []
-
-    def render(self, accept: str, names: Any) -> tuple[bytes, str]:
-        """Render, and remember."""
-        body, content_type = self._shown.render(accept, names)
-        self.answered.append(content_type)
-        return body, content_type
 
 
 def prometheus(folder: Path, port: int, config: str) -> AbstractContextManager[None]:
@@ -129,8 +106,14 @@ async def exemplars(client: httpx.AsyncClient, now: float) -> Any:
 async def test_prometheus_stores_what_we_show(tmp_path: Path) -> None:
     """Gauges, counters, histograms and exemplars are in Prometheus after a scrape, negotiated as OpenMetrics."""
     now = time()
-    ears = Ears(exporter(with_negative_scores(now), lived()))
-    async with serving(application(render=ears.render)) as scraped:
+    shown, answered = an_exporter(with_negative_scores(now), telemetry=lived()), set[str]()
+
+    def render(accept: str, names: Any) -> tuple[bytes, str]:
+        body, content_type = shown.render(accept, names)
+        answered.add(content_type)
+        return body, content_type
+
+    async with serving(application(render=render)) as scraped:
         port = free_port()
         with prometheus(tmp_path, port, CONFIG.format(port=scraped)):
             async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
@@ -153,7 +136,7 @@ async def test_prometheus_stores_what_we_show(tmp_path: Path) -> None:
     assert exemplar["labels"] == {"trace_id": TRACE, "sample_id": KEY}
     assert (float(exemplar["value"]), exemplar["timestamp"]) == (0.05, pytest.approx(now - 90.0, abs=0.01))
     assert metadata["ragwatch_faithfulness_score"][0]["type"] == "histogram"
-    assert set(ears.answered) == {"application/openmetrics-text; version=1.0.0; charset=utf-8"}
+    assert answered == {"application/openmetrics-text; version=1.0.0; charset=utf-8"}
 
 
 @contextmanager

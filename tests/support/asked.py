@@ -23,7 +23,7 @@ from ragwatch.statistics.labels.label import from_record
 from ragwatch.statistics.snapshot import Snapshot
 from ragwatch.statistics.verdict import Reading as JudgeReading
 from ragwatch.web import Access, PageScope, Right, Server, Tls, Token, build_app
-from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
+from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE
 
 SCOPE = PageScope(("app",), ("search", "support"), (JUDGE, "claude"), ("1h",))
@@ -199,6 +199,12 @@ def settled(store: Store, draws: Sequence[Draw], evidences: Iterable[Evidence | 
     """A verdict on every answer, by its evidence."""
     store.admit(an_admission(*draws))
     store.settle([a_verdict(draw, evidence) for draw, evidence in zip(draws, evidences, strict=True)])
+
+
+def released(store: Store, moments: Sequence[float], *, fails: bool) -> None:
+    """Judged answers of one release, which all fail or do not."""
+    draws = [a_draw(f"r{at}", at=at, metadata={"release": "v2" if fails else "v1"}) for at in moments]
+    settled(store, draws, [an_evidence((0, 0)) if fails else None] * len(draws))
 
 
 def settle(store: Store, names: Sequence[str], ages: Sequence[float] | None = None, **parts: Any) -> None:

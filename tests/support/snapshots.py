@@ -5,11 +5,15 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
+from ragwatch.board import Board
+from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.model.estimate import Addends, Estimate
 from ragwatch.model.quantities import Quantity
 from ragwatch.statistics.snapshot import EstimateRow, Exemplar, Lag, Snapshot
 from ragwatch.statistics.tally import Tallies, Tally, addend_tallies, bucket_label, observe
+from ragwatch.telemetry import Telemetry
 
 AT = 1_700_000_000.0
 KEY = "0123456789abcdef0123456789abcdef"
@@ -71,6 +75,17 @@ def small(at: float = AT) -> Snapshot:
         lags={"app": Lag(2048, 1.5)},
         judges={JUDGE: ("lexical", "lexical-1")},
     )
+
+
+def an_exporter(
+    *snapshots: Snapshot, telemetry: Telemetry | None = None, board: Board | None = None, **names: Any
+) -> Exporter:
+    """An exporter of the last of these Snapshots, with names of one source, one judge and two routes."""
+    board = board or Board()
+    for snapshot in snapshots:
+        board.publish(snapshot)
+    allowed = AllowedLabels(**{"sources": ["app"], "routes": ROUTES, "judges": [JUDGE], **names})
+    return Exporter(board, telemetry or Telemetry(), allowed)
 
 
 def large(rows: int, seed: int = 0) -> Snapshot:

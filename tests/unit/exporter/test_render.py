@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
-from support.snapshots import AT, JUDGE, KEY, ROUTES, counted, estimate, small
+from support.snapshots import AT, JUDGE, KEY, an_exporter, counted, estimate, small
 
 from ragwatch.board import Board
-from ragwatch.exporter import AllowedLabels, Exporter
+from ragwatch.exporter import AllowedLabels
 from ragwatch.exporter.catalogue import CATALOGUE, TEMPLATES, series_names, with_criteria
 from ragwatch.exporter.families import of_snapshot
 from ragwatch.exporter.render import negotiated
@@ -20,29 +20,14 @@ from ragwatch.model.quantities import Criterion, Quantity, quantity_of
 from ragwatch.statistics.segments import Segments, series_of_segments
 from ragwatch.statistics.snapshot import EstimateRow, SegmentRow, Snapshot
 from ragwatch.statistics.tally import Tally, observe
-from ragwatch.telemetry import Telemetry
 
 OPENMETRICS = "application/openmetrics-text"
 TEXT = "text/plain; version=0.0.4"
 
 
-def exporter(
-    *snapshots: Snapshot,
-    routes: tuple[str, ...] = ROUTES,
-    criteria: tuple[Criterion, ...] = (),
-    board: Board | None = None,
-) -> Exporter:
-    """An exporter of the last of these Snapshots."""
-    board = board or Board()
-    for snapshot in snapshots:
-        board.publish(snapshot)
-    names = AllowedLabels(sources=["app"], routes=routes, judges=[JUDGE], criteria=criteria)
-    return Exporter(board, Telemetry(), names)
-
-
 def test_both_formats_are_whole_and_valid() -> None:
     """Text has no exemplars; OpenMetrics has, ends with EOF, and no child costs a second series for its creation."""
-    (text, plain), (more, openmetrics) = (exporter(small()).render(accept) for accept in ("", OPENMETRICS))
+    (text, plain), (more, openmetrics) = (an_exporter(small()).render(accept) for accept in ("", OPENMETRICS))
     assert plain == "text/plain; version=0.0.4; charset=utf-8"
     assert b" # {" not in text
     names = {family.name for family in parse_text(text.decode())}
@@ -66,7 +51,7 @@ def test_openmetrics_is_valid_whatever_was_observed(histogram: Tally, name: str,
     tallies = Counter(small().tallies)
     for value in values:
         observe(tallies, histogram, ("search",), value)
-    body, _ = exporter(replace(small(), tallies=tallies)).render(OPENMETRICS)
+    body, _ = an_exporter(replace(small(), tallies=tallies)).render(OPENMETRICS)
     families = {family.name: family for family in parse_openmetrics(body.decode())}
     assert {sample.name for sample in families[name].samples} == {f"{name}_bucket"}
 
@@ -90,12 +75,12 @@ def test_openmetrics_is_valid_whatever_was_observed(histogram: Tally, name: str,
 def test_negotiation(accept: str, expected: str) -> None:
     """The preferred of two formats wins, and nothing in the header can make a scrape fail."""
     assert negotiated(accept) == expected
-    assert exporter(small()).render(accept)[1].startswith(expected.partition(";")[0])
+    assert an_exporter(small()).render(accept)[1].startswith(expected.partition(";")[0])
 
 
 def test_before_the_first_digest_there_are_no_counters() -> None:
     """A zero before the store was read would look like a huge increase afterwards."""
-    text = exporter().text()
+    text = an_exporter().text()
     assert "ragwatch_build_info" in text
     assert "process_" in text
     assert "ragwatch_requests_seen_total" not in text
@@ -104,7 +89,7 @@ def test_before_the_first_digest_there_are_no_counters() -> None:
 def test_a_new_snapshot_shows_at_once() -> None:
     """What is kept between scrapes is kept for one Snapshot only."""
     board = Board()
-    shown = exporter(small(), board=board)
+    shown = an_exporter(small(), board=board)
     before = shown.text()
     assert shown.text().count("ragwatch_samples_pending 3.0") == 1
     board.publish(Snapshot(at=AT, pending={"embedded": 7}))
@@ -115,7 +100,7 @@ def test_a_new_snapshot_shows_at_once() -> None:
 def test_x12_label_values_are_escaped() -> None:
     """A configured name with quotes, backslashes and line breaks cannot forge a series."""
     route = 'a"} 1\nragwatch_forged_total{x="\\'
-    text = exporter(Snapshot(at=AT), routes=(route,)).text()
+    text = an_exporter(Snapshot(at=AT), routes=(route,)).text()
     families = {family.name: family for family in parse_text(text)}
     assert "ragwatch_forged" not in families
     assert route in {sample.labels["route"] for sample in families["ragwatch_samples_drawn"].samples}
@@ -128,7 +113,9 @@ def lines(*criteria: Criterion) -> list[str]:
     """Lines of a scrape about the criterion."""
     tallies = counted("search", (1.0, 0.0), POLITE.quantity)
     rows = (EstimateRow(quantity_of("polite"), "search", JUDGE, "1h", estimate(0.5)),)
-    shown = exporter(replace(small(), estimates=rows, tallies=Counter(tallies)), routes=("search",), criteria=criteria)
+    shown = an_exporter(
+        replace(small(), estimates=rows, tallies=Counter(tallies)), routes=("search",), criteria=criteria
+    )
     return [line for line in shown.text().splitlines() if "polite" in line]
 
 

@@ -14,15 +14,12 @@ from starlette.applications import Starlette
 from support.asked import application, asking, judged
 from support.kit import a_draw, an_evidence
 from support.patience import DEADLINE
-from support.snapshots import AT, JUDGE, ROUTES, small
+from support.snapshots import AT, JUDGE, ROUTES, an_exporter, small
 
-from ragwatch.board import Board
 from ragwatch.errors import ConfigError
-from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.ports import Erasure
 from ragwatch.ports.sources import IncomingRequest, Reply
 from ragwatch.stores.sqlite.store import SqliteStore
-from ragwatch.telemetry import Telemetry
 from ragwatch.web import PageScope, ParameterError
 
 SCOPE = PageScope(("app",), ROUTES, (JUDGE,), ("1h",), {"faithfulness": 0.7})
@@ -30,10 +27,7 @@ SCOPE = PageScope(("app",), ROUTES, (JUDGE,), ("1h",), {"faithfulness": 0.7})
 
 def app(**parts: Any) -> Starlette:
     """The application over the small Snapshot, with its series."""
-    board = Board()
-    board.publish(small())
-    render = Exporter(board, Telemetry(), AllowedLabels(sources=["app"], routes=ROUTES, judges=[JUDGE])).render
-    return application(small(), **{"render": render, "scope": lambda: SCOPE, **parts})
+    return application(small(), **{"render": an_exporter(small()).render, "scope": lambda: SCOPE, **parts})
 
 
 async def test_metrics_negotiates_and_filters() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from support.asked import XSS, Reading, get, settled
+from support.asked import XSS, Reading, get, released, settled
 from support.hostile import HOSTILE
 from support.kit import AT, JUDGE, a_draw, an_evidence
 from support.oncall_cases import PLAN, filled
@@ -269,3 +269,15 @@ def test_x14_hostile_parameters_are_data() -> None:
             except ParameterError:
                 continue
             assert text in (question.route, question.judge)
+
+
+async def test_causes_end_with_their_incident(store: SqliteStore) -> None:
+    """While answers fail the page is red; once they have not failed for long, it says when that ended."""
+    released(store, [AT - 7200 - 10 * number for number in range(60)], fails=False)
+    released(store, [AT - 3600 - 10 * number for number in range(60)], fails=True)
+    red = (await get(store, "/causes?window=24h", scope=SCOPE)).text
+    assert '<section class="banner bad">' in red
+    released(store, [AT - 10 * number for number in range(60)], fails=False)
+    over = (await get(store, "/causes?window=24h", scope=SCOPE)).text
+    assert '<section class="banner plain">' in over
+    assert "of failing answers, ended " in Reading(over).text

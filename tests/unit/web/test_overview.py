@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.asked import get
+from support.asked import get, released
 from support.snapshots import AT, JUDGE, KEY, estimate, small
 
 from ragwatch.model.quantities import Quantity
@@ -279,3 +279,44 @@ async def test_pages_load_again_where_that_was_chosen(store: SqliteStore) -> Non
         moving = await get(store, f"{path}{sign}refresh=yes")
         assert '<meta http-equiv="refresh" content="30">' in moving.text, path
         assert "Stop</a>" in moving.text
+
+
+PAGES = ("", "samples", "causes", "trends", "drift", "canaries")
+
+
+async def test_six_links_and_the_current_page_is_marked() -> None:
+    """One of the links of the head is the page itself; the words of the pages are explained on each."""
+    for name in PAGES:
+        body = (await get(None, f"/{name}", scope=SCOPE, snapshot=small())).text
+        head = body.split('<nav aria-label="Pages">')[1].split("</nav>")[0]
+        assert (name, head.count("<a "), head.count("aria-current")) == (name, len(PAGES), 1)
+        assert f'href="{name or "."}" aria-current="page"' in head
+        assert 'id="words"' in body, name
+
+
+@pytest.mark.parametrize(
+    ("usual", "named"),
+    [({}, "generation"), ({"generation": 0.6}, "retrieval"), ({"generation": 0.6, "retrieval": 0.2}, "")],
+)
+def test_the_headline_names_the_stage_that_broke_in_the_window(usual: dict[str, float], named: str) -> None:
+    """The stage whose share rose most above the one of the baseline; counts of other windows do not matter."""
+    place = "search", JUDGE
+    stages = {
+        **{(*place, "1h", stage): count for stage, count in (("none", 4), ("retrieval", 1), ("generation", 5))},
+        (*place, "1d", "alignment"): 1000,
+    }
+    gauges = {(Gauge.DRIFT_ALARM, ("faithfulness", "search")): 1.0}
+    gauges |= {(Gauge.STAGE_BASELINE, ("search", stage)): share for stage, share in usual.items()}
+    view = overview(replace(small(), stages=stages, gauges=gauges), SCOPE, now=AT)
+    assert view["headline"] == "Answer quality has drifted" + (f": {named} on search" if named else "")
+
+
+async def test_a_failing_answer_shows_its_score_its_beginning_and_its_age(store: SqliteStore) -> None:
+    """The worst score about the stage at fault; the time itself is on the hover text."""
+    released(store, [AT - 130.0], fails=True)
+    (row,) = (await get(store, "/api/v1/snapshot", scope=SCOPE, snapshot=small())).json()["failing"]
+    assert (row["stage"], row["quantity"], row["score"]) == ("generation", "faithfulness", 0.0)
+    body = (await get(store, "/", scope=SCOPE, snapshot=small())).text
+    assert "2 min ago" in body
+    assert 'UTC">2 min ago</time>' in body
+    assert row["answer"] in body

@@ -11,11 +11,12 @@ import pytest
 from support import asked
 from support.asked import judged
 from support.kit import AT, JUDGE, a_draw, a_reading, an_evidence
-from support.snapshots import small
+from support.snapshots import estimate, small
 
 from ragwatch.model.estimate import Addends
+from ragwatch.model.quantities import Quantity
 from ragwatch.ports import Peak, RecordedEvent, Store, StoredRun
-from ragwatch.statistics.snapshot import Gauge, Snapshot
+from ragwatch.statistics.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.statistics.trends import COARSE, DAY, FINE, HOUR, RANGES, BucketKey, TrendKey, TrendKind, add_to, start_of
 from ragwatch.web import PageScope
 from ragwatch.web.pages.changes_page import ChangeRequest, changes
@@ -272,3 +273,26 @@ def test_an_old_event_is_compared_by_hours(store: Store) -> None:
     row = compared(store, at)["rows"][0]
     assert (row["name"], row["before"]["n"], row["after"]["n"]) == ("faithfulness", 1, 2)
     assert (row["conclusion"], "only 1 scores on one side" in row["why"]) == ("noise", True)
+
+
+async def test_a_release_is_compared_from_its_first_answer_on(store: Store) -> None:
+    """The bucket that contains the release is split there: nobody waits for the next one."""
+    at = AT - AT % 300 - 300 + 200.0
+    asked.released(store, [at - 1 - number for number in range(60)], fails=False)
+    asked.released(store, [at + number / 2 for number in range(40)], fails=True)
+    shown = (await get(store, f"/api/v1/changes?route=search&judge={JUDGE}&at={at}")).json()
+    row = next(row for row in shown["rows"] if row["name"] == "faithfulness")
+    assert (row["before"]["n"], row["after"]["n"], row["conclusion"]) == (60, 40, "worse")
+    assert (shown["sides"]["end"], shown["sides"]["start"], shown["state"]) == (at, at, "bad")
+
+
+async def test_the_change_against_last_week_stands_beside_the_level(store: Store) -> None:
+    """The same hours, by the same version of the judge; without answers then there is no such column."""
+    row = EstimateRow(Quantity.FAITHFULNESS, "search", JUDGE, "1h", estimate(0.6))
+    latest, at = replace(LATEST, estimates=(row,)), AT - 7 * DAY - HOUR / 4
+    for path in ("/", "/routes?route=search"):
+        assert "last week" not in (await get(store, path, snapshot=latest)).text
+    add(store, FAITHFULNESS, at, scored(360, 40))
+    add(store, FAITHFULNESS._replace(version="older"), at, scored(0, 400))
+    for path in ("/", "/routes?route=search"):
+        assert "-0.30 ±0.0" in (await get(store, path, snapshot=latest)).text
