@@ -10,6 +10,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from resource import RLIMIT_NOFILE, setrlimit
@@ -18,6 +19,10 @@ from typing import Any, Self
 
 from functional.forked import ForkedProcess
 from support.patience import DEADLINE, pauses
+
+SEEN = 'ragwatch_requests_seen_total{source="app"}'
+DRAWN = 'ragwatch_samples_drawn_total{route="search"}'
+JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
 
 
 def record(number: int, **changes: object) -> str:
@@ -47,6 +52,12 @@ def write_config(folder: Path, **sections: str) -> Path:
     path = folder / "ragwatch.yaml"
     path.write_text("".join(f"{key}: {value}\n" for key, value in parts.items()))
     return path
+
+
+def append_records(folder: Path, numbers: Iterable[int], **changes: object) -> None:
+    """Append records to a log that the configuration of `write_config` watches."""
+    with (folder / "log" / "rag.jsonl").open("a") as log:
+        log.writelines(record(number, **changes) + "\n" for number in numbers)
 
 
 class RagwatchProcess:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from functional.daemon import RagwatchProcess, record, write_config
+from functional.daemon import JUDGED, RagwatchProcess, record, write_config
 from support.otlp_backend import Fault, OtlpBackend
 from support.patience import DEADLINE, wait_until
 from support.programs import free_port
@@ -179,7 +179,6 @@ def test_acknowledged_is_counted_once(tmp_path: Path, name: str, kills: int) -> 
             application.end()
 
 
-JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
 ROUNDS, EACH, BATCH = 2, 30, 10
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from functional.daemon import RagwatchProcess, record, write_config
+from functional.daemon import DRAWN, JUDGED, SEEN, RagwatchProcess, record, write_config
 from support.all_brokers import Brokers
 from support.brokers import Worker, books, counted, once
 from support.kit import a_line
@@ -24,10 +24,7 @@ from ragwatch.statistics.tally import Tally
 from ragwatch.stores.postgres.postgres_store import PostgresStore
 from ragwatch.stores.sqlite.store import SqliteStore
 
-SEEN = 'ragwatch_requests_seen_total{source="app"}'
-DRAWN = 'ragwatch_samples_drawn_total{route="search"}'
 LAG = 'ragwatch_source_lag_records{source="app"}'
-JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
 SCHEMA = "stopped"
 COUNTS = [pytest.param(1000, marks=pytest.mark.costly), pytest.param(20_000, marks=pytest.mark.slow)]
 OWN = {"redis_streams": {"claim_idle_seconds": 0.5, "timeout_seconds": 0.5},
@@ -100,6 +97,7 @@ def test_a_daemon_and_a_broker_that_are_killed(tmp_path: Path, queue: Queue, cou
     assert (series[SEEN], series[DRAWN], queue.left()) == (count + 2, count + 2, 0)
 
 
+@pytest.mark.parametrize("queue", ["redis_streams", pytest.param("nats", marks=pytest.mark.slow)], indirect=True)
 @pytest.mark.parametrize("count", COUNTS)
 def test_a_worker_that_is_stopped(tmp_path: Path, queue: Queue, count: int) -> None:
     """Another worker takes over what it holds; when it goes on, what it has read is known already."""

@@ -10,17 +10,9 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from functional.daemon import RagwatchProcess, record, write_config
+from functional.daemon import JUDGED, SEEN, RagwatchProcess, append_records, write_config
 from functional.forked import run_forked
 from support.patience import DEADLINE, wait_until
-
-SEEN = 'ragwatch_requests_seen_total{source="app"}'
-JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
-
-
-def _log(folder: Path, numbers: range, **changes: object) -> None:
-    with (folder / "log" / "rag.jsonl").open("a") as log:
-        log.write("".join(record(number, **changes) + "\n" for number in numbers))
 
 
 def test_answers_written_while_it_runs_become_gauges(tmp_path: Path) -> None:
@@ -28,7 +20,7 @@ def test_answers_written_while_it_runs_become_gauges(tmp_path: Path) -> None:
     config = write_config(tmp_path)
     with RagwatchProcess(config, forked=False).wait_until_serving() as ragwatch:
         assert ragwatch.series()[SEEN] == 0  # figures are there as soon as its address is
-        _log(tmp_path, range(20))
+        append_records(tmp_path, range(20))
         ragwatch.wait_for(JUDGED, 20)
         labels = '{corrected="no",judge="embedded",route="search",window="15m"}'
         series = ragwatch.wait_for(f"ragwatch_faithfulness_samples{labels}", 20)
@@ -46,7 +38,7 @@ def test_t30_t31_sigterm_drains_and_a_second_daemon_is_refused(tmp_path: Path) -
     T31: the second process on one state directory exits with `locked` and the owner's process id.
     """
     config = write_config(tmp_path)
-    _log(tmp_path, range(200))
+    append_records(tmp_path, range(200))
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
         ragwatch.wait_for(SEEN, 200)
         second = run_forked("run", "--config", config)
@@ -62,7 +54,7 @@ def test_t30_t31_sigterm_drains_and_a_second_daemon_is_refused(tmp_path: Path) -
 def test_t30_second_sigterm_ends_at_once(tmp_path: Path) -> None:
     """T30: a second SIGTERM does not wait for the drain; nothing is lost or counted twice."""
     config = write_config(tmp_path)
-    _log(tmp_path, range(1000))
+    append_records(tmp_path, range(1000))
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
         ragwatch.signal(signal.SIGTERM)
         ragwatch.signal(signal.SIGTERM)
@@ -78,11 +70,11 @@ def test_reload_swaps_the_configuration_or_keeps_the_old_one(tmp_path: Path) -> 
     """
     config = write_config(tmp_path)
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        _log(tmp_path, range(10), route="billing")
+        append_records(tmp_path, range(10), route="billing")
         ragwatch.wait_for('ragwatch_samples_drawn_total{route="other"}', 10)
         write_config(tmp_path, routes="[search, billing]")
         assert ragwatch.get("/-/reload", method="POST")[0] == 200
-        _log(tmp_path, range(10, 25), route="billing")
+        append_records(tmp_path, range(10, 25), route="billing")
         series = ragwatch.wait_for('ragwatch_samples_drawn_total{route="billing"}', 15)
         assert series[SEEN] == 25
         assert series["ragwatch_config_last_reload_successful"] == 1
@@ -105,11 +97,11 @@ def test_a_judge_that_is_taken_out_leaves_nothing_pending(tmp_path: Path) -> Non
     """A reload with other judges gives up, counted, what waited for the old one, and goes on with the new."""
     config = write_config(tmp_path, judges="[{name: old, kind: lexical}]")
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
-        _log(tmp_path, range(2000))
+        append_records(tmp_path, range(2000))
         ragwatch.wait_for(SEEN, 2000)
         write_config(tmp_path, judges="[{name: new, kind: lexical}]")
         assert ragwatch.get("/-/reload", method="POST")[0] == 200
-        _log(tmp_path, range(2000, 2010))
+        append_records(tmp_path, range(2000, 2010))
         ragwatch.wait_for('ragwatch_samples_judged_total{judge="new",route="search"}', 10)
         series = ragwatch.wait_for("ragwatch_samples_pending", 0)
         assert series['ragwatch_samples_drawn_total{route="search"}'] == 2010

@@ -8,19 +8,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from functional.daemon import RagwatchProcess, parse_series, record, write_config
+from functional.daemon import JUDGED, RagwatchProcess, append_records, parse_series, write_config
 from functional.forked import run_forked
 
-JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
 UNJUDGED = 'ragwatch_samples_unjudged_total{judge="embedded",reason="damaged",route="search"}'
 
 
 def a_state(folder: Path, count: int) -> Path:
     """A daemon has judged some answers, each bad in its generation, and ended. Returns the configuration."""
     config = write_config(folder)
-    (folder / "log" / "rag.jsonl").write_text(
-        "".join(record(number, answer="The tower fell into the sea in 1999.") + "\n" for number in range(count))
-    )
+    append_records(folder, range(count), answer="The tower fell into the sea in 1999.")
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
         ragwatch.wait_for(JUDGED, count)
     return config
@@ -69,8 +66,7 @@ def test_run_once_goes_on_behind_a_damaged_draw(tmp_path: Path) -> None:
         "UPDATE samples SET body = X'00ff' WHERE key IN (SELECT key FROM work)",
     ):
         harm(tmp_path, sql)
-    with (tmp_path / "log" / "rag.jsonl").open("a") as log:
-        log.write(record(100) + "\n")
+    append_records(tmp_path, [100])
     done = run_forked("run", "--once", "--config", config, "--state", tmp_path / "state")
     assert done.returncode == 0, done.stderr
     series = parse_series(done.stdout)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from functional.daemon import RagwatchProcess, record, write_config
+from functional.daemon import RagwatchProcess, append_records, write_config
 from functional.endings import Ended, fault_of
 from functional.forked import handles
 from support.patience import DEADLINE
@@ -28,7 +28,7 @@ COMMANDS = {
 def folder(tmp_path: Path) -> Path:
     """A log to watch, and a directory for temporary files."""
     write_config(tmp_path)
-    (tmp_path / "log" / "rag.jsonl").write_text("".join(record(number) + "\n" for number in range(20)))
+    append_records(tmp_path, range(20))
     (tmp_path / "tmp").mkdir()
     return tmp_path
 

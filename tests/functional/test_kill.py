@@ -12,14 +12,11 @@ from pathlib import Path
 from typing import TextIO
 
 import pytest
-from functional.daemon import RagwatchProcess, record, write_config
+from functional.daemon import DRAWN, JUDGED, SEEN, RagwatchProcess, record, write_config
 from support.patience import DEADLINE
 from support.programs import installed
 
 LINES_A_SECOND, LINES_A_SECOND_FOR_LONG = 400, 100
-SEEN = 'ragwatch_requests_seen_total{source="app"}'
-DRAWN = 'ragwatch_samples_drawn_total{route="search"}'
-JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
 
 
 class Writer(threading.Thread):
@@ -139,8 +136,8 @@ def _watching(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("kind", "kills", "lines_a_second"),
     [
-        (Writer, 4, LINES_A_SECOND),
-        (LogrotateWriter, 6, LINES_A_SECOND),
+        (Writer, 2, LINES_A_SECOND),
+        (LogrotateWriter, 4, LINES_A_SECOND),
         pytest.param(LogrotateWriter, 50, LINES_A_SECOND, marks=pytest.mark.slow),
         pytest.param(
             LogrotateWriter, 500, LINES_A_SECOND_FOR_LONG, marks=[pytest.mark.slow, pytest.mark.ends_after(1800)]

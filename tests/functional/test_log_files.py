@@ -8,7 +8,7 @@ import shutil
 from contextlib import closing, suppress
 from pathlib import Path
 
-from functional.daemon import RagwatchProcess, record, write_config
+from functional.daemon import SEEN, RagwatchProcess, record, write_config
 from support.patience import wait_until
 
 from ragwatch.sources.tail.descriptors import RESERVED_DESCRIPTORS
@@ -16,7 +16,6 @@ from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.stores.texts import unpack
 
 LIMIT, FILES = 100, 150
-SEEN = 'ragwatch_requests_seen_total{source="app"}'
 CLOSED = 'ragwatch_source_closed_files{source="app"}'
 
 

@@ -1,8 +1,7 @@
-"""Five services whose logs are not one answer a line: from `map` to figures in three commands, and no line is lost."""
+"""Services whose logs are not one answer a line: from `init` to figures in three commands, and no line is lost."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -48,18 +47,6 @@ def prefixed(folder: Path) -> None:
     (folder / "app.log").write_text("2026-05-01 09:59:59,0 INFO [rag] started\n" + "".join(lines) + TRACEBACK)
 
 
-def mixed(folder: Path) -> None:
-    """Answers among health checks and failed requests."""
-    lines = []
-    for n in range(NUMBER):
-        row = {"event": "request", "path": "/ask", "status": 200, "question": question(n), "docs": passages(n)}
-        lines.append({**row, "answer": answer(n), "request_id": f"r{n}"})
-        lines += [{"event": "request", "path": "/healthz", "status": 200}] * 3
-        if n % 6 == 0:
-            lines.append({"event": "request", "path": "/ask", "status": 502, "error": "upstream"})
-    (folder / "app.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines) + TRACEBACK)
-
-
 def halves(folder: Path) -> None:
     """Retrieval and answer in two files; one request failed in between, one answer was logged twice."""
     retrieved = [
@@ -68,32 +55,6 @@ def halves(folder: Path) -> None:
     answered = [{"request_id": f"r{n}", "response": answer(n), "took": n} for n in reversed(range(NUMBER))]
     for name, rows in (("retrieval", retrieved), ("answers", [*answered, answered[0]])):
         (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-
-
-def chat(folder: Path) -> None:
-    """Chat completions whose system message holds the passages."""
-    with (folder / "chat.jsonl").open("w") as file:
-        for n in range(NUMBER):
-            context = "\n\n".join(f"[{rank}] {text}" for rank, text in enumerate(passages(n), start=1))
-            system = f"You are a helpful assistant.\nAnswer the question from this context only.\n\n{context}"
-            messages = [{"role": "system", "content": system}, {"role": "user", "content": question(n)}]
-            row = {"id": f"c{n}", "messages": messages, "choices": [{"message": {"content": answer(n)}}]}
-            file.write(f"{json.dumps(row)}\n")
-
-
-def nested(folder: Path) -> None:
-    """JSON inside JSON, in a file that was rotated and compressed, and one that is written to."""
-    rows = [
-        {
-            "ts_ms": 1_777_629_600_000 + n,
-            "payload": json.dumps({"user_query": question(n), "reply": {"text": answer(n)}}),
-            "rag": {"chunks": [{"chunk_id": f"d{n}-{rank}", "body": text} for rank, text in enumerate(passages(n))]},
-        }
-        for n in range(NUMBER)
-    ]
-    lines = [f"{json.dumps(row)}\n" for row in rows]
-    (folder / "app.log.1.gz").write_bytes(gzip.compress("".join(lines[: NUMBER // 2]).encode()))
-    (folder / "app.log").write_text("".join(lines[NUMBER // 2 :]))
 
 
 def streamed(folder: Path) -> None:
@@ -111,12 +72,6 @@ def streamed(folder: Path) -> None:
 
 SERVICES = {
     "prefixed": Service(prefixed, ("app.log",), "app.log", {'skipped_total{reason="no_json"': 4}),
-    "mixed": Service(
-        mixed,
-        ("app.jsonl",),
-        "*.jsonl",
-        {'skipped_total{reason="no_json"': 3, 'skipped_total{reason="where"': 3 * NUMBER + NUMBER // 6},
-    ),
     "halves": Service(
         halves,
         ("retrieval.jsonl", "answers.jsonl"),
@@ -124,28 +79,16 @@ SERVICES = {
         {'outcome="joined"': 2 * NUMBER, 'outcome="orphaned"': 1, 'outcome="repeated"': 1},
     ),
     "streamed": Service(streamed, ("app.jsonl",), "", {'outcome="joined"': 9 * NUMBER}),
-    "chat": Service(chat, ("chat.jsonl",), "chat.jsonl", {}),
-    "nested": Service(nested, ("app.log.1.gz",), "app.log*", {}),
 }
 
 
-def canonical(n: int) -> dict[str, Any]:
-    """An answer in our own format."""
-    return {"id": f"r{n}", "question": question(n), "contexts": passages(n), "answer": answer(n)}
-
-
-def pages(folder: Path) -> dict[str, Any]:
-    """Pretty-printed pages of an API, in files of their own."""
-    for page in range(2):
-        rows = [canonical(n) for n in range(page, NUMBER, 2)]
-        (folder / f"page{page}.json").write_text(json.dumps({"data": rows, "has_more": not page}, indent=2))
-    return {"path": f"{folder}/page*.json", "records": "data"}
-
-
 def ids(folder: Path) -> dict[str, Any]:
-    """Contexts that are ids, in UTF-16."""
+    """Contexts that are ids, in UTF-16: a source with keys that docs/logs.md names."""
     corpus = {f"d{n}-{rank}": text for n in range(NUMBER) for rank, text in enumerate(passages(n))}
-    rows = [{**canonical(n), "contexts": [f"d{n}-0", f"d{n}-1"], "at": 0} for n in range(NUMBER)]
+    rows = [
+        {"id": f"r{n}", "question": question(n), "contexts": [f"d{n}-0", f"d{n}-1"], "answer": answer(n), "at": 0}
+        for n in range(NUMBER)
+    ]
     (folder / "corpus.csv").write_text("id,text\n" + "".join(f"{name},{text}\n" for name, text in corpus.items()))
     (folder / "app.log").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-16")
     return {"path": f"{folder}/app.log", "encoding": "utf-16", "resolve": {"file": f"{folder}/corpus.csv"}}
@@ -159,37 +102,33 @@ def mapped(folder: Path, service: Service) -> dict[str, Any]:
     return source if "kind" in source else {**source, "path": str(folder / service.path)}
 
 
-KEYS: dict[str, Callable[[Path], dict[str, Any]]] = {"pages": pages, "ids": ids}
-"""Sources with keys that docs/logs.md names."""
-
-
 @pytest.mark.costly
-@pytest.mark.parametrize("name", [*SERVICES, *KEYS])
-def test_from_map_or_keys_to_figures(tmp_path: Path, name: str) -> None:
-    """What `map` prints is a source; `check` finds it good; `run` judges every answer and counts every other line."""
+@pytest.mark.parametrize("name", [*SERVICES, "ids"])
+def test_from_init_or_keys_to_figures(tmp_path: Path, name: str) -> None:
+    """What `init` prints is a source; `check` finds it good; `run` judges every answer and counts every other line."""
     folder = tmp_path / "log"
     folder.mkdir()
     service = SERVICES.get(name)
-    source = {"kind": "tail", "name": "app"} | (KEYS[name](folder) if service is None else mapped(folder, service))
+    source = {"kind": "tail", "name": "app"} | (ids(folder) if service is None else mapped(folder, service))
     config = written(tmp_path, source)
     checked = run_forked("check", "--config", config)
     assert (checked.returncode, "samples" in checked.stdout) == (0, True), checked.stdout
     done = run_forked("run", "--once", "--config", config)
     assert done.returncode == 0, done.stderr
-    assert value(done.stdout, "ragwatch_requests_seen_total{") == NUMBER
-    assert value(done.stdout, "ragwatch_requests_rejected_total{") == 0
-    assert value(done.stdout, "ragwatch_samples_judged_total{") == NUMBER
-    expected = {} if service is None else service.others
-    others = {part: value(done.stdout, part) for part in expected}
-    assert others == expected
-    skipped = sum(count for part, count in others.items() if "skipped" in part)
-    assert value(done.stdout, "ragwatch_source_lines_skipped_total{") == skipped
+    others = {} if service is None else service.others
+    expected = {
+        "ragwatch_requests_seen_total{": NUMBER,
+        "ragwatch_requests_rejected_total{": 0,
+        "ragwatch_samples_judged_total{": NUMBER,
+        "ragwatch_source_lines_skipped_total{": sum(count for part, count in others.items() if "skipped" in part),
+        "ragwatch_traffic_contexts_sum{": 2 * NUMBER,
+        'ragwatch_record_fields_lost_total{field="at",reason="implausible_time"': NUMBER if name == "ids" else 0,
+        **others,
+    }
+    assert {part: value(done.stdout, part) for part in expected} == expected
     means = re.findall(r'^ragwatch_faithfulness_ratio\{.*window="1d"\} (\S+)$', done.stdout, flags=re.MULTILINE)
     assert means
     assert all(float(mean) > 0.95 for mean in means)
-    assert value(done.stdout, "ragwatch_traffic_contexts_sum{") == 2 * NUMBER
-    lost = 'ragwatch_record_fields_lost_total{field="at",reason="implausible_time"'
-    assert value(done.stdout, lost) == (NUMBER if name == "ids" else 0)
 
 
 def written(folder: Path, source: dict[str, Any]) -> Path:

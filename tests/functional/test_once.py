@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from functional.daemon import parse_series
+from functional.daemon import SEEN, parse_series
 from functional.forked import run_forked
 from support.patience import DEADLINE, wait_until
 
@@ -126,9 +126,6 @@ def _trial(config: Path, *options: str) -> subprocess.CompletedProcess[str]:
     scratch = config.parent / "scratch"
     scratch.mkdir(exist_ok=True)
     return run_forked("run", "--once", "--config", config, *options, env=os.environ | {"TMPDIR": str(scratch)})
-
-
-SEEN = 'ragwatch_requests_seen_total{source="app"}'
 
 
 def test_a_trial_reads_everything_and_leaves_nothing_behind(config: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from functional.daemon import RagwatchProcess, record, write_config
+from functional.daemon import JUDGED, RagwatchProcess, append_records, write_config
 from functional.forked import run_forked
 from support.patience import DEADLINE
 
@@ -19,10 +19,8 @@ PLACE = '{corrected="yes",judge="embedded",route="search",window="1d"}'
 
 
 def _log(folder: Path, count: int) -> None:
-    with (folder / "log" / "app.jsonl").open("a") as file:
-        for number in range(count):
-            changes = {} if number % 3 else {"answer": "It was sold to a baker in Paris."}
-            file.write(record(number, **changes) + "\n")
+    for number in range(count):
+        append_records(folder, [number], **({} if number % 3 else {"answer": "It was sold to a baker in Paris."}))
 
 
 def _config(folder: Path) -> Path:
@@ -34,7 +32,7 @@ def test_labels_come_in_while_the_daemon_runs(tmp_path: Path) -> None:
     config = _config(tmp_path)
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
         _log(tmp_path, 90)
-        ragwatch.wait_for('ragwatch_samples_judged_total{judge="embedded",route="search"}', 90)
+        ragwatch.wait_for(JUDGED, 90)
         before = ragwatch.series()
         way = ("--config", str(config), "--url", ragwatch.address)
         done = run_forked("label", *way, "--annotator", "ann", "--count", "40", stdin=(SUPPORTED + NOT) * 20)
@@ -62,7 +60,7 @@ def test_what_was_said_before_an_interrupt_is_kept(tmp_path: Path) -> None:
     config = _config(tmp_path)
     with RagwatchProcess(config).wait_until_serving() as ragwatch:
         _log(tmp_path, 30)
-        ragwatch.wait_for('ragwatch_samples_judged_total{judge="embedded",route="search"}', 30)
+        ragwatch.wait_for(JUDGED, 30)
         command = [sys.executable, "-m", "ragwatch", "label", "--config", str(config), "--annotator", "ann"]
         with subprocess.Popen(
             [*command, "--url", ragwatch.address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1

@@ -10,14 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from functional.daemon import RagwatchProcess, record, write_config
+from functional.daemon import JUDGED, RagwatchProcess, record, write_config
 from support.patience import DEADLINE
 from support.spans import JSON, PROTOBUF
 
 from ragwatch.emit import AnswerLog
 
 SOURCES = "[{kind: push, name: app}, {kind: otlp, name: traces}]"
-JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
 MIB = 1 << 20
 MAX_RISE = 50 * MIB
 Attack = tuple[str, bytes, dict[str, str], set[int]]

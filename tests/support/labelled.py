@@ -80,11 +80,12 @@ class World:
         """Who asks people."""
         return LabelTasks(self.rules, store=self.store, clock=lambda: self._now, uniform=self._rng.random)
 
-    def label(self, count: int, annotator: str = "ann") -> None:
-        """A person who is always right labels some answers, a word at a time."""
+    def label(self, count: int, annotator: str = "ann", *, at_once: bool = True) -> None:
+        """A person who is always right labels some answers, whose words are kept at once or one by one."""
         labelling = self.labelling()
-        for task in labelling.tasks(annotator, count):
-            labelling.put([self.word(task["key"], annotator)])
+        words = [self.word(task["key"], annotator) for task in labelling.tasks(annotator, count)]
+        for some in [words] if at_once else [[word] for word in words]:
+            labelling.put(some)
 
     def word(self, key: str, annotator: str = "ann") -> Mapping[str, object]:
         """What a person who is always right says."""

@@ -162,12 +162,6 @@ def test_what_tells_answers_apart_is_proposed(answers: Any, others: Any, where: 
     assert propose_where(answers, others) == where
 
 
-def test_lines_without_json_need_no_condition_on_fields() -> None:
-    """Any object is an answer beside them; without an answer or another line there is no condition."""
-    assert propose_where(ROWS, [], 3) == "@"
-    assert propose_where(ROWS, []) is propose_where([], [HEALTH], 3) is None
-
-
 _RECORDS = st.lists(
     st.dictionaries(st.sampled_from(["event", "status", "answer", "x"]), st.sampled_from([None, 1, True, "a", "b'"])),
     min_size=1,

@@ -311,13 +311,13 @@ def with_odd_values(value: Any) -> Iterator[Any]:
 def test_any_value_is_read_or_refused(name: str) -> None:
     """Every part of every known record, exchanged for odd values; what is read can be redacted and stored.
 
-    With many examples (`make slow`) each part is exchanged for each value, else every fifth of these pairs is tried.
+    With many examples (`make slow`) each part is exchanged for each value, else every tenth of these pairs is tried.
     """
     readers = [build(name, MAPPING if name == "custom" else None), build("auto")]
     redactor = Redactor()
     for record in records(name):
         pairs = (value for value in with_odd_values(record) if isinstance(value, dict))
-        for odd in islice(pairs, 0, None, 1 if EXAMPLES > USUAL else 5):
+        for odd in islice(pairs, 0, None, 1 if EXAMPLES > USUAL else 10):
             for reader in readers:
                 try:
                     sample = reader.read(odd, "log:1")

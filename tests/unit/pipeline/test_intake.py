@@ -16,7 +16,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import LogCapture
-from support.kit import AT, JUDGE, Clock, a_batch, a_draw, a_line, a_sample, a_verdict, an_admission
+from support.kit import AT, JUDGE, Clock, a_batch, a_draw, a_line, a_sample, an_admission
 from support.loops import ALL, an_intake
 
 from ragwatch.formats.log_reader import LogReader, RecordRules
@@ -152,19 +152,6 @@ async def test_records_without_id_are_named_by_place(make: Any, store: SqliteSto
 SECRETS = ("ann@example.org", "DE89370400440532013000", "4111111111111111")
 
 
-async def test_x4_secrets_never_reach_the_disk(make: Any, store: SqliteStore, tmp_path: Path) -> None:
-    """Redaction comes before storage: no file of the state holds what was taken out, and it is counted by kind."""
-    line = a_line("a", question=f"I am {SECRETS[0]}", answer=f"IBAN {SECRETS[1]}", metadata={"card": SECRETS[2]})
-    await make(a_batch(line), redactor=Redactor()).step()
-    store.engine.shrink()
-    (draw,) = leased(store)
-    bodies = repr(draw).encode() + b"".join(
-        path.read_bytes() for path in (tmp_path / "state").iterdir() if path.is_file()
-    )
-    assert [secret for secret in SECRETS if secret.encode() in bodies] == []
-    assert sum(counts(store, Tally.REDACTED).values()) == 3
-
-
 async def test_redaction_does_not_move_the_draw(make: Any, store: SqliteStore) -> None:
     """The key comes from the id as logged, so turning redaction on later makes no second sample; off, texts stay."""
     line = a_line(SECRETS[0], question=SECRETS[0])
@@ -251,17 +238,6 @@ def test_no_line_stops_a_source(batch: list[bytes]) -> None:
         assert counts(store, Tally.SEEN) == {("app",): len(batch)}
         assert len(batch) == rejected + sum(store.pending().values())
         assert len(leased(store)) == sum(store.pending().values())
-
-
-async def test_a_judge_that_is_blocked(make: Any, store: SqliteStore) -> None:
-    """T27: with nothing judged reading stops at the limit; then everything goes on, and nothing is lost."""
-    batches = [a_batch(*(a_line(f"{part}-{index}") for index in range(10)), cursor=str(part)) for part in range(9)]
-    intake = make(*batches, max_pending=30)
-    assert [await intake.step() for _ in range(100)].count(True) == 3
-    assert (intake.source.committed, store.pending()) == (3, {JUDGE: 30})
-    while store.settle([a_verdict(draw) for draw in leased(store)]):
-        await intake.step()
-    assert (counts(store, Tally.SEEN), counts(store, Tally.JUDGED)) == ({("app",): 90}, {("search", JUDGE): 90})
 
 
 async def test_shedding_halves_the_probability_and_stores_it(make: Any, store: SqliteStore) -> None:

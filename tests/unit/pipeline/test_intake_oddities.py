@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from sys import float_info
@@ -20,13 +18,11 @@ from ragwatch.errors import ReceivedMeanwhileError, SourceError, StoreError
 from ragwatch.pipeline.intake import IntakeLoop
 from ragwatch.pipeline.placing import MAX_CHARS, MAX_NEW, NamedVersions
 from ragwatch.ports import Admission, Batch, BatchReport, RecordedEvent, VersionValue
-from ragwatch.ports.capabilities import log_reader
 from ragwatch.redaction.redactor import Redactor
-from ragwatch.sources.join import JoinSource, Options
 from ragwatch.statistics.canary.definition import CanaryMarks
 from ragwatch.statistics.sampling import SamplingPlan
 from ragwatch.statistics.snapshot import Lag
-from ragwatch.statistics.tally import PartOutcome, Tally
+from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
 
 
@@ -151,36 +147,6 @@ async def test_what_another_worker_receives_meanwhile_counts_as_resent(tmp_path:
     assert await again.step()
     assert store.pending() == {JUDGE: 2}
     store.close()
-
-
-async def test_a_request_is_one_sample_across_a_restart(tmp_path: Path) -> None:
-    """Its retrieval before the restart, its answer behind it; all of it again is counted as sent again.
-
-    One table of answers and feedback has the column of feedback in every row: an answer that has it empty is a part.
-    """
-    log = tmp_path / "app.jsonl"
-    inner = {"kind": "tail", "name": "log", "path": str(log), "scan_seconds": 0}
-    options = Options.model_validate({"name": "app", "of": [inner], "by": "rid", "start": "beginning"})
-    asked = json.dumps({"rid": "r1", "question": "Where?", "contexts": ["By the river."], "route": "search"})
-    answered = json.dumps({"rid": "r1", "answer": "By the river.", "feedback_for": None})
-    for lines in ([asked], [answered, asked], [asked.replace("Where?", "Where is it?"), answered]):
-        with log.open("a") as file:
-            file.writelines(f"{line}\n" for line in lines)
-        with closing(SqliteStore(tmp_path / "state")) as store:
-            source, reader = JoinSource(options, Clock(AT)), log_reader(options)
-            source.resume(store.cursors("app"))
-            source.restore(store.parts("app"))
-            await take_all(an_intake(store, source=source, reader=reader))
-            source.close()
-    store = SqliteStore(tmp_path / "state")
-    (draw,) = store.lease(JUDGE, 10, now=AT, seconds=0)
-    assert (draw.sample.id, draw.sample.answer, list(store.parts("app"))) == ("r1", "By the river.", [])
-    tallies = store.tallies()
-    store.close()
-    assert (tallies[Tally.SEEN, ("app",)], tallies[Tally.RESENT, ("app",)]) == (1, 1)
-    outcomes = {outcome: tallies.get((Tally.PARTS, ("app", outcome)), 0) for outcome in PartOutcome}
-    assert outcomes[PartOutcome.JOINED] == 4
-    assert outcomes[PartOutcome.REPEATED] == 1
 
 
 MARKS = CanaryMarks(b"secret")

@@ -33,7 +33,7 @@ def test_words_stand_for_all_traffic(store: SqliteStore, rules: LabelRules) -> N
     """After any number of words, kept one by one, their weights add up to the traffic, about."""
     world = World(store, Random(1), requests=600, rules=rules)
     for count in (1, 40, 40):
-        world.label(count)
+        world.label(count, at_once=False)
         assert all(label.probability is not None for label in store.labels(0.0))
     assert len(store.labels(0.0)) == 81
     assert weights(store) == pytest.approx(600, rel=0.35)

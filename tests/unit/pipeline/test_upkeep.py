@@ -17,7 +17,6 @@ from zlib import compress
 
 import pytest
 from structlog.testing import LogCapture
-from support.elections import Server, WorkerStore
 from support.kit import AT, Clock, ListSource, a_batch, a_draw, a_line, a_verdict, an_admission
 from support.loops import ALL, an_intake
 from support.mortal import Fate, KilledError, MortalConnection
@@ -214,24 +213,6 @@ def test_renewed_begins_with_nothing(store: SqliteStore) -> None:
         same.learn({"search": ["Refund!"] * 10})
         assert same.meters["search"].vocabulary == learn(Vocabulary(), ["Refund!"] * 10)
         same.renew("search")
-
-
-def test_workers_learn_together(store: SqliteStore) -> None:
-    """Of workers that share a store, the questions of all count; what is complete is used and dropped by all."""
-    server = Server()
-    one, two = (Vocabularies(10, ("search",), store=WorkerStore(store, server, name)) for name in "ab")  # type: ignore[arg-type]  # a store
-    one.learn({"search": [ORDINARY] * 6})
-    two.learn({"search": [ORDINARY] * 6})
-    assert two.meters["search"].vocabulary == learn(Vocabulary(), [ORDINARY] * 12)
-    assert one.mark("search") is None
-    one.learn({"search": ["Refund!"] * 9})
-    assert one.mark("search") == two.mark("search")
-    two.renew("search")
-    one.resume()
-    assert one.mark("search") is None
-    store.remember(f"{KIND}/search", {"counts": "AAAA"})
-    one.learn({"search": [ORDINARY] * 3})
-    assert (store.recall(f"{KIND}/search") or {})["questions"] == 3
 
 
 @pytest.mark.parametrize(

@@ -166,10 +166,10 @@ def test_lines_that_are_no_part(tmp_path: Path) -> None:
 
 
 def test_feedback_is_passed_on(tmp_path: Path) -> None:
-    """It names its answer itself, and waits for nothing."""
+    """It names its answer itself, and waits for nothing; where its column is empty, the row is a part."""
     reading = Reading(tmp_path)
-    write(tmp_path, "answered", {"feedback_for": "r1", "thumbs": "up"})
-    assert reading.read() == [{"feedback_for": "r1", "thumbs": "up"}]
+    write(tmp_path, "answered", {"feedback_for": "r1", "thumbs": "up"}, {**ANSWERED, "feedback_for": None})
+    assert (reading.read(), len(reading.stored)) == ([{"feedback_for": "r1", "thumbs": "up"}], 1)
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_t27_nothing_is_read_for_ten_minutes(tmp_path: Path, path: Path, copy: b
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize("count", [300, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_t32_a_thousand_files_that_rotate(tmp_path: Path, count: int) -> None:
     """No line twice; missing lines were in files that were deleted before a scan, and those are counted."""
     rounds = 6

@@ -76,17 +76,6 @@ def test_t20_a_descriptor_that_fails_is_opened_again(tmp_path: Path) -> None:
     assert reader.drain() == [b"one", b"two"]
 
 
-def test_t23_t24_restored_from_a_backup(tmp_path: Path, path: Path, reader: Reader) -> None:
-    """The same content at the same path with another inode is continued, not read again."""
-    reader.reads(path, *lines_of("a", 9))
-    with reader.away(stopped=True):
-        (tmp_path / "restored").write_bytes(path.read_bytes())
-        (tmp_path / "restored").replace(path)
-        append(path, b"new")
-    assert [*lines_of("a", 9), b"new"] == reader.drain()
-    assert len({stream for stream, _ in reader.places}) == 1
-
-
 def test_t29_hard_link_and_original(tmp_path: Path) -> None:
     """A file with two names is read once; it is still the same when one name is removed."""
     path = tmp_path / "a.jsonl"

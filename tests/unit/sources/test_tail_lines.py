@@ -59,9 +59,9 @@ def test_t13_a_restart_inside_a_line_that_is_too_long(path: Path) -> None:
 
 
 def test_t14_memory_is_bounded_on_an_endless_line(path: Path) -> None:
-    """A 100 MiB line without a newline takes no more memory than the limit and 20 MiB."""
+    """A 50 MiB line without a newline takes no more memory than the limit and 20 MiB."""
     with path.open("wb") as file:
-        for _ in range(100):
+        for _ in range(50):
             file.write(b"x" * (1 << 20))
     limit = 4 << 20
     reader = Reader(path, max_line_bytes=limit)
@@ -192,7 +192,7 @@ def test_a_newline_before_each_record(path: Path, reader: Reader) -> None:
     assert (reader.settle(), reader.reasons) == ([ONE, TWO, THREE, FOUR], [])
 
 
-@pytest.mark.parametrize("cut", range(1, len(ONE)))
+@pytest.mark.parametrize("cut", range(1, len(ONE), 4))
 def test_a_torn_record_waits(path: Path, reader: Reader, cut: int) -> None:
     """No prefix of a record is a record; one that is written in pieces of any size is read once, complete."""
     append(path, TWO)
