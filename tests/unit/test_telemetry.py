@@ -147,16 +147,12 @@ def test_x16_json_is_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_text_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    """The same for a terminal: no warning of structlog's, no colours where there is no terminal."""
+    """No warning of structlog's, no colours where there is no terminal, and nothing below the level."""
     configure_logging("info", human=True)
     text = failed(capsys)
     assert "step failed, will be repeated" in text
     assert "ZeroDivisionError" in text
     assert "\x1b[" not in text
-
-
-def test_levels(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is below the level is not written."""
     configure_logging("error")
     Telemetry().pruned(1)
     assert capsys.readouterr().err == ""

@@ -42,21 +42,22 @@ def _said(result: Result) -> str:
 
 
 def test_a_good_configuration_passes(tmp_path: Path) -> None:
-    """Everything is tested, and nothing is created: no state directory, no cursor."""
+    """Everything is tested, nothing is created; dates of documents are asked for; brackets are no markup."""
     result = _check(tmp_path, GOOD, GOOD)
     assert result.return_value == 0
     assert "2 of 2 records of" in _said(result)
     assert "lexical-" in result.stdout
     assert not (tmp_path / "state").exists()
-
-
-def test_what_stale_documents_lead_to_depends_on_the_log(tmp_path: Path) -> None:
-    """A ticket where contexts have the date of their document, else nothing, and what to log."""
     without = _said(_check(tmp_path, GOOD))
     assert "stale documents that the answer follows: nothing; " in without
     assert "and `updated_at` in the contexts of the log" in without
     dated = GOOD | {"contexts": [{"text": "By the river.", "updated_at": "2026-05-01"}]}
     assert "stale documents that the answer follows: ticket; " in _said(_check(tmp_path, dated))
+    folder = tmp_path / "[red]logs"
+    folder.mkdir()
+    result = _check(folder, GOOD)
+    assert result.return_value == 0
+    assert "[red]logs" in "".join(letter for letter in result.stdout if letter not in "│ \n")
 
 
 def test_existing_records_that_will_not_be_read_are_told(tmp_path: Path) -> None:
@@ -83,15 +84,6 @@ def test_a_judge_without_its_model_is_a_warning(tmp_path: Path) -> None:
         assert result.return_value == 0
         assert state in message
         assert ("falls back to the lexical judge:" in _said(result)) == (weights == "absent")
-
-
-def test_what_is_told_is_told_whole(tmp_path: Path) -> None:
-    """Brackets in what was found (an extra's name, a path) are no markup to be swallowed."""
-    folder = tmp_path / "[red]logs"
-    folder.mkdir()
-    result = _check(folder, GOOD)
-    assert result.return_value == 0
-    assert "[red]logs" in "".join(letter for letter in result.stdout if letter not in "│ \n")
 
 
 def test_a_state_in_use_is_told(tmp_path: Path) -> None:

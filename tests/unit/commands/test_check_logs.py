@@ -103,14 +103,10 @@ def test_what_is_said_of_a_log(tmp_path: Path, rows: list[object], keys: dict[st
     assert re.search(says, found.detail), found.detail
 
 
-def test_the_first_fault_is_shown_with_file_and_line() -> None:
-    """A finding about content names the place."""
+def test_files_and_lines_are_named(tmp_path: Path) -> None:
+    """The first fault has its place; of files that cannot be read the first is named, and how many there are."""
     batch = Batch("s", "a.jsonl", [b"{"], [0], [7], "")
     assert "a.jsonl:7: torn_json" in check_records(object(), batch, Settings()).detail
-
-
-def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
-    """Beside one that can: the first of them, and how many there are."""
     for name in (b"caf\xe9.jsonl", b"caf\xea.jsonl"):
         (tmp_path / os.fsdecode(name)).write_text("{}\n")
     found = of_log(tmp_path, GOOD, path=f"{tmp_path}/*.jsonl")

@@ -154,14 +154,18 @@ def test_another_ragwatch_is_noticed(config: Path) -> None:
             assert message in str(command(*words).exception), (reply, arguments)
 
 
-def test_files_that_are_too_large_or_gone(config: Path) -> None:
-    """A large suite is named without being searched; one that cannot be read is an error."""
+def test_files_that_are_too_large_or_gone(config: Path, tmp_path: Path) -> None:
+    """A large suite is named without being searched; one that is gone is an error; a large log is not redacted."""
     loaded, state = load(config), config.parent / "state"
     os.truncate(config.parent / "anchors.jsonl", MAX_SEARCHED_BYTES + 1)
     assert any("too large to be searched" in line for line in copies_elsewhere(state, loaded, config, []))
     (config.parent / "anchors.jsonl").unlink()
     with pytest.raises(ConfigError, match="cannot be read"):
         list(copies_elsewhere(state, loaded, config, []))
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    assert "split it" in str(command("redact", path).exception)
 
 
 def test_what_needs_texts_says_that_they_are_not_kept(config: Path) -> None:
@@ -243,11 +247,3 @@ def test_redact_uses_the_rules_of_a_configuration(tmp_path: Path) -> None:
     error = refused(command(*words, configured(tmp_path, redaction=own("(a+)+b")), said="x"))
     assert "redaction.rules[0].pattern" in error
     assert "{1,64}" in error
-
-
-def test_a_file_that_is_too_large_is_not_redacted(tmp_path: Path) -> None:
-    """The error says what to do."""
-    path = tmp_path / "large"
-    with path.open("wb") as file:
-        file.truncate(MAX_BYTES + 1)
-    assert "split it" in str(command("redact", path).exception)

@@ -61,7 +61,7 @@ def test_a_log_becomes_a_configuration(log: Path, tmp_path: Path) -> None:
 
 
 def test_what_a_log_does_not_tell_is_asked(tmp_path: Path) -> None:
-    """Without times: where the state is, and how many answers a day there are."""
+    """Where the state is, and how many answers a day: with `--yes` those of a small log, of a large one unknown."""
     log = tmp_path / "app.jsonl"
     log.write_text('{"question": "q", "contexts": ["c"], "answer": "a"}\n', encoding="utf-8")
     result = _init(log, "--out", "-", typed=f"{tmp_path}/here\n1000000\nlexical\n")
@@ -69,10 +69,6 @@ def test_what_a_log_does_not_tell_is_asked(tmp_path: Path) -> None:
     assert data["state"] == f"{tmp_path}/here"
     assert data["sampling"] == {"probability": 0.002}
     assert data["routes"] == []
-
-
-def test_of_a_small_log_without_times_all_answers_are_judged(tmp_path: Path) -> None:
-    """Its number of answers is the default of a day; that of a large log is unknown."""
     line = json.dumps({"question": "q", "contexts": ["c"], "answer": "a"}) + "\n"
     shares = []
     for name, repeats in (("small", 24), ("large", 30_000)):

@@ -34,22 +34,34 @@ def test_every_known_format_is_named() -> None:
 
 
 def test_a_proposal_can_be_pasted_into_the_configuration() -> None:
-    """What is printed for an unknown shape is YAML whose mapping reads the record."""
+    """YAML whose mapping reads the record, with scores, moments and routes; routes are listed."""
     record = {"payload": {"query": "why?", "hits": [{"body": "Because it rained."}]}, "reply": "so"}
     result = _map(json.dumps(record) + "\n")
     assert result.return_value == 1
     source = yaml.safe_load(result.stdout)
     sample = build(source["format"], source["mapping"]).read(record, "x")
     assert (sample.question, sample.answer, sample.contexts[0].text) == ("why?", "so", "Because it rained.")
+    result = _map(jsonl(*[RECORD] * 3))
+    mapping = _mapped(result)["mapping"]
+    assert isinstance(mapping, dict)
+    sample = build("custom", mapping).read(RECORD, "x")
+    assert (sample.id, sample.at, sample.route) == ("r1", 1767225600.123, "/search")
+    assert [(each.id, each.score) for each in sample.contexts] == [("c1", 0.83)]
+    assert 'routes to list at the top level of the configuration: ["/search"]' in result.stdout
 
 
 def test_a_file_without_json_is_refused() -> None:
-    """Nothing is guessed from nothing, nor where no field looks likely."""
+    """Nothing is guessed from nothing; of text before the JSON the option that passes over it is told once."""
     result = _map("hello\n\n")
     assert result.return_value == 1
     assert "has no JSON object" in result.stderr
     assert ":1: torn_json" in result.stderr
     assert "write a mapping by hand" in _map('{"level": 3}\n').stdout
+    row = {"question": "Where?", "contexts": ["By the river."], "answer": "By the river."}
+    result = _map("".join(f"2026-01-01 12:00:{n % 60:02} INFO {{app}} {json.dumps(row)}\n" for n in range(100)))
+    assert (result.return_value, result.stderr) == (0, "")
+    assert _mapped(result) == {"format": "canonical", "prefix": "auto"}
+    assert "100 lines have text before the JSON" in result.stdout
 
 
 RECORD = {
@@ -78,17 +90,6 @@ def test_no_answer_is_made_out_of_contexts() -> None:
     assert "no field looks like answer" in _map(jsonl(retrieval)).stderr
 
 
-def test_names_that_logs_use_are_known() -> None:
-    """Scores called similarity, moments in milliseconds, routes with a slash: all are mapped, and routes are listed."""
-    result = _map(jsonl(*[RECORD] * 3))
-    mapping = _mapped(result)["mapping"]
-    assert isinstance(mapping, dict)
-    sample = build("custom", mapping).read(RECORD, "x")
-    assert (sample.id, sample.at, sample.route) == ("r1", 1767225600.123, "/search")
-    assert [(each.id, each.score) for each in sample.contexts] == [("c1", 0.83)]
-    assert 'routes to list at the top level of the configuration: ["/search"]' in result.stdout
-
-
 def test_a_moment_in_any_unit_is_mapped_and_a_duration_is_not() -> None:
     """Seconds, milliseconds, microseconds and nanoseconds since 1970; `time: 0.35` is how long something took.
 
@@ -98,15 +99,6 @@ def test_a_moment_in_any_unit_is_mapped_and_a_duration_is_not() -> None:
         assert propose([{**RECORD, "ts": 1_767_225_600 * unit, "time": 0.35}]).mapping["at"] == "ts"
     assert "at" not in propose([{**RECORD, "req": {}, "time": 0.35}]).mapping
     assert "contexts" not in propose([{"answer": "Yes.", "context_ids": ["d1#3", "d2#1"], "docs": ["d1"]}]).mapping
-
-
-def test_text_before_the_json_is_told_once_with_its_cure() -> None:
-    """A logger's own text is no error a line: the option that passes over it is printed with the format."""
-    row = {"question": "Where?", "contexts": ["By the river."], "answer": "By the river."}
-    result = _map("".join(f"2026-01-01 12:00:{n % 60:02} INFO {{app}} {json.dumps(row)}\n" for n in range(100)))
-    assert (result.return_value, result.stderr) == (0, "")
-    assert _mapped(result) == {"format": "canonical", "prefix": "auto"}
-    assert "100 lines have text before the JSON" in result.stdout
 
 
 def test_the_share_and_the_first_record_that_cannot_be_read_are_told(tmp_path: Path) -> None:
@@ -258,14 +250,10 @@ def test_a_join_is_proposed_over_records_of_two_shapes(tmp_path: Path, files: in
     assert "9 requests are in 2 records each" in result.stdout
 
 
-def test_other_lines_are_skipped_by_the_sources_of_the_parts(tmp_path: Path) -> None:
-    """Records without the id, and text before the JSON."""
+def test_parts_in_several_records(tmp_path: Path) -> None:
+    """Other records and text are skipped; the number of parts is proposed, and a format that reads the whole."""
     proposed = options(run_map(tmp_path, [*RETRIEVAL, OTHER, *ANSWERS], before="12:00 INFO "))
     assert (proposed.of[0]["where"], proposed.of[0]["prefix"]) == ("request_id != `null`", "auto")
-
-
-def test_three_parts_in_a_known_format(tmp_path: Path) -> None:
-    """The number of parts is proposed, and a format that reads the joined record."""
     asked = [{"run": {"id": n}, "question": "q"} for n in range(4)]
     others = (
         [{"run": {"id": n}, "contexts": ["The mill is green."]} for n in range(4)],

@@ -20,7 +20,7 @@ def a_config(**data: Any) -> Config:
 
 
 def test_one_source_is_enough() -> None:
-    """Everything else has a default that works on a bare machine: loopback, no key, embedded judge."""
+    """Everything else has a default that works on a bare machine; a store without a kind is SQLite."""
     config = a_config()
     assert [(judge.place.name, judge.place.probability, judge.kind) for judge in config.judges] == [
         ("embedded", 1.0, "lexical")
@@ -28,6 +28,9 @@ def test_one_source_is_enough() -> None:
     assert (config.store.kind, config.settings.web.listen) == ("sqlite", "127.0.0.1:10477")
     assert config.settings.redaction.enabled is True
     assert dict(config.settings.estimates.windows) == {"15m": 900.0, "1h": 3600.0, "1d": 86400.0}
+    assert a_config(store={"texts": "none"}).store == a_config(store={"kind": "sqlite", "texts": "none"}).store
+    with pytest.raises(ConfigError, match=r"^store\.url: "):
+        a_config(store={"url": "postgresql://h/d"})
 
 
 def test_units_become_numbers() -> None:
@@ -45,15 +48,8 @@ def test_units_become_numbers() -> None:
     assert settings.thresholds == {Quantity.FAITHFULNESS: 0.9}
 
 
-def test_thresholds_name_what_only_a_gate_can_hold_against_them() -> None:
-    """Live traffic has no reference: its pages and alerts are given the others."""
-    settings = a_config(thresholds={"faithfulness": 0.9, "context_recall": 0.8, "correctness": 0.5}).settings
-    assert settings.thresholds[ReferenceQuantity.CONTEXT_RECALL] == 0.8
-    assert settings.live_thresholds == {Quantity.FAITHFULNESS: 0.9}
-
-
-def test_the_seeds_thresholds_hold_where_none_is_named() -> None:
-    """Without the section, or with a level by route only; an empty one is none, for the gate too."""
+def test_thresholds() -> None:
+    """The seed's hold where none is named; live traffic has no reference; only what is stated holds back learning."""
     seeds = {
         Quantity.FAITHFULNESS: 0.85,
         Quantity.ANSWER_RELEVANCY: 0.75,
@@ -70,10 +66,9 @@ def test_the_seeds_thresholds_hold_where_none_is_named() -> None:
     assert settings.route_thresholds == {"faq": {Quantity.FAITHFULNESS: 0.6, Quantity.ANSWER_RELEVANCY: None}}
     both = a_config(routes=["faq"], thresholds={"faithfulness": 0.9, **by_route}).settings
     assert both.live_thresholds == both.gate_thresholds == {Quantity.FAITHFULNESS: 0.9}
-
-
-def test_thresholds_that_hold_back_learning_are_those_of_the_configuration() -> None:
-    """Those of the route first, where null is none; not the defaults, and not the share of ignored top contexts."""
+    settings = a_config(thresholds={"faithfulness": 0.9, "context_recall": 0.8, "correctness": 0.5}).settings
+    assert settings.thresholds[ReferenceQuantity.CONTEXT_RECALL] == 0.8
+    assert settings.live_thresholds == {Quantity.FAITHFULNESS: 0.9}
     assert a_config().settings.stated_thresholds("other") == {}
     thresholds = {"faithfulness": 0.9, "top_ranked_ignored": 0.3, "routes": {"faq": {"faithfulness": 0.6}, "old": {}}}
     settings = a_config(routes=["faq", "old", "new"], thresholds=thresholds).settings
@@ -132,7 +127,7 @@ def test_every_server_has_an_address_of_its_own() -> None:
 
 
 def test_files_of_privacy_are_relative_to_the_configuration() -> None:
-    """Key file and audit log lie beside the configuration, wherever ragwatch was started; no reload changes it."""
+    """No reload changes them; what needs texts that are not kept says so."""
     store = {"kind": "sqlite", "texts": "failing", "encryption": {"key_file": "key"}}
     config = parse(
         {"sources": [SOURCE], "store": store, "audit": {"file": "audit.jsonl"}}, folder=Path("/etc/ragwatch")
@@ -142,17 +137,6 @@ def test_files_of_privacy_are_relative_to_the_configuration() -> None:
     assert config.texts == "failing"
     assert config.fixed != parse({"sources": [SOURCE], "store": store}, folder=Path("/etc/ragwatch")).fixed
     assert a_config().texts == "all"
-
-
-def test_a_store_without_a_kind_is_the_default_one() -> None:
-    """Its keys are those of SQLite, as without the section."""
-    assert a_config(store={"texts": "none"}).store == a_config(store={"kind": "sqlite", "texts": "none"}).store
-    with pytest.raises(ConfigError, match=r"^store\.url: "):
-        a_config(store={"url": "postgresql://h/d"})
-
-
-def test_texts_are_required_by_name() -> None:
-    """The error says what needs them and what to change."""
     a_config().require_texts("labelling")
     with pytest.raises(ConfigError, match=r"^store\.texts: is none, and labelling needs .*set it to all"):
         a_config(store={"kind": "sqlite", "texts": "none"}).require_texts("labelling")

@@ -75,14 +75,18 @@ def test_each_failure_names_its_key(settings: dict[str, Any], failure: str, outc
     assert (why == "") == (outcome is PAGE)
 
 
-def test_old_documents_open_a_ticket_where_the_log_has_their_dates() -> None:
-    """Without dates the list says what to log, on each route."""
+def test_reasons_say_what_to_log_and_what_to_write() -> None:
+    """Without dates of documents, on each route; before labels drift is what can page."""
     config = a_config(routes=["faq", "docs"])
     reasons = [reason for reason in unpaged(config, {"docs"}) if reason.startswith("stale documents")]
     without, dated = sorted(reasons, key=lambda reason: " on docs" in reason)
     assert ": nothing; " in without
     assert "`updated_at` in the contexts" in without
     assert dated.startswith("stale documents that the answer follows on docs: ticket; CanaryAnswersWrong needs")
+    reasons = unpaged(a_config())
+    assert any("no threshold or objective of answer_relevancy, faithfulness pages" in reason for reason in reasons)
+    assert all("drift can page" in reason for reason in reasons if "threshold" in reason)
+    assert any("`routes` is empty" in reason for reason in unpaged(a_config(routes=[])))
 
 
 def test_routes_with_a_control_open_tickets_and_controls_are_not_watched() -> None:
@@ -107,11 +111,3 @@ def test_what_a_list_names_exists() -> None:
         for way in ways:
             assert level[way.outcome] in severities[PREFIX + way.alert], way
             assert way.alert in failures_table()
-
-
-def test_thresholds_that_labels_must_calibrate_are_named() -> None:
-    """Before labels drift is what can page."""
-    reasons = unpaged(a_config())
-    assert any("no threshold or objective of answer_relevancy, faithfulness pages" in reason for reason in reasons)
-    assert all("drift can page" in reason for reason in reasons if "threshold" in reason)
-    assert any("`routes` is empty" in reason for reason in unpaged(a_config(routes=[])))

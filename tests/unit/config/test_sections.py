@@ -71,15 +71,8 @@ def test_values_are_texts() -> None:
         parsed(segments={"release": values})
 
 
-def test_only_loopback_is_local() -> None:
-    """A name other than localhost may be anything, so it counts as reachable."""
-    for hosts, local in (("127.0.0.1 127.8.0.1 localhost [::1]", True), ("0.0.0.0 [::] 10.0.0.1 rag.internal", False)):
-        for host in hosts.split():
-            assert parsed(web={"listen": f"{host}:1"}).settings.web.is_local is local, host
-
-
 def test_tokens_are_masked_and_paths_belong_to_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A token from the environment is not shown; `config_file` is relative to the configuration."""
+    """A token of the environment is not shown; a name other than localhost may be anything."""
     monkeypatch.setenv("CI_TOKEN", TOKEN)
     token = {"name": "ci", "token": "${CI_TOKEN}", "rights": ["write"]}
     web = parsed(web={"tokens": [token], "config_file": "web.yml", "hosts": ["RAG", "[::2]"]}).settings.web
@@ -87,6 +80,9 @@ def test_tokens_are_masked_and_paths_belong_to_the_configuration(monkeypatch: py
     assert TOKEN not in repr(web)
     assert web.config_file == ETC / "web.yml"
     assert web.hosts == ("rag", "::2")
+    for hosts, local in (("127.0.0.1 127.8.0.1 localhost [::1]", True), ("0.0.0.0 [::] 10.0.0.1 rag.internal", False)):
+        for host in hosts.split():
+            assert parsed(web={"listen": f"{host}:1"}).settings.web.is_local is local, host
 
 
 def test_judges_that_people_correct() -> None:
@@ -137,8 +133,8 @@ def limits(thresholds: dict[Metric, float] | None = None, **metrics: Any) -> dic
     return {str(limit.metric): (limit.threshold, str(limit.severity)) for limit in rules.limits}
 
 
-def test_the_defaults_are_those_of_the_texts() -> None:
-    """Faithfulness and relevancy block; recall and precision say where to look."""
+def test_thresholds_of_a_gate() -> None:
+    """Those of the texts, replaced by those of live traffic, and these by a number, a mapping or null of the gate."""
     assert limits() == {
         "faithfulness": (0.85, "block"),
         "answer_relevancy": (0.75, "block"),
@@ -148,10 +144,6 @@ def test_the_defaults_are_those_of_the_texts() -> None:
     rules = rules_of(GateOptions(), None, 0.9)
     assert (rules.minimum_samples, rules.coverage, rules.strict, rules.confidence) == (30, 0.9, False, 0.9)
     assert rules.tolerated_fall == 0.05
-
-
-def test_thresholds_of_live_traffic_are_taken_over() -> None:
-    """They replace the default's number; what only they name does not block; without any, what the gate names stays."""
     recall = ReferenceQuantity.CONTEXT_RECALL
     merged = limits({Quantity.FAITHFULNESS: 0.9, Quantity.TOP_RANKED_IGNORED: 0.3, recall: 0.6})
     assert merged["faithfulness"] == (0.9, "block")
@@ -159,10 +151,6 @@ def test_thresholds_of_live_traffic_are_taken_over() -> None:
     assert merged["top_ranked_ignored"] == (0.3, "warn")
     assert limits({}) == {}
     assert limits({}, **{"recall@5": 0.8}) == {"recall@5": (0.8, "block")}
-
-
-def test_the_gate_has_the_last_word() -> None:
-    """A number, a mapping, or null; without a severity a metric keeps its own, and one without any blocks."""
     merged = limits(
         {Quantity.FAITHFULNESS: 0.9},
         faithfulness={"severity": "warn"},
@@ -259,11 +247,15 @@ ROUTES = ("search", "support", "other")
 
 
 def test_the_budget_is_divided() -> None:
-    """Four quantities on three routes share one false page in thirty days; what is a control has no detector."""
+    """Four quantities on three routes share one false page in thirty days; a detector without a guarantee has none."""
     rules = DriftOptions().rules("embedded", "v1", ROUTES, {})
     assert (len(rules.cells), rules.alarm_at, rules.reference, rules.tolerance) == (12, 360.0, 2000, 0.02)
     fewer = DriftOptions(controls={"search": "support"}, false_alarm_every=86400).rules("embedded", "v1", ROUTES, {})
     assert (len(fewer.cells), fewer.alarm_at) == (8, 8.0)
+    rules = DriftOptions(detector="cusum", threshold=2.5).rules("embedded", "v1", ROUTES, {"search": 0.1})
+    assert rules.alarm_at == 2.5
+    detector = rules.scheme(Quantity.FAITHFULNESS, "search").build(0.9)
+    assert (detector.threshold, getattr(detector, "max_weight", None)) == (2.5, 10.0)
 
 
 def test_traffic_has_a_budget_of_its_own() -> None:
@@ -278,23 +270,11 @@ def test_traffic_has_a_budget_of_its_own() -> None:
     assert options.traffic.tolerance == rules.tolerance == 0.05
 
 
-def test_a_detector_without_a_guarantee_needs_a_threshold() -> None:
-    """And has it."""
-    rules = DriftOptions(detector="cusum", threshold=2.5).rules("embedded", "v1", ROUTES, {"search": 0.1})
-    assert rules.alarm_at == 2.5
-    detector = rules.scheme(Quantity.FAITHFULNESS, "search").build(0.9)
-    assert (detector.threshold, getattr(detector, "max_weight", None)) == (2.5, 10.0)
-
-
-def test_controls_are_routes() -> None:
-    """A control that nobody logs would never be compared with."""
+def test_controls_and_risks_of_drift(tmp_path: Path) -> None:
+    """A control is a route; one reading a day and one false alarm in ninety are a ninetieth each."""
     check_routes(DriftOptions(controls={"search": "support"}), ROUTES)
     with pytest.raises(ConfigError, match=r"drift\.controls: 'canary' is no route; use one of: other, search, support"):
         check_routes(DriftOptions(controls={"search": "canary"}), ROUTES)
-
-
-def test_the_risk_of_a_reading_follows_from_the_time_between_false_alarms(tmp_path: Path) -> None:
-    """One reading a day and one false alarm in ninety: a ninetieth each."""
     assert AnchorsOptions(file=tmp_path).rules.risk == pytest.approx(1 / 90)
     with pytest.raises(ValidationError, match="each reading would be an alarm"):
         AnchorsOptions(file=tmp_path, every=86400, false_alarm_every=86400)

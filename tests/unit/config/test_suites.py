@@ -23,7 +23,7 @@ assert len(INVALID) >= 20, "the folder is elsewhere"
 
 
 def test_every_key_means_what_it_says() -> None:
-    """A suite with every key, read from YAML."""
+    """A suite with every key, in YAML, JSONL and the configuration."""
     refunds, office, parcel, spaceship = read_suite(DATA / "shop.yaml")
     assert refunds.name == "how-long-do-refunds-take"
     assert refunds.expected == (Expected("refunds-1"), Expected("refunds-2", None, Grade.HIGHLY_RELEVANT))
@@ -32,6 +32,9 @@ def test_every_key_means_what_it_says() -> None:
     assert (office.name, office.expected[0].id, office.expected[0].grade) == ("where-is-the-office", None, 2)
     assert (parcel.min_recall, [context.id for context in parcel.expected]) == (0.6, ["returns-1", "returns-2", "17"])
     assert (spaceship.category, spaceship.negative, spaceship.expected) == (Category.NEGATIVE, True, ())
+    from_yaml = read_suite(DATA / "shop.yaml")
+    assert read_suite(DATA / "shop.jsonl") == from_yaml
+    assert canaries(load_text(DATA / "shop.yaml")["items"], "canaries[0].items") == from_yaml
 
 
 @pytest.mark.parametrize(
@@ -48,13 +51,6 @@ def test_a_score_above_which_a_hit_is_wrong(item: dict[str, object], message: st
     assert (empty.negative, empty.min_relevance_score, limited.min_relevance_score) == (True, None, 0.5)
     with pytest.raises(ConfigError, match=re.escape(message)):
         canaries([{"query": "q"} | item], "items")
-
-
-def test_three_ways_say_the_same() -> None:
-    """YAML, JSONL and a list in the configuration."""
-    from_yaml = read_suite(DATA / "shop.yaml")
-    assert read_suite(DATA / "shop.jsonl") == from_yaml
-    assert canaries(load_text(DATA / "shop.yaml")["items"], "canaries[0].items") == from_yaml
 
 
 @pytest.mark.parametrize("path", INVALID, ids=lambda path: path.stem.removeprefix("invalid-"))
@@ -112,15 +108,11 @@ def test_what_is_wrong_in_a_file_has_its_line(tmp_path: Path, name: str, lines: 
     assert [part in message for part, message in zip(told, messages, strict=True)] == [True] * len(told), messages
 
 
-def test_questions_are_left_as_they_stand(tmp_path: Path) -> None:
-    """A suite file is data: what looks like a variable or a secret is a question about one."""
+def test_texts_are_left_as_they_stand(tmp_path: Path) -> None:
+    """A suite is data: variables are questions about one; pairs of escapes are one character; a mark is none."""
     path = write(tmp_path, 'items: [{query: "What does ${HOME} mean?", expected: ["file:x"]}]', name="suite.yaml")
     (canary,) = read_suite(path)
     assert (canary.query, canary.expected[0].id) == ("What does ${HOME} mean?", "file:x")
-
-
-def test_suites_that_a_json_encoder_wrote(tmp_path: Path) -> None:
-    """It writes an emoji as a pair of escapes, which mean one character in YAML too."""
     item = {"query": "Where is my parcel 😀?", "expected": [{"id": "🦆-1", "text": "𝄞"}], "name": "💡", "tags": ["🗂"]}
     (canary,) = read_suite(write(tmp_path, {"items": [item]}, name="suite.yaml"))
     assert r"\ud83d\ude00" in (tmp_path / "suite.yaml").read_text()
@@ -131,10 +123,6 @@ def test_suites_that_a_json_encoder_wrote(tmp_path: Path) -> None:
         ("🗂",),
     )
     assert read_suite(write(tmp_path, item)) == (canary,)
-
-
-def test_a_byte_order_mark_is_no_content(tmp_path: Path) -> None:
-    """Editors on Windows write one at the start of a file."""
     path = write(tmp_path, {"query": "a", "expected": ["x"]})
     expected = read_suite(path)
     path.write_bytes(BOM_UTF8 + path.read_bytes())

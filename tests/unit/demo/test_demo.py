@@ -129,14 +129,10 @@ def _row(quantity: Quantity, route: str, *scores: float) -> EstimateRow:
     return EstimateRow(quantity, route, "embedded", "15m", found)
 
 
-def test_nothing_known_shows_nothing() -> None:
-    """Before the first digest, and before the first answer, there is no figure."""
+def test_figures_stand_in_their_row_and_column() -> None:
+    """Mean, interval and count of each route; an absent one stays blank, and so does all before the first digest."""
     assert "0." not in _shown(None)
     assert "0." not in _shown(Snapshot(at=0.0))
-
-
-def test_figures_stand_in_their_row_and_column() -> None:
-    """Each route has its mean, its interval as a band and as numbers, and its count; an absent one stays blank."""
     rows = (
         _row(Quantity.FAITHFULNESS, "search", 1.0, 1.0, 0.0, 1.0),
         _row(Quantity.CONTEXT_USE, "search", 0.5, 0.25),

@@ -135,16 +135,8 @@ def call(endpoint: Endpoint, method: str, path: str, body: bytes | None = None, 
     return reply.status, json.loads(text) if kind == "application/json" else text
 
 
-def test_ask_answers_and_logs(endpoint: Endpoint, tmp_path: Path) -> None:
-    """The reply holds what the contract names, and the log the same answer."""
-    status, reply = call(endpoint, "POST", "/ask", b'{"question": "What does textwrap.dedent do?", "route": "support"}')
-    record = json.loads((tmp_path / "rag.jsonl").read_text())
-    assert (status, sorted(reply)) == (200, ["answer", "contexts", "id", "trace_id"])
-    assert (record["answer"], record["route"]) == (reply["answer"], "support")
-
-
-def test_search_is_the_retriever_alone(endpoint: Endpoint, tmp_path: Path) -> None:
-    """Ranked passages and no line in the log, by GET as by POST; the front page says what it is."""
+def test_search_is_the_retriever_alone_and_ask_logs(endpoint: Endpoint, tmp_path: Path) -> None:
+    """Ranked passages and no line in the log, by GET as by POST; an answer is in the log as it is in the reply."""
     asked = [
         ("GET", "/search?q=textwrap.dedent&k=3", None),
         ("POST", "/search", b'{"query": "textwrap.dedent", "k": 3}'),
@@ -157,6 +149,10 @@ def test_search_is_the_retriever_alone(endpoint: Endpoint, tmp_path: Path) -> No
     status, text = call(endpoint, "GET", "/")
     assert (status, "POST /ask" in text) == (200, True)
     assert endpoint.address.startswith("http://127.0.0.1:")
+    status, reply = call(endpoint, "POST", "/ask", b'{"question": "What does textwrap.dedent do?", "route": "support"}')
+    record = json.loads((tmp_path / "rag.jsonl").read_text())
+    assert (status, sorted(reply)) == (200, ["answer", "contexts", "id", "trace_id"])
+    assert (record["answer"], record["route"]) == (reply["answer"], "support")
 
 
 def test_what_is_no_question_is_refused_with_a_reason(endpoint: Endpoint) -> None:
@@ -181,16 +177,12 @@ def test_what_is_no_question_is_refused_with_a_reason(endpoint: Endpoint) -> Non
         assert (actual, list(reply)) == (status, ["error"]), (method, path, body)
 
 
-def test_an_answer_that_cannot_be_logged_is_not_given(endpoint: Endpoint, tmp_path: Path) -> None:
-    """The reason is named; the service goes on."""
+def test_what_cannot_be_logged_or_bound_is_told(endpoint: Endpoint, tmp_path: Path) -> None:
+    """The reason is named and the service goes on; the message names a taken port."""
     (tmp_path / "rag.jsonl").mkdir()
     status, reply = call(endpoint, "POST", "/ask", b'{"question": "What does textwrap.dedent do?"}')
     assert (status, reply["error"].startswith("cannot write the log")) == (500, True)
     assert call(endpoint, "GET", "/")[0] == 200
-
-
-def test_a_taken_port_is_an_error_for_people(endpoint: Endpoint, tmp_path: Path) -> None:
-    """The message names the port."""
     service = RagService(tmp_path / "other.jsonl")
     port = urlsplit(endpoint.address).port
     with pytest.raises(RagwatchError, match=str(port)):

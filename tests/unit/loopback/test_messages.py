@@ -137,16 +137,12 @@ def asked(key: str, text: str) -> Any:
     return reply[key]
 
 
-def test_every_claim_has_a_verdict() -> None:
-    """As many verdicts as claims, "no" with a reason only where the contexts do not hold the words."""
+def test_deepeval_and_trulens_get_what_they_ask_for() -> None:
+    """As many verdicts as claims, "no" with a reason; a statement is graded by the words that its source holds."""
     claims = ["The mill stands by the river.", "Whales sing at night."]
     verdicts = asked("verdicts", f"\nRetrieval Contexts:\n{CONTEXT}\n\nClaims:\n{claims}\n\nJSON:\n")
     assert [row["verdict"] for row in verdicts] == ["yes", "no"]
     assert [row["reason"] is None for row in verdicts] == [True, False]
-
-
-def test_trulens_gets_grades_and_its_list_back() -> None:
-    """A statement is graded by the words that its source holds; no statement is called trivial."""
     page = f"SOURCE: {CONTEXT}\n\nSTATEMENT: {{}}\n\nRespond ONLY with a single-line JSON object"
     grades = [peers.reply_to(page.format(said)) for said in ("The mill stands by the river.", "Whales sing at night.")]
     assert [grade["score"] for grade in grades if isinstance(grade, dict)] == [3, 0]

@@ -116,8 +116,8 @@ def test_too_few_scores_are_no_verdict(tmp_path: Path) -> None:
 
 
 @pytest.mark.costly
-def test_false_pages_are_counted_in_the_quiet_part(tmp_path: Path) -> None:
-    """An alarm before the given time is a false one, as often a month as there were days; unknown without a time."""
+def test_false_pages_are_counted_and_acknowledged(tmp_path: Path) -> None:
+    """Before the given time they are false, so many a month; the sooner acknowledged, the more often raised again."""
     file = tmp_path / "scores.jsonl"
     file.write_text(jsonl(*rows(2500, 500)))
     after = json.loads(run(file, "--json", "--quiet-until", START + 3000 * MINUTE).stdout)["streams"][0]
@@ -126,11 +126,6 @@ def test_false_pages_are_counted_in_the_quiet_part(tmp_path: Path) -> None:
     assert before["false_alarms_per_month"] == 0.0
     assert after["false_alarms_per_month"] == pytest.approx(30.0 / (1558 / 1440))
     assert unknown["false_alarms_per_month"] is None
-
-
-@pytest.mark.costly
-def test_an_alarm_stands_until_it_is_acknowledged(tmp_path: Path) -> None:
-    """The sooner an alarm is acknowledged, the more often a lasting drop raises it again."""
     file = tmp_path / "scores.jsonl"
     file.write_text(jsonl(*rows(2500, 1000)))
     pages = [
@@ -231,13 +226,18 @@ def test_the_store_replays_as_the_daemon_would(tmp_path: Path) -> None:
     assert "drift.judge: 'claude'" in refused(run(*asked, "--set", "judge=claude"))
 
 
-def test_the_store_of_a_running_daemon_is_read(tmp_path: Path) -> None:
-    """The daemon keeps its lock; nothing is written."""
+def test_routes_are_those_of_the_configuration(tmp_path: Path) -> None:
+    """In the store of a daemon that runs, and in a file, where what is not among them is other."""
     store = SqliteStore(tmp_path / "state")
     settle(store, faithful(50), probability=0.5)
     result = run("--config", configured(tmp_path, **SAMPLED), "--json")
     store.close()
     assert (result.return_value, json.loads(result.stdout)["scores"] > 0) == (3, True)
+    file = tmp_path / "scores.jsonl"
+    file.write_text(jsonl(*rows(50, 0, route="search"), *rows(50, 0, route="secret")))
+    result = run(file, "--config", configured(tmp_path, **SAMPLED), "--json")
+    assert [each["route"] for each in json.loads(result.stdout)["streams"]] == ["search", "other"]
+    assert result.return_value == 3
 
 
 def test_columns_may_hold_whole_answers(tmp_path: Path) -> None:
@@ -252,15 +252,6 @@ def test_columns_may_hold_whole_answers(tmp_path: Path) -> None:
     result = run(file, "--json")
     assert (result.return_value, result.stderr) == (3, f"no scores in {file}\n")
     assert json.loads(result.stdout)["scores"] == 0
-
-
-def test_a_file_is_watched_as_configured(tmp_path: Path) -> None:
-    """With a configuration its routes count, and what is not among them is other."""
-    file = tmp_path / "scores.jsonl"
-    file.write_text(jsonl(*rows(50, 0, route="search"), *rows(50, 0, route="secret")))
-    result = run(file, "--config", configured(tmp_path, **SAMPLED), "--json")
-    assert [each["route"] for each in json.loads(result.stdout)["streams"]] == ["search", "other"]
-    assert result.return_value == 3
 
 
 def test_against_a_control_nothing_is_learnt(tmp_path: Path) -> None:

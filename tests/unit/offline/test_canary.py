@@ -198,26 +198,18 @@ def test_a_generator_that_is_always_wrong(tmp_path: Path, reference: dict[str, A
     }
 
 
-def test_two_figures_tell_the_retriever_from_the_generator(tmp_path: Path) -> None:
-    """Right with the expected context, wrong with what was retrieved: the retriever, though the id is right."""
+def test_the_stage_at_fault(tmp_path: Path) -> None:
+    """Right with the expected context alone: the retriever; always: a success; unread: exit code 3."""
     shown = judged(tmp_path, Service(OTHER, {GOLD: RIGHT, OTHER: WRONG}))
     assert shown.return_value == 1
     assert "answers: correctness 1.000 with the expected contexts, 0.000 with the retrieved ones" in shown.stdout
     assert "with the right contexts it is right: the retriever (3 of 3 canaries)" in shown.stdout
-
-
-def test_right_answers_are_a_success(tmp_path: Path) -> None:
-    """With every expected context known by text, and where one is known by its id alone: that is no failure."""
     service = Service(GOLD, {GOLD: RIGHT})
     assert judged(tmp_path, service).return_value == 0
     by_id = judged(tmp_path, service, expected=["d1"])
     assert by_id.return_value == 0
     assert "3 answers not judged: an expected context has an id and no text" in by_id.stdout
     assert "every canary succeeded" in by_id.stdout
-
-
-def test_an_answer_that_the_judge_could_not_read_is_no_success(tmp_path: Path) -> None:
-    """Exit code 3, as for queries that failed."""
     result = judged(tmp_path, Service(GOLD, {GOLD: RIGHT}), judge=UNREADABLE)
     assert result.return_value == 3
     assert "6 answers not judged: " in result.stdout

@@ -156,17 +156,13 @@ def test_ranking_or_indexing(replies: list[list[str]], cause: str) -> None:
     assert finding.figures["recall@10"] == pytest.approx(1 - replies.count(NEVER) / len(replies))
 
 
-def test_no_more_were_asked_for() -> None:
-    """The service uses as many chunks as the canaries asked for, so the cause is unknown."""
+def test_recall_that_is_not_told() -> None:
+    """Too few were asked for, only a judge has read, or queries failed: each is told, with what to do."""
     ten = [a_question(str(number), *(a_chunk(str(rank)) for rank in range(10))) for number in range(3)]
     finding = ranks.recall(ten, [runs(*[NEVER] * 5)])
     assert finding.figures["used_k"] == 10
     assert "no more were asked for; give a larger --k" in finding.summary
     assert (finding.status, finding.importance, finding.examples[0]) == (Status.PROBLEM, 1.0, "c0")
-
-
-def test_recall_without_runs_that_tell_it() -> None:
-    """The judge says where nothing is relevant; failed queries are why nothing is known, or are left out of what is."""
     poor = [a_question(f"p{number}", a_chunk("x", relevant=False)) for number in range(3)]
     finding = ranks.recall([*some_questions(), *poor, a_question("empty")], [runs(TOP)])
     assert (finding.status, finding.examples) == (Status.PROBLEM, ("p0", "p1", "p2", "empty"))

@@ -28,15 +28,11 @@ CUT = "of the whole of the matter. It ends where nobody would have expected it t
 
 
 def test_good_chunks_are_fine() -> None:
-    """Complete thoughts of like length, each once, and claims that one chunk supports alone."""
+    """Complete thoughts of like length, each once; of too little there is no share, and the reason is named."""
     questions = [*some_questions(together=((), ())), a_question("bare", Chunk("no text", None))]
     for check in (texts.coherence, texts.lengths, texts.duplicates, texts.boundaries):
         finding = check(questions)
         assert (finding.status, finding.importance, finding.remedy) == (Status.FINE, 0.0, None), finding
-
-
-def test_too_little_is_not_measured() -> None:
-    """The reason names what is missing; there is no share."""
     checks = (texts.coherence, texts.lengths, texts.duplicates, texts.boundaries)
     findings = [(check(some_questions(2)), "fewer than 10 ") for check in checks]
     findings += [(vocabulary(some_questions(5), words), "fewer than 10 questions with a text")]

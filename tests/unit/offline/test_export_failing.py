@@ -139,7 +139,7 @@ def test_what_makes_no_sense_is_named(tmp_path: Path) -> None:
 
 
 def test_answers_without_text_are_counted(tmp_path: Path, store: SqliteStore) -> None:
-    """What cannot be in the set is told: no question was logged, or texts of good answers are not kept."""
+    """No question was logged, texts are not kept, or the canonical format cannot read them: they are left out."""
     draws = [a_draw("n", at=AT + 50, question=None)]
     store.admit(an_admission(*draws, cursor="2"))
     store.settle([a_verdict(draw, BAD) for draw in draws])
@@ -149,10 +149,6 @@ def test_answers_without_text_are_counted(tmp_path: Path, store: SqliteStore) ->
     kept = a_config(tmp_path, store={"kind": "sqlite", "texts": "failing"}, thresholds={"context_use": 1.0})
     unkept = export(kept, "--as", "gate", "--quantity", "context_use")
     assert "answers without stored texts" in unkept.stderr
-
-
-def test_damaged_samples_are_none() -> None:
-    """What the canonical format cannot read, such as a row of another version, is left out, not an error."""
     verdict = a_record(a_verdict(a_draw(), BAD))
     for sample in (
         {"question": "Why?", "contexts": [], "answer": 3},

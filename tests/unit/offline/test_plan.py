@@ -44,12 +44,18 @@ def test_more_readings_notice_sooner_and_cost_more() -> None:
 
 
 @pytest.mark.costly
-def test_smaller_drops_take_longer_and_tiny_ones_are_never_noticed() -> None:
-    """What lies within tolerance and bound is no drop."""
+def test_smaller_drops_and_more_routes_take_longer(tmp_path: Path) -> None:
+    """What lies within tolerance and bound is no drop; more routes are more detectors and a higher threshold."""
     few = ("--per-day", 20_000, "--probability", 0.5)
     large, small, tiny = (rates(*few, "--drop", drop)[0]["delay_scores"] for drop in (0.2, 0.08, 0.02))
     assert large < small
     assert tiny is None
+    path = tmp_path / "ragwatch.yaml"
+    delays = []
+    for routes in ("[]", f"[{', '.join(f'r{index}' for index in range(60))}]"):
+        path.write_text(f"routes: {routes}\nsources: [{{kind: tail, name: app, path: x}}]\n")
+        delays.append(rates("--per-day", 20_000, "--probability", 0.5, "--config", path)[0]["delay_scores"])
+    assert delays[0] < delays[1]
 
 
 @pytest.mark.uncounted
@@ -78,17 +84,6 @@ def test_past_scores_tell_how_much_they_scatter(tmp_path: Path) -> None:
         delays.append(rates(*few)[0]["delay_scores"])
         assert rates(*few, "--quantity", "contradiction")[0]["delay_scores"] == pytest.approx(delays[-1], rel=0.05)
     assert 2 * delays[0] < delays[1]
-
-
-@pytest.mark.costly
-def test_the_configuration_tells_how_many_share_the_budget(tmp_path: Path) -> None:
-    """More routes, more detectors, a higher threshold, a longer delay."""
-    path = tmp_path / "ragwatch.yaml"
-    delays = []
-    for routes in ("[]", f"[{', '.join(f'r{index}' for index in range(60))}]"):
-        path.write_text(f"routes: {routes}\nsources: [{{kind: tail, name: app, path: x}}]\n")
-        delays.append(rates("--per-day", 20_000, "--probability", 0.5, "--config", path)[0]["delay_scores"])
-    assert delays[0] < delays[1]
 
 
 @pytest.mark.costly

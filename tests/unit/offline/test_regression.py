@@ -1,15 +1,18 @@
-"""What fell since a baseline, whether that is chance, and which questions lost."""
+"""What fell since a baseline and which questions lost; what a gate found as JSON, read back as a baseline."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from support.kit import a_draw, a_sample, a_verdict, an_evidence
+from support.kit import a_draw, a_sample, a_verdict, an_evidence, an_unjudged
 
 from ragwatch.model.quantities import Quantity, ReferenceQuantity
 from ragwatch.model.quantity_row import GateSeverity
 from ragwatch.model.sample import Context, RelevantContext, Role, Turn
+from ragwatch.model.stages import Stage
+from ragwatch.offline.gate_line import baseline_of, gate_line, recommendation, stage_of
 from ragwatch.offline.regression import Attribution, GateRun, Regression, attribute, describe, run_of
 from ragwatch.statistics.compare import Interval
 from ragwatch.statistics.gate import Figure, GateReport, GateRules, MetricLimit, gate
@@ -77,11 +80,14 @@ def test_what_stands_in_for_recall_is_named() -> None:
 
 
 def test_only_what_blocks_and_recall_and_faithfulness_are_watched() -> None:
-    """A fall of another metric is reported, and fails no build."""
+    """A fall of another metric is reported and fails no build; of what is better when low, a rise is a fall."""
     figures: dict[Metric, Interval | None] = {FAITHFUL: STEADY, Quantity.CONTEXT_USE: STEADY, metric_of("mrr"): STEADY}
     rules = GateRules((MetricLimit(metric_of("mrr"), 0.5), MetricLimit(Quantity.CONTEXT_USE, 0.5, GateSeverity.WARN)))
     changes = attribute(means(figures), means(figures), rules).changes
     assert {str(name) for name, one in changes.items() if one.watched} == {"faithfulness", "mrr"}
+    rare, frequent, metric = Interval(0.1, 0.08, 0.12), Interval(0.4, 0.35, 0.45), Quantity.CONTRADICTION
+    assert since({metric: rare}, {metric: frequent}).changes[metric].held is False
+    assert since({metric: frequent}, {metric: rare}).changes[metric].held
 
 
 def judged(bad: int, total: int) -> GateReport:
@@ -188,8 +194,91 @@ def test_rows_are_paired_by_id_else_by_question() -> None:
     assert question_of(a_sample(metadata={"url": "javascript:alert(1)", "link": 3})).link is None
 
 
-def test_more_of_what_should_be_rare_is_a_fall() -> None:
-    """Of a quantity that is better when low, a rise beyond chance does not hold."""
-    rare, frequent, metric = Interval(0.1, 0.08, 0.12), Interval(0.4, 0.35, 0.45), Quantity.CONTRADICTION
-    assert since({metric: rare}, {metric: frequent}).changes[metric].held is False
-    assert since({metric: frequent}, {metric: rare}).changes[metric].held
+TWO_LIMITS = GateRules((MetricLimit(Quantity.FAITHFULNESS, 0.85), MetricLimit(ReferenceQuantity.CONTEXT_RECALL, 0.8)))
+
+
+def forty_of(*cells: int) -> GateReport:
+    """Forty answers of which the first context supports the claim or not, and one that nobody read."""
+    return gate([*[a_verdict(evidence=an_evidence(cells))] * 40, an_unjudged()], TWO_LIMITS)
+
+
+def test_the_shape_of_the_contract() -> None:
+    """Every key of design section 6 is there, and what is unknown is null."""
+    line = json.loads(json.dumps(gate_line(forty_of(1, 0), judge="v1")))
+    assert (line["verdict"], line["judged"]) == ("NOT_ENOUGH_DATA", 40)
+    assert (line["unread"], line["baseline"]) == ({"timeout": 1}, None)
+    known, unknown = line["metrics"]
+    assert {"metric", "value", "low", "high", "n", "threshold", "severity", "pass"} <= set(known)
+    assert known.items() >= {"metric": "faithfulness", "value": 1.0, "n": 40, "pass": True, "reason": None}.items()
+    assert [unknown[name] for name in ("value", "low", "high", "pass")] == [None] * 4
+    assert unknown["reason"] == "no sample has a reference"
+    assert isinstance(line["recommendation"], str)
+
+
+def test_a_line_is_a_baseline_for_a_later_one() -> None:
+    """Figures go out and come back the same; those of older versions have no questions, and are compared by means."""
+    before = baseline_of(gate_line(forty_of(1, 0), judge="v1"), "v1")
+    assert before == run_of(forty_of(1, 0))
+    after = forty_of(0, 0)
+    line = gate_line(after, judge="v1", attribution=attribute(before, run_of(after), TWO_LIMITS))
+    told = line["baseline"]
+    assert told is not None
+    assert (told["regression"], told["recall_by"], told["paired"]) == ("unknown", None, 40)
+    assert told["changes"]["faithfulness"]["change"] == -1.0
+    assert told["changes"]["faithfulness"]["held"] is False
+    assert len(told["lost"]) == 40
+    assert told["lost"][0]["scores"] == {"faithfulness": [1.0, 0.0]}
+    assert json.loads(json.dumps(line)) == line
+    old = {name: value for name, value in gate_line(forty_of(1, 0), judge="v1").items() if name != "questions"}
+    attribution = attribute(baseline_of(old, "v1"), run_of(forty_of(0, 0)), TWO_LIMITS)
+    change = attribution.changes[Quantity.FAITHFULNESS]
+    assert (change.difference.paired, change.held, attribution.lost) == (False, False, ())
+
+
+def test_what_is_no_gate_line_is_refused() -> None:
+    """Any other JSON is named as such; verdicts of different versions of a judge never share a comparison."""
+    for line in ({}, {"judge": "v1"}, {"judge": "v1", "metrics": [{}]}, {"judge": "v1", "metrics": 3}):
+        with pytest.raises(ValueError, match="is not the JSON that `ragwatch gate --json` prints"):
+            baseline_of(line, "v1")
+    with pytest.raises(ValueError, match="was made by the judge v1, and this one is v2"):
+        baseline_of(gate_line(forty_of(1, 0), judge="v1"), "v2")
+
+
+LIMITS = (
+    MetricLimit(Quantity.FAITHFULNESS, 0.85),
+    MetricLimit(Quantity.ANSWER_RELEVANCY, 0.75),
+    MetricLimit(Quantity.CONTEXT_PRECISION, 0.7, GateSeverity.WARN),
+)
+
+
+def reported(*evidence: object, limits: tuple[MetricLimit, ...] = LIMITS, times: int = 40) -> GateReport:
+    """The gate's reported_forty on each evidence so many times."""
+    return gate([a_verdict(evidence=part) for part in evidence for _ in range(times)], GateRules(limits))  # type: ignore[arg-type]
+
+
+def test_the_recommendation_names_the_stage() -> None:
+    """Retrieval first; else the stage that most faulty samples name; else that of the metric: each has one."""
+    assert Stage.NONE not in {metric.row.stage for metric in (*Quantity, *ReferenceQuantity)}
+    assert stage_of(metric_of("ndcg@5")) is Stage.RETRIEVAL
+    invented = an_evidence((0, 0))
+    unfound = an_evidence((0, 0), relevant=(False, False))
+    aside = an_evidence((0, 1), relevant=(True, True), address="partially")
+    said = recommendation(reported(invented))
+    assert "faithfulness failed; the stage at fault is generation" in said
+    assert "generation 100%" in said
+    both = recommendation(reported(invented, unfound))
+    assert "faithfulness, context precision failed; the stage at fault is retrieval" in both
+    assert "the stage at fault is alignment" in recommendation(reported(aside))
+    only_relevancy = GateReport(reported(aside).findings[1:2], 40, {}, {})
+    assert "the stage at fault is generation" in recommendation(only_relevancy)
+    assert "by stage" not in recommendation(only_relevancy)
+
+
+def test_passing_and_unknown_are_told_with_their_warnings() -> None:
+    """PASS says so, and what only warns is not hidden; too little data names what is lacking."""
+    good, unfound = an_evidence((1, 0)), an_evidence((1, 0), relevant=(False, False))
+    assert recommendation(reported(good)) == "Every metric that blocks is on the right side of its threshold."
+    assert "Warning: context precision failed; retrieval:" in recommendation(reported(unfound))
+    few = recommendation(reported(good, times=3))
+    assert "Not enough data for faithfulness (3 scores, fewer than the 30 needed)" in few
+    assert recommendation(reported(good, limits=())) == "Not enough data for a verdict: no metric blocks."

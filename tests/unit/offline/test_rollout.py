@@ -135,12 +135,19 @@ def test_feedback_that_cannot_be_read_is_counted(tmp_path: Path, store: SqliteSt
     assert (live["metrics"][0]["n_a"], live["metrics"][0]["n_b"], live["metrics"][1]["n_a"]) == (1, 1, 39)
 
 
-def test_a_stage_is_not_configured_yet(tmp_path: Path) -> None:
-    """It is undecided, and later ones are not run."""
+def test_stages_that_are_undecided(tmp_path: Path) -> None:
+    """One that is not configured, after which none is run: exit code 22; two suites with few canaries: 21."""
     result = rollout(a_config(tmp_path, {"offline": ranked_alike(tmp_path)}))
     assert result.return_value == 22
     assert "stage 2, judged: undecided: `rollout.judged` is not configured yet" in result.stdout
     assert "stage 3, live: not run: an earlier stage was not passed" in result.stdout
+    with serving(*FaultyRetriever().routes()) as address:
+        probe = {"kind": "http", "url": f"{address}/search", "body": {"query": "{{ query }}"}, "contexts": "hits"}
+        items = [{"query": "cats", "expected": ["d1"]}, {"query": "dogs", "expected": ["d2"]}]
+        suites = [{"suite": name, "k": [1], "items": items, "probe": probe} for name in ("one", "two")]
+        config = a_config(tmp_path, {"offline": {"a": "one", "b": "two"}}, canaries=suites)
+        line = json.loads(rollout(config, "--json").stdout)
+    assert (line["code"], line["stages"][0]["metrics"][0]["a"]) == (21, 0.75)
 
 
 def test_two_logs_are_judged_on_the_same_questions(tmp_path: Path) -> None:
@@ -155,17 +162,6 @@ def test_two_logs_are_judged_on_the_same_questions(tmp_path: Path) -> None:
     assert (result.return_value, line["stages"][1]["reason"].startswith("B is worse in faithfulness")) == (12, True)
     assert line["stages"][1]["metrics"][0]["n_a"] == 35
     assert line["stages"][1]["notes"] == ["2 rows are rejected and are left out"]
-
-
-def test_two_suites_are_asked_now(tmp_path: Path) -> None:
-    """Both are asked for k chunks; few canaries decide nothing: exit code 21."""
-    with serving(*FaultyRetriever().routes()) as address:
-        probe = {"kind": "http", "url": f"{address}/search", "body": {"query": "{{ query }}"}, "contexts": "hits"}
-        items = [{"query": "cats", "expected": ["d1"]}, {"query": "dogs", "expected": ["d2"]}]
-        suites = [{"suite": name, "k": [1], "items": items, "probe": probe} for name in ("one", "two")]
-        config = a_config(tmp_path, {"offline": {"a": "one", "b": "two"}}, canaries=suites)
-        line = json.loads(rollout(config, "--json").stdout)
-    assert (line["code"], line["stages"][0]["metrics"][0]["a"]) == (21, 0.75)
 
 
 def test_what_retention_has_deleted_is_said(tmp_path: Path, store: SqliteStore) -> None:

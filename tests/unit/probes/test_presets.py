@@ -127,16 +127,12 @@ async def test_recorded_shape(preset: str) -> None:
 
 
 async def test_the_configuration_wins_over_the_preset() -> None:
-    """Another field, and a direction that only the operator knows."""
+    """Another field and direction; where the embedder is dead, the retriever is not asked at all."""
     recorded = Recorded({"result": {"points": [{"id": 1, "score": 2.0, "payload": {"body": "Cats."}}]}})
     parts = {"contexts": "result.points[].{id: id, text: payload.body, score: score}", "score": "distance"}
     with serving(*recorded.routes()) as address:
         result = await asked(build(options(address, "qdrant", **parts), name="docs"), QUESTION)
     assert (result.hits, result.direction) == ((Hit("1", "Cats.", 2.0),), Direction.DISTANCE)
-
-
-async def test_a_dead_embedder_is_a_counted_reason() -> None:
-    """Then the retriever is not asked at all."""
     recorded = Recorded({})
     with serving(*recorded.routes()) as address:
         dead = {"url": f"http://{LOOPBACK}:{free_port()}/", "body": "{{ query }}", "vector": "v"}

@@ -68,8 +68,8 @@ def test_a_damaged_figure_costs_its_row(filled: SqliteStore) -> None:
     assert [(row.key, row.scores is None, row.reason) for row in rows][1] == (KEYS[1], True, "damaged")
 
 
-def test_a_damaged_label_or_run_costs_itself(filled: SqliteStore) -> None:
-    """The other labels and runs are there, and the damage is counted once, however often it is met."""
+def test_damaged_labels_runs_and_replies_cost_themselves(filled: SqliteStore) -> None:
+    """The others are there, and damage is counted once; pages show a verdict without its replies and traits."""
     filled.engine._writer.execute("UPDATE labels SET body = X'00' WHERE key = ?", (KEYS[1],))
     filled.engine._writer.execute("UPDATE runs SET body = X'00' WHERE at = ?", (AT + 1,))
     for _ in range(2):
@@ -78,6 +78,13 @@ def test_a_damaged_label_or_run_costs_itself(filled: SqliteStore) -> None:
         assert [run.body["n"] for run in filled.runs("canary", "docs", 9)] == [2, 0]
     assert filled.labels_of(KEYS[1], 9) == []
     assert filled.damaged() == 2
+    for body in (b"\x01", pack({}), pack({"replies": None})):
+        filled.engine._writer.execute("INSERT OR REPLACE INTO replies VALUES (1, 'key', ?)", (body,))
+        assert filled.replies(1) == ()
+    filled.engine._writer.execute("UPDATE traits SET body = x'0102'")
+    assert [(row.scores is None, traits) for row, traits in filled.answers(AnswerQuery(0.0, AT + 9))] == [
+        (False, None)
+    ] * 3
 
 
 def test_a_damaged_part_costs_itself(store: SqliteStore) -> None:
@@ -89,8 +96,8 @@ def test_a_damaged_part_costs_itself(store: SqliteStore) -> None:
     assert store.damaged() == 3
 
 
-def test_runs_end_where_they_are_large_together(store: SqliteStore) -> None:
-    """A suite that keeps whole answers is shown with fewer runs, one at least."""
+def test_runs_are_limited_by_their_size(store: SqliteStore) -> None:
+    """Fewer are shown, one at least; in a state of 1 MiB the oldest runs are forgotten before every verdict is."""
     for number in range(5):
         body = {"n": number, "answer": "x" * (MAX_RUNS_BYTES // 3)}
         store.record_run(StoredRun("canary", "docs", AT + number, failing=False, body=body), Counter())
@@ -100,10 +107,20 @@ def test_runs_end_where_they_are_large_together(store: SqliteStore) -> None:
         )
     assert [run.body["n"] for run in store.runs("canary", "docs", 9)] == [4, 3]
     assert [run.body["n"] for run in store.runs("canary", "huge", 9)] == [4]
+    rng = random.Random(1)
+    draws = [a_draw(f"r{number}") for number in range(5)]
+    admit_and_settle(store, *draws)
+    for number in range(30):
+        store.record_run(
+            StoredRun("canary", "docs", AT + number, failing=False, body={"hits": rng.randbytes(128 << 10).hex()}),
+            Counter(),
+        )
+    store.prune(Retention(30.0, 90.0, 1 << 20), now=AT + 60.0)
+    assert len(store.find(Query(limit=10))) == 5
 
 
-def test_counts_are_read_past_a_damaged_name(filled: SqliteStore) -> None:
-    """A tally or a queue with a text that is no UTF-8 is read all the same, by every way of asking."""
+def test_counts_are_read_past_a_damaged_name(filled: SqliteStore, store: SqliteStore) -> None:
+    """By every way of asking; what is no damaged text stays an error of the store."""
     filled.engine._writer.execute("UPDATE verdicts SET judge = CAST(X'ff' AS TEXT) WHERE key = ?", (KEYS[1],))
     assert [row.judge for row in filled.window(0, 0.0, 10)] == [JUDGE, "\ufffd", JUDGE]
     filled.engine._writer.execute("INSERT INTO tallies VALUES (CAST(X'ff' AS TEXT), '[]', 1.0, NULL)")
@@ -114,26 +131,11 @@ def test_counts_are_read_past_a_damaged_name(filled: SqliteStore) -> None:
         list(walker.walk("SELECT name FROM tallies"))
     assert list(walker.walk("SELECT name FROM tallies WHERE labels = '[]'"))[-1:]  # the next time
     walker.close()
-
-
-def test_other_errors_are_told(store: SqliteStore) -> None:
-    """What is no damaged text stays an error of the store."""
     reader = ReadConnection(store.engine._path)
     for ask in (reader.rows, lambda sql: list(reader.walk(sql))):
         with pytest.raises(StoreError, match="no such table"):
             ask("SELECT x FROM nowhere")
     reader.close()
-
-
-def test_damaged_replies_and_traits_are_none(filled: SqliteStore) -> None:
-    """Pages show the verdict without them."""
-    for body in (b"\x01", pack({}), pack({"replies": None})):
-        filled.engine._writer.execute("INSERT OR REPLACE INTO replies VALUES (1, 'key', ?)", (body,))
-        assert filled.replies(1) == ()
-    filled.engine._writer.execute("UPDATE traits SET body = x'0102'")
-    assert [(row.scores is None, traits) for row, traits in filled.answers(AnswerQuery(0.0, AT + 9))] == [
-        (False, None)
-    ] * 3
 
 
 def test_nonsense_usage_does_not_stop_the_accounts(store: SqliteStore) -> None:
@@ -145,20 +147,6 @@ def test_nonsense_usage_does_not_stop_the_accounts(store: SqliteStore) -> None:
         assert reservation is not None
         store.pay(reservation, Cost(0.0, 100 if usage is None else usage.tokens))
     assert store.spent(JUDGE, 0.0).tokens == 200
-
-
-def test_runs_of_canaries_do_not_evict_every_verdict(store: SqliteStore) -> None:
-    """30 runs of 128 KiB in a state that may hold 1 MiB: runs are forgotten too, the oldest first."""
-    rng = random.Random(1)
-    draws = [a_draw(f"r{number}") for number in range(5)]
-    admit_and_settle(store, *draws)
-    for number in range(30):
-        store.record_run(
-            StoredRun("canary", "docs", AT + number, failing=False, body={"hits": rng.randbytes(128 << 10).hex()}),
-            Counter(),
-        )
-    store.prune(Retention(30.0, 90.0, 1 << 20), now=AT + 60.0)
-    assert len(store.find(Query(limit=10))) == 5
 
 
 @pytest.mark.parametrize("harm", ["deleted", "replaced"])

@@ -90,7 +90,7 @@ def test_no_byte_remains(state: Path, with_scores: bool) -> None:  # noqa: FBT00
 
 
 def test_an_id_or_a_key_selects_one_answer(state: Path) -> None:
-    """Ids of the log and keys of pages are both understood, also where the text is not stored any more."""
+    """Also where its text or label cannot be decoded; damaged rows of others stop nothing."""
     store = SqliteStore(state)
     key = answer("judged", 7).key
     assert store.forget(Erasure(frozenset({"judged-MARK7-request"})), dry_run=True).keys == (key,)
@@ -99,10 +99,6 @@ def test_an_id_or_a_key_selects_one_answer(state: Path) -> None:
         assert store.forget(Erasure(frozenset({name})), dry_run=True).keys == (key,)
     assert store.forget(Erasure(frozenset({"judged"})), dry_run=True).keys == ()
     store.close()
-
-
-def test_damaged_rows_of_a_person_are_erased(state: Path) -> None:
-    """A label that cannot be decoded is deleted; damaged rows of others stop nothing."""
     store = SqliteStore(state)
     key = answer("judged", 7).key
     store.engine._writer.execute("UPDATE labels SET body = x'78' WHERE key = ?", (key,))

@@ -221,8 +221,8 @@ def running(worker: Workers) -> PostgresStore:
 
 
 @pytest.mark.servers
-def test_what_is_stored_can_be_read_beside_a_worker(config: Config, running: PostgresStore) -> None:
-    """Verdicts, labels, runs, events and cursors, as from a SQLite state."""
+def test_commands_run_beside_a_worker(config: Config, running: PostgresStore, path: Path) -> None:
+    """What is stored is read; texts of a person are gone for the worker, too; a trial run leaves it alone."""
     query = Query(judge=JUDGE)
     assert list(state_reader.verdicts(config, query)) == running.find(query)
     assert [label.annotator for label in state_reader.labels_by_key(config)[a_draw("anna").key]] == ["ada"]
@@ -232,11 +232,6 @@ def test_what_is_stored_can_be_read_beside_a_worker(config: Config, running: Pos
         assert reader.pruned_until() < 0.0
     assert (state_reader.has_started(config, "app"), state_reader.has_started(config, "other")) == (True, False)
     assert state_reader.stored_tallies(config, Tally.JUDGED) == {("search", JUDGE): 2.0}
-
-
-@pytest.mark.servers
-def test_forget_runs_beside_a_worker(path: Path, running: PostgresStore) -> None:
-    """The texts of a person are gone for the worker, too."""
     command = ["forget", "--metadata", "user=anna", "--config", str(path)]
     result = CliRunner().invoke(cli, command, standalone_mode=False)
     assert (result.return_value, result.exception) == (0, None), result.output
@@ -244,11 +239,6 @@ def test_forget_runs_beside_a_worker(path: Path, running: PostgresStore) -> None
         a_draw("anna").key: True,
         a_draw("bob").key: False,
     }
-
-
-@pytest.mark.servers
-def test_a_trial_run_leaves_the_database_alone(path: Path, running: PostgresStore) -> None:
-    """`run --once` stores what it reads in a file of its own."""
     before = running.tallies()
     result = CliRunner().invoke(cli, ["run", "--once", "--config", str(path)], standalone_mode=False)
     assert 'ragwatch_requests_seen_total{source="app"} 1.0' in result.output

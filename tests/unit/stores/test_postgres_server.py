@@ -6,14 +6,14 @@ import os
 import shutil
 import signal
 import socket
+import socketserver
 import tempfile
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import psycopg
 import pytest
@@ -34,76 +34,43 @@ from ragwatch.stores.postgres.migrations import VERSION
 from ragwatch.stores.postgres.postgres_store import PostgresStore
 
 SOCKET = ".s.PGSQL.5432"
-COMMIT = b"COMMIT"
 
 
-class CutConnection:
-    """Forwards connections until it is armed; the next COMMIT then ends its connection, once.
+@contextmanager
+def cutting(server: Path, folder: Path) -> Iterator[list[str]]:
+    """Forward connections to the socket of a server; yield a list, in which a word ends one at its next COMMIT, once.
 
-    Args:
-        server: Folder of the socket of the server.
-        folder: Folder of its own socket.
+    It is ended `before` the server has the COMMIT, or `after` that; the reply reaches nobody.
     """
+    armed: list[str] = []
 
-    def __init__(self, server: Path, folder: Path) -> None:
-        self._server = str(server / SOCKET)
-        self._cut: str | None = None
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(folder / SOCKET))
-        self._listener.listen()
-        self._sockets: list[socket.socket] = []
-        self._threads = [threading.Thread(target=self._accept)]
-        self._threads[0].start()
+    class Forward(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with socket.socket(socket.AF_UNIX) as target, suppress(OSError):
+                target.connect(str(server / SOCKET))
+                back = threading.Thread(target=copy, args=(target, self.request))
+                back.start()
+                while piece := self.request.recv(1 << 16):
+                    if b"COMMIT" in piece and armed:
+                        self.request.shutdown(socket.SHUT_RDWR)
+                        if armed.pop() == "after":
+                            target.sendall(piece)
+                        break
+                    target.sendall(piece)
+                target.shutdown(socket.SHUT_WR)
+                back.join()
 
-    def arm(self, when: str) -> None:
-        """Cut at the next COMMIT: `before` the server has it, or `after`."""
-        self._cut = when
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            server = socket.socket(socket.AF_UNIX)
-            server.connect(self._server)
-            self._sockets += [client, server]
-            for way in ((client, server), (server, client)):
-                thread = threading.Thread(target=self._forward, args=way)
-                thread.start()
-                self._threads.append(thread)
-
-    def _forward(self, source: socket.socket, target: socket.socket) -> None:
-        try:
+    def copy(source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
             while piece := source.recv(1 << 16):
-                if COMMIT in piece and self._cut is not None:
-                    when, self._cut = self._cut, None
-                    source.shutdown(socket.SHUT_RDWR)  # the reply reaches nobody
-                    if when == "after":
-                        target.sendall(piece)
-                    break
                 target.sendall(piece)
-        except OSError:
-            pass
-        for one in (source, target):
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_WR)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._threads[0].join()
-        for one in self._sockets:
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads from it; `close` alone does not
-        for thread in self._threads[1:]:
-            thread.join()
-        for one in (self._listener, *self._sockets):
-            one.close()
+    with socketserver.ThreadingUnixStreamServer(str(folder / SOCKET), Forward) as listener:
+        thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield armed
+        listener.shutdown()
+        thread.join()
 
 
 DAY = 86400.0
@@ -272,13 +239,14 @@ def test_a_reply_that_is_lost_counts_nothing_twice(
 ) -> None:
     """The connection breaks at COMMIT: the step succeeds exactly if it took effect, else it is repeated as a whole."""
     folder = Path(tempfile.mkdtemp(prefix="ragwatch-cut-"))  # a path of pytest is too long for a socket
-    with CutConnection(server.folder, folder) as cut:
-        store = PostgresStore(
-            target.model_copy(update={"url": SecretStr(f"postgresql://ragwatch@/postgres?host={folder}")})
-        )
+    url = SecretStr(f"postgresql://ragwatch@/postgres?host={folder}")
+    with (
+        cutting(server.folder, folder) as armed,
+        closing(PostgresStore(target.model_copy(update={"url": url}))) as store,
+    ):
         admission = an_admission(a_draw("a"), tallies=Counter({(Tally.SEEN, ("app",)): 1}), cursor="1")
         store.pending()
-        cut.arm(when)
+        armed.append(when)
         if succeeds:
             assert store.admit(admission) == 1
         else:
@@ -286,9 +254,9 @@ def test_a_reply_that_is_lost_counts_nothing_twice(
                 store.admit(admission)
             assert (store.cursors("app"), store.tallies()) == ({}, {})
             assert store.admit(admission) == 1
+        assert armed == []
         assert store.tallies()[Tally.SEEN, ("app",)] == 1
         assert (store.pending(), store.cursors("app")) == ({JUDGE: 1}, {"log": "1"})
-        store.close()
     shutil.rmtree(folder)
 
 

@@ -46,7 +46,7 @@ def test_samples_come_back(
 
 
 def test_what_is_seldom_known_comes_back() -> None:
-    """Of contexts, and ids and texts with their grades; none at all is another thing than unknown."""
+    """Grades, steps, dates; none is another thing than unknown; version 0.1.0 stored no history."""
     rare: list[dict[str, Any]] = [
         {"contexts": (Context("Tea.", "d1", 0.5, "search", 1.7e9), Context("Milk."))},
         {"relevant": (RelevantContext("c1", None, 2), RelevantContext(None, "One.", 1))},
@@ -56,10 +56,6 @@ def test_what_is_seldom_known_comes_back() -> None:
     for sample in (a_sample(**parts) for parts in rare):
         assert sample_of(unpack(pack(sample.to_record()))) == sample
         assert build("canonical").read(sample.to_record(), "log:1") == sample
-
-
-def test_samples_of_earlier_versions_come_back() -> None:
-    """Version 0.1.0 stored no history: its samples are first questions. What is unknown takes no room."""
     record = a_sample(contexts=(Context("Milk."),)).to_record()
     assert "updated_at" not in record["contexts"][0]
     del record["history"]
@@ -76,15 +72,11 @@ def test_failing_means_a_faulty_stage(evidence: Evidence, failing: int) -> None:
 
 
 def test_counters_come_back_by_the_names_of_their_labels() -> None:
-    """A row that a version with another order of labels wrote adds to the same counter as one of this version."""
+    """In whatever order a version wrote them; one that is not known costs no other, and is counted."""
     stored = ("rejected", '["app", "json"]', '["source", "reason"]', 3.0)
     other_order = ("rejected", '["json","app"]', '["reason","source"]', 2.0)
     assert tallies_of([stored, other_order]) == {(Tally.REJECTED, ("app", "json")): 5}
     assert tallies_of([("seen", '["app"]', None, 1.0)]) == {(Tally.SEEN, ("app",)): 1}
-
-
-def test_a_counter_that_is_not_known_is_left_out_and_counted() -> None:
-    """It costs no other counter, and shows in a series of its own."""
     unknown: dict[str, tuple[str, str, str | None]] = {
         "a label more": ("seen", '["app", "eu"]', '["source", "region"]'),
         "a label less": ("rejected", '["app"]', '["source"]'),
@@ -120,13 +112,22 @@ def paired(value: object) -> object:
     return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
-def test_pieces_are_the_whole_text() -> None:
-    """Pieces together are what was packed, none is large, and `size` counts them."""
+def test_pieces_and_excerpts_of_a_text() -> None:
+    """Pieces together are the text; an excerpt is what stands in its first kilobytes, cut and not guessed."""
     text = pack({"answer": random.Random(1).randbytes(1 << 20).hex()})
     pieces = list(PackedText(text).pieces())
     assert b"".join(pieces) == zlib.decompress(text)
     assert max(map(len, pieces)) <= PIECE_BYTES
     assert PackedText(text).size() == len(zlib.decompress(text))
+    noise = random.Random(1).randbytes(1 << 20).hex()
+    near = pack({"id": "r1", "question": "q" * 1000, "contexts": [], "answer": noise})[:16384]
+    far = pack({"id": "r1", "question": None, "contexts": [{"text": noise}], "answer": "so"})[:16384]
+    assert excerpt(near) == {
+        "id": "r1",
+        "question": "q" * (EXCERPT_CHARS - 1) + "…",
+        "answer": noise[: EXCERPT_CHARS - 1] + "…",
+    }
+    assert excerpt(far) == {"id": "r1", "question": None}
 
 
 def test_a_beginning_is_a_part_of_the_record() -> None:
@@ -144,19 +145,6 @@ def test_no_text_breaks_a_beginning(record: dict[str, str], most: int) -> None:
     """Any text, with lone surrogates and escapes, is read as far as the limit without an error."""
     fields, _ = PackedText(pack(record)).beginning(most)
     assert set(fields) <= set(record)
-
-
-def test_excerpts_are_short_and_need_only_the_first_bytes() -> None:
-    """Id, question and answer of the first kilobytes, cut; what lies beyond them is left out, not guessed."""
-    noise = random.Random(1).randbytes(1 << 20).hex()
-    near = pack({"id": "r1", "question": "q" * 1000, "contexts": [], "answer": noise})[:16384]
-    far = pack({"id": "r1", "question": None, "contexts": [{"text": noise}], "answer": "so"})[:16384]
-    assert excerpt(near) == {
-        "id": "r1",
-        "question": "q" * (EXCERPT_CHARS - 1) + "…",
-        "answer": noise[: EXCERPT_CHARS - 1] + "…",
-    }
-    assert excerpt(far) == {"id": "r1", "question": None}
 
 
 def test_damage_is_told() -> None:

@@ -36,7 +36,7 @@ def test_x17_directory_is_made_for_us_alone(tmp_path: Path) -> None:
 
 
 def test_only_an_empty_directory_is_closed_to_others(tmp_path: Path) -> None:
-    """`state: /tmp` is a mistake that must not close /tmp to everybody else."""
+    """`state: /tmp` must not close /tmp to everybody else; a file where it should be is told in one line."""
     for name in ("empty", "used"):
         (tmp_path / name).mkdir()
         (tmp_path / name).chmod(0o755)
@@ -44,10 +44,6 @@ def test_only_an_empty_directory_is_closed_to_others(tmp_path: Path) -> None:
     for name, closed in (("empty", 0o700), ("used", 0o755)):
         StateLock(tmp_path / name).close()
         assert mode(tmp_path / name) == closed
-
-
-def test_unusable_directory(tmp_path: Path) -> None:
-    """A file where the directory should be is told in one line."""
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match=r"cannot use .*give a directory we may write"):
         StateLock(tmp_path / "file")
@@ -226,21 +222,17 @@ def test_t22_a_database_that_is_gone(state: Path, gone: str) -> None:
     assert not (state / "ragwatch.db").exists()
 
 
-def test_starting_from_scratch(state: Path) -> None:
-    """The advice works: with everything moved away the state begins from zero."""
-    for path in state.glob("ragwatch.*"):
-        path.rename(state / f"old.{path.name}")
-    with closing(SqliteStore(state)) as store:
-        assert (store.tallies(), store.cursors("app")) == ({}, {})
-
-
 def test_a_state_from_before_the_mark_gets_one(state: Path) -> None:
-    """A state without a mark, as earlier versions left it, is opened with everything in it."""
+    """With everything in it, as earlier versions left it; moved away as advised, the state begins from zero."""
     mark = state / opening.MARKER
     mark.unlink()
     with closing(SqliteStore(state)) as store:
         assert store.cursors("app") == {"log": "60"}
     assert "start from scratch" in mark.read_text()
+    for path in state.glob("ragwatch.*"):
+        path.rename(state / f"old.{path.name}")
+    with closing(SqliteStore(state)) as store:
+        assert (store.tallies(), store.cursors("app")) == ({}, {})
 
 
 def test_a_first_start_that_was_cut_short_is_no_state(tmp_path: Path) -> None:

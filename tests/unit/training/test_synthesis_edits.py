@@ -30,8 +30,8 @@ def test_marks_follow_their_words() -> None:
     assert rewriting.no_parens(text, random.Random(1)).spans() == ((9, 12),)
 
 
-def test_verb_forms_and_singulars() -> None:
-    """Regular and irregular forms; a word on -us is no plural."""
+def test_verb_forms_and_singulars(world: World, lexicon: Lexicon) -> None:
+    """Regular and irregular; `directed` becomes `written`, not `wrote`; the word before tells a verb."""
     verbs = {
         "write": ("VN", "written"),
         "stop": ("VD", "stopped"),
@@ -42,13 +42,12 @@ def test_verb_forms_and_singulars() -> None:
     assert inflect.singulars("bus") == []
     for word, single in (("cities", "city"), ("women", "woman"), ("boxes", "box")):
         assert single in inflect.singulars(word)
-
-
-def test_a_participle_stays_one(world: World) -> None:
-    """`directed` behind `film` and before `by` becomes `written`, not `wrote`."""
     at = scene(world, "Mill Lane is")
     index = next(number for number, token in enumerate(at.sentence.tokens) if token.text == "directed")
     assert wording.formed(at.sentence, index, "write", "V") == "written"
+    sentence = read("The film was directed by James Porter of Leeds.", lexicon)
+    assert [token.tag for token in sentence.tokens[:4]] == ["D", "N", "B", "VD"]
+    assert [name.text for name in sentence.names] == ["James Porter of Leeds"]
 
 
 @pytest.mark.parametrize(
@@ -119,13 +118,6 @@ def test_rewritings_keep_what_is_said() -> None:
     """Times move, asides go, passives, clauses and items turn."""
     for step, (text, wanted) in REWRITINGS.items():
         assert step(Marked.of(text), random.Random(1)).text == wanted
-
-
-def test_reading_tells_verbs_from_nouns(lexicon: Lexicon) -> None:
-    """The word before decides what an ambiguous word is."""
-    sentence = read("The film was directed by James Porter of Leeds.", lexicon)
-    assert [token.tag for token in sentence.tokens[:4]] == ["D", "N", "B", "VD"]
-    assert [name.text for name in sentence.names] == ["James Porter of Leeds"]
 
 
 def test_furniture_keeps_the_text() -> None:

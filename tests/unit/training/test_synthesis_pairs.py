@@ -32,17 +32,13 @@ def test_the_same_seed_makes_the_same_pairs(made: list[Pair], corpus: Corpus, le
     assert list(pairs(6, 300, corpus=corpus, lexicon=lexicon)) != made[:300]
 
 
-def test_a_claim_is_one_sentence_whose_spans_mark_what_is_unsupported(made: list[Pair]) -> None:
-    """It opens with a capital or a digit and ends with a stop; spans lie in it in order; a supported one has none."""
+def test_claims_verdicts_and_recipes(made: list[Pair]) -> None:
+    """A claim is one sentence, whose spans mark what is unsupported; half are supported, each recipe occurs."""
     for item in made:
         assert re.fullmatch(r"[A-Z0-9](?:(?!  ).)*\.", item.claim), item.claim
         assert bool(item.spans) == (item.verdict != "supported")
         assert all(item.claim[start:end] == item.claim[start:end].strip() != "" for start, end in item.spans)
         assert all(first[1] <= second[0] for first, second in itertools.pairwise(item.spans))
-
-
-def test_all_verdicts_and_many_recipes_are_made(made: list[Pair]) -> None:
-    """Half of the pairs are supported, each family of recipes occurs, and pairs that share text share their group."""
     assert {item.group for item in made} == {"own:0", "own:1", "own:2", "own:3", "own:answer"}
     verdicts = Counter(item.verdict for item in made)
     assert 0.4 < verdicts["supported"] / len(made) < 0.65
