@@ -29,4 +29,4 @@ Layers of the package, from top to bottom; imports go downward only (checked by 
     process      handling of SIGINT and SIGTERM, and garbage collection
 """
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
