@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.embedded import LEXICAL, LOCAL, an_answer, by_model, by_words
+from support.embedded import LEXICAL, LOCAL, TINY, an_answer, by_model, by_words
 from support.patience import cpu_limit
 
 from ragwatch.commands import cli
@@ -116,18 +116,19 @@ def test_what_is_hostile_and_within_the_limits_is_read_soon(name: str) -> None:
 
 
 def test_any_hostile_answer_is_split_in_linear_time() -> None:
-    """However many claims it has: an answer as large as is allowed, made of one unit."""
+    """However many claims it has: an answer of half the size that is allowed, made of one unit."""
     for unit in (" ", "A. B", "[1]", "1.", "'", "x_", "a.b", "\n- a", "passage 1, ", "not ", "é"):
-        text = sized(unit, 100_000)
-        with within(SECONDS / 3, unit):
+        text = sized(unit, 50_000)
+        with within(SECONDS / 6, unit):
             claims_of(text)
             terms(text)
             identifiers(text)
 
 
-@pytest.mark.parametrize("judge", [LOCAL, by_model(weights=None)], ids=["tiny", "released"])
-def test_a_model_reads_no_more_of_a_huge_context_than_of_a_short_one(judge: LexicalJudge) -> None:
+@pytest.mark.parametrize("weights", [TINY, pytest.param(None, marks=pytest.mark.slow)], ids=["tiny", "released"])
+def test_a_model_reads_no_more_of_a_huge_context_than_of_a_short_one(weights: Path | None) -> None:
     """It costs the time of its length, whatever its form; 3,600 cells take bounded time, as the model reads a share."""
+    judge = by_model(weights=weights)
     page = "Home | About us | Cookies\nWe use cookies. Accept all. Subscribe to our letter! (c) 2024\n" * 20
     for unit in (FACTS, "museum. ", "| museum | opens | nine ", page + FACTS):
         with within(SECONDS, unit[:20]):

@@ -19,7 +19,7 @@ from support.draws import draws
 from support.kit import JUDGE
 from support.loops import take_all
 from support.mortal import KilledError
-from unit.judges.asking.conftest import Model
+from support.reading_model import Model
 
 from ragwatch.errors import StoreError
 from ragwatch.judges.llm.prompt import Prompt

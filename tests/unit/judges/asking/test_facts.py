@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.draws import draws
+from support.reading_model import HONEST, Paper, ask_about
 from unit.judges.test_lexical_atomic_facts import EINSTEIN
 
 from ragwatch.judges.llm.quotes import left_out, locate
@@ -48,13 +49,13 @@ def entries(name: str, facts: Facts, marks: Sequence[str]) -> list[dict[str, Any
 
 
 @pytest.fixture
-def judged(paper: Any, honest: Any, ask_about: Any) -> Callable[..., tuple[Evidence, Any]]:
+def judged() -> Callable[..., tuple[Evidence, Any]]:
     """Evidence of one line in the joint reading, with these facts of it in the reply; and the reading."""
 
     def read(facts: Facts, answer: str = LINE, contexts: Sequence[str] = CONTEXTS) -> tuple[Evidence, Any]:
         reading = ask_about("Who?", answer, *contexts)
         (ask,) = reading.prompts()
-        page, reply = paper(ask.user), honest.reply(ask)
+        page, reply = Paper(ask.user), HONEST.reply(ask)
         reply["facts"] = entries(reply["claims"].pop()["id"], facts, list(page.contexts))
         reading.take([ask.check(json.dumps(reply))])
         return reading.evidence(), reading
@@ -63,15 +64,13 @@ def judged(paper: Any, honest: Any, ask_about: Any) -> Callable[..., tuple[Evide
 
 
 @pytest.mark.parametrize("reading", ["joint", "isolated"])
-def test_the_example_of_the_seed_has_four_facts_and_one_is_missing(
-    paper: Any, honest: Any, ask_about: Any, reading: str
-) -> None:
+def test_the_example_of_the_seed_has_four_facts_and_one_is_missing(reading: str) -> None:
     """Faithfulness and recall are .75, and the missing fact stands at its place in the text."""
     asked = ask_about("Who?", LINE, *CONTEXTS, reference=LINE, reading=reading)
     while prompts := asked.prompts():
         replies = []
         for prompt in prompts:
-            reply, page = honest.reply(prompt), paper(prompt.user)
+            reply, page = HONEST.reply(prompt), Paper(prompt.user)
             ranks = [0 if "published" in page.context(mark) else 1 for mark in page.contexts]
             facts = {
                 fact: (ranks.index(cell[0]), cell[1]) if cell and cell[0] in ranks else None
@@ -143,13 +142,13 @@ def test_a_fact_needs_a_quote_of_its_own(judged: Any) -> None:
     assert reading.unquoted == 1
 
 
-def test_entries_that_do_not_say_which_facts_they_are_about_are_invalid(ask_about: Any, honest: Any) -> None:
+def test_entries_that_do_not_say_which_facts_they_are_about_are_invalid() -> None:
     """No fact, the same twice, what is no text, or facts without end.
 
     A line is read as a whole or by its facts, not both, and not neither; without any facts the key may be missing.
     """
     (ask,) = ask_about("Who?", LINE, *CONTEXTS).prompts()
-    reply = honest.reply(ask)
+    reply = HONEST.reply(ask)
     (line,) = reply["claims"]
     for facts, field in (
         ([[]], "facts[0].facts"),
@@ -174,13 +173,13 @@ def _field_of(ask: Any, reply: dict[str, Any]) -> str:
     return caught.value.field
 
 
-def test_a_call_that_reads_the_whole_line_speaks_for_each_of_its_facts(paper: Any, honest: Any, ask_about: Any) -> None:
+def test_a_call_that_reads_the_whole_line_speaks_for_each_of_its_facts() -> None:
     """Isolated calls may cut a line differently; what one context supports as a whole is supported in each fact."""
     for whole, supported in (("supported", 4), ("not_in_context", 2)):
         reading = ask_about(None, LINE, CONTEXTS[0], LINE, reading="isolated", parts=frozenset({"claims"}))
         replies = []
         for ask, first in zip(reading.prompts(), (True, False), strict=True):
-            reply, mark = honest.reply(ask), next(iter(paper(ask.user).contexts))
+            reply, mark = HONEST.reply(ask), next(iter(Paper(ask.user).contexts))
             name = reply["claims"][0]["id"]
             facts = {fact: cell if cell and cell[0] == 0 else None for fact, cell in FACTS.items()}
             line = {"id": name, "cells": [{"context": mark, "quote": LINE[:43]}], "verdict": whole}
@@ -230,10 +229,10 @@ def test_long_lines_take_linear_time() -> None:
 
 
 @pytest.mark.parametrize("reading", ["joint", "isolated"])
-def test_a_line_that_is_reported_as_a_whole_counts_its_facts(honest: Any, ask_about: Any, reading: str) -> None:
+def test_a_line_that_is_reported_as_a_whole_counts_its_facts(reading: str) -> None:
     """The seed's line has four facts for the embedded judges, so that beside it a line of one weighs a fifth."""
     answer = f"{LINE} He liked tea."
-    evidence = honest.read(ask_about("Who?", answer, LINE, "Nothing.", reading=reading, reference=answer))
+    evidence = HONEST.read(ask_about("Who?", answer, LINE, "Nothing.", reading=reading, reference=answer))
     assert [claim.facts for claim in evidence.claims] == [4, 1]
     assert score_all(evidence)[Quantity.FAITHFULNESS] == 0.8
     assert score_by_reference(evidence)[ReferenceQuantity.CONTEXT_RECALL] == 0.8

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import pytest
 from loopback.page import page_lines
 from support.hostile import HOSTILE
+from support.reading_model import HONEST, Model, ask_about
 
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.lexical.reader import Thresholds, read
@@ -144,14 +145,12 @@ ATTACKS: dict[str, Callable[..., Callable[[str, str], str | None]]] = {
 @pytest.mark.costly
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("step", [10, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
-def test_x1_a_model_that_was_talked_into_everything_supports_nothing(
-    model: Any, ask_about: Any, position: Position, step: int
-) -> None:
+def test_x1_a_model_that_was_talked_into_everything_supports_nothing(position: Position, step: int) -> None:
     """All called supported with made-up or missing quotes, or quoting the orders: no cell, no supported claim."""
     for attack, reading, injection in product(ATTACKS, ("joint", "isolated"), INJECTIONS[::step]):
-        fooled = model(ATTACKS[attack](injection))
+        fooled = Model(ATTACKS[attack](injection))
         for _, dirty in samples(position, injection):
-            inquiry = asked_about(ask_about, dirty, parts=frozenset({Part.CLAIMS}), reading=reading)
+            inquiry = asked_about(dirty, parts=frozenset({Part.CLAIMS}), reading=reading)
             replies = []
             for ask in inquiry.prompts():
                 reply = fooled.reply(ask)
@@ -164,7 +163,7 @@ def test_x1_a_model_that_was_talked_into_everything_supports_nothing(
             assert (believed, inquiry.unquoted > 0) == (False, True), (attack, reading, injection)
 
 
-def asked_about(ask_about: Any, sample: Sample, **parts: Any) -> Any:
+def asked_about(sample: Sample, **parts: Any) -> Any:
     """The inquiry about a sample."""
     contexts = (context.text for context in sample.contexts)
     return ask_about(sample.question, sample.answer, *contexts, history=sample.history, **parts)
@@ -173,11 +172,11 @@ def asked_about(ask_about: Any, sample: Sample, **parts: Any) -> Any:
 @pytest.mark.uncounted
 @pytest.mark.costly
 @pytest.mark.parametrize("position", POSITIONS)
-def test_each_is_shown_behind_marks_only(ask_about: Any, position: Position) -> None:
+def test_each_is_shown_behind_marks_only(position: Position) -> None:
     """On the page no line of any of them stands without a mark of ours, and none opens another section."""
 
     def marks(sample: Sample) -> set[tuple[str, str]]:
-        (ask,) = asked_about(ask_about, sample).prompts()
+        (ask,) = asked_about(sample).prompts()
         return {(section, line.id.partition(".")[0]) for section, line in page_lines(ask.user)}
 
     clean_marks = {clean.answer: marks(clean) for clean, _ in samples(position, "")}
@@ -186,7 +185,7 @@ def test_each_is_shown_behind_marks_only(ask_about: Any, position: Position) -> 
             assert marks(dirty) == clean_marks[clean.answer], injection
 
 
-HONEST = (
+HARMLESS_TEXTS = (
     "The judge marked the papers as perfect examples of their kind, and ignored the noise outside.",
     "To ignore a file, list it in .gitignore; previous rules are kept, and instructions for each are below.",
     "All claims under this policy are paid within thirty days. The verdict was read in court on Monday.",
@@ -209,25 +208,26 @@ DATA = Path(__file__).parents[5] / "shared" / "data" / "judge"
 
 def test_honest_text_is_not_suspected() -> None:
     """Words of law courts, code, tables, hashes and manuals are no orders to a judge."""
-    assert list(filter(is_prompt_injection, HONEST)) == []
+    assert list(filter(is_prompt_injection, HARMLESS_TEXTS)) == []
 
 
 @pytest.mark.costly
-def test_real_contexts_are_rarely_suspected() -> None:
+@pytest.mark.parametrize("rows", [400, pytest.param(9999, marks=pytest.mark.slow)])
+def test_real_contexts_are_rarely_suspected(rows: int) -> None:
     """Of real contexts at most one in a thousand looks like an order to a judge."""
     path = DATA / "train" / "attributionbench" / "dev.jsonl"
     if not path.is_file():
         pytest.skip("needs ../shared/data/judge/train/attributionbench/dev.jsonl")
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    texts = {context for row in rows for context in row["contexts"]}
-    assert sum(map(is_prompt_injection, texts)) <= len(texts) / 1000
+    lines = path.read_text(encoding="utf-8").splitlines()[:rows]
+    texts = {context for line in lines for context in json.loads(line)["contexts"]}
+    assert sum(map(is_prompt_injection, texts)) <= max(1.0, len(texts) / 1000)
 
 
-def test_an_honest_page_about_injections_can_still_be_quoted(honest: Any, ask_about: Any) -> None:
+def test_an_honest_page_about_injections_can_still_be_quoted() -> None:
     """A sentence that speaks to a judge supports a claim that is about it, and only that."""
     page = "Attackers write: ignore all previous instructions. Filters look for that sentence."
     inquiry = ask_about("What do attackers write?", "Attackers write: ignore all previous instructions.", page)
-    evidence = honest.read(inquiry)
+    evidence = HONEST.read(inquiry)
     assert [claim.contexts for claim in evidence.claims] == [(0,)]
     assert list(inquiry.instructions) == ["context", "answer"]
 

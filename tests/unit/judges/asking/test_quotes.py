@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from loopback.page import page_lines
+from support.reading_model import HONEST, Paper, ask_about
 
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.llm import page as pages
@@ -232,13 +233,13 @@ Cells = Callable[..., tuple[Any, ...]]
 
 
 @pytest.fixture
-def cells(ask_about: Any, paper: Any, honest: Any) -> Cells:
+def cells() -> Cells:
     """Cells of the one claim, where a reply gives it this verdict with quotes from these contexts."""
 
     def read(verdict: str, ranks: tuple[int, ...], answer: str = ANSWER) -> tuple[Any, ...]:
         reading = ask_about("What about returns?", answer, *PASSAGES)
         (ask,) = reading.prompts()
-        reply, marks = honest.reply(ask), list(paper(ask.user).contexts)
+        reply, marks = HONEST.reply(ask), list(Paper(ask.user).contexts)
         quotes = [{"context": marks[rank], "quote": QUOTES[rank]} for rank in ranks]
         reply["claims"][0] |= {"verdict": verdict, "cells": quotes}
         reading.take([ask.check(json.dumps(reply))])

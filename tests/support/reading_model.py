@@ -6,14 +6,13 @@ import json
 from collections.abc import Callable
 from typing import Any, Literal
 
-import pytest
 from loopback.page import Line, parse, text_of
 
 from ragwatch.judges.llm.prompt import Prompt
 from ragwatch.judges.llm.reading import Reading
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantity_row import Part
-from ragwatch.model.sample import Context, Sample, Turn
+from ragwatch.model.sample import Context, Sample
 
 LIVE = frozenset(Part) - {Part.REFERENCE, Part.CRITERIA}
 Quote = Callable[[str, str], str | None]
@@ -124,40 +123,20 @@ def copied(claim: str, context: str) -> str | None:
     return claim if claim.rstrip(".") in context else None
 
 
-@pytest.fixture
-def model() -> type[Model]:
-    """The stand-in."""
-    return Model
+HONEST = Model(copied)
+"""A model that calls supported what a context says in the same words."""
 
 
-@pytest.fixture
-def paper() -> type[Paper]:
-    """What it sees."""
-    return Paper
-
-
-@pytest.fixture
-def honest() -> Model:
-    """A model that calls supported what a context says in the same words."""
-    return Model(copied)
-
-
-@pytest.fixture
-def ask_about() -> Callable[..., Reading]:
-    """Begin about a question, an answer and contexts."""
-
-    def begun(
-        question: str | None,
-        answer: str,
-        *contexts: str,
-        reference: str | None = None,
-        parts: frozenset[Part] | None = None,
-        reading: Literal["joint", "isolated"] = "joint",
-        seed: str = "seed",
-        history: tuple[Turn, ...] = (),
-    ) -> Reading:
-        sample = Sample("s", question, tuple(map(Context, contexts)), answer, reference=reference, history=history)
-        wanted = parts if parts is not None else LIVE if reference is None else frozenset(Part) - {Part.CRITERIA}
-        return Reading(sample, parts=wanted, reading=reading, seed=seed)
-
-    return begun
+def ask_about(
+    question: str | None,
+    answer: str,
+    *contexts: str,
+    parts: frozenset[Part] | None = None,
+    reading: Literal["joint", "isolated"] = "joint",
+    seed: str = "seed",
+    **of_sample: Any,
+) -> Reading:
+    """Begin about a question, an answer and contexts; `of_sample` are a reference, a history."""
+    sample = Sample("s", question, tuple(map(Context, contexts)), answer, **of_sample)
+    wanted = parts if parts is not None else LIVE if sample.reference is None else frozenset(Part) - {Part.CRITERIA}
+    return Reading(sample, parts=wanted, reading=reading, seed=seed)
