@@ -57,7 +57,8 @@ class Model:
         """A reply with every key that the schema wants, and no other."""
         paper = Paper(ask.user)
         found: dict[str, Any] = {}
-        for part, shape in ask.schema["properties"].items():
+        properties: Any = ask.schema["properties"]
+        for part, shape in properties.items():
             if part == Part.ADDRESS:
                 found[part] = self.address
                 continue
