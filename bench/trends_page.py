@@ -39,7 +39,7 @@ from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
 from ragwatch.web.pages.changes_page import ChangeRequest, changes
 from ragwatch.web.pages.pages import page
-from ragwatch.web.pages.trends_page import TrendRequest, trends
+from ragwatch.web.pages.trends_page import TrendRequest, trends, with_begin
 
 NOW = 1_700_000_000.0
 DAYS = 90
@@ -93,11 +93,11 @@ def main() -> None:
 
         def trend_page(name: str) -> str:
             view, _ = trends(TrendRequest(route=routes[0], range=name), store, snapshot, scope, now=NOW)
-            return page("trends.html", {"version": "bench", **view})
+            return page("trends.html", {"now": NOW, **with_begin(view)})
 
         def change_page(name: str) -> str:
             view, _ = changes(ChangeRequest(NOW - 8 * DAY, route=routes[0], span=name), store, scope, now=NOW)
-            return page("changes.html", {"version": "bench", **view})
+            return page("changes.html", {"now": NOW, **view})
 
         trend_page("1h")  # compiles the templates
         change_page("1h")

@@ -26,6 +26,7 @@ _SHARED = frozenset({
     "user", "session", "conversation", "thread", "tenant", "customer", "client", "project", "model", "doc",
     "document", "chunk", "process", "worker", "chat", "host", "parent", "span", "file", "account", "organization",
     "org", "dataset", "app", "application", "device", "pod", "container", "collection", "index", "tool",
+    "turn", "step", "sequence", "seq", "line", "row",
 })  # fmt: skip
 _REQUESTS = frozenset({"trace", "request", "req", "correlation", "transaction", "txn", "run"})
 

@@ -82,13 +82,13 @@ def trend_routes(site: Site) -> list[Route]:
 
     def drawn(request: Request) -> tuple[Mapping[str, object], int]:
         shown, status = view(request)
-        return _with_begin(shown), status
+        return with_begin(shown), status
 
     def invalid(why: str) -> Trends:
         return {**trends(TrendRequest(), None, None, PageScope(), now=site.clock())[0], "error": why}
 
     return [
-        site.page("/trends", "trends.html", drawn, RESPONSE_SIZE, invalid=lambda _, why: _with_begin(invalid(why))),
+        site.page("/trends", "trends.html", drawn, RESPONSE_SIZE, invalid=lambda _, why: with_begin(invalid(why))),
         site.reply("/api/v1/trends", data, RESPONSE_SIZE),
     ]
 
@@ -102,7 +102,7 @@ class DrawnChart(Chart):
     marks: NotRequired[Sequence[Mapping[str, object]]]
 
 
-def _with_begin(shown: Trends) -> dict[str, object]:
+def with_begin(shown: Trends) -> dict[str, object]:
     """The data with the start of the first step that has any."""
     starts = [point["start"] for chart in shown["charts"] for point in chart["points"]]
     return {**shown, "begin": min(starts, default=None)}

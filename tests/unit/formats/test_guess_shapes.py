@@ -176,6 +176,12 @@ def test_a_day_is_no_time_of_an_answer() -> None:
     assert "at" not in guess(logged).mapping
 
 
+def test_the_number_of_a_turn_is_no_id() -> None:
+    """Each conversation has a turn of that number, so that all answers but one would be rejected."""
+    logged, _ = records(lambda at, q, a, c: {"turn_id": at.second, "query": q, "docs": objects(c), "reply": a})
+    assert "id" not in guess(logged).mapping
+
+
 def test_one_of_several_answers_is_a_question() -> None:
     """It stands in a list, and nothing says which one was shown; passages in a list like it do not hide it."""
     logged, _ = records(
