@@ -77,10 +77,11 @@ def test_the_mean_of_a_judge_is_not_compared_with_a_threshold() -> None:
 @pytest.mark.parametrize(("own", "state"), [(0.5, "good"), (0.7, "bad"), (None, "plain")])
 def test_a_route_may_have_its_own_threshold(own: float | None, state: str) -> None:
     """It takes precedence, and None is no threshold; what cannot page is listed."""
-    scope = replace(SCOPE, route_thresholds={"search": {"faithfulness": own}}, unpaged=("no drift pages",))
+    scope = replace(SCOPE, route_thresholds={"search": {"faithfulness": own}}, unpaged=("set `<b>`",))
     view = overview(with_estimate(Quantity.FAITHFULNESS, 0.6, 0.05), scope, now=AT)
     assert (figure(view, "faithfulness")["threshold"], figure(view, "faithfulness")["state"]) == (own, state)
-    assert view["unpaged"] == ["no drift pages"]
+    assert view["unpaged"] == ["set `<b>`"]
+    assert "<li>set <code>&lt;b&gt;</code></li>" in page("overview.html", {"version": "1", **view})
 
 
 @pytest.mark.parametrize(
