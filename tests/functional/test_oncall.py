@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from functional.asking import by_label
 from functional.daemon import RagwatchProcess
-from support.oncall_fleet import FLEET, JOB, JUDGE, LONG, PAID, SINGLE, WINDOW, Fleet, plan
+from support.oncall_fleet import FLEET, JOB, JUDGE, LONG, PAID, SINGLE, WINDOW, Fleet, plan_at
 from support.oncall_stage import ROOT, Stage, get, until
 from support.patience import DEADLINE
 
@@ -285,7 +285,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
     folder = tmp_path_factory.mktemp("oncall")
     fleet = Fleet(folder)
     with ExitStack() as stack:
-        stage = stack.enter_context(Stage(fleet.jobs).open(folder, lambda stage: plan(stage, fleet)))
+        stage = stack.enter_context(Stage(fleet.jobs).open(folder, lambda stage: plan_at(stage, fleet.own)))
         stack.enter_context(fleet)
         pool = stack.enter_context(ThreadPoolExecutor())
         yield Played(stage, fleet, {each.__name__: pool.submit(each, stage, fleet) for each in STORIES})

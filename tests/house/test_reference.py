@@ -95,19 +95,13 @@ def test_the_formatter_warns_of_nothing() -> None:
 METRICS = ROOT / "docs" / "metrics.md"
 
 
-@pytest.mark.parametrize("stage", [stage for stage in Stage if stage is not Stage.NONE])
-def test_its_table_of_stages_is_that_of_the_program(stage: Stage) -> None:
-    """A metric stands in the row of the stage that the gate names when it fails, and in no other."""
-    rows = [line for line in METRICS.read_text(encoding="utf-8").splitlines() if line.startswith(f"| {stage} |")]
-    assert len(rows) == 1
-    told = {name.strip(" `") for name in rows[0].split("|")[2].split(",")}
-    assert told == {str(metric) for metric in (*Quantity, *ReferenceQuantity) if metric.row.stage is stage}
-
-
-def test_every_metric_of_answers_is_told() -> None:
-    """No metric is left out."""
-    text = METRICS.read_text(encoding="utf-8")
-    assert [metric for metric in (*Quantity, *ReferenceQuantity) if f"`{metric}`" not in text] == []
+def test_the_page_of_metrics_has_them_all() -> None:
+    """Each stands in the row of the stage that the gate names when it fails, and in no other."""
+    text, metrics = METRICS.read_text(encoding="utf-8"), (*Quantity, *ReferenceQuantity)
+    assert [metric for metric in metrics if f"`{metric}`" not in text] == []
+    for stage in set(Stage) - {Stage.NONE}:
+        (row,) = re.findall(rf"(?m)^\| {stage} \|([^|]*)", text)
+        assert {name.strip(" `") for name in row.split(",")} == {str(one) for one in metrics if one.row.stage is stage}
 
 
 REDACTION = ROOT / "docs" / "redaction.md"
@@ -131,23 +125,15 @@ TOOLS = {
 }
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_every_part_has_a_table_and_a_chart(part: str) -> None:
-    """Between its marks stands a table, and the page shows its chart."""
+def test_the_page_of_peers_has_tables_charts_and_versions() -> None:
+    """Between the marks of a part stands a table, beside its chart; versions are those of the locks."""
     text = BENCH.read_text(encoding="utf-8")
-    table = re.search(rf"(?s)<!-- {part} -->\n(.*?)\n<!-- /{part} -->", text)
-    assert table is not None
-    assert table[1].startswith("| ")
-    assert f"(bench_peers_{part}.svg)" in text
-
-
-@pytest.mark.parametrize("tool", TOOLS)
-def test_versions_are_those_of_the_locks(tool: str) -> None:
-    """The version in the table is the one that `make bench-peers` installs."""
-    lock, package = TOOLS[tool]
-    pinned = re.search(rf"(?m)^{package}==(\S+)", (ROOT / "bench" / "peers" / f"{lock}.lock").read_text())
-    assert pinned is not None
-    assert f"| {tool} {pinned[1]} |" in BENCH.read_text(encoding="utf-8")
+    for part in PARTS:
+        assert re.search(rf"(?s)<!-- {part} -->\n\| .*?\n<!-- /{part} -->", text), part
+        assert f"(bench_peers_{part}.svg)" in text
+    for tool, (lock, package) in TOOLS.items():
+        pinned = re.findall(rf"(?m)^{package}==(\S+)", (ROOT / "bench" / "peers" / f"{lock}.lock").read_text())
+        assert [f"| {tool} {version} |" in text for version in pinned] == [True], tool
 
 
 CARD = (ROOT / "training" / "LOCAL.md").read_text(encoding="utf-8")
@@ -196,17 +182,17 @@ def test_the_bench_shows_the_card() -> None:
     assert table[0].splitlines()[2:] == rows
 
 
-@pytest.mark.parametrize("name", ["training/LOCAL.md", "docs/judges.md", "reader/README.md"])
-def test_the_model_is_as_large_as_pages_say(name: str) -> None:
+def test_the_model_is_as_large_as_pages_say() -> None:
     """Megabytes of its graph, which the wheel of the model brings."""
     graph = ROOT / "reader" / "ragwatch_reader" / "model" / "reader.onnx"
-    assert f"{graph.stat().st_size / 1e6:.1f} MB" in text_of(name)
+    for name in ("training/LOCAL.md", "docs/judges.md", "reader/README.md"):
+        assert f"{graph.stat().st_size / 1e6:.1f} MB" in text_of(name), name
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/comparison.md", "docs/faq.md"])
-def test_overviews_repeat_no_agreement(name: str) -> None:
+def test_overviews_repeat_no_agreement() -> None:
     """They lead to the cards, whose figures change with each judge."""
-    assert not re.search(r"AUROC|\bF1 of \.", text_of(name))
+    for name in ("README.md", "docs/comparison.md", "docs/faq.md"):
+        assert not re.search(r"AUROC|\bF1 of \.", text_of(name)), name
 
 
 HEAVY = {

@@ -34,11 +34,6 @@ UNPAGED = {quantity: float(quantity in LOW_IS_GOOD) for quantity in Quantity}
 """Thresholds that no mean can be beyond: panels draw a line, nobody is paged."""
 
 
-def plan(stage: Stage, fleet: Fleet) -> RulePlan:
-    """Rules as `ragwatch rules` makes them, with windows of seconds, for the pages of the fleet's own ragwatch."""
-    return plan_at(stage, fleet.own)
-
-
 def plan_at(stage: Stage, port: int) -> RulePlan:
     """Rules with windows of seconds, whose links lead to a port."""
     burnt = 14.4 * WINDOW / PERIOD  # the factor of the fastest pair of the SRE Workbook

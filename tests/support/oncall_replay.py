@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, Self
+from typing import Self
 
 from functional.daemon import RagwatchProcess
 
@@ -272,12 +272,15 @@ def play(
                 by_judge = alert.alert in QUALITY
                 answers = judged - writer.healthy_answers if by_judge else float(writer.broken_answers)
                 after[f"{scenario.route}: broken answers until {alert.alert}"] = answers
-                _check(scenario, alert, answers)
+                assert alert.receiver == scenario.receiver, alert
+                assert alert.text.startswith(f"{scenario.route}: "), alert
+                assert answers <= scenario.max_answers, (scenario, answers)
     for scenario in scenarios:
         if scenario.stage is not None:  # an alert that comes with the first broken answers names it a little later
             until(f"the stage of {scenario.route}", lambda: _named(stage, job, scenario))  # noqa: B023 - called at once
     writer.mend()
-    until("the end of all pages", lambda: not _pending(stage, job))
+    firing = f'ALERTS{{job="{job}",severity="critical",alertstate="firing"}}'
+    until("the end of all pages", lambda: not stage.ask(firing))
     _check_once(stage, scenarios, job)
     return after
 
@@ -308,23 +311,11 @@ def _count(ragwatch: RagwatchProcess, prefix: str) -> int:
     return sum(name.startswith(prefix) for name in ragwatch.series())
 
 
-def _check(scenario: Scenario, alert: Told, answers: float) -> None:
-    """The right alert, to the right receiver, about the right route, in time."""
-    assert alert.receiver == scenario.receiver, alert
-    assert alert.text.startswith(f"{scenario.route}: "), alert
-    assert answers <= scenario.max_answers, (scenario, answers)
-
-
 def _named(stage: Stage, job: str, scenario: Scenario) -> bool:
     """Whether an alert about a route names the stage, as Alertmanager knows it now."""
     found = f"Stage that changed: {scenario.stage},"
     shown = stage.alerts(job, scenario.route)
     return any(found in alert["annotations"]["description"] for alert in shown)
-
-
-def _pending(stage: Stage, job: str) -> list[dict[str, Any]]:
-    """Pages of the job that Prometheus still fires."""
-    return stage.ask(f'ALERTS{{job="{job}",severity="critical",alertstate="firing"}}')
 
 
 def _check_once(stage: Stage, scenarios: Sequence[Scenario], job: str) -> None:

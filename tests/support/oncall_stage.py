@@ -10,14 +10,13 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
 from ragwatch.rules import RulePlan, prometheus, yaml_text
+from support.answering import Asked, Reply, answering
 from support.patience import DEADLINE, pauses
 from support.programs import free_port, installed
 
@@ -30,45 +29,6 @@ scrape_configs:
 """
 WAITS = (("group_wait: 30s", "group_wait: 1s"), ("group_interval: 5m", "group_interval: 1s"))
 Heard = list[tuple[str, dict[str, Any]]]
-
-
-class _Ears(BaseHTTPRequestHandler):
-    """Keeps what is posted, by receiver; gives out the runbooks."""
-
-    heard: Heard
-
-    def do_POST(self) -> None:
-        """Take one notification."""
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.heard.append((self.path.strip("/"), json.loads(body)))
-        self._send(200, b"")
-
-    def do_GET(self) -> None:
-        """One runbook, as a wiki would show it."""
-        file = ROOT / "deploy" / "runbooks" / Path(self.path).name
-        self._send(200, file.read_bytes()) if file.is_file() else self._send(404, b"")
-
-    def _send(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-@contextmanager
-def webhook(heard: Heard) -> Iterator[int]:
-    """A loopback webhook that appends to `heard`; its port."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Ears,), {"heard": heard}))
-    thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @contextmanager
@@ -137,7 +97,7 @@ class Stage:
     def open_rules(self, folder: Path, rules: Callable[[Stage], Mapping[str, str]]) -> Iterator[Stage]:
         """Start everything with these rule files, by name; `rules` is asked once the port of the webhook is known."""
         with ExitStack() as stack:
-            self.hook = stack.enter_context(webhook(self.heard))
+            self.hook = int(stack.enter_context(answering(self._hear))[0].rpartition(":")[2])
             for name, text in rules(self).items():
                 (folder / name).write_text(text)
             jobs = [
@@ -157,6 +117,13 @@ class Stage:
                 )
             )
             yield self
+
+    def _hear(self, asked: Asked) -> Reply:
+        """Keep what is posted, by receiver; give out the runbooks, as a wiki would."""
+        if asked.content:
+            self.heard.append((asked.path.strip("/"), asked.body))
+        file = ROOT / "deploy" / "runbooks" / Path(asked.path).name
+        return (200, file.read_bytes(), {}) if file.is_file() else (200 if asked.content else 404, b"", {})
 
     def ask(self, expression: str) -> list[dict[str, Any]]:
         """What Prometheus answers to an instant query."""

@@ -207,18 +207,8 @@ one of old documents."""
 
 DAY = 86400.0
 _FIRST = (
-    "Harbour",
-    "Linden",
-    "Mill",
-    "Meridian",
-    "Abbey",
-    "Castle",
-    "Orchard",
-    "River",
-    "Tower",
-    "Garden",
-    "Bridge",
-    "Chapel",
+    *("Harbour", "Linden", "Mill", "Meridian", "Abbey", "Castle"),
+    *("Orchard", "River", "Tower", "Garden", "Bridge", "Chapel"),
 )
 _SECOND = ("Museum", "Library", "Theatre", "Gallery", "Aquarium", "Observatory", "Archive", "Workshop")
 _TOWNS = ("Aldern", "Brixholm", "Carrow", "Dunvale", "Elmstead", "Farleigh", "Gosmere", "Hexby")

@@ -180,7 +180,9 @@ def test_texts_that_speak_to_a_judge_are_counted_from_zero() -> None:
 
 
 def test_what_was_counted_is_shown() -> None:
-    """Counts keep their labels in the order of the tally."""
+    """Counts keep their labels in the order of the tally; of several workers, each exports what it counted itself."""
+    shared = replace(small(), exported=Counter({(Tally.SEEN, ("app",)): 4}))
+    assert value(of_snapshot(shared, NAMES), "ragwatch_requests_seen_total", source="app") == 4
     families = of_snapshot(small(), NAMES)
     assert value(families, "ragwatch_requests_seen_total", source="app") == 10
     assert value(families, "ragwatch_requests_rejected_total", source="app", reason="torn_json") == 2
@@ -199,12 +201,6 @@ def test_what_was_counted_is_shown() -> None:
     assert value(families, "ragwatch_judge_info", judge="embedded", kind="lexical", version="lexical-1") == 1
     assert value(families, "ragwatch_traffic_contexts_bucket", route="search", le="3.0") == 0
     assert value(families, "ragwatch_traffic_contexts_bucket", route="search", le="5.0") == 1
-
-
-def test_of_several_workers_each_exports_what_it_counted() -> None:
-    """Not what all of them have counted together: rules add workers up."""
-    shared = replace(small(), exported=Counter({(Tally.SEEN, ("app",)): 4}))
-    assert value(of_snapshot(shared, NAMES), "ragwatch_requests_seen_total", source="app") == 4
 
 
 def test_lags_of_sources() -> None:
@@ -257,8 +253,12 @@ def test_x9_what_is_not_finite_is_absent(odd: float) -> None:
 
 
 def test_our_own_life() -> None:
-    """Calls, failures, tokens, money, failed steps and reloads are read from memory."""
+    """Calls, failures, tokens, money, failed steps and reloads are read from memory.
+
+    After a bad reload the gauge is 0 and the time of the last good one stays.
+    """
     telemetry = Telemetry()
+    assert samples(of_telemetry(telemetry, NAMES), "ragwatch_config_last_reload_successful") == []
     telemetry.judge_called("embedded", "lexical", 0.002)
     telemetry.judge_called("embedded", "lexical", 100.0)
     telemetry.call_failed("embedded", "lexical", "timeout", "too slow")
@@ -283,13 +283,6 @@ def test_our_own_life() -> None:
     assert value(families, "ragwatch_config_last_reload_successful") == 1
     assert value(families, "ragwatch_config_last_reload_success_timestamp_seconds") == AT
     assert len(samples(families, "ragwatch_build_info")) == 1
-
-
-def test_a_refused_configuration_shows() -> None:
-    """After a bad reload the gauge is 0 and the time of the last good one stays."""
-    telemetry = Telemetry()
-    assert samples(of_telemetry(telemetry, NAMES), "ragwatch_config_last_reload_successful") == []
-    telemetry.configured(AT)
     telemetry.misconfigured("web.listen: no such host")
     families = of_telemetry(telemetry, NAMES)
     assert value(families, "ragwatch_config_last_reload_successful") == 0

@@ -139,15 +139,14 @@ def test_a_large_suite_is_cut_and_says_so(store: SqliteStore) -> None:
     assert (len(suite["degraded"]), len(suite["history"])) == (400, 5)
 
 
-def test_runs_of_other_versions_are_passed_over(store: SqliteStore) -> None:
-    """A run that cannot be read is no run."""
+def test_which_suites_are_shown(store: SqliteStore) -> None:
+    """The configured ones, also those that never ran; without a configuration, those that ever ran.
+
+    A run of another version, which cannot be read, is no run.
+    """
     for body in ({"reports": 3}, {"ks": [5], "reports": []}):
         store.record_run(StoredRun("canary", "docs", AT, failing=True, body=body), Counter())
         assert "no run yet" in page(store)
-
-
-def test_which_suites_are_shown(store: SqliteStore) -> None:
-    """The configured ones, also those that never ran; without a configuration, those that ever ran."""
     ran = Snapshot(at=AT, tallies=Counter(tallies_of(SuiteReport("old", (5,), ()))))
     assert suites_of(PageScope(suites=("docs",)), ran) == ("docs",)
     assert suites_of(PageScope(), ran) == ("old",)

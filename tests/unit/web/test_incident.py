@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 from support.asked import XSS, EmptyStore, get, judged, settled
-from support.hostile import HOSTILE
+from support.hostile import STRUCTURED
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, an_evidence
 from support.snapshots import small
 
@@ -121,8 +121,11 @@ def test_hostile_texts_stay_text(store: SqliteStore) -> None:
     fill(store)
     plain = written(store)
     ours = {one.type for token in LINES.parse(plain) for one in (token, *(token.children or ()))}
-    for number, hostile in enumerate((*BREAKING, XSS, *HOSTILE[:30])):
-        fill_hostile(store, hostile, number)
+    for number, hostile in enumerate((*BREAKING, XSS, *STRUCTURED)):
+        texts = {"question": hostile, "answer": hostile * 50, "metadata": {"release": hostile}}
+        newest = AT - 50 + number  # which come first
+        judged(store, a_draw(f"hostile{number}", at=newest, **texts), an_evidence(a_claim((0, 0))))
+        store.record(RecordedEvent(newest, "release", hostile))
         text = written(store, scope=replace(SCOPE, routes=(*SCOPE.routes, hostile)))
         tokens = LINES.parse(text)
         inline = [child for token in tokens for child in token.children or ()]
@@ -142,13 +145,6 @@ def widths(text: str) -> set[int]:
     fenced = {line for token in LINES.parse(text) if token.type == "fence" and token.map for line in range(*token.map)}
     lines = enumerate(text.splitlines())
     return {line.count("|") for number, line in lines if line.startswith("| ") and number not in fenced}
-
-
-def fill_hostile(store: Store, text: str, number: int) -> None:
-    """An answer whose texts, and an event whose detail, are hostile: the newest ones, which come first."""
-    texts = {"question": text, "answer": text * 50, "metadata": {"release": text}}
-    judged(store, a_draw(f"hostile{number}", at=AT - 50 + number, **texts), an_evidence(a_claim((0, 0))))
-    store.record(RecordedEvent(AT - 50 + number, "release", text))
 
 
 @pytest.mark.parametrize(

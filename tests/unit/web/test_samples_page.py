@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from support.asked import XSS, Reading, get, judged, settle, settled
-from support.hostile import HOSTILE, SEARCHES
+from support.hostile import SEARCHES, STRUCTURED
 from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.oncall_cases import PLAN, filled
 
@@ -114,7 +114,7 @@ async def test_t62_hostile_searches_are_shown_as_text(store: SqliteStore, field:
     """T62: whatever stands in a field of the search comes back as it is, executes nothing, and is no error."""
     settle(store, ["a"])
     elements = Reading((await get(store, f"/samples?{field}=plain")).text).tags
-    for text in (*HOSTILE, *SEARCHES, XSS):
+    for text in (*STRUCTURED, *SEARCHES, XSS):
         answer = await get(store, f"/samples?{urlencode({field: text}, errors='replace')}")
         read = Reading(answer.text)
         if field == "text" and answer.status_code == 400:  # nothing that is a word, or too many words
@@ -165,7 +165,7 @@ async def test_a_search_of_the_newest_matches_only_says_so(store: SqliteStore, m
         assert (len(listed["samples"]), listed["examined_since"]) == (2, AT - 10)
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 7, 50])
+@pytest.mark.parametrize("limit", [1, 3, 50])
 async def test_pages_neither_skip_nor_repeat(store: SqliteStore, limit: int) -> None:
     """Following the links to older answers shows each verdict once, also where many are of one instant."""
     ages = [0, 0, 0, 0.25, 1, 1, 2, 3, 3, 3, 3, 4.5]
