@@ -24,10 +24,12 @@ _STREAMS = 3
 
 def _import_everything() -> None:
     """Import what any command needs."""
-    from ragwatch.terminal import output  # noqa: F401, PLC0415 - what main imports
+    from ragwatch.commands import runner  # noqa: F401, PLC0415 - what main imports
     from ragwatch.terminal.options import Arguments  # noqa: PLC0415 - the same
 
-    for arguments in Arguments.__subclasses__():
+    commands = Arguments.__subclasses__()
+    assert commands, "each process would import everything itself"
+    for arguments in commands:
         import_module(arguments.work.partition(":")[0])
 
 

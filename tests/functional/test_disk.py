@@ -173,10 +173,10 @@ def test_t21_what_stops_writing_loses_nothing(tmp_path: Path, disk: Disk, name: 
         all_counted(ragwatch, 20)
         read = cursors(state)
         with stop.fault(ragwatch, state):
-            log(tmp_path, range(20, 500))
+            log(tmp_path, range(20, 200))
             reason(ragwatch, stop.words)
             assert (cursors(state), ragwatch.series()[SEEN]) == (read, 20)
-        all_counted(ragwatch, 500)
+        all_counted(ragwatch, 200)
 
 
 @pytest.mark.slow

@@ -22,8 +22,25 @@ from functional.endings import CODES, COMMANDS, SECONDS, Ended, Stage, ends_well
 from ragwatch.commands import cli
 from ragwatch.process import INTERRUPTED
 
-LOUD = {"once", "judge", "gate", "compare", "diagnose", "causes", "rollout", "backtest", "estimate", "stored", "plan",
-        "export", "parquet", "calibrate", "check", "map", "rules"}  # fmt: skip
+LOUD = {
+    "once",
+    "judge",
+    "gate",
+    "compare",
+    "diagnose",
+    "causes",
+    "rollout",
+    "backtest",
+    "estimate",
+    "stored",
+    "plan",
+    "export",
+    "parquet",
+    "calibrate",
+    "check",
+    "map",
+    "rules",
+}
 """Commands that have something to say on standard output here."""
 
 

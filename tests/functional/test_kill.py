@@ -16,7 +16,7 @@ from functional.daemon import DRAWN, JUDGED, SEEN, RagwatchProcess, record, writ
 from support.patience import DEADLINE
 from support.programs import installed
 
-LINES_A_SECOND, LINES_A_SECOND_FOR_LONG = 400, 100
+LINES_A_SECOND, LINES_A_SECOND_FOR_LONG = 200, 100
 
 
 class Writer(threading.Thread):
