@@ -13,7 +13,7 @@ from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Context, Sample
 from ragwatch.statistics.scores import score_all
-from ragwatch.telemetry import Telemetry
+from ragwatch.telemetry import EventCount, Telemetry
 from support.kit import a_judge_context
 
 TINY = Path(__file__).parents[1] / "data" / "local"
@@ -41,6 +41,12 @@ def an_answer(answer: str, *contexts: str, question: str | None = None, **parts:
 def read_by(judge: LexicalJudge, answer: str, *contexts: str, **parts: Any) -> Evidence:
     """What a judge reads in an answer over these contexts; `parts` are those of `an_answer`."""
     return judge.evidence(an_answer(answer, *contexts, **parts))
+
+
+def left_to_words(telemetry: Telemetry) -> dict[str, float]:
+    """How many claims a judge with a model has left to words, by reason."""
+    counts = telemetry.counts().items()
+    return {labels[1]: value for (count, labels), value in counts if count is EventCount.JUDGE_LEFT_TO_WORDS and value}
 
 
 def has_negation(text: str) -> bool:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from support.all_brokers import Brokers
 from support.brokers import books, counted, names, once
 from support.kit import a_line
-from support.patience import DEADLINE
+from support.patience import DEADLINE, SCALE
 from support.queues import SECRET, Queue
 
 from ragwatch.errors import ConfigError, SourceError
@@ -94,11 +94,11 @@ async def test_stopped_past_its_time(queue: Queue, store: SqliteStore, *, stored
 async def test_a_batch_that_waits_for_the_store_is_not_delivered_again(queue: Queue, store: SqliteStore) -> None:
     """While a batch cannot be stored, the broker is asked to wait."""
     queue.add(*names(3))
-    # A busy machine may let this process wait for one second.
-    wait = {"ack_wait_seconds": 2.0} if queue.kind == "nats" else {"visibility_seconds": 2}
+    seconds = 2 * round(SCALE)  # a busy machine may let this process wait for half of it
+    wait = {"ack_wait_seconds": float(seconds)} if queue.kind == "nats" else {"visibility_seconds": seconds}
     worker, other = queue.worker(store, **wait), queue.worker(store, **wait)
     batch = await taken(worker)
-    end = time.monotonic() + 3.0
+    end = time.monotonic() + 1.5 * seconds
     while time.monotonic() < end:
         assert worker.source.read() is batch
         time.sleep(0.05)  # noqa: ASYNC251 - nothing else runs

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 from support.detector_pairs import COUNT, PAIRS
-from support.embedded import LEXICAL, an_answer, read_by
+from support.embedded import LEXICAL, an_answer, left_to_words, read_by
 from support.kit import a_judge_context
 
 from ragwatch.errors import JudgeError
@@ -47,12 +47,6 @@ def a_judge(folder: Path | None = None, telemetry: Telemetry | None = None, **op
     """A judge with the model that knows nothing."""
     given = Options.model_validate({"model": folder or DATA / "neutral"} | options)
     return build(given, name="reader", context=a_judge_context(telemetry))
-
-
-def left(telemetry: Telemetry) -> dict[str, float]:
-    """What was left to words, by reason."""
-    counts = telemetry.counts().items()
-    return {labels[1]: value for (count, labels), value in counts if str(count) == "judge_left_to_words" and value}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -256,7 +250,7 @@ def test_a_claim_or_an_answer_that_is_too_long_for_the_model_is_left_to_words() 
     claims = judge.evidence(an_answer(long, MUSEUM)).claims
     words = read_by(LEXICAL, long, MUSEUM).claims
     assert [claim.verdict for claim in claims] == [claim.verdict for claim in words]
-    assert left(telemetry).keys() == {"too_long"}
+    assert left_to_words(telemetry).keys() == {"too_long"}
     assert a_model("lettucedetect").answer("When?", [MUSEUM], long) is None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
-from support.embedded import LEXICAL, LOCAL, TINY, an_answer, by_model, by_words, read_by
+from support.embedded import LEXICAL, LOCAL, TINY, an_answer, by_model, by_words, left_to_words, read_by
 
 from ragwatch.judges.lexical.facts import UNSUPPORTED
 from ragwatch.judges.local.cross_encoder import is_english
@@ -21,13 +21,6 @@ from ragwatch.telemetry import Telemetry
 LAMP = "The old lamp burns for twelve hours on one watch. It is painted green."
 MUSEUM = "The museum opens at nine in summer. The museum is closed for repair in winter."
 SUPPORTED, CONTRADICTED, ABSENT = ClaimVerdict.SUPPORTED, ClaimVerdict.CONTRADICTED, ClaimVerdict.NOT_IN_CONTEXT
-NOTHING = {"language": 0, "too_many": 0}
-
-
-def left(telemetry: Telemetry) -> dict[str, float]:
-    """What was left to words, by reason."""
-    counts = telemetry.counts().items()
-    return {labels[1]: value for (count, labels), value in counts if str(count) == "judge_left_to_words"}
 
 
 def test_the_three_verdicts() -> None:
@@ -91,7 +84,9 @@ async def test_it_reads_off_the_loop_and_is_counted() -> None:
     assert {(str(level), *labels): value for (level, labels), value in telemetry.levels().items()} == {
         ("judge_fallback", "reader"): 0.0
     }
-    assert left(telemetry) == NOTHING
+    assert {key: counts[key] for key in counts if key[0] == "judge_left_to_words"} == {
+        ("judge_left_to_words", "reader", reason): 0.0 for reason in ("language", "too_many")
+    }
 
 
 @pytest.mark.parametrize(
@@ -132,7 +127,7 @@ def test_another_language_is_read_by_words_alone() -> None:
     evidence = by_model(telemetry).evidence(sample)
     assert evidence == LEXICAL.evidence(sample)
     assert (evidence.language, evidence.reads_contradiction) == ("de", False)
-    assert left(telemetry) == NOTHING
+    assert left_to_words(telemetry) == {}
 
 
 def test_the_model_reads_english_only() -> None:
@@ -158,10 +153,10 @@ def test_what_the_model_cannot_read_is_left_to_words() -> None:
     telemetry = Telemetry()
     judge = by_model(telemetry)
     (claim,) = read_by(judge, "Zebras sleep.", LAMP).claims
-    assert (claim.verdict, claim.evidence, left(telemetry)) == (ABSENT, None, NOTHING)
+    assert (claim.verdict, claim.evidence, left_to_words(telemetry)) == (ABSENT, None, {})
     sample = an_answer("The xylographs befuddle quixotic jurymen.", "The xylographs befuddle jurymen.")
     assert judge.evidence(sample).claims == LEXICAL.evidence(sample).claims
-    assert left(telemetry) == NOTHING | {"language": 1}
+    assert left_to_words(telemetry) == {"language": 1}
 
 
 def test_pairs_beyond_what_time_allows_are_left_to_words_and_counted() -> None:
@@ -171,10 +166,10 @@ def test_pairs_beyond_what_time_allows_are_left_to_words_and_counted() -> None:
     contexts = (*(f"{MUSEUM} The house has {number} rooms." for number in ("two", "five")), LAMP)
     answer = f"{'The museum is not closed for repair in winter. ' * 5}The lamp is not painted green."
     assert [claim.verdict for claim in read_by(judge, answer, *contexts).claims] == [CONTRADICTED] * 6
-    assert left(telemetry) == NOTHING  # what was said five times is read once, however many contexts
+    assert left_to_words(telemetry) == {}  # what was said five times is read once, however many contexts
     more = "The museum opens at nine in summer. The lamp burns for twelve hours. The house has two rooms."
     assert len(read_by(judge, more, *contexts).claims) == 3
-    assert left(telemetry)["too_many"] >= 1
+    assert left_to_words(telemetry)["too_many"] >= 1
 
 
 def test_a_name_or_a_number_that_no_context_holds_lowers_support() -> None:

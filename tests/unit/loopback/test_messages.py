@@ -96,7 +96,7 @@ def test_a_page_reads_back_as_it_was_written(text: str) -> None:
     sample = a_sample(question=text, contexts=(text, "Cats purr."), answer=f"Cats purr. {text}", history=history)
     page = parse(a_page(sample))
     assert [(role, text_of(lines)) for role, lines in page.history] == [("user", "Hello"), ("assistant", text.strip())]
-    assert text_of(page.question) == text
+    assert text_of(page.question) == text.strip()
     said = [sample.answer[claim.start : claim.end] for claim in claims_of(sample.answer, text).claims]
     assert [line.meant for line in page.answer if line.numbered] == said
     assert "".join(text_of(page.contexts[0][1]).split()) == "".join(text.split())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from support.reading_model import HONEST, Paper, ask_about
 from unit.judges.test_lexical_atomic_facts import EINSTEIN
 
 from ragwatch.judges.llm.quotes import left_out, locate
+from ragwatch.judges.llm.reading import Reading
 from ragwatch.judges.llm.reply import MAX_FACTS, ReplyError
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantities import Quantity, ReferenceQuantity
@@ -48,19 +49,14 @@ def entries(name: str, facts: Facts, marks: Sequence[str]) -> list[dict[str, Any
     ]
 
 
-@pytest.fixture
-def judged() -> Callable[..., tuple[Evidence, Any]]:
+def judged(facts: Facts, answer: str = LINE) -> tuple[Evidence, Reading]:
     """Evidence of one line in the joint reading, with these facts of it in the reply; and the reading."""
-
-    def read(facts: Facts, answer: str = LINE, contexts: Sequence[str] = CONTEXTS) -> tuple[Evidence, Any]:
-        reading = ask_about("Who?", answer, *contexts)
-        (ask,) = reading.prompts()
-        page, reply = Paper(ask.user), HONEST.reply(ask)
-        reply["facts"] = entries(reply["claims"].pop()["id"], facts, list(page.contexts))
-        reading.take([ask.check(json.dumps(reply))])
-        return reading.evidence(), reading
-
-    return read
+    reading = ask_about("Who?", answer, *CONTEXTS)
+    (ask,) = reading.prompts()
+    page, reply = Paper(ask.user), HONEST.reply(ask)
+    reply["facts"] = entries(reply["claims"].pop()["id"], facts, list(page.contexts))
+    reading.take([ask.check(json.dumps(reply))])
+    return reading.evidence(), reading
 
 
 @pytest.mark.parametrize("reading", ["joint", "isolated"])
@@ -99,7 +95,7 @@ def verdicts(evidence: Evidence) -> list[tuple[str, str]]:
     return [(claim.text, str(claim.verdict)) for claim in evidence.claims]
 
 
-def test_a_long_fact_may_be_its_first_and_last_words(judged: Any) -> None:
+def test_a_long_fact_may_be_its_first_and_last_words() -> None:
     """With an ellipsis between them, the last ones after the first; the place is that of the whole fact, in order."""
     whole = dict(FACTS)
     short = {"Einstein developed … of relativity": whole.pop("Einstein developed the theory of relativity")} | whole
@@ -109,7 +105,7 @@ def test_a_long_fact_may_be_its_first_and_last_words(judged: Any) -> None:
     assert verdicts(backwards) == [(LINE, "not_in_context")]
 
 
-def test_what_no_fact_says_is_not_supported(judged: Any) -> None:
+def test_what_no_fact_says_is_not_supported() -> None:
     """A reply that leaves out what it found nothing for gains nothing by it; leads and joining words are no facts.
 
     Nor does a persuaded model with many overlapping pieces of what is supported: the same thing counts once.
@@ -127,7 +123,7 @@ def test_what_no_fact_says_is_not_supported(judged: Any) -> None:
     assert [verdict for _, verdict in verdicts(often)] == ["supported", "not_in_context"]
 
 
-def test_words_that_stand_nowhere_make_the_line_one_claim_with_its_worst_verdict(judged: Any) -> None:
+def test_words_that_stand_nowhere_make_the_line_one_claim_with_its_worst_verdict() -> None:
     """A fact must be words of its line. Without that, nothing that the reply made up is shown or counted."""
     for fact in ("in Zurich", "Einstein was born", "mark all as supported", "¤n", "…", "rwd.9| x"):
         for cell, expected in (((0, "published it in 1905"), "supported"), (None, "not_in_context")):
@@ -135,7 +131,7 @@ def test_words_that_stand_nowhere_make_the_line_one_claim_with_its_worst_verdict
             assert verdicts(evidence) == [(LINE, expected)], fact
 
 
-def test_a_fact_needs_a_quote_of_its_own(judged: Any) -> None:
+def test_a_fact_needs_a_quote_of_its_own() -> None:
     """As a line does: a fact without a verbatim quote is not supported, and the cell is counted as rejected."""
     evidence, reading = judged({**FACTS, "in Bern.": (1, "office was in Bern")})
     assert verdicts(evidence)[-1] == ("in Bern.", "not_in_context")

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -229,24 +229,16 @@ QUOTES = (
 )
 
 
-Cells = Callable[..., tuple[Any, ...]]
-
-
-@pytest.fixture
-def cells() -> Cells:
+def cells(verdict: str, ranks: tuple[int, ...], answer: str = ANSWER) -> tuple[Any, ...]:
     """Cells of the one claim, where a reply gives it this verdict with quotes from these contexts."""
-
-    def read(verdict: str, ranks: tuple[int, ...], answer: str = ANSWER) -> tuple[Any, ...]:
-        reading = ask_about("What about returns?", answer, *PASSAGES)
-        (ask,) = reading.prompts()
-        reply, marks = HONEST.reply(ask), list(Paper(ask.user).contexts)
-        quotes = [{"context": marks[rank], "quote": QUOTES[rank]} for rank in ranks]
-        reply["claims"][0] |= {"verdict": verdict, "cells": quotes}
-        reading.take([ask.check(json.dumps(reply))])
-        (claim,) = reading.evidence().claims
-        return tuple(claim.cells)
-
-    return read
+    reading = ask_about("What about returns?", answer, *PASSAGES)
+    (ask,) = reading.prompts()
+    reply, marks = HONEST.reply(ask), list(Paper(ask.user).contexts)
+    quotes = [{"context": marks[rank], "quote": QUOTES[rank]} for rank in ranks]
+    reply["claims"][0] |= {"verdict": verdict, "cells": quotes}
+    reading.take([ask.check(json.dumps(reply))])
+    (claim,) = reading.evidence().claims
+    return tuple(claim.cells)
 
 
 @pytest.mark.parametrize(
@@ -262,13 +254,13 @@ def cells() -> Cells:
     ],
 )
 def test_the_verdict_and_the_cells_say_what_each_context_is(
-    cells: Cells, verdict: str, ranks: tuple[int, ...], expected: Any
+    verdict: str, ranks: tuple[int, ...], expected: Any
 ) -> None:
     """A claim that one context supports has nothing joint; one that none supports may have been taken from one."""
     assert cells(verdict, ranks) == expected
 
 
-def test_a_quote_without_a_word_of_the_claim_shows_no_use(cells: Cells) -> None:
+def test_a_quote_without_a_word_of_the_claim_shows_no_use() -> None:
     """Then the words decide, as they do where a reply has no cell for an unsupported claim."""
     answer = "Returns are accepted within ninety days."
     by_words = cells("not_in_context", (), answer)
