@@ -34,42 +34,43 @@ def _code(code: str, *, ignored: bool = False) -> tuple[int, str]:
     return found.returncode, found.stdout + found.stderr
 
 
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ("process.exit_on_interrupt(); kill()", (130, "")),
-        (FINAL, (130, "")),
-        ("process.exit_on_interrupt()\nwith process.interruptible():\n    pass\nkill()", (130, "")),
-        ("process.exit_on_interrupt(); process.ignore(); kill(); print('on')", (0, "on\n")),
-        ("process.ignore(); signal.signal(signal.SIGINT, lambda *_: print('own')); kill()", (0, "own\n")),
-    ],
-    ids=["at once", "in a finalizer", "after work", "at the end", "not set up"],
-)
-def test_phases(code: str, expected: tuple[int, str]) -> None:
-    """Before and after the work of a command an interrupt shows nothing; at the very end it changes nothing."""
+WORKS = """process.exit_on_interrupt()
+try:
+    with process.interruptible():
+        kill()
+except KeyboardInterrupt:
+    print('raised')
+"""
+PHASES = {
+    "at once": ("process.exit_on_interrupt(); kill()", (130, "")),
+    "in a finalizer": (FINAL, (130, "")),
+    "after work": ("process.exit_on_interrupt()\nwith process.interruptible():\n    pass\nkill()", (130, "")),
+    "at the end": ("process.exit_on_interrupt(); process.ignore(); kill(); print('on')", (0, "on\n")),
+    "not set up": ("process.ignore(); signal.signal(signal.SIGINT, lambda *_: print('own')); kill()", (0, "own\n")),
+    "while it works": (WORKS, (0, "raised\n")),
+    "told to end, not set up": ("terminate()", (-15, "")),
+    "told to end during the start": (
+        "end.await_start(); terminate(); end.tell(lambda: print('told'))",
+        (0, "told\n"),
+    ),
+    "told to end after the start": (
+        "end.await_start(); end.tell(lambda: print('told')); terminate(); terminate()",
+        (0, "told\ntold\n"),
+    ),
+    "told to end twice during the start": ("end.await_start(); terminate(); terminate(); print('on')", (1, "")),
+    "told to end at the end": ("end.await_start(); process.ignore(); terminate(); print('on')", (0, "on\n")),
+}
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_phases(phase: str) -> None:
+    """Before and after the work of a command an interrupt shows nothing; at the very end it changes nothing.
+
+    While it works it is raised, so that files are closed. SIGTERM waits for the start, is told once each time, and
+    changes nothing at the very end.
+    """
+    code, expected = PHASES[phase]
     assert _code(code) == expected
-
-
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ("terminate()", (-15, "")),
-        ("end.await_start(); terminate(); end.tell(lambda: print('told'))", (0, "told\n")),
-        ("end.await_start(); end.tell(lambda: print('told')); terminate(); terminate()", (0, "told\ntold\n")),
-        ("end.await_start(); terminate(); terminate(); print('on')", (1, "")),
-        ("end.await_start(); process.ignore(); terminate(); print('on')", (0, "on\n")),
-    ],
-    ids=["not set up", "during the start", "after the start", "twice during the start", "at the end"],
-)
-def test_phases_of_a_command_that_runs_until_it_is_told_to_end(code: str, expected: tuple[int, str]) -> None:
-    """SIGTERM waits for the start, is told once each time, and changes nothing at the very end."""
-    assert _code(code) == expected
-
-
-def test_while_a_command_works() -> None:
-    """It is raised, so that files are closed and directories deleted."""
-    code = "process.exit_on_interrupt()\ntry:\n    with process.interruptible():\n        kill()\n"
-    assert _code(code + "except KeyboardInterrupt:\n    print('raised')\n") == (0, "raised\n")
 
 
 def test_other_errors_in_finalizers_are_shown_as_ever() -> None:

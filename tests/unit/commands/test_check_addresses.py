@@ -33,25 +33,22 @@ def finding(folder: Path, web: dict[str, Any], names: tuple[str, ...] = ("app",)
     return findings(folder, web={"listen": "127.0.0.1:10999", **web}, sources=sources)["sources[0]"]
 
 
-@pytest.mark.parametrize(
-    ("web", "names", "says"),
-    [
+def test_the_command_that_sends_an_answer(tmp_path: Path) -> None:
+    """A token where one is needed, the name where there are several sources, an address that a client can use."""
+    token = {"tokens": [{"name": "a", "token": TOKEN, "rights": ["ingest"]}]}
+    said: list[tuple[dict[str, Any], tuple[str, ...], str]] = [
         ({}, ("app",), " http://127.0.0.1:10999/v1/samples"),
         ({}, ("app",), "one with: curl -H 'Content-Type: application/json' -d"),  # and no token
-        ({"tokens": [{"name": "a", "token": TOKEN, "rights": ["ingest"]}]}, ("app",), "Authorization: Bearer $TOKEN"),
+        (token, ("app",), "Authorization: Bearer $TOKEN"),
         ({}, ("app", "other"), "'http://127.0.0.1:10999/v1/samples?source=app'"),
         ({"listen": "0.0.0.0:10999", "open": ["ingest"]}, ("app",), " http://localhost:10999/v1/samples"),
         ({"listen": "[::1]:10999"}, ("app",), "'http://[::1]:10999/v1/samples'"),
         ({"external_url": "https://rag.example/w/"}, ("app",), " https://rag.example/w/v1/samples"),
-    ],
-)
-def test_the_command_that_sends_an_answer(
-    tmp_path: Path, web: dict[str, Any], names: tuple[str, ...], says: str
-) -> None:
-    """A token where one is needed, the name where there are several sources, an address that a client can use."""
-    one = finding(tmp_path, web, names)
-    assert one.state == OK
-    assert says in one.detail
+    ]
+    for web, names, says in said:
+        one = finding(tmp_path, web, names)
+        assert one.state == OK
+        assert says in one.detail
 
 
 def test_nobody_may_send(tmp_path: Path) -> None:

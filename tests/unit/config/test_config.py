@@ -92,18 +92,14 @@ def test_the_file_gives_the_folder_of_secrets(tmp_path: Path) -> None:
     assert load(tmp_path / "config.yaml").settings.state == Path("/from/the/file")
 
 
-@pytest.mark.parametrize(
-    ("change", "same"),
-    [
-        ({"drain": "1s"}, True),
-        ({"routes": ["a"]}, True),
-        ({"state": "/x"}, False),
-        ({"web": {"listen": "[::1]:9"}}, False),
-    ],
-)
-def test_what_a_reload_cannot_change(change: dict[str, Any], same: bool) -> None:  # noqa: FBT001 - a parameter
+def test_what_a_reload_cannot_change() -> None:
     """State directory, store and address are held by the process."""
-    assert (a_config(**change).fixed == a_config().fixed) is same
+    fixed = a_config().fixed
+    assert [a_config(**change).fixed == fixed for change in ({"drain": "1s"}, {"routes": ["a"]})] == [True, True]
+    assert [a_config(**change).fixed == fixed for change in ({"state": "/x"}, {"web": {"listen": "[::1]:9"}})] == [
+        False,
+        False,
+    ]
 
 
 def test_every_server_has_an_address_of_its_own() -> None:

@@ -78,31 +78,26 @@ def test_most_of_what_ragwatch_refuses_is_refused(validator: Any) -> None:
     assert [name for name in accepted if "unknown-key" in name or "kind" in name] == []
 
 
-@pytest.mark.parametrize(
-    "keys",
-    [
+def test_units_variables_and_routes_are_accepted(validator: Any) -> None:
+    """A duration, size or number may be written as ragwatch reads it."""
+    objectives = {"faithfulness": {"objective": 0.95}, "routes": {"faq": {"faithfulness": None}}}
+    written: list[dict[str, Any]] = [
         {"judging": {"timeout": "90s"}},
         {"judging": {"timeout": 90, "batch": "${BATCH:-10}"}},
         {"retention": {"bytes": "2GiB", "days": 3}},
         {"thresholds": {"faithfulness": 0.9, "routes": {"faq": {"faithfulness": None}}}, "routes": ["faq"]},
         {"estimates": {"windows": ["1h", 90]}},
         {"web": {"listen": "127.0.0.1:1"}, "routes": ["a/{id}"]},
-        {
-            "alerts": {"slos": {"faithfulness": {"objective": 0.95}, "routes": {"faq": {"faithfulness": None}}}},
-            "routes": ["faq"],
-        },
-    ],
-)
-def test_units_variables_and_routes_are_accepted(validator: Any, keys: dict[str, Any]) -> None:
-    """A duration, size or number may be written as ragwatch reads it."""
-    data = {"sources": [SOURCE], **keys}
-    parse(yaml.safe_load(yaml.safe_dump(data).replace("${BATCH:-10}", "10")), folder=Path())
-    assert [error.message for error in validator.iter_errors(data)] == []
+        {"alerts": {"slos": objectives}, "routes": ["faq"]},
+    ]
+    for data in ({"sources": [SOURCE], **keys} for keys in written):
+        parse(yaml.safe_load(yaml.safe_dump(data).replace("${BATCH:-10}", "10")), folder=Path())
+        assert [error.message for error in validator.iter_errors(data)] == []
 
 
-@pytest.mark.parametrize(
-    ("keys", "path"),
-    [
+def test_a_mistake_is_refused_at_its_place(validator: Any) -> None:
+    """An editor underlines the key that is wrong."""
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"judging": {"timeout": "90 parsecs"}}, "$.judging.timeout"),
         ({"judging": {"tmeout": 9}}, "$.judging"),
         ({"judges": [{"name": "a", "kind": "lexical", "model": "x"}]}, "$.judges[0]"),
@@ -110,11 +105,9 @@ def test_units_variables_and_routes_are_accepted(validator: Any, keys: dict[str,
         ({"judges": [{"kind": "lexical"}]}, "$.judges[0]"),
         ({"store": {"kind": "sqlite", "texts": "some"}}, "$.store.texts"),
         ({"canaries": [{"suite": "a", "items": [], "file": "b", "probe": {"kind": "http"}}]}, "$.canaries[0]"),
-    ],
-)
-def test_a_mistake_is_refused_at_its_place(validator: Any, keys: dict[str, Any], path: str) -> None:
-    """An editor underlines the key that is wrong."""
-    assert path in {error.json_path for error in validator.iter_errors({"sources": [SOURCE], **keys})}
+    ]
+    for parts, path in wrong:
+        assert path in {error.json_path for error in validator.iter_errors({"sources": [SOURCE], **parts})}, parts
 
 
 def test_the_command_prints_it(validator: Any) -> None:
@@ -167,21 +160,14 @@ def test_a_configuration_of_0_1_0_is_read_as_it_is(tmp_path: Path) -> None:
     assert [suite.place.suite for suite in config.canaries] == ["docs"]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "message"),
-    [
-        (
-            "max_line_bytes: 4MiB",
-            "max_line_bytes: 4M",
-            "sources[0].max_line_bytes: '4M' is not a size; write one such as",
-        ),
-        ("timeout: 60s", "timeout: 1:30", 'judging.timeout: YAML reads 1:30 as a number in base 60; write "1:30" in'),
-    ],
-)
-def test_a_value_that_0_1_0_read_differently_is_refused(before: str, after: str, message: str, tmp_path: Path) -> None:
+def test_a_value_that_0_1_0_read_differently_is_refused(tmp_path: Path) -> None:
     """The error names the key and what to write instead."""
     text = (OLD / "ragwatch.yaml").read_text(encoding="utf-8")
-    assert text.count(before) == 1
-    with pytest.raises(ConfigError) as error:
-        load(written(text.replace(before, after), tmp_path))
-    assert message in str(error.value)
+    for before, after, message in (
+        ("line_bytes: 4MiB", "line_bytes: 4M", "sources[0].max_line_bytes: '4M' is not a size; write one such as"),
+        ("timeout: 60s", "timeout: 1:30", 'judging.timeout: YAML reads 1:30 as a number in base 60; write "1:30" in'),
+    ):
+        assert text.count(before) == 1
+        with pytest.raises(ConfigError) as error:
+            load(written(text.replace(before, after), tmp_path))
+        assert message in str(error.value)

@@ -209,20 +209,17 @@ def test_criteria_are_named_where_quantities_are(path: str) -> None:
         assert str(error.value).startswith(f"{path}: ")
 
 
-@pytest.mark.parametrize(
-    ("judges", "well", "text"),
-    [
-        ([LEXICAL], False, "no judge reads them, because the embedded judges cannot"),
-        ([CLAUDE], True, "read by claude"),
-        ([LEXICAL, CLAUDE], True, "Pages and alerts are about the judge embedded, which does not read them"),
-        ([{**CLAUDE, "quantities": ["faithfulness"]}], False, "no judge reads polite; add them to `quantities` of"),
-    ],
-)
-def test_check_says_who_reads_them(judges: list[dict[str, Any]], well: bool, text: str) -> None:  # noqa: FBT001 - a case
+def test_check_says_who_reads_them() -> None:
     """Without a judge that can read them they stay unknown, and that is no silent fate."""
-    (note,) = setting_notes(parsed(criteria=[POLITE], judges=judges))
-    assert (note.subject, note.state) == ("criteria", "ok" if well else "warning")
-    assert text in note.detail
+    told: list[tuple[list[dict[str, Any]], str, str]] = [
+        ([LEXICAL], "warning", "no judge reads them, because the embedded judges cannot"),
+        ([CLAUDE], "ok", "read by claude"),
+        ([LEXICAL, CLAUDE], "ok", "Pages and alerts are about the judge embedded, which does not read them"),
+        ([{**CLAUDE, "quantities": ["faithfulness"]}], "warning", "no judge reads polite; add them to `quantities` of"),
+    ]
+    for judges, state, text in told:
+        (note,) = setting_notes(parsed(criteria=[POLITE], judges=judges))
+        assert (note.subject, note.state, text in note.detail) == ("criteria", state, True), note.detail
 
 
 def test_rules_record_and_alert_on_criteria() -> None:
@@ -291,20 +288,20 @@ def test_anchors_are_samples_with_a_word(tmp_path: Path) -> None:
     assert (one.good, two.good, one.key) == (True, None, two.key)
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ('{"question": "q", "contexts": [], "answer": "a", "good": "yes"}', "anchors.jsonl line 1: good: must be true"),
-        ('{"question": 1}\n{', "anchors.jsonl line 2: "),
-        ("\n", "holds 0 anchors"),
-    ],
-)
-def test_wrong_anchors_are_named(tmp_path: Path, text: str, told: str) -> None:
+def test_wrong_anchors_are_named(tmp_path: Path) -> None:
     """With file and line."""
     path = tmp_path / "anchors.jsonl"
-    path.write_text(text)
-    with pytest.raises(ConfigError) as caught:
-        read_anchors(path)
-    assert told in str(caught.value)
+    for text, told in (
+        (
+            '{"question": "q", "contexts": [], "answer": "a", "good": "yes"}',
+            "anchors.jsonl line 1: good: must be true",
+        ),
+        ('{"question": 1}\n{', "anchors.jsonl line 2: "),
+        ("\n", "holds 0 anchors"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ConfigError) as caught:
+            read_anchors(path)
+        assert told in str(caught.value)
     with pytest.raises(ConfigError, match=r"gone\.jsonl: cannot be read"):
         read_anchors(tmp_path / "gone.jsonl")

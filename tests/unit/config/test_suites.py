@@ -83,29 +83,24 @@ def write(tmp_path: Path, *lines: Any, name: str = "suite.jsonl") -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("name", "lines", "told"),
-    [
-        ("suite.jsonl", [{"query": "a", "expected": ["x"]}, "", {"expected": ["x"]}], ["line 3.query: is missing"]),
-        (
-            "suite.jsonl",
-            ['{"query": ', {"query": "a", "expected": ["x"]}, "nothing"],
-            ["line 1: is not", "line 3: is not"],
-        ),
-        ("suite.jsonl", [""], ["is empty; give at least one canary"]),
-        ("suite.yaml", ["{}"], ["items: must be a list"]),
-        ("suite.jsonl", [], ["cannot be read: No such file"]),
-        ("suite.yaml", [], ["cannot be read: No such file"]),
-    ],
-)
-def test_what_is_wrong_in_a_file_has_its_line(tmp_path: Path, name: str, lines: list[Any], told: list[str]) -> None:
+def test_what_is_wrong_in_a_file_has_its_line(tmp_path: Path) -> None:
     """Blank lines count, as an editor counts them; all torn ones are told; a suite that was emptied is none."""
-    if lines:
-        write(tmp_path, *lines, name=name)
-    with pytest.raises(ConfigError) as caught:
-        read_suite(tmp_path / name)
-    messages = str(caught.value).splitlines()
-    assert [part in message for part, message in zip(told, messages, strict=True)] == [True] * len(told), messages
+    good = {"query": "a", "expected": ["x"]}
+    wrong: list[tuple[str, list[Any], list[str]]] = [
+        ("blank.jsonl", [good, "", {"expected": ["x"]}], ["line 3.query: is missing"]),
+        ("torn.jsonl", ['{"query": ', good, "nothing"], ["line 1: is not", "line 3: is not"]),
+        ("empty.jsonl", [""], ["is empty; give at least one canary"]),
+        ("empty.yaml", ["{}"], ["items: must be a list"]),
+        ("gone.jsonl", [], ["cannot be read: No such file"]),
+        ("gone.yaml", [], ["cannot be read: No such file"]),
+    ]
+    for name, lines, told in wrong:
+        if lines:
+            write(tmp_path, *lines, name=name)
+        with pytest.raises(ConfigError) as caught:
+            read_suite(tmp_path / name)
+        messages = str(caught.value).splitlines()
+        assert [part in message for part, message in zip(told, messages, strict=True)] == [True] * len(told), messages
 
 
 def test_texts_are_left_as_they_stand(tmp_path: Path) -> None:

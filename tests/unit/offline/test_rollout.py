@@ -176,28 +176,18 @@ def test_what_retention_has_deleted_is_said(tmp_path: Path, store: SqliteStore) 
     assert "retention has deleted good answers" in line["stages"][2]["notes"][0]
 
 
-@pytest.mark.parametrize(
-    ("section", "message"),
-    [
-        (None, "rollout: is missing; add a section"),
-        (
-            {"offline": {"a": "x", "b": "y"}},
-            "rollout.offline.a: 'x' is neither a suite (none is configured) nor a file",
-        ),
-        (
-            {"offline": {"a": "ragwatch.yaml", "b": "y"}},
-            "rollout.offline.a: ragwatch.yaml: is not what `ragwatch canary",
-        ),
-        ({"judged": {"a": "x", "b": "y"}}, "rollout.judged.a: "),
-    ],
-)
-def test_what_is_refused(tmp_path: Path, section: dict[str, Any] | None, message: str) -> None:
+def test_what_is_refused(tmp_path: Path) -> None:
     """With the key, and what to write instead."""
     recorded(tmp_path, "vector.json", 2)
-    if section is not None and "offline" not in section:
-        section["offline"] = {"a": "vector.json", "b": "vector.json"}
-    config = a_config(tmp_path, section or {}, **({"rollout": None} if section is None else {}))
-    assert message in refused(rollout(config))
+    passed = {"a": "vector.json", "b": "vector.json"}
+    sections: list[tuple[dict[str, Any], str]] = [
+        ({"offline": {"a": "x", "b": "y"}}, "offline.a: 'x' is neither a suite (none is configured) nor a file"),
+        ({"offline": {"a": "ragwatch.yaml", "b": "y"}}, "offline.a: ragwatch.yaml: is not what `ragwatch canary"),
+        ({"offline": passed, "judged": {"a": "x", "b": "y"}}, "judged.a: "),
+    ]
+    for section, message in sections:
+        assert f"rollout.{message}" in refused(rollout(a_config(tmp_path, section)))
+    assert "rollout: is missing; add a section" in refused(rollout(a_config(tmp_path, {}, rollout=None)))
 
 
 @pytest.mark.slow

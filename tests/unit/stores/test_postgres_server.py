@@ -178,27 +178,24 @@ def test_two_versions_work_side_by_side(target: Options, worker: Workers) -> Non
         sql(target, f"UPDATE schema_version SET version = {VERSION}, compatible = 1")  # noqa: S608 - a number
 
 
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
+def test_what_cannot_be_reached_is_said(server: Postgres, tmp_path: Path) -> None:
+    """The error names the key, tells what to do, and holds no password; the state directory is not left locked."""
+    for url, message in (
         ("postgresql://ragwatch@/postgres?host=/nowhere", "start PostgreSQL, or check host and port in store.url"),
         ("postgresql://ragwatch:hush@127.0.0.1:1/x", "start PostgreSQL, or check host and port in store.url"),
         ("nonsense", "write it as postgresql://"),
         ("postgrsql://u:hush@h/d", "write it as postgresql://"),
-        ("{url}&dbname=missing", "create it, or give an existing one"),
-        ("{url}&user=stranger", "create it, or give an existing one"),
-    ],
-)
-def test_what_cannot_be_reached_is_said(server: Postgres, tmp_path: Path, url: str, message: str) -> None:
-    """The error names the key, tells what to do, and holds no password; the state directory is not left locked."""
-    options = Options.model_validate({"url": url.replace("{url}", server.url)})
-    for _ in range(2):
-        with pytest.raises(StoreError, match="store: cannot open the database") as raised:
-            build(options, tmp_path / "state")
-        assert message in str(raised.value)
-        assert "hush" not in str(raised.value)
-    with pytest.raises(StoreError, match="cannot open the database"):
-        describe(options)
+        (f"{server.url}&dbname=missing", "create it, or give an existing one"),
+        (f"{server.url}&user=stranger", "create it, or give an existing one"),
+    ):
+        options = Options.model_validate({"url": url})
+        for _ in range(2):
+            with pytest.raises(StoreError, match="store: cannot open the database") as raised:
+                build(options, tmp_path / "state")
+            assert message in str(raised.value)
+            assert "hush" not in str(raised.value)
+        with pytest.raises(StoreError, match="cannot open the database"):
+            describe(options)
 
 
 def test_options() -> None:
