@@ -1,4 +1,4 @@
-"""`make run` installs what the demo needs, and nothing else: the demo runs with exactly what its lock names."""
+"""`make run` installs what the demo needs, and nothing else; every Python that ragwatch admits reads alike."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from interpreters import Interpreter, interpreters
 from packaging.requirements import Requirement
 from support.patience import DEADLINE
+from support.readings import BARE, FIGURES
 
 ROOT = Path(__file__).parents[2]
 MOST_PACKAGES = 30
@@ -118,3 +120,16 @@ def test_a_submission_is_tested_under_the_python_of_the_distribution(tmp_path: P
     assert done.stdout.startswith("tests run under Python 3.")
     assert f"made with {own}" in done.stdout
     assert not foreign.exists()
+
+
+PYTHONS = interpreters()
+
+
+@pytest.mark.parametrize("python", PYTHONS, ids=map(str, PYTHONS))
+def test_reads_and_redacts_alike(python: Interpreter) -> None:
+    """Claims, features, scores and redacted texts are those that are pinned, whatever order its sets have."""
+    command = [str(python.path), "-I", "-S", "-B", "-c", BARE]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE)
+    assert done.stderr == ""
+    lines, pinned = done.stdout.splitlines(), FIGURES.read_text().splitlines()
+    assert [pair for pair in zip(lines, pinned, strict=True) if pair[0] != pair[1]] == []

@@ -99,8 +99,8 @@ def test_pending_draws_batches_and_other_rows_are_counted(config: Path) -> None:
     )
 
 
-def test_wrong_use_is_explained() -> None:
-    """The error says what to give instead."""
+def test_wrong_use_is_explained(config: Path) -> None:
+    """The error says what to give instead; without an address it names the process that has the state."""
     for arguments, message in (
         ((), "--config: is missing"),
         (("--state", "none"), "ID: is missing"),
@@ -108,10 +108,6 @@ def test_wrong_use_is_explained() -> None:
         (("--state", "none", "--metadata", "user"), "is not a key and a value"),
     ):
         assert message in str(command("forget", *arguments).exception)
-
-
-def test_a_running_ragwatch_that_cannot_be_asked(config: Path) -> None:
-    """Without an address the error names its process; one where nobody listens says what to give."""
     lock = StateLock(config.parent / "state")
     config.write_text(f"{config.read_text()}web: {{listen: '127.0.0.1:1'}}\n")
     try:

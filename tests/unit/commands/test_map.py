@@ -251,7 +251,7 @@ def test_a_join_is_proposed_over_records_of_two_shapes(tmp_path: Path, files: in
 
 
 def test_parts_in_several_records(tmp_path: Path) -> None:
-    """Other records and text are skipped; the number of parts is proposed, and a format that reads the whole."""
+    """Other records and text are skipped, the number of parts is proposed; what no id joins is mapped by itself."""
     proposed = options(run_map(tmp_path, [*RETRIEVAL, OTHER, *ANSWERS], before="12:00 INFO "))
     assert (proposed.of[0]["where"], proposed.of[0]["prefix"]) == ("request_id != `null`", "auto")
     asked = [{"run": {"id": n}, "question": "q"} for n in range(4)]
@@ -262,10 +262,6 @@ def test_parts_in_several_records(tmp_path: Path) -> None:
     result = run_map(tmp_path, asked, *others)
     proposed = options(result)
     assert (result.return_value, proposed.by, proposed.parts, proposed.format) == (0, "run.id", 3, "canonical")
-
-
-def test_ids_that_repeat_over_one_shape_or_not_at_all_join_nothing(tmp_path: Path) -> None:
-    """Each file is mapped by itself, under its name."""
     result = run_map(tmp_path, RETRIEVAL, [{**row, "request_id": None} for row in ANSWERS])
     assert result.return_value == 1
     assert "kind: join" not in result.stdout
@@ -301,15 +297,14 @@ def streamed(*ends: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize(("ends", "complete"), [([], None), ([{"type": "done"}], "type == 'done'")])
-def test_answers_in_pieces_are_recognised(tmp_path: Path, ends: list[dict[str, Any]], complete: str | None) -> None:
-    """Their pieces are joined up to the mark of the end, or to silence; the number of parts is no condition."""
-    proposed = options(run_map(tmp_path, streamed(*ends)))
-    assert (proposed.by, proposed.concat) == ("request_id", {"answer": "choices[0].delta.content"})
-    assert (proposed.complete, proposed.parts, proposed.mapping["answer"]) == (complete, None, "answer")
+def test_answers_in_pieces_are_recognised(tmp_path: Path) -> None:
+    """Their pieces are joined up to the mark of the end, or to silence; the number of parts is no condition.
 
-
-def test_a_whole_answer_beside_its_pieces_is_taken(tmp_path: Path) -> None:
-    """Nothing is put together; the record that has the answer ends the request."""
-    proposed = options(run_map(tmp_path, streamed({"type": "done", "answer": "Mill {n} is by the river."})))
-    assert (proposed.concat, proposed.complete) == ({}, "type == 'done'")
+    Where a whole answer stands beside them nothing is put together; the record that has it ends the request.
+    """
+    for ends, complete in (((), None), (({"type": "done"},), "type == 'done'")):
+        proposed = options(run_map(tmp_path, streamed(*ends)))
+        assert (proposed.by, proposed.concat) == ("request_id", {"answer": "choices[0].delta.content"})
+        assert (proposed.complete, proposed.parts, proposed.mapping["answer"]) == (complete, None, "answer")
+    whole = options(run_map(tmp_path, streamed({"type": "done", "answer": "Mill {n} is by the river."})))
+    assert (whole.concat, whole.complete) == ({}, "type == 'done'")

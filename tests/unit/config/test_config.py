@@ -33,8 +33,8 @@ def test_one_source_is_enough() -> None:
         a_config(store={"url": "postgresql://h/d"})
 
 
-def test_units_become_numbers() -> None:
-    """Durations are seconds, sizes bytes, quantities words of ours; windows may have names, and `other` is a route."""
+def test_units_become_numbers_and_booleans_stay() -> None:
+    """Durations are seconds, sizes bytes; windows may have names; a boolean beside numbers stays one."""
     settings = a_config(
         judging={"timeout": "1m"},
         estimates={"windows": ["2h", 90], "every": "500ms"},
@@ -46,6 +46,11 @@ def test_units_become_numbers() -> None:
     assert a_config(estimates={"windows": {"day": 86400}}).settings.estimates.windows == {"day": 86400.0}
     assert a_config(sampling={"routes": {"other": 0.5}}).settings.sampling.routes == {"other": 0.5}
     assert settings.thresholds == {Quantity.FAITHFULNESS: 0.9}
+    claude = {"name": "j", "kind": "claude", "model": "m", "api_key": "k", "second_reading": False, "concurrency": 1}
+    config = a_config(gate={"strict": True, "minimum_samples": 1}, judges=[claude])
+    assert (config.settings.gate.strict, config.settings.gate.minimum_samples) == (True, 1)
+    switches = {"second_reading": False, "concurrency": 1}
+    assert config.judges[0].options.model_dump(include=set(switches)) == switches
 
 
 def test_thresholds() -> None:
@@ -136,12 +141,3 @@ def test_files_of_privacy_are_relative_to_the_configuration() -> None:
     a_config().require_texts("labelling")
     with pytest.raises(ConfigError, match=r"^store\.texts: is none, and labelling needs .*set it to all"):
         a_config(store={"kind": "sqlite", "texts": "none"}).require_texts("labelling")
-
-
-def test_booleans_stay_booleans() -> None:
-    """Also beside numbers in one section."""
-    claude = {"name": "j", "kind": "claude", "model": "m", "api_key": "k", "second_reading": False, "concurrency": 1}
-    config = a_config(gate={"strict": True, "minimum_samples": 1}, judges=[claude])
-    assert (config.settings.gate.strict, config.settings.gate.minimum_samples) == (True, 1)
-    switches = {"second_reading": False, "concurrency": 1}
-    assert config.judges[0].options.model_dump(include=set(switches)) == switches

@@ -42,8 +42,8 @@ def bounds(found: Mapping[str, object]) -> tuple[float, float, float]:
     return told["low"], told["value"], told["high"]
 
 
-def test_mean_and_level_with_and_without_labels(tmp_path: Path) -> None:
-    """The mean is that of the scores; labels leave it alone, and make the level narrow and calibrated."""
+def test_means_and_levels(tmp_path: Path) -> None:
+    """Labels leave the mean alone, and make the level narrow and calibrated; a share has none without labels."""
     lines = [verdict(f"a{i}", faithfulness=0.5 if i % 10 == 0 else 1.0, contradiction=None) for i in range(400)]
     verdicts = log_of(tmp_path / "verdicts.jsonl", *lines)
     rows = [{"id": f"a{i}", "faithfulness": float(i % 20 != 0), "probability": 0.25} for i in range(100)]
@@ -59,10 +59,6 @@ def test_mean_and_level_with_and_without_labels(tmp_path: Path) -> None:
     assert isinstance(before["level"], dict)
     assert before["level"]["calibrated"] is False
     assert "contradiction" not in estimated(verdicts)
-
-
-def test_a_share_that_is_bad_when_high(tmp_path: Path) -> None:
-    """The level of `top_ranked_ignored` is the share that people call ignored; without labels there is none."""
     lines = [verdict(f"a{i}", top_ranked_ignored=float(i % 5 == 0)) for i in range(500)]
     rows = [{"id": f"a{i}", "top_ranked_ignored": int(i % 5 == 0 or i % 10 == 1)} for i in range(200)]
     verdicts, labels = log_of(tmp_path / "verdicts.jsonl", *lines), log_of(tmp_path / "labels.jsonl", *rows)
@@ -72,8 +68,8 @@ def test_a_share_that_is_bad_when_high(tmp_path: Path) -> None:
     assert value == pytest.approx(0.3, abs=0.05)
 
 
-def test_what_was_not_measured_has_a_mean_and_no_level(tmp_path: Path) -> None:
-    """Neither other languages, which the table names, nor an unknown judge; no score at all is not enough data."""
+def test_the_table_for_people(tmp_path: Path) -> None:
+    """What is unknown and why, and how many labels are missing; labels without a verdict are named."""
     lines = [json.dumps({**json.loads(verdict(f"a{i}", faithfulness=1.0)), "language": "de"}) for i in range(50)]
     verdicts = log_of(tmp_path / "verdicts.jsonl", *lines)
     assert estimated(verdicts)["faithfulness"]["level"] is None
@@ -82,10 +78,6 @@ def test_what_was_not_measured_has_a_mean_and_no_level(tmp_path: Path) -> None:
     unmeasured = log_of(tmp_path / "other.jsonl", verdict("a", kind="claude", faithfulness=1.0))
     assert estimated(unmeasured)["faithfulness"]["level"] is None
     assert run(log_of(tmp_path / "none.jsonl", verdict("a", faithfulness=None))).return_value == 3
-
-
-def test_the_table_for_people(tmp_path: Path) -> None:
-    """The level stands first, with how many labels are missing; labels without a verdict are named."""
     verdicts = log_of(tmp_path / "verdicts.jsonl", *(verdict(f"a{i}", faithfulness=1.0) for i in range(50)))
     rows = ({"id": "a1", "faithfulness": 1}, {"id": "other", "faithfulness": 0})
     labels = log_of(tmp_path / "labels.jsonl", *rows)

@@ -65,18 +65,13 @@ def store(store: SqliteStore) -> SqliteStore:
 
 @pytest.mark.usefixtures("store")
 def test_each_failing_question_once(tmp_path: Path) -> None:
-    """The newest answer to each, sorted, redacted, without time and metadata; the same bytes when run again."""
+    """The newest answer to each, sorted, redacted; by route, age, number, or a quantity beyond its threshold."""
     result = export(a_config(tmp_path), "--as", "gate")
     assert questions(result) == ["Why?", "Do dogs bark?", "what do cats  do?"]
     assert "left out: 1 answers to a question that is there already" in result.stderr
     assert "anna@example.org" not in result.stdout
     assert not {"at", "metadata"} & set(json.loads(result.stdout.splitlines()[0]))
     assert export(a_config(tmp_path), "--as", "gate").stdout_bytes == result.stdout_bytes
-
-
-@pytest.mark.usefixtures("store")
-def test_narrower(tmp_path: Path) -> None:
-    """By route, by age, by number (the newest), and by a quantity beyond its threshold."""
     config = a_config(tmp_path)
     assert questions(export(config, "--as", "gate", "--route", "other")) == ["Why?"]
     assert len(questions(export(config, "--as", "gate", "--route", "other", "--route", "search"))) == 3

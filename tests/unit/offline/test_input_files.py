@@ -79,8 +79,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
         assert message in refused(command("judge", *arguments, log))
 
 
-def test_lines_that_a_source_skips_are_skipped(tmp_path: Path) -> None:
-    """`where` and `split` of the source hold for files too; what is skipped is no reject, and is told."""
+def test_what_a_source_skips_and_joins_holds_for_files(tmp_path: Path) -> None:
+    """What is skipped is no reject, and is told; so are parts without the others of their request."""
     item = {"kind": "tail", "name": "app", "path": f"{tmp_path}/*.jsonl", "where": "answer", "split": "numbered"}
     config = configure(tmp_path, sources=[item])
     row = {"question": "Where is it?", "contexts": f"[1] {MILL}\n[2] Tea is green.", "answer": MILL}
@@ -88,10 +88,6 @@ def test_lines_that_a_source_skips_are_skipped(tmp_path: Path) -> None:
     assert (result.return_value, len(judged(result))) == (0, 1)
     assert "lines skipped: where 1, no_json 1" in result.stderr
     assert judged(result)[0]["scores"]["faithfulness"] == 1.0
-
-
-def test_parts_in_several_files_are_joined(tmp_path: Path) -> None:
-    """As the source of kind join does; parts without the others are told."""
     of = [
         {"kind": "tail", "name": name, "path": f"{tmp_path}/{name}.jsonl", "where": "rid"}
         for name in ("asked", "answered")

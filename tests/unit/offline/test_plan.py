@@ -148,13 +148,20 @@ def test_typical_scores_have_the_mean_that_was_asked_for() -> None:
 SCORES = [1.0] * 7 + [0.8, 0.75, 0.5]
 
 
-def test_what_tolerance_swallows_is_not_noticed() -> None:
-    """A drop within the tolerance has no delay, and too little traffic has no width."""
+def test_what_a_drop_takes_to_be_noticed() -> None:
+    """Within the tolerance it never is; one reading adds the run length of a day at most, as in the daemon."""
     answer = plan(PowerQuestion(20, 0.5, drop=0.005), SCORES, random.Random(1).random, runs=5)
     assert (answer.delay_scores, answer.delay_hours, answer.half_width_hour) == (None, None, None)
     assert half_width(SCORES, 0.5) is None
     assert half_width([0.0, 1.0] * 50, 400.0) == pytest.approx(1.96 * 0.5 / 20, rel=1e-3)  # z s / sqrt(n)
     assert half_width([0.9], 100.0) is None  # one score does not tell how much they scatter
+    scores = [1.0] * 9 + [0.5]
+    answer = plan(PowerQuestion(1.0, 0.03, drop=0.9), scores, random.Random(1).random, runs=20)
+    daily = plan(PowerQuestion(1.0, 1.0, drop=0.9), scores, random.Random(1).random, runs=20)
+    assert answer.delay_scores == daily.delay_scores
+    assert (daily.scores_per_day, daily.delay_hours) == (1.0, 24.0 * daily.delay_scores)
+    assert answer.delay_scores is not None
+    assert answer.delay_scores > 1.5
 
 
 def test_the_delay_begins_with_the_drop() -> None:
@@ -181,14 +188,3 @@ def test_growth_foretells_the_delay() -> None:
     waited = delay(watching, scores, 0.92 * 0.2, random.Random(2).random, runs=100)
     assert waited is not None
     assert waited == pytest.approx(math.log(1e6) / growth, rel=0.25)  # to first order (Lorden 1971)
-
-
-def test_a_score_a_month_is_not_noticed_at_the_first() -> None:
-    """One reading adds the run length of a day at most, however long the silence before it: so it is in the daemon."""
-    scores = [1.0] * 9 + [0.5]
-    answer = plan(PowerQuestion(1.0, 0.03, drop=0.9), scores, random.Random(1).random, runs=20)
-    daily = plan(PowerQuestion(1.0, 1.0, drop=0.9), scores, random.Random(1).random, runs=20)
-    assert answer.delay_scores == daily.delay_scores
-    assert (daily.scores_per_day, daily.delay_hours) == (1.0, 24.0 * daily.delay_scores)
-    assert answer.delay_scores is not None
-    assert answer.delay_scores > 1.5

@@ -164,17 +164,13 @@ def test_rows_that_are_no_test_case_are_rejected() -> None:
         assert (line["unread"], line["cases"]["retrieval"]) == ({reason: 1}, 1), row
 
 
-def test_contexts_are_relevant_by_id_or_by_text() -> None:
-    """A passage that is nearly the same text counts; without an id it cannot be one of the ids: unknown, not 0."""
+def test_contexts_are_relevant_by_id_or_by_text(tmp_path: Path) -> None:
+    """A text that is nearly the same counts; without an id it is unknown, not 0; a mapping may name the ids."""
     texts = {"question": "Why?", "contexts": ["One."], "relevant_ids": ["c1"]}
     assert "relevance judgements without a ranking: no_ids 1" in run("gate", rows=[texts, SEED_2]).stdout
     nearly = {"question": "Why?", "contexts": ["Dogs bark.", "Cats  purr."], "relevant_texts": ["Cats purr."]}
     for rows in ([texts, SEED_2], [nearly]):
         assert figures(run("gate", "--json", rows=rows))["mrr"] == 0.5
-
-
-def test_a_mapping_reads_test_cases_without_an_answer(tmp_path: Path) -> None:
-    """`relevant_ids` of a custom mapping."""
     mapping = {"question": "q", "contexts": "hits[].{id: id, text: body}", "answer": "out", "relevant_ids": "gold"}
     source = {"kind": "tail", "name": "app", "path": "/no/*.log", "format": "custom", "mapping": mapping}
     path = configured(tmp_path, sources=[source])

@@ -153,8 +153,8 @@ def test_names_differ_where_questions_do(tmp_path: Path) -> None:
     assert [canary.name for canary in read_suite(tmp_path / "suite.yaml")] == names
 
 
-def test_twenty_per_cent_of_the_questions_make_eighty_per_cent_of_the_traffic() -> None:
-    """The head of the source document: 2 of 10 questions with 40 of 50 requests each fifth; others are no head."""
+def test_the_head_and_the_spread_of_suggestions() -> None:
+    """2 of 10 questions make 80 % of the traffic; of fifty suggestions half are such, and new words come first."""
     rows = [a_row(f"head {name}?") for name in "ab" for _ in range(16)]
     rows += [a_row(f"tail {name}?") for name in "abcdefgh"]
     found = propose(rows, limit=100)
@@ -162,6 +162,19 @@ def test_twenty_per_cent_of_the_questions_make_eighty_per_cent_of_the_traffic() 
     assert (found.questions, found.head, len(head)) == (10, 2, 2)
     assert head[0].why[0] == "head: 40.0% of the traffic"
     assert {one.kind for one in found.suggestions[2:]} == {QuestionKind.OTHER}
+    assert vocabulary_coverage([], ["a"]) == VocabularyCoverage(None, 0, 0)
+    assert propose([]).suggestions == ()
+    rows = [a_row(f"common question {number}?") for number in range(40) for _ in range(20)]
+    rows += [
+        a_row(f"rare {word} {number}?", used=("d1", "d2", "d3"))
+        for number in range(10)
+        for word in ("opening", "refund")
+    ]
+    found = propose(rows, limit=50)
+    assert len(found.suggestions) == 50
+    assert sum(one.kind is QuestionKind.HEAD for one in found.suggestions) >= 25
+    assert found.coverage.share is not None
+    assert found.coverage.share > 0.9
 
 
 def test_questions_without_a_good_answer_expect_nothing() -> None:
@@ -270,26 +283,6 @@ def test_dates_of_texts() -> None:
         "since 1850": None,
     }
     assert {text: newest_date([text]) for text in told} == told
-
-
-def test_fifty_suggestions_spread_over_kinds_and_topics() -> None:
-    """Half of the suggestions are head questions; questions with new words come before repetitions.
-
-    Nothing asked, nothing covered.
-    """
-    assert vocabulary_coverage([], ["a"]) == VocabularyCoverage(None, 0, 0)
-    assert propose([]).suggestions == ()
-    rows = [a_row(f"common question {number}?") for number in range(40) for _ in range(20)]
-    rows += [
-        a_row(f"rare {word} {number}?", used=("d1", "d2", "d3"))
-        for number in range(10)
-        for word in ("opening", "refund")
-    ]
-    found = propose(rows, limit=50)
-    assert len(found.suggestions) == 50
-    assert sum(one.kind is QuestionKind.HEAD for one in found.suggestions) >= 25
-    assert found.coverage.share is not None
-    assert found.coverage.share > 0.9
 
 
 CONTEXTS = (Context("Cats purr.", "d1"), Context("Dogs bark.", "d2"))

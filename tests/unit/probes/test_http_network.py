@@ -84,14 +84,12 @@ async def test_x6_dns_cannot_change_its_mind(address: str, monkeypatch: pytest.M
     assert (first.hits, second.failure, resolver.lookups) == (HITS, Failure.FORBIDDEN_ADDRESS, 2)
 
 
-async def test_the_host_header_is_the_name(address: str, retriever: FaultyRetriever) -> None:
-    """We connect to an address, and a virtual host needs the name."""
+async def test_the_host_header_is_the_name(
+    address: str, retriever: FaultyRetriever, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A virtual host needs it; a proxy of the environment would resolve names in our stead, past our checks."""
     await asked(build(options(address.replace("127.0.0.1", "localhost")), name="docs"))
     assert retriever.headers["host"].startswith("localhost:")
-
-
-async def test_no_proxy_stands_between(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy of the environment would resolve names in our stead, past our checks."""
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
     monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{free_port()}")
     assert (await asked(build(options(address), name="docs"))).hits == HITS

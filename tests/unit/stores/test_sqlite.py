@@ -134,7 +134,7 @@ def test_a_size_that_cannot_be_reached_ends(store: SqliteStore) -> None:
 @pytest.mark.costly
 def test_many_threads(store: SqliteStore) -> None:
     """Intake, two judges and readers at once: nothing lost, nothing counted twice."""
-    names = [f"r{index}" for index in range(120)]
+    names = [f"r{index}" for index in range(60)]
     judges = (JUDGE, "second", "third")
 
     def admit(part: int) -> None:
@@ -156,9 +156,9 @@ def test_many_threads(store: SqliteStore) -> None:
         judging = [pool.submit(judge, name) for name in judges]
         for future in admitting:
             future.result()
-        assert [future.result() for future in judging] == [120, 120, 120]
+        assert [future.result() for future in judging] == [60, 60, 60]
     assert store.pending() == {}
-    assert store.tallies()[Tally.DRAWN, ("search",)] == 120
+    assert store.tallies()[Tally.DRAWN, ("search",)] == 60
 
 
 def test_a_closed_store_refuses(tmp_path: Path) -> None:
