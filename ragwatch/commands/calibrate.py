@@ -15,7 +15,8 @@ from ragwatch.commands.api_client import LabelClient, address_of, label_client
 from ragwatch.config import load
 from ragwatch.model.quantities import Quantity
 from ragwatch.offline.state_reader import retention_warning
-from ragwatch.statistics.labels.agreement import Agreement, ShareEstimate, TooFewLabels
+from ragwatch.statistics.estimators.interval import CountedInterval
+from ragwatch.statistics.labels.agreement import Agreement, TooFewLabels
 from ragwatch.statistics.labels.calibration import (
     CLASSES,
     CalibrationReport,
@@ -252,5 +253,5 @@ def _show_curve(console: Console, claims: ClaimReport) -> None:
     console.print(f"  mean calibration error {claims.error or 0.0:.3f}")
 
 
-def _figure(share: ShareEstimate | None) -> str:
+def _figure(share: CountedInterval | None) -> str:
     return "unknown" if share is None else f"{share.value:.2f} ({share.low:.2f}-{share.high:.2f})"

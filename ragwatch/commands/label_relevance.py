@@ -39,7 +39,7 @@ from ragwatch.offline.relevance_estimate import (
 )
 from ragwatch.pipeline.canaries import CanarySuite
 from ragwatch.statistics.canary.definition import Canary, Category
-from ragwatch.statistics.labels.agreement import ShareEstimate
+from ragwatch.statistics.estimators.interval import CountedInterval
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import write_text
 from ragwatch.terminal.options.people import LabelArguments
@@ -321,5 +321,5 @@ def _show(judged: RelevanceReport, k: int, pairs: tuple[int, int]) -> None:
         console.print(f"Krippendorff's alpha {_figure(judged.alpha)} over {judged.alpha.n} pairs judged more than once")
 
 
-def _figure(share: ShareEstimate, digits: int = 2) -> str:
+def _figure(share: CountedInterval, digits: int = 2) -> str:
     return f"{share.value:.{digits}f} ({share.low:.{digits}f}-{share.high:.{digits}f})"

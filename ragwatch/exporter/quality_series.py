@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from ragwatch.exporter.series import FromSnapshot, Series, by_name, per_judge
 from ragwatch.statistics.canary.definition import Failure
-from ragwatch.statistics.canary.metric import CanaryMetric
+from ragwatch.statistics.canary.metric import EXPORTED
 from ragwatch.statistics.snapshot import Gauge
 from ragwatch.statistics.tally import Tally
 from ragwatch.telemetry import EventCount, GaugeLevel
@@ -139,11 +139,10 @@ JUDGES: tuple[Series, ...] = (
 _BY_SUITE, _BY_CATEGORY = (
     tuple(
         Series(
-            series.by_category if part else series.gauge,
-            f"{series.measures}, mean over the {whole} at {run}, between 0 and 1.",
+            row.by_category if part else row.gauge,
+            f"{row.measures}, mean over the {whole} at {run}, between 0 and 1.",
         )
-        for series in (metric.row.series for metric in CanaryMetric)
-        if series is not None
+        for row in (metric.row for metric in EXPORTED)
     )
     for part, whole, run in (("", "suite", "its last run"), ("category_", "canaries of a category", "the last run"))
 )

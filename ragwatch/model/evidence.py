@@ -264,12 +264,10 @@ class Evidence:
 
     def __post_init__(self) -> None:
         columns = len(self.contexts)
-        for row, claim in enumerate(self.claims):
-            if len(claim.cells) != columns:
-                raise ShapeError(f"claim {row} has {len(claim.cells)} cells for {columns} contexts")
-        for row, reference_claim in enumerate(self.reference or ()):
-            if len(reference_claim.cells) != columns:
-                raise ShapeError(f"reference claim {row} has {len(reference_claim.cells)} cells for {columns} contexts")
+        for kind, claims in (("claim", self.claims), ("reference claim", self.reference or ())):
+            for row, cells in enumerate(claim.cells for claim in claims):
+                if len(cells) != columns:
+                    raise ShapeError(f"{kind} {row} has {len(cells)} cells for {columns} contexts")
 
     @property
     def counted(self) -> tuple[Claim, ...]:

@@ -16,8 +16,8 @@ class SignalRow:
     """All that depends on the signal alone."""
 
     name: str  # its name in the configuration and in the label `signal`
-    counter: str  # name of the stored counter, which `statistics.tally.Tally` lists
-    series: str  # name of its series
+    counter: str = ""  # name of the stored counter, which `statistics.tally.Tally` lists; by default that of the signal
+    series: str = ""  # name of its series; by default that of the signal as a histogram or a total
     help: str  # HELP of its series
     # Upper bounds of the buckets of its histogram; None where the requests that have it are counted
     bounds: tuple[float, ...] | None = None
@@ -38,6 +38,11 @@ class SignalRow:
     unit: str = "reqps"  # grafana's unit of its panel
     percentiles: tuple[tuple[float, str], ...] = ()  # percentiles of its histogram that are shown, with their names
 
+    def __post_init__(self) -> None:
+        series = f"ragwatch_traffic_{self.name}{'_total' if self.bounds is None else ''}"
+        object.__setattr__(self, "counter", self.counter or self.name)
+        object.__setattr__(self, "series", self.series or series)
+
 
 class Signal(RowEnum):
     """Signals of all traffic that can be watched for drift."""
@@ -46,8 +51,6 @@ class Signal(RowEnum):
 
     CONTEXTS = SignalRow(
         name="contexts",
-        counter="contexts",
-        series="ragwatch_traffic_contexts",
         help="Number of contexts retrieved per answer, over all traffic.",
         bounds=(0, 1, 2, 3, 5, 8, 10, 15, 20, 50, 100),
         title="Contexts",
@@ -58,7 +61,6 @@ class Signal(RowEnum):
     TOP_SCORE = SignalRow(
         name="top_context_score",
         counter="top_score",
-        series="ragwatch_traffic_top_context_score",
         help="Score of the top-ranked context, in the retriever's unit, over all traffic; buckets only: it may be "
         "negative.",
         bounds=(*(0.0, *RATIO_BUCKETS), 2.0, 5.0, 10.0, 20.0, 50.0, 100.0),
@@ -70,8 +72,6 @@ class Signal(RowEnum):
     )
     ANSWER_CHARS = SignalRow(
         name="answer_chars",
-        counter="answer_chars",
-        series="ragwatch_traffic_answer_chars",
         help="Length of answers in characters, over all traffic.",
         bounds=(0, 50, 100, 200, 500, 1000, 2000, 5000, 10000),
         title="Answer length",
@@ -81,8 +81,6 @@ class Signal(RowEnum):
     )
     ABSTENTIONS = SignalRow(
         name="abstentions",
-        counter="abstentions",
-        series="ragwatch_traffic_abstentions_total",
         help="Total number of answers that decline to answer, over all traffic.",
         warns=True,
         rise=GROSS,
@@ -93,8 +91,6 @@ class Signal(RowEnum):
     )
     EMPTY_RETRIEVALS = SignalRow(
         name="empty_retrievals",
-        counter="empty_retrievals",
-        series="ragwatch_traffic_empty_retrievals_total",
         help="Total number of answers for which no context was retrieved, over all traffic.",
         warns=True,
         rise=GROSS,
@@ -104,8 +100,6 @@ class Signal(RowEnum):
     )
     EMPTY_ANSWERS = SignalRow(
         name="empty_answers",
-        counter="empty_answers",
-        series="ragwatch_traffic_empty_answers_total",
         help="Total number of answers without text, over all traffic.",
         warns=True,
         rise=GROSS,
@@ -116,8 +110,6 @@ class Signal(RowEnum):
     )
     OTHER_LANGUAGE = SignalRow(
         name="other_language",
-        counter="other_language",
-        series="ragwatch_traffic_other_language_total",
         help="Total number of answers that are surely in another script or language than their question, over all "
         "traffic.",
         warns=True,
@@ -128,8 +120,6 @@ class Signal(RowEnum):
     )
     REPEATED_ANSWERS = SignalRow(
         name="repeated_answers",
-        counter="repeated_answers",
-        series="ragwatch_traffic_repeated_answers_total",
         help="Total number of answers that were given before to another question, of those that do not decline to "
         "answer, over all traffic.",
         warns=True,
@@ -140,8 +130,6 @@ class Signal(RowEnum):
     )
     DUPLICATE_CONTEXTS = SignalRow(
         name="duplicate_contexts",
-        counter="duplicate_contexts",
-        series="ragwatch_traffic_duplicate_contexts_total",
         help="Total number of answers with duplicate contexts, over all traffic.",
         warns=True,
         follows="empty_retrievals",
@@ -150,8 +138,6 @@ class Signal(RowEnum):
     )
     UNCITED_ANSWERS = SignalRow(
         name="uncited_answers",
-        counter="uncited_answers",
-        series="ragwatch_traffic_uncited_answers_total",
         help="Total number of answers that cite no context in brackets, though contexts were retrieved and they do not "
         "decline to answer, over all traffic.",
         warns=True,
@@ -161,8 +147,6 @@ class Signal(RowEnum):
     )
     DANGLING_CITATIONS = SignalRow(
         name="dangling_citations",
-        counter="dangling_citations",
-        series="ragwatch_traffic_dangling_citations_total",
         help="Total number of answers that cite a context that was not retrieved ([7] of five), over all traffic.",
         warns=True,
         follows="explains",

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 from ragwatch.model.evidence import ReferenceClaim
 from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.offline.regression import Attribution, GateRun, MetricChange, describe, describe_change
-from ragwatch.statistics.compare import Interval
+from ragwatch.statistics.estimators.interval import Interval
 from ragwatch.statistics.gate import Figure, GateReport, MetricFinding
 from ragwatch.statistics.question_scores import LostLine, QuestionScores, lost_line
 from ragwatch.statistics.reference import StatementLine, statement_line

@@ -24,7 +24,7 @@ from statistics import NormalDist
 
 from ragwatch.model.estimate import Addends
 from ragwatch.statistics.estimators import hajek
-from ragwatch.statistics.labels.agreement import ShareEstimate
+from ragwatch.statistics.estimators.interval import CountedInterval
 
 TOP, UNRETRIEVED = "top", "unretrieved"
 
@@ -141,7 +141,7 @@ class StratumReport:
     contexts: int
     judged: int
     relevant: int
-    total: ShareEstimate | None
+    total: CountedInterval | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +151,10 @@ class RelevanceReport:
     queries: int  # number of queries all of whose candidates are judged; only these count
     strata: tuple[StratumReport, ...]
     # estimated recall at k over the pairs of these queries; None if nothing relevant was found
-    recall: ShareEstimate | None
+    recall: CountedInterval | None
     # share of the relevant contexts outside the top k, 1 - recall: what judgements of the top k alone miss
-    outside: ShareEstimate | None
-    alpha: ShareEstimate | None  # agreement of the annotators; None if no pair was judged twice
+    outside: CountedInterval | None
+    alpha: CountedInterval | None  # agreement of the annotators; None if no pair was judged twice
 
 
 def consensus(grades: Iterable[Grade]) -> Grade | None:
@@ -174,7 +174,7 @@ def report(pools: Sequence[QueryPool], grades: Grades, confidence: float = 0.95)
     complete = [pool for pool in pools if all((pool.query, one.id) in agreed for one in pool.candidates)]
     strata = _strata(complete, agreed, confidence)
     recall = _recall(strata)
-    outside = recall and ShareEstimate(1.0 - recall.value, 1.0 - recall.high, 1.0 - recall.low, recall.n)
+    outside = recall and CountedInterval(1.0 - recall.value, 1.0 - recall.high, 1.0 - recall.low, recall.n)
     units = [list(by_person.values()) for by_person in grades.values()]
     return RelevanceReport(len(complete), strata, recall, outside, alpha(units, confidence))
 
@@ -197,15 +197,15 @@ def _stratum(name: str, size: int, judged: Sequence[tuple[float, float]], confid
     if not judged:
         return StratumReport(name, size, 0, 0, None)
     if len(judged) == size:
-        total = ShareEstimate(relevant, relevant, relevant, len(judged))
+        total = CountedInterval(relevant, relevant, relevant, len(judged))
     else:
         value, low, high, _ = hajek.interval(Addends.of(judged), confidence)
-        total = ShareEstimate(size * value, max(relevant, size * low), size * high, len(judged))
-        total = ShareEstimate(max(total.value, relevant), total.low, max(total.high, relevant), total.n)
+        total = CountedInterval(size * value, max(relevant, size * low), size * high, len(judged))
+        total = CountedInterval(max(total.value, relevant), total.low, max(total.high, relevant), total.n)
     return StratumReport(name, size, len(judged), relevant, total)
 
 
-def _recall(strata: Sequence[StratumReport]) -> ShareEstimate | None:
+def _recall(strata: Sequence[StratumReport]) -> CountedInterval | None:
     """Recall from the exact number in the top and the estimated ones below; None if nothing is relevant."""
     known = [one.total for one in strata if one.total is not None]
     top = next((one.total.value for one in strata if one.stratum == TOP and one.total is not None), 0.0)
@@ -218,10 +218,10 @@ def _recall(strata: Sequence[StratumReport]) -> ShareEstimate | None:
     n = sum(total.n for total in known)
     lowest = 0.0 if top <= 0.0 else top / (top + high)
     highest = 0.0 if top <= 0.0 else top / (top + max(0.0, low))
-    return ShareEstimate(top / (top + value), lowest, highest, n)
+    return CountedInterval(top / (top + value), lowest, highest, n)
 
 
-def alpha(units: Iterable[Sequence[Grade]], confidence: float = 0.95) -> ShareEstimate | None:
+def alpha(units: Iterable[Sequence[Grade]], confidence: float = 0.95) -> CountedInterval | None:
     """Computes Krippendorff's alpha for ordinal grades; any number of annotators may have judged each pair.
 
     The interval is a jackknife over pairs. 1 is perfect agreement and 0 that of chance. None if no pair was judged by
@@ -246,7 +246,7 @@ def alpha(units: Iterable[Sequence[Grade]], confidence: float = 0.95) -> ShareEs
     mean = math.fsum(known) / len(known) if known else value
     variance = math.fsum((one - mean) ** 2 for one in known) * (len(known) - 1) / max(1, len(known))
     half = NormalDist().inv_cdf(0.5 + confidence / 2.0) * math.sqrt(variance)
-    return ShareEstimate(value, max(-1.0, value - half), min(1.0, value + half), len(counts))
+    return CountedInterval(value, max(-1.0, value - half), min(1.0, value + half), len(counts))
 
 
 def _pairs(counts: Sequence[int]) -> list[list[float]]:

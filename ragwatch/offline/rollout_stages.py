@@ -19,18 +19,10 @@ from math import fsum
 from typing import Any, NamedTuple
 
 from ragwatch.model.quantities import Quantity
-from ragwatch.statistics.compare import (
-    MIN_QUESTIONS,
-    Conclusion,
-    Difference,
-    Interval,
-    PairedScore,
-    key_of,
-    match_keys,
-    paired,
-)
+from ragwatch.statistics.compare import MIN_QUESTIONS, Conclusion, Difference, PairedScore, key_of, match_keys, paired
 from ragwatch.statistics.compare_line import Comparison
 from ragwatch.statistics.drift.bands import HedgedBand
+from ragwatch.statistics.estimators.interval import Interval
 from ragwatch.statistics.ranking import Ranking, ndcg_at, recall_at, reciprocal_rank
 
 

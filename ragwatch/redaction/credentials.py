@@ -131,9 +131,7 @@ def _names_a_request(match: re.Match[str], value: str) -> bool:
 def _loose_value(match: re.Match[str]) -> Span | None:
     """Accepts a value that looks random behind a word such as `token` or `key`."""
     start = match.start("secret")
-    value = match["secret"].rstrip(".:?,=") if not match["secret"].endswith("==") else match["secret"]
-    if match["secret"].endswith("=") and not match["secret"].endswith("=="):
-        value = match["secret"]
+    value = match["secret"] if match["secret"].endswith("=") else match["secret"].rstrip(".:?,=")
     if (match["rest"] and _ATTRIBUTE_ENDINGS.search(match["rest"])) or _names_a_request(match, value):
         return None
     before = match.string[max(0, match.start() - 16) : match.start()]
@@ -165,11 +163,10 @@ def _authorization(match: re.Match[str]) -> Span | None:
 
 def _authorization_header(match: re.Match[str]) -> Span | None:
     """Accepts what a header says, unless it is a word or stands for a value."""
-    start, end = match.span("secret")
-    value = match["secret"].rstrip(".:!?")
+    start, value = match.start("secret"), match["secret"].rstrip(".:!?")
     if len(value) < 6 or REFERENCE.match(value) or not _RANDOM_LOOKING.search(value) or WORDY.match(value):
         return None
-    return start, start + len(value) if end - start > len(value) else end
+    return start, start + len(value)
 
 
 def _cookie(match: re.Match[str]) -> Span | None:

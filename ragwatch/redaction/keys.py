@@ -20,6 +20,7 @@ from ragwatch.redaction.rule import (
     rules,
     table,
     whole_match,
+    without_overlaps,
 )
 
 _PARTS = {
@@ -122,7 +123,11 @@ class VendorKeys:
         for least, rule in self._long:
             if any(len(word) >= least and rule.pattern.search(word) for word in words):
                 taken += rule.taken(view)
-        return first_of_overlapping(taken) if len(taken) > 1 else taken
+        if len(taken) < 2:
+            return taken
+        return without_overlaps(
+            sorted(taken, key=lambda one: (one[0], -one[1]))
+        )  # the longer one of two that start alike
 
     def _rules_for(self, joined: str) -> list[RedactionRule]:
         """Rules that may match in the long words."""
@@ -136,16 +141,6 @@ class VendorKeys:
 
 
 _STARTS = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9]\S\S")
-
-
-def first_of_overlapping(taken: list[Taken]) -> list[Taken]:
-    """Returns values in order; of two that overlap the one that starts first, or the longer one."""
-    taken.sort(key=lambda one: (one[0], -one[1]))
-    kept = taken[:1]
-    for one in taken[1:]:
-        if one[0] >= kept[-1][1]:
-            kept.append(one)
-    return kept
 
 
 _DASHES = "-----"

@@ -12,16 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragwatch.redaction.person_checks import CHECKS, Check, mrz, stdnum
-from ragwatch.redaction.rule import (
-    NamedRule,
-    SensitiveKind,
-    Span,
-    Taken,
-    TextView,
-    letters_and_digits,
-    rules,
-    table,
-)
+from ragwatch.redaction.rule import NamedRule, SensitiveKind, Span, Taken, TextView, letters_and_digits, rules, table
 
 _TABLE = table("persons")
 _NEAR_PERSONS = ("id number", "id no", "citizen", "resident", "date of birth", "born", "patient")

@@ -105,12 +105,9 @@ def _any_glued(text: str, taken: list[Taken]) -> bool:
 class Redactor:
     """Replaces the values that the rules detect with tokens.
 
-    Redacting twice changes nothing, unless many values follow each other without a separator.
-
-    Args:
-        salt: Key of the tokens' hash. Tokens of different salts cannot be compared.
-        custom: Rules of the configuration, which are tried before the others.
-        ids: Whether ids of samples, contexts and traces are redacted as well.
+    Redacting twice changes nothing, unless many values follow each other without a separator. The salt is the key of
+    the tokens' hash: tokens of different salts cannot be compared. `custom` rules are those of the configuration, tried
+    before the others; with `ids`, those of samples, contexts and traces are redacted as well.
     """
 
     def __init__(self, salt: bytes = DEFAULT_SALT, custom: tuple[Detector, ...] = (), *, ids: bool = False) -> None:
@@ -293,6 +290,4 @@ def introduction(path: str) -> str:
     ['phone', 'phone', 'ssn', '', '']
     """
     named = _NAMED.search(" " + " ".join(_BETWEEN_WORDS.split(path)).lower().strip())
-    if named is None:
-        return ""
-    return named["person"] or "phone"
+    return (named["person"] or "phone") if named else ""

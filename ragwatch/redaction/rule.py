@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 Span = tuple[int, int]
 Accept = Callable[[re.Match[str]], "Span | None"]
@@ -51,24 +51,14 @@ class SensitiveKind(StrEnum):
 
 
 class TextView:
-    """A text with what the rules look at before they search it.
-
-    Attributes:
-        written: The text.
-        text: The text as rules read it, as long as it was, so that places are the same: `as_typed`.
-        folded: `text` in lower case.
-        digits: Number of digits in the text.
-
-    Args:
-        typed: Whether `text` is as typed; else it is as written.
-    """
+    """A text as it is `written`, with what the rules look at before they search it; `digits` is the number of these."""
 
     __slots__ = ("digits", "folded", "text", "written")
 
     def __init__(self, text: str, *, typed: bool = True) -> None:
         encoded = text.encode("utf-8", "surrogatepass")
         self.written = text
-        self.text = as_typed(text, encoded) if typed else text
+        self.text = as_typed(text, encoded) if typed else text  # as rules read it, and as long as it was
         self.folded = self.text.lower()
         self.digits = len(encoded) - len(encoded.translate(None, b"0123456789"))
 
@@ -100,6 +90,7 @@ class NamedRule:
 
 Taken = tuple[int, int, NamedRule]
 """Start and end of a value in a text, and the rule that takes it."""
+_Placed = TypeVar("_Placed", Span, Taken)
 
 
 class Detector(Protocol):
@@ -157,7 +148,7 @@ class RedactionRule(NamedRule):
         if not self.anchors:
             return self._searched(view.text)
         spans = self._anchored(view.text, _aligned(view) if self.any_case else view.text)
-        return _without_overlaps(spans) if len(spans) > 1 else spans
+        return without_overlaps(sorted(spans)) if len(spans) > 1 else spans
 
     def _searched(self, text: str) -> list[Span]:
         spans: list[Span] = []
@@ -234,34 +225,30 @@ def rules(
 ) -> tuple[RedactionRule, ...]:
     """Returns the rules of a group of rules.toml.
 
-    Args:
-        group: Name of the group.
-        checks: Functions that accept a match, by the name that `check` has in a row.
-        built: Arguments of `RedactionRule` that are no part of the table, by the name of the rule.
+    `checks` are the functions that accept a match, by the name that `check` has in a row; `built` are the arguments of
+    `RedactionRule` that are no part of the table, by the name of the rule.
     """
-    return tuple(_rule({**row, **(built or {}).get(row["name"], {})}, checks or {}) for row in _TABLE[group])
-
-
-def _rule(row: dict[str, Any], checks: Mapping[str, Accept]) -> RedactionRule:
-    for name in ("pattern", "starts"):
-        if isinstance(row.get(name), (str, list)):
-            row[name] = re.compile("".join(row[name]))
-    for name in ("hints", "words", "anchors"):
-        row[name] = tuple(row.get(name, ()))
-    normalize, check = row.pop("normalize", unchanged), row.pop("check", None)
-    return RedactionRule(
-        kind=SensitiveKind(row.pop("kind")),
-        normalize=_NORMALIZED.get(normalize, normalize),
-        accept=checks[check] if check else whole_match,
-        **row,
-    )
+    found = []
+    for listed in _TABLE[group]:
+        row: dict[str, Any] = {**listed, **(built or {}).get(listed["name"], {})}
+        for name in ("pattern", "starts"):
+            if isinstance(row.get(name), (str, list)):
+                row[name] = re.compile("".join(row[name]))
+        for name in ("hints", "words", "anchors"):
+            row[name] = tuple(row.get(name, ()))
+        row["kind"] = SensitiveKind(row["kind"])
+        if "check" in row:
+            row["accept"] = (checks or {})[row.pop("check")]
+        if row.get("normalize") in _NORMALIZED:
+            row["normalize"] = _NORMALIZED[row["normalize"]]
+        found.append(RedactionRule(**row))
+    return tuple(found)
 
 
 class RuleGroup:
-    """Tries several rules, of two values that overlap the one of the earlier rule.
+    """Tries several rules where `admits` says that a text may have a value of one of them.
 
-    Args:
-        admits: Returns whether a text may have a value of one of them.
+    Of two values that overlap it takes the one of the earlier rule.
     """
 
     def __init__(self, rules: tuple[RedactionRule, ...], admits: Callable[[TextView], bool]) -> None:
@@ -277,11 +264,7 @@ class RuleGroup:
 
 
 class AsWritten:
-    """Tries a rule of the configuration on a text as it is written: its pattern may contain dashes of typography.
-
-    Args:
-        rule: The rule.
-    """
+    """Tries a rule of the configuration on a text as it is written: its pattern may contain dashes of typography."""
 
     def __init__(self, rule: Detector) -> None:
         self._rule = rule
@@ -311,13 +294,12 @@ def _aligned(view: TextView) -> str:
     return "".join([char.lower() if len(char.lower()) == 1 else char for char in view.text])
 
 
-def _without_overlaps(spans: list[Span]) -> list[Span]:
-    """Spans in order; of two that overlap the one that starts first."""
-    spans.sort()
-    kept = spans[:1]
-    for span in spans[1:]:
-        if span[0] >= kept[-1][1]:
-            kept.append(span)
+def without_overlaps(ordered: list[_Placed]) -> list[_Placed]:
+    """Returns values or spans, given in order, without those that overlap an earlier one."""
+    kept = ordered[:1]
+    for one in ordered[1:]:
+        if one[0] >= kept[-1][1]:
+            kept.append(one)
     return kept
 
 

@@ -10,12 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ragwatch.redaction.addresses import EMAIL_RULE, FOREIGN_EMAIL_RULES, IP_RULES, OBFUSCATED_EMAIL_RULES
-from ragwatch.redaction.credentials import (
-    ASSIGNMENT_RULES,
-    BEARER_RULE,
-    LOOSE_RULES,
-    ORACLE_RULE,
-)
+from ragwatch.redaction.credentials import ASSIGNMENT_RULES, BEARER_RULE, LOOSE_RULES, ORACLE_RULE
 from ragwatch.redaction.keys import KEY_RULES, VENDOR_RULES, VendorKeys
 from ragwatch.redaction.linear_time import check_linear_time
 from ragwatch.redaction.numbers import MONEY_RULES, PHONE_RULES
@@ -39,10 +34,6 @@ from ragwatch.redaction.rule import (
 _WORDS = {group: tuple(words) for group, words in table("rules")["words_of_groups"].items()}
 
 
-def _keyed(view: TextView) -> bool:
-    return contains_any(view.folded, _WORDS["key"])
-
-
 def _assigned(view: TextView) -> bool:
     return contains_any(view.text, (":", "=", "|")) and contains_any(view.folded, _WORDS["assignment"])
 
@@ -52,13 +43,12 @@ def _loosely_assigned(view: TextView) -> bool:
 
 
 def _foreign(view: TextView) -> bool:
-    """Whether a text has characters that are not ASCII."""
     return not view.text.isascii()
 
 
 # Order matters: a kind that can contain another comes first (a PEM block contains keys, an IBAN the digits of a card).
 _GROUPS: tuple[tuple[tuple[NamedRule, ...], tuple[Detector, ...]], ...] = (
-    (KEY_RULES, (RuleGroup(KEY_RULES, _keyed),)),
+    (KEY_RULES, (RuleGroup(KEY_RULES, lambda view: contains_any(view.folded, _WORDS["key"])),)),
     (VENDOR_RULES, (VendorKeys(),)),
     (ASSIGNMENT_RULES, (RuleGroup(ASSIGNMENT_RULES, _assigned),)),
     ((BEARER_RULE,), (BEARER_RULE,)),
@@ -91,13 +81,10 @@ _CONTEXT_CHARS = 60
 
 
 def custom_rule(name: str, pattern: str, checksum: str | None = None, context: tuple[str, ...] = ()) -> RedactionRule:
-    """Builds a rule whose values become tokens `[CUSTOM:3f2a9c]`.
+    """Builds a rule whose values become tokens `[CUSTOM:3f2a9c]`: the group `secret` of the pattern, or all of it.
 
-    Args:
-        name: Name of the rule.
-        pattern: Regular expression; its group `secret`, or the whole match, is redacted.
-        checksum: Name of a checksum in `CHECKSUMS` that the letters and digits of the value must have.
-        context: Words of which one must stand in the 60 characters before the value, or behind it.
+    Letters and digits of the value must have the checksum (a name in `CHECKSUMS`), and one of the words of `context`
+    must stand in the 60 characters before the value, or behind it.
 
     Raises:
         ValueError: The pattern is not known to be matched in linear time.

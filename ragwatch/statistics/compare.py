@@ -19,21 +19,13 @@ from enum import StrEnum
 from statistics import fmean
 from typing import NamedTuple
 
-from ragwatch.model.estimate import Addends
+from ragwatch.model.estimate import Addends, Estimate
 from ragwatch.statistics.estimators import hajek
-from ragwatch.statistics.estimators.interval import quantile
+from ragwatch.statistics.estimators.interval import CountedInterval, Interval, quantile
 
 MIN_QUESTIONS = 30  # pairs, or scores on either side, below which a difference is reported as noise
 _ADDED_QUESTIONS = 2.0  # Agresti and Min: a half in each of four cells
 _EPSILON = 1e-12
-
-
-class Interval(NamedTuple):
-    """A value with its confidence interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 class PairedScore(NamedTuple):
@@ -95,12 +87,16 @@ def paired(pairs: Sequence[PairedScore], *, low_is_good: bool = False, confidenc
     if not pairs:
         return None
     changes = [0.0 if abs(pair.b - pair.a) < _EPSILON else pair.b - pair.a for pair in pairs]
+    n, value = len(changes) + _ADDED_QUESTIONS, fmean(changes)
+    centre = math.fsum(changes) / n
+    variance = (math.fsum(step * step for step in changes) + 1.0) / n - centre * centre
+    half = quantile(confidence, len(changes) - 1) * math.sqrt(variance / n)
     rises, falls = sum(step > 0 for step in changes), sum(step < 0 for step in changes)
     wins, losses = (falls, rises) if low_is_good else (rises, falls)
     return Difference(
         fmean(pair.a for pair in pairs),
         fmean(pair.b for pair in pairs),
-        _adjusted(changes, confidence),
+        Interval(value, max(-1.0, min(centre - half, value)), min(1.0, max(centre + half, value))),
         len(pairs),
         paired=True,
         wins=wins,
@@ -108,15 +104,6 @@ def paired(pairs: Sequence[PairedScore], *, low_is_good: bool = False, confidenc
         losses=losses,
         low_is_good=low_is_good,
     )
-
-
-def _adjusted(changes: Sequence[float], confidence: float) -> Interval:
-    n = len(changes) + _ADDED_QUESTIONS
-    centre = math.fsum(changes) / n
-    variance = (math.fsum(step * step for step in changes) + 1.0) / n - centre * centre
-    half = quantile(confidence, len(changes) - 1) * math.sqrt(variance / n)
-    value = fmean(changes)
-    return Interval(value, max(-1.0, min(centre - half, value)), min(1.0, max(centre + half, value)))
 
 
 def unpaired(
@@ -141,7 +128,7 @@ def _mean(scores: Iterable[tuple[float, float]], confidence: float) -> Interval 
     return None if estimate is None else Interval(estimate.value, estimate.low, estimate.high)
 
 
-def change(before: Interval, after: Interval) -> Interval:
+def change(before: Interval | Estimate, after: Interval | Estimate) -> Interval:
     """Returns the difference of two independent values, with the square-and-add interval."""
     difference = after.value - before.value
     low = math.hypot(after.value - after.low, before.high - before.value)
@@ -204,21 +191,7 @@ def per_question(answers: Iterable[tuple[str, float | None, float]]) -> dict[str
     }
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeOffset:
-    """Mean of `after - before` over the same answers, in [-1, 1], with its interval; `n` answers have both scores."""
-
-    value: float
-    low: float
-    high: float
-    n: int
-
-    def to_record(self) -> dict[str, float | int]:
-        """Return the offset as JSON values."""
-        return {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
-
-
-def offset(pairs: Iterable[tuple[float, float]], confidence: float = 0.95) -> JudgeOffset | None:
+def offset(pairs: Iterable[tuple[float, float]], confidence: float = 0.95) -> CountedInterval | None:
     """Return the offset of (before, after) scores in [0, 1]; None without a pair.
 
     Increases and decreases are averaged separately, like scores, each with an interval at half the risk (Bonferroni).
@@ -241,6 +214,6 @@ def offset(pairs: Iterable[tuple[float, float]], confidence: float = 0.95) -> Ju
     )
     if increase is None or decrease is None:
         return None
-    return JudgeOffset(
+    return CountedInterval(
         increase.value - decrease.value, increase.low - decrease.high, increase.high - decrease.low, len(differences)
     )

@@ -31,6 +31,7 @@ from ragwatch.statistics.question_scores import (
     lost_questions,
     question_of,
 )
+from ragwatch.statistics.ranking import Ranking
 from ragwatch.statistics.relevance import KS, RankedCase, RankingMetric, ranking_metrics
 from ragwatch.statistics.set_scores import JudgedMetric, score_of
 from ragwatch.statistics.verdict import Judged, Verdict
@@ -91,61 +92,22 @@ class Comparison:
 def compare_verdicts(a: Sequence[Verdict], b: Sequence[Verdict], confidence: float = 0.95) -> Comparison:
     """Compares the judged samples of two logs by question. A log contains every answer, so all weights are equal."""
     first, second = ([_answer(verdict) for verdict in side if isinstance(verdict, Judged)] for side in (a, b))
-    return _compare(first, second, match_keys(map(_key, a), map(_key, b)), confidence)
+    return compare_answers(first, second, confidence, matched=match_keys(map(_key, a), map(_key, b)))
 
 
-def compare_answers(a: Sequence[ComparedAnswer], b: Sequence[ComparedAnswer], confidence: float = 0.95) -> Comparison:
-    """Compares two variants of live traffic by question."""
-    return _compare(a, b, match_keys((answer.key for answer in a), (answer.key for answer in b)), confidence)
-
-
-def _compare(
-    a: Sequence[ComparedAnswer], b: Sequence[ComparedAnswer], matched: MatchedKeys, confidence: float
+def compare_answers(
+    a: Sequence[ComparedAnswer],
+    b: Sequence[ComparedAnswer],
+    confidence: float = 0.95,
+    unit: str = "questions",
+    *,
+    matched: MatchedKeys | None = None,
 ) -> Comparison:
+    """Compares two variants, by default of live traffic; `matched` are the shared keys (by default of answers)."""
+    matched = matched or match_keys((answer.key for answer in a), (answer.key for answer in b))
     names = dict.fromkeys((*map(str, METRICS), *(name for answer in (*a, *b) for name in answer.scores)))
     sides = [(name, _scores(a, name), _scores(b, name)) for name in names]
     named = {answer.key: answer.question for answer in (*a, *b) if answer.question is not None}
-    return _comparison(sides, matched, confidence, "questions", named)
-
-
-def compare_reports(
-    a: Sequence[CanaryReport], b: Sequence[CanaryReport], ks: Sequence[int], confidence: float = 0.95
-) -> Comparison:
-    """Compares one run of the same canaries on two retrievers; a canary that failed on either side is left out."""
-    first, second = map(_by_query, (a, b))
-    matched = match_keys(first, second)
-    names = (*(f"{name}@{k}" for name in ("recall", "precision", "f1", "ndcg") for k in ks), f"mrr@{max(ks)}")
-    metrics = (*map(RankingMetric, names), None)
-    sides = [(metric or "success", _report_scores(first, metric), _report_scores(second, metric)) for metric in metrics]
-    named = {
-        key: QuestionScores(report.canary.name, report.canary.query[:MAX_CHARS], None, key, {})
-        for key, report in second.items()
-    }
-    return _comparison(sides, matched, confidence, "canaries", named)
-
-
-def compare_cases(
-    a: Sequence[RankedCase], b: Sequence[RankedCase], ks: Sequence[int] = KS, confidence: float = 0.95
-) -> Comparison | None:
-    """Compares the ranking metrics of test cases with relevance judgements; None if a side has none.
-
-    A question that is asked twice on a side counts once, with its mean.
-    """
-    if not a or not b:
-        return None
-    matched = match_keys((case.key for case in a), (case.key for case in b))
-    sides = [(str(metric), _case_scores(a, metric), _case_scores(b, metric)) for metric in ranking_metrics(ks)]
-    named = {case.key: case.question for case in (*a, *b)}
-    return _comparison(sides, matched, confidence, "questions with relevance judgements", named)
-
-
-def _comparison(
-    sides: Sequence[tuple[str, VariantScores, VariantScores]],
-    matched: MatchedKeys,
-    confidence: float,
-    unit: str,
-    named: Mapping[str, QuestionScores],
-) -> Comparison:
     rows = _rows(sides, matched, confidence)
     worse = [row.metric for row in rows if row.overall.change.value * (1 if row.overall.low_is_good else -1) > 0.0]
     both: tuple[list[QuestionScores], list[QuestionScores]] = ([], [])
@@ -157,20 +119,49 @@ def _comparison(
     return Comparison(matched, rows, unit, lost_questions(list(zip(*both, strict=True)), worse))
 
 
-def _case_scores(cases: Sequence[RankedCase], metric: RankingMetric) -> VariantScores:
-    scores = ((case.key, None if case.ranking is None else metric.of(case.ranking), 1.0) for case in cases)
-    return VariantScores(per_question(scores), {case.key: case.category for case in cases})
+def compare_reports(
+    a: Sequence[CanaryReport], b: Sequence[CanaryReport], ks: Sequence[int], confidence: float = 0.95
+) -> Comparison:
+    """Compares one run of the same canaries on two retrievers; a canary that failed on either side is left out."""
+    names = (*(f"{name}@{k}" for name in ("recall", "precision", "f1", "ndcg") for k in ks), f"mrr@{max(ks)}")
+    metrics = tuple(map(RankingMetric, names))
+    return compare_answers(_canary_answers(a, metrics), _canary_answers(b, metrics), confidence, "canaries")
 
 
-def _by_query(reports: Iterable[CanaryReport]) -> dict[str, CanaryReport]:
-    """Keys reports by query and occurrence, because a query can be in several suites."""
+def compare_cases(
+    a: Sequence[RankedCase], b: Sequence[RankedCase], ks: Sequence[int] = KS, confidence: float = 0.95
+) -> Comparison | None:
+    """Compares the ranking metrics of test cases (the mean, of one asked twice); None if a side has none."""
+    if not a or not b:
+        return None
+    metrics = ranking_metrics(ks)
+    first, second = (
+        [
+            ComparedAnswer(case.key, case.category, _ranked(case.ranking, metrics), question=case.question)
+            for case in side
+        ]
+        for side in (a, b)
+    )
+    return compare_answers(first, second, confidence, "questions with relevance judgements")
+
+
+def _ranked(ranking: Ranking | None, metrics: Iterable[RankingMetric]) -> dict[str, float | None]:
+    return {metric: None if ranking is None else metric.of(ranking) for metric in metrics}
+
+
+def _canary_answers(reports: Iterable[CanaryReport], metrics: Iterable[RankingMetric]) -> list[ComparedAnswer]:
+    """Answers are keyed by query and occurrence, because a query can be in several suites."""
     occurrences: Counter[str] = Counter()
-    by_query = {}
+    answers = []
     for report in reports:
-        key = key_of(report.canary.query, "")
-        occurrences[key] += 1
-        by_query[key if occurrences[key] == 1 else f"{key}\n{occurrences[key]}"] = report
-    return by_query
+        query = key_of(report.canary.query, "")
+        occurrences[query] += 1
+        key = query if occurrences[query] == 1 else f"{query}\n{occurrences[query]}"
+        success = None if report.failure is not None else float(report.success)
+        scores = _ranked(report.ranking, metrics) | {"success": success}
+        question = QuestionScores(report.canary.name, report.canary.query[:MAX_CHARS], None, key, {})
+        answers.append(ComparedAnswer(key, str(report.canary.category), scores, question=question))
+    return answers
 
 
 def _key(verdict: Verdict) -> str:
@@ -211,19 +202,6 @@ def _scores(answers: Sequence[ComparedAnswer], metric: str) -> VariantScores:
         per_question((answer.key, answer.scores.get(metric), answer.weight) for answer in answers),
         {answer.key: answer.category for answer in answers},
     )
-
-
-def _report_scores(reports: Mapping[str, CanaryReport], metric: RankingMetric | None) -> VariantScores:
-    """Scores of canaries in a ranking metric, or else their success."""
-    scores = {}
-    for key, report in reports.items():
-        if metric is None:
-            score = None if report.failure is not None else float(report.success)
-        else:
-            score = None if report.ranking is None else metric.of(report.ranking)
-        if score is not None:
-            scores[key] = WeightedScore(score)
-    return VariantScores(scores, {key: str(report.canary.category) for key, report in reports.items()})
 
 
 def _rows(

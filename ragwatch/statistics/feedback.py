@@ -21,7 +21,7 @@ from types import MappingProxyType
 
 from ragwatch.model.estimate import Estimate
 from ragwatch.model.quantities import Quantity
-from ragwatch.statistics.estimators.interval import quantile
+from ragwatch.statistics.estimators.interval import CountedInterval, quantile
 
 NAME = "user_score"
 _GOOD = frozenset({"up", "yes", "good", "true", "like", "👍", "+1", "1", "positive", "helpful"}) | frozenset(
@@ -133,11 +133,7 @@ def read_feedback(record: Mapping[str, object], scale: Scale | None = None) -> f
 
 
 def score_of(value: object, name: str, scale: Scale | None = None) -> float:
-    """Return the score in the value of one field, whose name says how a number is meant.
-
-    Raises:
-        UnreadFeedbackError: The value cannot be read.
-    """
+    """Return the score in a field, whose name says how a number is meant; raises UnreadFeedbackError if it is none."""
     if isinstance(value, Mapping):
         return _inner_score(value, name, scale)
     if isinstance(value, bool):
@@ -213,7 +209,7 @@ class JudgeCorrelation:
 
     judge: str
     quantity: Quantity
-    correlation: Correlation
+    correlation: CountedInterval
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,16 +231,6 @@ _POWERS = tuple((i, j) for i in range(5) for j in range(5 - i))
 
 
 _FIRST, _SECOND = attrgetter("first"), attrgetter("second")
-
-
-@dataclass(frozen=True, slots=True)
-class Correlation:
-    """Pearson's r of n pairs, with its interval."""
-
-    value: float
-    low: float
-    high: float
-    n: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,9 +270,9 @@ class PairSums:
         )
 
 
-def correlate(sums: PairSums, confidence: float = 0.95, min_pairs: int = MIN_PAIRS) -> Correlation | None:
+def correlate(sums: PairSums, confidence: float = 0.95) -> CountedInterval | None:
     """Return the correlation; None for too few pairs, or if either score is always the same."""
-    if sums.n < min_pairs:
+    if sums.n < MIN_PAIRS:
         return None
     w = sums.first[0]
     moment = dict(zip(_POWERS, (total / w for total in sums.first), strict=True))
@@ -305,7 +291,7 @@ def correlate(sums: PairSums, confidence: float = 0.95, min_pairs: int = MIN_PAI
     half = quantile(confidence, n_eff - 2.0) * error
     outer = math.copysign(min(abs(r), 1.0 - _MIN_VARIANCE), r)
     lower, upper = math.atanh(min(inner, outer)) - half, math.atanh(max(inner, outer)) + half
-    return Correlation(r, min(r, math.tanh(lower)), max(r, math.tanh(upper)), sums.n)
+    return CountedInterval(r, min(r, math.tanh(lower)), max(r, math.tanh(upper)), sums.n)
 
 
 def _influence(sums: PairSums, means: tuple[float, float], variances: tuple[float, float], r: float) -> float:

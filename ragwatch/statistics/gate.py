@@ -32,7 +32,8 @@ from enum import StrEnum
 from ragwatch.model.evidence import ReferenceClaim
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, ReferenceQuantity
 from ragwatch.model.quantity_row import GateSeverity
-from ragwatch.statistics.compare import Interval, mean
+from ragwatch.statistics.compare import mean
+from ragwatch.statistics.estimators.interval import Interval
 from ragwatch.statistics.estimators.level import MOST_UNMEASURED, Level
 from ragwatch.statistics.quantity_level import MOST_LABELS, KnownError, LevelCounts, ScoredAnswer, unmeasured_share
 from ragwatch.statistics.question_scores import QuestionScores, question_of
@@ -172,7 +173,9 @@ def gate(
     unread = Counter({str(reason): count for reason, count in (rejected or {}).items()})
     scores = SetScores(judged, cases, rejected=unread.total(), unjudged=len(verdicts) - len(judged))
     unread.update(str(verdict.reason) for verdict in verdicts if not isinstance(verdict, Judged))
-    figures = _figures(scores, rules, ks)
+    limited = {limit.metric for limit in rules.limits}
+    others: list[Metric] = [metric for metric in (*ranking_metrics(ks), *ReferenceQuantity) if metric not in limited]
+    figures = tuple(_known_figures(scores, others, rules.confidence))
     return GateReport(
         tuple(
             MetricFinding(limit, None, 0, None, "no row has an answer", applies=False)
@@ -194,12 +197,6 @@ def gate(
             if (claims := verdict.evidence.reference) and not all(claim.supported for claim in claims)
         ),
     )
-
-
-def _figures(scores: SetScores, rules: GateRules, ks: Sequence[int]) -> tuple[Figure, ...]:
-    limited = {limit.metric for limit in rules.limits}
-    metrics: tuple[Metric, ...] = (*ranking_metrics(ks), *ReferenceQuantity)
-    return tuple(_known_figures(scores, [metric for metric in metrics if metric not in limited], rules.confidence))
 
 
 def _known_figures(scores: SetScores, metrics: Sequence[Metric], confidence: float) -> Iterator[Figure]:

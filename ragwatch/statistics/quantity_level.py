@@ -101,12 +101,7 @@ class LevelCounts:
             for (a, b), share in (((0, 1), 1.0 - bad), ((2, 3), bad), ((0, 2), yes), ((1, 3), 1.0 - yes)):
                 factor = share / (cells[a] + cells[b]) if share else 0.0
                 cells[a], cells[b] = cells[a] * factor, cells[b] * factor
-        return LabelCounts(
-            own.good_yes + number * cells[0],
-            own.good_no + number * cells[1],
-            own.bad_yes + number * cells[2],
-            own.bad_no + number * cells[3],
-        )
+        return LabelCounts(*(count + number * cell for count, cell in zip(own, cells, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,8 +89,7 @@ def f1_at(ranking: Ranking, k: int) -> float | None:
 
 def reciprocal_rank(ranking: Ranking, k: int | None = None) -> float | None:
     """1 / rank of the first relevant passage; 0 if there is none (among the first k, if k is set)."""
-    if k is not None:
-        _check(k)
+    _check(k)
     if not ranking.grades:
         return None
     first = ranking.relevant[:k]
@@ -108,8 +107,7 @@ def average_precision(ranking: Ranking, k: int | None = None) -> float | None:
 
     An expected context that was not returned counts as precision 0; otherwise as `statistics.scores.average_precision`.
     """
-    if k is not None:
-        _check(k)
+    _check(k)
     if not ranking.grades:
         return None
     relevant, total = 0, 0.0
@@ -126,16 +124,12 @@ def context_precision(ranking: Ranking, k: int | None = None) -> float | None:
     v_k is 1 if the passage at rank k is relevant. Expected contexts that were not returned do not count. With passages
     matched by similarity of texts, this is the non-LLM context precision.
     """
-    if k is not None:
-        _check(k)
+    _check(k)
     return scores.average_precision(ranking.relevant[:k]) if ranking.grades else None
 
 
 def ndcg_at(ranking: Ranking, k: int) -> float | None:
-    """NDCG@k: discounted cumulative gain of the first k passages / that of the ideal order.
-
-    The gain is the grade, as in trec_eval and ir-measures. The discount is log2(rank + 1), with ranks from 1.
-    """
+    """NDCG@k: gain (grade / log2(rank + 1)) of the first k passages / that of the ideal order; as in trec_eval."""
     _check(k)
     if not ranking.grades:
         return None
@@ -163,6 +157,6 @@ def mean_of_known(values: Iterable[float | None]) -> float | None:
     return fsum(numbers) / len(numbers) if numbers else None
 
 
-def _check(k: int) -> None:
-    if k < 1:
+def _check(k: int | None) -> None:
+    if k is not None and k < 1:
         raise ValueError(f"k must be 1 or more, not {k}")

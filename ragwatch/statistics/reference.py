@@ -73,10 +73,7 @@ def context_precision_with_reference(evidence: Evidence) -> float | None:
 
 
 def context_f1(evidence: Evidence) -> float | None:
-    """F1 of the contexts: 2pr / (p + r) of context precision with reference (p) and context recall (r).
-
-    0.0 if both are 0; None if either is None.
-    """
+    """F1 of the contexts: 2pr / (p + r) of context precision with reference (p) and context recall (r), as in `f1`."""
     return f1(context_precision_with_reference(evidence), context_recall(evidence))
 
 
@@ -123,11 +120,7 @@ def statement_line(claim: ReferenceClaim) -> StatementLine:
 
 
 def read_statement(line: Mapping[str, Any]) -> StatementLine:
-    """Reads back a claim of the reference from a verdict line.
-
-    Raises:
-        KeyError, TypeError, ValueError: It is none.
-    """
+    """Reads back a claim from a verdict line; KeyError, TypeError and ValueError tell that it is none."""
     return {
         "text": str(line["text"]),
         "start": int(line["start"]),

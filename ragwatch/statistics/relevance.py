@@ -140,10 +140,7 @@ def kind_of(sample: Sample) -> CaseKind:
 
 
 def rank_sample(sample: Sample, *, route: str = "", similar: Similarity | None = None, tau: float = TAU) -> RankedCase:
-    """Returns where the relevant contexts of a sample with relevance judgements were ranked.
-
-    Without `similar`, contexts that are known by their text alone leave the ranking unknown.
-    """
+    """Returns where the relevant contexts of a sample were ranked; those without an id need `similar`."""
     ranking, unknown = None, None
     if not sample.relevant:
         unknown = NoRanking.NOTHING_RELEVANT

@@ -8,7 +8,7 @@ where the first is unsure is Neyman allocation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
@@ -23,10 +23,7 @@ _MAX_HALVINGS = 10
 
 
 def key_of(source: str, sample_id: str) -> str:
-    """Return the identity of a sample in the store: a hash of source and sample id, as 32 hex digits.
-
-    Hex digits are safe in URLs and file names, which ids from outside are not.
-    """
+    """Return the identity of a sample in the store: a hash of source and id, as 32 hex digits (safe in URLs)."""
     digest = _source_hash(source).copy()
     digest.update(sample_id.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
@@ -145,10 +142,12 @@ def uncertainty(evidence: Evidence) -> float | None:
     >>> round(uncertainty(Evidence(claims, ())), 3)
     0.707
     """
-    supports = [claim.support for claim in evidence.counted if claim.support is not None]
-    if not supports:
-        return None
-    return 2.0 * sqrt(fsum(support * (1.0 - support) for support in supports) / len(supports))
+    return uncertainty_of([claim.support for claim in evidence.counted if claim.support is not None])
+
+
+def uncertainty_of(supports: Sequence[float]) -> float | None:
+    """Returns the uncertainty, as above, about claims with these supports; None if there are none."""
+    return 2.0 * sqrt(fsum(share * (1.0 - share) for share in supports) / len(supports)) if supports else None
 
 
 def follow_probability(rule: FollowRule, evidence: Evidence | None) -> float:

@@ -79,15 +79,11 @@ def _value(metadata: Mapping[str, object], key: str, allowed: tuple[str, ...]) -
 def series_of_segments(pairs: int, keys: int, *, quantities: int, windows: int, cohorts: int) -> int:
     """Return the number of series that segments are exported as.
 
-    For each cohort (a route with a judge) and value: per quantity five gauges of each window, the time of the last
-    sample and five counters; and two counters of answers. For each cohort and key, a counter of answers left out.
+    For each cohort (a route with a judge) and value: per quantity five gauges of each window (mean, both limits of its
+    interval, number of scores, effective number), the time of the last sample and five counters (the addends of mean
+    and variance); and two counters of answers. For each cohort and key, a counter of answers left out.
 
     >>> series_of_segments(3, 1, quantities=9, windows=3, cohorts=2)
     1148
     """
-    of_value = quantities * (GAUGES * windows + 1 + COUNTERS) + 2
-    return cohorts * (pairs * of_value + keys)
-
-
-GAUGES = 5  # per window: mean, both limits of its interval, number of scores, effective number
-COUNTERS = 5  # the addends of a mean and its variance
+    return cohorts * (pairs * (quantities * (5 * windows + 1 + 5) + 2) + keys)

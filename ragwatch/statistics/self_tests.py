@@ -97,13 +97,9 @@ def _phrase(texts: Sequence[str], choice: int) -> str:
     if not phrases:
         return _UNKNOWN_PHRASE
     some = phrases[choice % len(phrases)]
-    longest = max(map(_word_count, some))
-    best = [phrase for phrase in some if _word_count(phrase) == longest]
+    longest = max(len(phrase.split()) for phrase in some)
+    best = [phrase for phrase in some if len(phrase.split()) == longest]
     return best[choice // len(phrases) % len(best)]
-
-
-def _word_count(phrase: str) -> int:
-    return len(phrase.split())
 
 
 def _phrases(text: str) -> Iterator[str]:
@@ -134,10 +130,7 @@ def fooled(evidence: Evidence) -> bool:
 
 
 def padded(sample: Sample, seed: str) -> Sample:
-    """Returns the sample with its answer made at least `PADDING` times as long by true sentences of no use.
-
-    They are general truths about other things: a judge that scores the padded answer higher prefers long answers.
-    """
+    """Returns the sample with its answer made at least `PADDING` times as long by general truths about other things."""
     start = blake2b(seed.encode(), digest_size=2).digest()[0]
     parts, chars, number = [sample.answer], len(sample.answer), 0
     while chars < PADDING * len(sample.answer) or number == 0:
@@ -155,10 +148,7 @@ def scores_higher(short: Mapping[Quantity, float | None], long: Mapping[Quantity
 
 
 def repeats(first: Mapping[Quantity, float | None], second: Mapping[Quantity, float | None]) -> dict[Quantity, bool]:
-    """Returns, for each quantity that either reading scored, whether both readings have the same score.
-
-    A score and an unknown score differ; quantities that are unknown in both readings are left out.
-    """
+    """Returns whether both readings have the same score, by quantity that either scored; an unknown score differs."""
     equal = {}
     for quantity, score in first.items():
         repeated = second.get(quantity)

@@ -21,11 +21,7 @@ JUDGED_RETRIEVAL: frozenset[Metric] = frozenset(
 
 
 def metric_of(name: str, *, criteria: bool = False) -> Metric:
-    """Returns the metric of this name; with `criteria`, it may be that of a criterion.
-
-    Raises:
-        ValueError: There is no such metric.
-    """
+    """Returns the metric of this name, with `criteria` also that of a criterion; raises ValueError if there is none."""
     if name in set(Quantity) or (criteria and is_quantity_name(name)):
         return quantity_of(name)
     return ReferenceQuantity[name.upper()] if name in set(ReferenceQuantity) else RankingMetric(name)

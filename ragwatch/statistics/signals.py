@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add, eq, itemgetter
 
@@ -117,10 +118,7 @@ class SignalCounter:
                 signals.repeated += self._repeated.add(route, question, answer)
 
     def _add_age(self, signals: _RouteSignals, sample: Sample) -> None:
-        """Collect the age of the documents of an answer: their median, the younger one of two.
-
-        A document that was changed after the answer is 0 days old.
-        """
+        """Collect the median age of the documents (0 if changed after the answer), the younger one of two."""
         dates = sorted(filter(None, map(_UPDATED, sample.contexts)))
         times = [at for at in (sample.at, self._now) if at is not None]
         if times:
@@ -161,10 +159,7 @@ class SignalCounter:
 
 
 def _count_ranking(tallies: Tallies, route: str, sample: Sample) -> None:
-    """Add the ranking metrics of a sample with relevance judgements, or the reason why they are unknown.
-
-    Relevant contexts that are known by their text only are not compared: that takes too long for every request.
-    """
+    """Add the ranking metrics of a sample with relevant ids, or the reason why they are unknown."""
     case = rank_sample(sample)
     if case.ranking is None:
         tallies[Tally.UNRANKED, (route, str(case.unknown))] += 1
@@ -176,47 +171,28 @@ def _count_ranking(tallies: Tallies, route: str, sample: Sample) -> None:
 
 
 def _has_duplicates(contexts: tuple[Context, ...]) -> bool:
-    """Return whether two contexts have the same text, by sorting the texts and comparing neighbours.
-
-    Comparing stops at the first difference, whereas a set would hash every text completely.
-    """
+    """Return whether two contexts have the same text: comparing neighbours stops early, a set would hash all of it."""
     texts = sorted(map(_TEXT, contexts))
     return any(map(eq, texts, texts[1:]))
 
 
+@dataclass(slots=True)
 class _RouteSignals:
     """Signals of one batch on one route."""
 
-    __slots__ = (
-        "abstained",
-        "ages",
-        "chars",
-        "contexts",
-        "dangling",
-        "duplicated",
-        "empty",
-        "foreign",
-        "judged",
-        "questions",
-        "repeated",
-        "scores",
-        "uncited",
-    )
-
-    def __init__(self) -> None:
-        self.contexts: list[float] = []
-        self.chars: list[float] = []
-        self.scores: list[float] = []
-        self.ages: list[float] = []
-        self.questions: list[str] = []
-        self.judged: list[Sample] = []  # with relevance judgements
-        self.duplicated = 0
-        self.abstained = 0
-        self.empty = 0
-        self.foreign = 0
-        self.repeated = 0
-        self.uncited = 0
-        self.dangling = 0
+    contexts: list[float] = field(default_factory=list)
+    chars: list[float] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    ages: list[float] = field(default_factory=list)
+    questions: list[str] = field(default_factory=list)
+    judged: list[Sample] = field(default_factory=list)  # with relevance judgements
+    duplicated: int = 0
+    abstained: int = 0
+    empty: int = 0
+    foreign: int = 0
+    repeated: int = 0
+    uncited: int = 0
+    dangling: int = 0
 
 
 def _observe_all(tallies: Tallies, histogram: Tally, route: str, values: Sequence[float]) -> None:

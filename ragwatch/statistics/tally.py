@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -20,7 +20,7 @@ from types import MappingProxyType
 
 from ragwatch.model.enumerations import Labelled
 from ragwatch.model.estimate import Addends
-from ragwatch.model.sample import RejectReason, SkipReason
+from ragwatch.model.sample import SkipReason
 from ragwatch.model.signals import RATIO_BUCKETS, Signal
 from ragwatch.statistics.scores import why_unknown
 from ragwatch.statistics.verdict import Judged, Unjudged, Verdict
@@ -152,28 +152,16 @@ def observe(tallies: Tallies, histogram: Tally, labels: tuple[str, ...], value: 
     tallies[histogram, (*labels, SUM)] += value  # type: ignore[assignment]  # Counter adds floats as well as ints
 
 
-def count_draw(tallies: Tallies, route: str, judges: Iterable[str]) -> None:
-    """Count a new draw, and its assignment to each of its judges."""
-    tallies[Tally.DRAWN, (route,)] += 1
-    for judge in judges:
-        count_assignments(tallies, judge, 1)
-
-
-def count_assignments(tallies: Tallies, judge: str, number: int) -> None:
-    """Count draws that were assigned to a judge."""
-    tallies[Tally.ASSIGNED, (judge,)] += number
-
-
-def count_duplicate(tallies: Tallies, source: str) -> None:
-    """Count a sample whose key is already stored as a rejected record."""
-    tallies[Tally.REJECTED, (source, RejectReason.DUPLICATE_ID)] += 1
-
-
 def verdict_tallies(verdict: Verdict) -> Tallies:
     """Return the counts that one verdict adds."""
     tallies: Tallies = Counter()
     route, judge = verdict.draw.route, verdict.reading.judge
-    _count_segments(tallies, verdict, route, judge)
+    outcome = Tally.SEGMENT_UNJUDGED if isinstance(verdict, Unjudged) else Tally.SEGMENT_JUDGED
+    for key, value in verdict.draw.segments:
+        if value is None:
+            tallies[Tally.SEGMENT_LEFT_OUT, (key, route, judge)] += 1
+        else:
+            tallies[outcome, (key, value, route, judge)] += 1
     if isinstance(verdict, Unjudged):
         tallies[Tally.UNJUDGED, (route, judge, verdict.reason)] += 1
         return tallies
@@ -186,44 +174,24 @@ def verdict_tallies(verdict: Verdict) -> Tallies:
     return tallies
 
 
+_OF_ROUTE = (Tally.N, Tally.W, Tally.WX, Tally.W2, Tally.W2X, Tally.W2X2)
+_OF_SEGMENT = (Tally.SEGMENT_W, Tally.SEGMENT_WX, Tally.SEGMENT_W2, Tally.SEGMENT_W2X, Tally.SEGMENT_W2X2)
+_SUMS = attrgetter(*_OF_ROUTE)  # named as the fields of `Addends`
+
+
 def _count_scores(tallies: Tallies, verdict: Judged, route: str, judge: str) -> None:
     for quantity, score in verdict.scores.items():
         labels = (str(quantity), route, judge)
         if score is None:
             tallies[Tally.UNKNOWN, (*labels, str(why_unknown(verdict.evidence, quantity)))] += 1
             continue
-        addends = Addends.one(score, verdict.draw.probability)
-        for tally, value in addend_tallies(addends):
-            tallies[tally, labels] += value  # type: ignore[assignment]  # the same
+        sums = _SUMS(Addends.one(score, verdict.draw.probability))
+        for tally, value in zip(_OF_ROUTE, sums, strict=True):
+            tallies[tally, labels] += value
         for key, name in verdict.draw.segments:
-            if name is not None:
-                for tally, value in segment_tallies(addends):
-                    tallies[tally, (str(quantity), key, name, route, judge)] += value  # type: ignore[assignment]  # the same
+            for tally, value in zip(_OF_SEGMENT, sums[1:], strict=True) if name is not None else ():
+                tallies[tally, (str(quantity), key, str(name), route, judge)] += value
         observe(tallies, Tally.SCORE, labels, score)
-
-
-def _count_segments(tallies: Tallies, verdict: Verdict, route: str, judge: str) -> None:
-    outcome = Tally.SEGMENT_UNJUDGED if isinstance(verdict, Unjudged) else Tally.SEGMENT_JUDGED
-    for key, value in verdict.draw.segments:
-        if value is None:
-            tallies[Tally.SEGMENT_LEFT_OUT, (key, route, judge)] += 1
-        else:
-            tallies[outcome, (key, value, route, judge)] += 1
-
-
-_OF_ROUTE = (Tally.N, Tally.W, Tally.WX, Tally.W2, Tally.W2X, Tally.W2X2)
-_OF_SEGMENT = (Tally.SEGMENT_W, Tally.SEGMENT_WX, Tally.SEGMENT_W2, Tally.SEGMENT_W2X, Tally.SEGMENT_W2X2)
-_SUMS = attrgetter(*_OF_ROUTE)  # named as the fields of `Addends`
-
-
-def segment_tallies(addends: Addends) -> tuple[tuple[Tally, float], ...]:
-    """Return the addends as tallies of a segment, in a fixed order."""
-    return tuple(zip(_OF_SEGMENT, _SUMS(addends)[1:], strict=True))
-
-
-def addend_tallies(addends: Addends) -> tuple[tuple[Tally, float], ...]:
-    """Return the addends as tallies, in a fixed order."""
-    return tuple(zip(_OF_ROUTE, _SUMS(addends), strict=True))
 
 
 assert all(low < high for bounds in BUCKETS.values() for low, high in pairwise(bounds))  # noqa: S101 - checks a constant
@@ -248,11 +216,7 @@ class Rejections:
         self._spells: dict[tuple[str, str], _Spell] = {}
 
     def add(self, source: str, reason: str, field: str, place: str, now: float) -> None:
-        """Count a rejected record of a source.
-
-        `field` is the path of what is invalid (empty for all of it), `place` its file and line, `now` seconds of any
-        clock that does not go back.
-        """
+        """Count a rejected record: path of what is invalid, file and line, and `now` in seconds that do not go back."""
         spell = self._spells.get((source, reason))
         if spell is None or now - spell.last >= SPELL_SECONDS:
             self._spells[source, reason] = _Spell(_short(field), _short(place), now)
@@ -279,10 +243,7 @@ class Invariant(StrEnum):
 
 
 def violations(tallies: Tallies, pending: Mapping[str, int]) -> dict[Invariant, str]:
-    """Returns the violated invariants, with the figures.
-
-    `pending`: unsettled draws by judge, read when the counters were.
-    """
+    """Returns the violated invariants, with the figures; `pending` are unsettled draws by judge, read with them."""
     violated: dict[Invariant, str] = {}
     seen, drawn = _total(tallies, Tally.SEEN), _total(tallies, Tally.DRAWN)
     if drawn > seen:

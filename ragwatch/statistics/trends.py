@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ragwatch.model.estimate import Addends, Estimate
-from ragwatch.statistics.compare import Difference, Interval, change
+from ragwatch.statistics.compare import Difference, change
 from ragwatch.statistics.estimators import hajek
 from ragwatch.statistics.verdict import Judged, Verdict
 
@@ -94,11 +94,9 @@ def score_sums(verdicts: Iterable[Verdict]) -> dict[BucketKey, Addends]:
             continue
         draw, reading = verdict.draw, verdict.reading
         for quantity, score in verdict.scores.items():
-            if score is None:
-                continue
-            one = Addends.one(score, draw.probability)
-            series = TrendKey(TrendKind.SCORE, draw.route, str(quantity), reading.judge, reading.version)
-            add_to(sums, series, draw.at, one)
+            if score is not None:
+                series = TrendKey(TrendKind.SCORE, draw.route, str(quantity), reading.judge, reading.version)
+                add_to(sums, series, draw.at, Addends.one(score, draw.probability))
     return sums
 
 
@@ -134,18 +132,8 @@ class Point:
 
 def mean_of(addends: Addends) -> Estimate:
     """Return the mean without an interval, which is cheap: figures of canaries are not a sample of anything."""
-    mean = addends.wx / addends.w
-    return Estimate(
-        value=mean,
-        low=mean,
-        high=mean,
-        n=addends.n,
-        n_eff=float(addends.n),
-        coverage=1.0,
-        bound_low=mean,
-        bound_high=mean,
-        interval="none",
-    )
+    mean, n = addends.wx / addends.w, addends.n
+    return Estimate(mean, mean, mean, n, float(n), coverage=1.0, bound_low=mean, bound_high=mean, interval="none")
 
 
 def points(sums: Mapping[int, Addends], starts: Iterable[int], confidence: float | None) -> list[Point]:
@@ -269,5 +257,5 @@ def difference(before: Addends, after: Addends, confidence: float, *, low_is_goo
     first, second = estimate_of(before, confidence), estimate_of(after, confidence)
     if first is None or second is None:
         return None
-    a, b = (Interval(one.value, one.low, one.high) for one in (first, second))
-    return Difference(a.value, b.value, change(a, b), min(first.n, second.n), paired=False, low_is_good=low_is_good)
+    n = min(first.n, second.n)
+    return Difference(first.value, second.value, change(first, second), n, paired=False, low_is_good=low_is_good)

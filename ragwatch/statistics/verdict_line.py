@@ -17,22 +17,6 @@ _QUANTITIES, _REFERENCE_QUANTITIES = tuple(Quantity), tuple(ReferenceQuantity)  
 _NUMBERS = (float, int)
 
 
-class ClaimLine(TypedDict):
-    """A claim as JSON values; lines of older versions lack fields."""
-
-    text: str
-    start: int | None
-    end: int | None
-    verdict: str
-    support: float | None
-    contexts: list[int]
-    joint: NotRequired[bool]
-    informed: NotRequired[list[int]]
-    evidence: str | None
-    said_by_user: NotRequired[bool]
-    facts: NotRequired[int]
-
-
 class ContextLine(TypedDict):
     """A context as JSON values."""
 
@@ -53,7 +37,7 @@ class VerdictLine(TypedDict):
     stage: str | None
     counted_as: NotRequired[str]
     fault: str | None
-    claims: list[ClaimLine]
+    claims: list[dict[str, Any]]  # the fields of `ClaimRecord`; lines of older versions lack some
     citations: NotRequired[list[dict[str, int]]]
     contexts: list[ContextLine]
     missing: list[str]
@@ -162,11 +146,7 @@ class VerdictRecord:
 
 
 def parse_verdict_line(line: Mapping[str, Any]) -> VerdictRecord:
-    """Decode a verdict line with the fields that the store adds (`key`, `judge_name`, `route`, `at`, `probability`).
-
-    Raises:
-        ValueError: It is not a verdict line.
-    """
+    """Decode a verdict line with the fields that the store adds; raises ValueError if it is none."""
     try:
         return _verdict_record(line)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -224,7 +204,7 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
     )
 
 
-def _claim_record(claim: ClaimLine) -> ClaimRecord:
+def _claim_record(claim: Mapping[str, Any]) -> ClaimRecord:
     return ClaimRecord(
         text=claim["text"],
         start=claim["start"],
@@ -312,8 +292,8 @@ def _add_evidence(line: VerdictLine, verdict: Judged) -> None:
         ]
 
 
-def _claim(claim: Claim) -> ClaimLine:
-    line: ClaimLine = {
+def _claim(claim: Claim) -> dict[str, Any]:
+    line: dict[str, Any] = {
         "text": claim.text,
         "start": claim.start,
         "end": claim.end,

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 
 from ragwatch.errors import ReceivedMeanwhileError
-from ragwatch.model.sample import Draw
+from ragwatch.model.sample import Draw, RejectReason
 from ragwatch.ports import Admission, FollowUp, Part
 from ragwatch.statistics.causes.traits import traits_of
-from ragwatch.statistics.tally import Tallies, count_assignments, count_draw, count_duplicate, verdict_tallies
+from ragwatch.statistics.tally import Tallies, Tally, verdict_tallies
 from ragwatch.statistics.trends import score_sums
 from ragwatch.statistics.verdict import Judged, Verdict
 from ragwatch.stores import feedback
@@ -80,10 +80,11 @@ class Settling(Dropping):
             work = list[dict[str, object]]()
             for draw, assignments in admission.draws:
                 if draw.key not in stored or draw.key in new:
-                    count_duplicate(tallies, admission.source)
+                    tallies[Tally.REJECTED, (admission.source, RejectReason.DUPLICATE_ID)] += 1
                     continue
                 new[draw.key] = draw
-                count_draw(tallies, draw.route, (assignment.judge for assignment in assignments))
+                tallies[Tally.DRAWN, (draw.route,)] += 1
+                tallies.update((Tally.ASSIGNED, (assignment.judge,)) for assignment in assignments)
                 tallies.update(admission.of_draws.get(draw.key, {}))
                 since = draw.at if admission.at is None else admission.at
                 work += [
@@ -243,7 +244,7 @@ def _insert_follow_ups(writer: Writer, follow_ups: Sequence[FollowUp], counts: T
     for follow_up in follow_ups:
         one = follow_up.assignment
         row = {"key": follow_up.key, "judge": one.judge, "probability": one.probability, "since": follow_up.at}
-        count_assignments(counts, one.judge, writer.execute(_FOLLOW_UP, row).rowcount)
+        counts[Tally.ASSIGNED, (one.judge,)] += writer.execute(_FOLLOW_UP, row).rowcount
 
 
 def delete_old_parts(writer: Writer, now: float) -> int:

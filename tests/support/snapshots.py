@@ -12,7 +12,7 @@ from ragwatch.exporter import AllowedLabels, Exporter
 from ragwatch.model.estimate import Addends, Estimate
 from ragwatch.model.quantities import Quantity
 from ragwatch.statistics.snapshot import EstimateRow, Exemplar, Lag, Snapshot
-from ragwatch.statistics.tally import Tallies, Tally, addend_tallies, bucket_label, observe
+from ragwatch.statistics.tally import Tallies, Tally, bucket_label, observe
 from ragwatch.telemetry import Telemetry
 
 AT = 1_700_000_000.0
@@ -34,8 +34,9 @@ def counted(route: str, scores: Sequence[float], quantity: Quantity = Quantity.F
     found: Tallies = Counter()
     labels = (str(quantity), route, JUDGE)
     for score in scores:
-        for tally, value in addend_tallies(Addends.one(score, 0.5)):
-            found[tally, labels] += value  # type: ignore[assignment]  # Counter adds floats as well as ints
+        addends = Addends.one(score, 0.5)
+        for tally in (Tally.N, Tally.W, Tally.WX, Tally.W2, Tally.W2X, Tally.W2X2):  # named as the fields of addends
+            found[tally, labels] += getattr(addends, tally)
         observe(found, Tally.SCORE, labels, score)
     found[Tally.DRAWN, (route,)] += len(scores)
     found[Tally.JUDGED, (route, JUDGE)] += len(scores)

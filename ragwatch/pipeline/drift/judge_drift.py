@@ -256,7 +256,7 @@ def offsets(before: Scores, after: Scores) -> dict[str, dict[str, float | int]]:
         pairs = ((before[key].get(quantity), after[key].get(quantity)) for key in before if key in after)
         mean = offset((old, new) for old, new in pairs if old is not None and new is not None)
         if mean is not None:
-            records[quantity] = mean.to_record()
+            records[quantity] = asdict(mean)
     return records
 
 

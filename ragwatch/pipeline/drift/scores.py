@@ -19,7 +19,7 @@ from ragwatch.pipeline.drift.loop import Cell, DriftLoop, Figures, PauseReason, 
 from ragwatch.pipeline.drift.rules import MAX_SEGMENT_DETECTORS, DriftRules, SegmentCell
 from ragwatch.pipeline.drift.streams import ScoreStream
 from ragwatch.ports import LoopContext, RecordedEvent, SavedState, ScoreRow, StoredRun
-from ragwatch.statistics.drift.bands import DAY, DayBand, day_from_dict, day_to_dict
+from ragwatch.statistics.drift.bands import DAY, DayBand, from_dict, to_dict
 from ragwatch.statistics.drift.detect import Alarm, Score
 from ragwatch.statistics.drift.recovery import Mend
 from ragwatch.statistics.snapshot import Gauge
@@ -84,7 +84,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
                     self._streams[cell] = self._fresh(cell)
             if same_judge and cell in self._bands and name in state.get("bands", {}):
                 with suppress(KeyError, TypeError, ValueError):  # as above; no more than the current day is lost
-                    self._bands[cell] = day_from_dict(self._bands[cell], state["bands"][name])
+                    self._bands[cell] = from_dict(self._bands[cell], state["bands"][name])
         if same_judge:
             with suppress(KeyError, TypeError, ValueError):
                 self._stages.load(state["stages"])
@@ -149,8 +149,8 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
             "judge": self.rules.judge,
             "version": self.rules.version,
             "streams": {name_of(cell): stream.to_dict() for cell, stream in self._streams.items()},
-            "bands": {name_of(cell): day_to_dict(band) for cell, band in self._bands.items()},
-            "alarms": {name_of(cell): alarm.to_record() for cell, alarm in self._alarms.items()},
+            "bands": {name_of(cell): to_dict(band) for cell, band in self._bands.items()},
+            "alarms": {name_of(cell): alarm._asdict() for cell, alarm in self._alarms.items()},
             "told": {name_of(cell): seq for cell, seq in self._recorded.items()},
             "stages": self._stages.to_dict(),
             "breaks": self._breaks.to_dict(),
@@ -233,7 +233,7 @@ class ScoreDriftLoop(DriftLoop[ScoreStream]):
         stage = {} if change is None else {"stage": change.stage, "share": change.share, "before": change.before}
         known = self._breaks.of(cell)
         body = {
-            **alarm.to_record(),
+            **alarm._asdict(),
             "judge": self.rules.judge,
             "judge_moved": moved,
             "changed_stage": stage or None,

@@ -4,40 +4,20 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from operator import add
-from typing import Generic, NotRequired, TypedDict, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from ragwatch.model.signals import Signal
 from ragwatch.ports import SavedState
 from ragwatch.statistics.drift import detect
-from ragwatch.statistics.drift.detect import Alarm, DetectorRecord, DetectorState, Direction, Numbers, Scheme, Score
-from ragwatch.statistics.drift.detectors import (
-    ControlScheme,
-    QueueRecord,
-    ScorePair,
-    ScoreQueue,
-    pair,
-    queue_from_dict,
-    queue_to_dict,
-)
-from ragwatch.statistics.drift.recovery import RISING_CREDITS, EndTest, Mend, Recovery, RecoveryRecord, Sums, limit_time
+from ragwatch.statistics.drift.detect import Alarm, DetectorState, Direction, Numbers, Scheme, Score
+from ragwatch.statistics.drift.detectors import ControlScheme, ScorePair, ScoreQueue, pair
+from ragwatch.statistics.drift.recovery import RISING_CREDITS, EndTest, Mend, Recovery, Sums, limit_time
 from ragwatch.statistics.drift.reference import ReferenceScheme
 from ragwatch.statistics.drift.shift import Counts, CountScheme, ShiftDetector
 from ragwatch.statistics.estimators.interval import clopper_pearson
 from ragwatch.statistics.tally import bound_label
 
 _R = TypeVar("_R")
-
-
-class ReferenceRecord(DetectorRecord):
-    """The state of a stream with a reference as JSON values; earlier versions had no test that ends alarms."""
-
-    recovery: NotRequired[RecoveryRecord]
-
-
-class ControlRecord(DetectorRecord):
-    """The state of a stream with a control as JSON values."""
-
-    queue: QueueRecord
 
 
 class DriftStream(Generic[_R]):
@@ -142,11 +122,11 @@ class ReferenceStream(DriftStream[Score]):
         baseline = self.baseline
         return None if self.alarm is None or baseline is None else self._end.mend(self._recovery, baseline)
 
-    def to_dict(self) -> ReferenceRecord:
+    def to_dict(self) -> SavedState:
         """The state as JSON values."""
-        return {**detect.to_dict(self._watch), "recovery": self._recovery.to_record()}
+        return {**detect.to_dict(self._watch), "recovery": self._recovery._asdict()}
 
-    def load(self, state: ReferenceRecord) -> None:
+    def load(self, state: SavedState) -> None:
         """Continue with a state that `to_dict` returned.
 
         Raises:
@@ -180,15 +160,15 @@ class ControlStream(DriftStream[ScorePair]):
         """End the alarm. There is no reference to learn."""
         self.acknowledge()
 
-    def to_dict(self) -> ControlRecord:
+    def to_dict(self) -> SavedState:
         """The state, with the scores that wait for one of the other side."""
-        return {**detect.to_dict(self._watch), "queue": queue_to_dict(self._queue)}
+        scores = [score._asdict() for score in self._queue.scores]
+        return {**detect.to_dict(self._watch), "queue": {"control": self._queue.control, "scores": scores}}
 
-    def load(self, state: ControlRecord) -> None:
+    def load(self, state: SavedState) -> None:
         """Continue with a state that `to_dict` returned. Raises as for a stream with a reference."""
-        queue = queue_from_dict(state["queue"])
-        self._watch = detect.from_dict(self._scheme, state)
-        self._queue = queue
+        queue = ScoreQueue(tuple(Score(**score) for score in state["queue"]["scores"]), bool(state["queue"]["control"]))
+        self._watch, self._queue = detect.from_dict(self._scheme, state), queue
 
 
 ScoreStream = ReferenceStream | ControlStream
@@ -206,16 +186,6 @@ class Rise:
     cut: int | None = None  # the bucket above which they differed most when the alarm was raised; None without an alarm
     # whether more or fewer of them than before were above it; None without, and in earlier versions
     direction: Direction | None = None
-
-
-class SignalRecord(TypedDict):
-    """The state of a stream of counts as JSON values; earlier versions stored neither rise nor recovery."""
-
-    watch: DetectorRecord
-    counts: list[int]
-    vocabulary: NotRequired[str | None]
-    rise: NotRequired[SavedState]
-    recovery: NotRequired[RecoveryRecord]
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,17 +317,17 @@ class SignalStream(DriftStream[Counts]):
         bound = "yes" if bounds is None else bound_label(bounds[cut])
         return {"cut": bound, "direction": str(direction)}
 
-    def to_dict(self) -> SignalRecord:
+    def to_dict(self) -> SavedState:
         """The state, with the counts that are included in it."""
         return {
             "watch": detect.to_dict(self._watch),
             "counts": list(self._counts),
             "vocabulary": self._vocabulary,
             "rise": None if self._rise is None else asdict(self._rise),
-            "recovery": self._recovery.to_record(),
+            "recovery": self._recovery._asdict(),
         }
 
-    def load(self, state: SignalRecord) -> None:
+    def load(self, state: SavedState) -> None:
         """Continue with a state that `to_dict` returned. Raises as for a stream with a reference."""
         counts, vocabulary = tuple(map(int, state["counts"])), state.get("vocabulary")
         if len(counts) != len(self._counts):

@@ -27,7 +27,7 @@ from ragwatch.statistics.drift import silence
 from ragwatch.statistics.drift.detect import Alarm, Unit, threshold_for
 from ragwatch.statistics.drift.recovery import EndTest
 from ragwatch.statistics.drift.shift import CountScheme
-from ragwatch.statistics.drift.silence import Rhythm, RhythmRecord
+from ragwatch.statistics.drift.silence import Rhythm
 from ragwatch.statistics.snapshot import Gauge, Gauges
 from ragwatch.statistics.tally import BUCKETS, INF, Tallies, Tally, bound_label
 
@@ -133,7 +133,7 @@ class TrafficDriftLoop(DriftLoop[SignalStream]):
     def _record(self, cell: Cell, alarm: Alarm) -> None:
         change = self._streams[cell].change()
         figures = {} if change is None else {"began": change.began, "before": change.before, "since": change.since}
-        body = {**alarm.to_record(), **self._streams[cell].shift(), **figures}
+        body = {**alarm._asdict(), **self._streams[cell].shift(), **figures}
         self._store.record_run(StoredRun(KIND, name_of(cell), alarm.at, failing=True, body=body), Tallies())
         self._telemetry.traffic_shifted(*cell, cut=str(body["cut"]), direction=str(body["direction"]))
 
@@ -215,7 +215,7 @@ class SilenceLoop:
 
     def resume(self) -> None:
         """Continue where an earlier process, or another worker, stopped. Unreadable state is learnt again."""
-        state: Mapping[str, RhythmRecord] = self._store.recall(SILENCE) or {}
+        state: SavedState = self._store.recall(SILENCE) or {}
         self._rhythms = dict.fromkeys(self._routes, Rhythm())
         for route in self._routes:
             if route in state:
@@ -246,7 +246,7 @@ class SilenceLoop:
         self._counts = counts
         changed = self._silent() != before
         if changed or abs(now - self._saved) >= SAVE_SECONDS:
-            self._store.remember(SILENCE, {route: silence.to_dict(rhythm) for route, rhythm in self._rhythms.items()})
+            self._store.remember(SILENCE, {route: rhythm._asdict() for route, rhythm in self._rhythms.items()})
             self._saved = now
         return changed
 

@@ -13,7 +13,7 @@ from ragwatch.rules.dashboards.page import Page
 from ragwatch.rules.dashboards.panel import Feature, Panel, Rows
 from ragwatch.rules.dashboards.quality import over_all_traffic, over_time
 from ragwatch.rules.dashboards.query import ROUTE, Query, grouped, keep, rate, scraped, spread, windowed
-from ragwatch.statistics.canary.metric import CanaryMetric
+from ragwatch.statistics.canary.metric import EXPORTED
 
 _QUARTER = 6
 _SIGNALS = (
@@ -44,15 +44,15 @@ def retrieval() -> Rows:
     """Retrieval quality from canaries, judged answers and traffic signals."""
     canaries = [
         line(
-            series.title,
-            f"{series.panel} Last run of the canaries.",
+            row.title,
+            f"{row.panel} Last run of the canaries.",
             "percentunit",
-            grouped("avg", scraped(f"ragwatch_canary_{series.name}_ratio"), *series.gauge.labels),
+            grouped("avg", scraped(f"ragwatch_canary_{row.series_name}_ratio"), *row.gauge.labels),
             page.CANARIES,
             needs=Feature.CANARIES,
         )
-        for series in (metric.row.series for metric in CanaryMetric)
-        if series is not None and series.title
+        for row in (metric.row for metric in EXPORTED)
+        if row.title
     ]
     degraded = Panel(
         "Canaries at the last run",

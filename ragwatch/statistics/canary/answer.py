@@ -6,11 +6,11 @@ An oracle run gives the service the expected contexts. If the answer is wrong th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TypedDict
 
+from ragwatch.model.enumerations import Described
 from ragwatch.model.quantities import Quantity, ReferenceQuantity
 from ragwatch.model.sample import Context, Sample
 from ragwatch.statistics.canary.definition import Canary, Retrieved
@@ -21,19 +21,12 @@ WRONG_BELOW = 0.5
 """An answer is wrong below this correctness; without a reference, below this faithfulness."""
 
 
-class AnswerFault(StrEnum):
+class AnswerFault(Described):
     """Stage at fault for a wrong answer. `UNKNOWN`: there is no answer from the expected contexts to compare with."""
 
-    GENERATOR = "generator"
-    RETRIEVER = "retriever"
-    UNKNOWN = "unknown"
-
-
-FAULT_TEXTS: Mapping[AnswerFault, str] = {
-    AnswerFault.GENERATOR: "even with the right contexts it is wrong: the generator",
-    AnswerFault.RETRIEVER: "with the right contexts it is right: the retriever",
-    AnswerFault.UNKNOWN: "it is wrong, and was not judged with the right contexts: the stage is unknown",
-}
+    GENERATOR = ("generator", "even with the right contexts it is wrong: the generator")
+    RETRIEVER = ("retriever", "with the right contexts it is right: the retriever")
+    UNKNOWN = ("unknown", "it is wrong, and was not judged with the right contexts: the stage is unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +97,16 @@ def answers_line(answers: Sequence[JudgedAnswer]) -> AnswersLine | None:
     if not answers:
         return None
     means, wrong = answer_means(answers), faults(answers)
-    correctness = str(ReferenceQuantity.CORRECTNESS)
+    correctness, canaries = str(ReferenceQuantity.CORRECTNESS), len({answer.canary for answer in answers})
     return {
         "judged": sum(answer.scores is not None for answer in answers),
         "correctness": {contexts: means.get((correctness, contexts)) for contexts in (GOLD, RETRIEVED)},
         "faults": {name: str(fault) for name, fault in wrong.items()},
-        "verdict": list(_verdict(wrong, len({answer.canary for answer in answers}))),
+        "verdict": [
+            f"{fault.text} ({count} of {canaries} canaries)" for fault, count in sorted(Counter(wrong.values()).items())
+        ],
         "not_judged": dict(Counter(answer.why for answer in answers if answer.scores is None)),
     }
-
-
-def _verdict(wrong: Mapping[str, AnswerFault], canaries: int) -> Iterator[str]:
-    for fault, count in sorted(Counter(wrong.values()).items()):
-        yield f"{FAULT_TEXTS[fault]} ({count} of {canaries} canaries)"
 
 
 def sample_of(
@@ -150,9 +140,6 @@ def sample_of(
 
 
 def gold_texts(canary: Canary) -> tuple[str, ...] | None:
-    """Returns the texts of the expected contexts for an oracle run.
-
-    None if no context is expected, or one of them has an id but no text.
-    """
+    """Returns the texts of the expected contexts for an oracle run; None if there are none, or one has no text."""
     texts = tuple(context.text for context in canary.expected if context.text is not None)
     return texts if texts and len(texts) == len(canary.expected) else None

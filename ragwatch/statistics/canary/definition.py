@@ -87,10 +87,7 @@ class Failure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A context that must be retrieved, matched by its id if it has one, otherwise by similarity to its text.
-
-    Beside an id, the text is used in oracle runs only.
-    """
+    """A context that must be retrieved, matched by its id or else by its text, which oracle runs use as well."""
 
     id: str | None = None
     text: str | None = None
@@ -153,10 +150,7 @@ class Canary:
 
 
 def name_of(query: str, taken: Collection[str] = ()) -> str:
-    """Derives the name of a canary from its query, for a canary without a configured name.
-
-    A hash makes the name unique if the query is too long for a label, contains no words, or its name is in `taken`.
-    """
+    """Derives the name of a canary from its query, with a hash if that is too long, has no words, or is `taken`."""
     slug = "-".join(re.findall(r"\w+", query.lower()))
     if slug and len(slug) <= MAX_NAME_CHARS and slug not in taken:
         return slug

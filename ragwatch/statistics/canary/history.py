@@ -29,7 +29,7 @@ from ragwatch.statistics.canary.definition import (
     Hit,
     Retrieved,
 )
-from ragwatch.statistics.canary.metric import CanaryMetric
+from ragwatch.statistics.canary.metric import EXPORTED
 from ragwatch.statistics.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
 from ragwatch.statistics.ranking import Ranking
 from ragwatch.statistics.snapshot import Gauge
@@ -60,11 +60,7 @@ def to_record(report: CanaryReport) -> dict[str, Any]:
 
 
 def from_record(record: Mapping[str, Any]) -> CanaryReport:
-    """Returns the report from a record that `to_record` wrote; long texts of passages stay cut.
-
-    Raises:
-        KeyError, ValueError, TypeError: `to_record` did not write this record.
-    """
+    """Returns the report that `to_record` wrote; KeyError, ValueError and TypeError tell that the record is none."""
     canary, retrieved = dict(record["canary"]), dict(record["retrieved"])
     hits, direction, failure = record["met"], retrieved["direction"], retrieved["failure"]
     expected = tuple(Expected(name, text, Grade(grade)) for name, text, grade in canary["expected"])
@@ -118,8 +114,7 @@ def _answers(records: object) -> tuple[JudgedAnswer, ...]:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
-class RankChange:
+class RankChange(NamedTuple):
     """A change of rank (from 1; None below the top k) of an expected context, and what came at its place."""
 
     label: str
@@ -128,8 +123,7 @@ class RankChange:
     instead: Hit | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreRange:
+class ScoreRange(NamedTuple):
     """Lowest, median and highest of the retriever's scores among the top k."""
 
     low: float
@@ -197,10 +191,7 @@ def _score_range(hits: Sequence[Hit]) -> ScoreRange | None:
 
 
 def changes(runs: Sequence[SuiteReport]) -> dict[str, CanaryDiff]:
-    """Compares each canary of the newest run, the first, with the last earlier run in which that canary succeeded.
-
-    A canary without an earlier success, or with a failure in the newest run, is left out.
-    """
+    """Compares each canary of the newest run, the first, with the last run before in which it succeeded."""
     if not runs:
         return {}
     latest, *earlier = runs
@@ -250,7 +241,10 @@ def with_levels(run: SuiteReport, before: Levels) -> tuple[SuiteReport, dict[str
     across = max(tops, default=0.0) - min(tops, default=0.0)
     after, known, fell = dict(before), 0, set()
     for report in run.reports:
-        now, key = _level(report), _key(report.canary)
+        now = _level(report)
+        # A canary with another query is another one. The query itself is not kept.
+        identity = f"{report.canary.name}\0{report.canary.query}".encode("utf-8", "surrogatepass")
+        key = hashlib.sha256(identity).hexdigest()[:16]
         if now is None:
             continue
         old = before.get(key)
@@ -277,11 +271,6 @@ def _level(report: CanaryReport) -> ScoreLevel | None:
     return ScoreLevel(ordered[0], ordered[-1])
 
 
-def _key(canary: Canary) -> str:
-    """A canary with another query is another one. The query itself is not kept."""
-    return hashlib.sha256(f"{canary.name}\0{canary.query}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
 def tallies_of(run: SuiteReport) -> Tallies:
     """Returns what a run adds to the counters. Durations of failed calls are not observed."""
     tallies: Tallies = Counter({(Tally.CANARY_RUNS, (run.suite,)): 1})
@@ -296,10 +285,7 @@ def tallies_of(run: SuiteReport) -> Tallies:
 def gauges_of(
     run: SuiteReport, *, at: float, last_success: float | None, ks: Collection[int] | None = None
 ) -> dict[tuple[Gauge, tuple[str, ...]], float]:
-    """Returns the known gauges of the latest run, at time `at`, for the cut-offs `ks` (all by default).
-
-    `last_success` is the time of the last run in which every canary got a reply.
-    """
+    """Returns the known gauges of a run, given when every canary last got a reply; by default for all cut-offs."""
     exported = tuple(k for k in run.ks if ks is None or k in ks)
     gauges = _ratios(run, None, exported)
     for category, part in run.by_category.items():
@@ -319,8 +305,7 @@ def sums_of(run: SuiteReport, at: float) -> dict[BucketKey, Addends]:
     """Returns what a run at this time adds to the trends: each figure counts once. Unknown figures are left out."""
     figures = {
         f"{metric}@{k}" if metric.row.by_k else str(metric): run.mean(metric, k)
-        for metric in CanaryMetric
-        if metric.row.series is not None
+        for metric in EXPORTED
         for k in (run.ks if metric.row.by_k else (run.cutoff,))
     }
     figures["degraded"] = len(run.degraded) / run.replies if run.replies else None
@@ -339,12 +324,11 @@ def _ratios(
     """Figures of a suite, or of one category of its canaries, by gauge; unknown ones are None."""
     labels = (run.suite,) if category is None else (run.suite, str(category))
     gauges: dict[tuple[Gauge, tuple[str, ...]], float | None] = {}
-    for metric in CanaryMetric:
-        if (series := metric.row.series) is not None:
-            gauge = series.gauge if category is None else series.by_category
-            if metric.row.by_k:
-                gauges |= {(gauge, (*labels, str(k))): run.mean(metric, k) for k in ks}
-            else:
-                gauges[gauge, labels] = run.mean(metric)
+    for metric in EXPORTED:
+        gauge = metric.row.gauge if category is None else metric.row.by_category
+        if metric.row.by_k:
+            gauges |= {(gauge, (*labels, str(k))): run.mean(metric, k) for k in ks}
+        else:
+            gauges[gauge, labels] = run.mean(metric)
     degraded = Gauge.CANARY_DEGRADED if category is None else Gauge.CANARY_CATEGORY_DEGRADED
     return gauges | {(degraded, labels): len(run.degraded) if run.replies else None}

@@ -12,26 +12,6 @@ from ragwatch.statistics.snapshot import Gauge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesRow:
-    """How a metric is exported, as `ragwatch_canary_NAME_ratio`, and shown in a panel if it has a title."""
-
-    name: str
-    measures: str
-    title: str = ""
-    panel: str = ""
-
-    @property
-    def gauge(self) -> Gauge:
-        """Mean over a suite."""
-        return Gauge(f"canary_{self.name}_ratio")
-
-    @property
-    def by_category(self) -> Gauge:
-        """Mean over the canaries of a category."""
-        return Gauge(f"canary_category_{self.name}_ratio")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryMetricRow:
     """All that depends on the metric alone."""
 
@@ -39,7 +19,25 @@ class CanaryMetricRow:
     # its value for one canary, from the ranking of the expected contexts and k; None where it is undefined
     of: Callable[[Ranking, int], float | None]
     by_k: bool = False  # whether it is shown for each k; otherwise only for the largest one
-    series: SeriesRow | None = None  # how it is exported; None if it is not
+    measures: str = ""  # what its series `ragwatch_canary_NAME_ratio` measures; empty if it has none
+    exported: str = ""  # the NAME of its series; by default that of the metric
+    title: str = ""  # of its panel; empty if it has none
+    panel: str = ""  # description of its panel
+
+    @property
+    def series_name(self) -> str:
+        """The name of the series."""
+        return self.exported or self.name
+
+    @property
+    def gauge(self) -> Gauge:
+        """Mean over a suite."""
+        return Gauge(f"canary_{self.series_name}_ratio")
+
+    @property
+    def by_category(self) -> Gauge:
+        """Mean over the canaries of a category."""
+        return Gauge(f"canary_category_{self.series_name}_ratio")
 
 
 class CanaryMetric(RowEnum):
@@ -51,56 +49,42 @@ class CanaryMetric(RowEnum):
         name="recall",
         of=measures.recall_at,
         by_k=True,
-        series=SeriesRow(
-            name="recall",
-            measures="Recall of the expected contexts within the top k",
-            title="Recall",
-            panel="Share of the expected contexts within the top k.",
-        ),
+        measures="Recall of the expected contexts within the top k",
+        title="Recall",
+        panel="Share of the expected contexts within the top k.",
     )
     PRECISION = CanaryMetricRow(
         name="precision",
         of=measures.precision_at,
         by_k=True,
-        series=SeriesRow(
-            name="precision",
-            measures="Precision of the top k contexts",
-            title="Precision",
-            panel="Share of the top k that is expected.",
-        ),
+        measures="Precision of the top k contexts",
+        title="Precision",
+        panel="Share of the top k that is expected.",
     )
     F1 = CanaryMetricRow(
         name="f1",
         of=measures.f1_at,
         by_k=True,
-        series=SeriesRow(
-            name="f1",
-            measures="F1 of precision and recall of the top k (2pr / (p + r))",
-            title="F1",
-            panel="2pr / (p + r) of the precision p and the recall r of the top k.",
-        ),
+        measures="F1 of precision and recall of the top k (2pr / (p + r))",
+        title="F1",
+        panel="2pr / (p + r) of the precision p and the recall r of the top k.",
     )
     NDCG = CanaryMetricRow(
         name="ndcg",
         of=measures.ndcg_at,
         by_k=True,
-        series=SeriesRow(
-            name="ndcg",
-            measures="Normalized discounted cumulative gain of the top k",
-            title="NDCG",
-            panel="Normalized discounted cumulative gain of the top k.",
-        ),
+        measures="Normalized discounted cumulative gain of the top k",
+        title="NDCG",
+        panel="Normalized discounted cumulative gain of the top k.",
     )
     HIT_RATE = CanaryMetricRow(name="hit_rate", of=measures.hit_at, by_k=True)
     MRR = CanaryMetricRow(
         name="mrr",
         of=lambda ranking, _: measures.reciprocal_rank(ranking),
-        series=SeriesRow(
-            name="reciprocal_rank",
-            measures="Reciprocal rank of the first expected context (MRR)",
-            title="Reciprocal rank",
-            panel="Mean of 1 / rank of the first expected context (MRR).",
-        ),
+        measures="Reciprocal rank of the first expected context (MRR)",
+        exported="reciprocal_rank",
+        title="Reciprocal rank",
+        panel="Mean of 1 / rank of the first expected context (MRR).",
     )
     MAP = CanaryMetricRow(name="map", of=lambda ranking, _: measures.average_precision(ranking))
     CONTEXT_PRECISION = CanaryMetricRow(
@@ -109,19 +93,17 @@ class CanaryMetric(RowEnum):
     COVERAGE = CanaryMetricRow(
         name="coverage",
         of=measures.hit_at,
-        series=SeriesRow(
-            name="coverage",
-            measures="Whether an expected context was retrieved (1) or none (0)",
-        ),
+        measures="Whether an expected context was retrieved (1) or none (0)",
     )
     HEALTH = CanaryMetricRow(
         name="health",
         of=lambda ranking, _: measures.first_relevance(ranking),
-        series=SeriesRow(
-            name="health",
-            measures="Relevance grade of the first context / highest expected grade, 0 once all scores fell",
-            title="Health",
-            panel="Relevance grade of the first context / highest expected grade; 0 once the scores of all canaries "
-            "fell by more than their own spread.",
-        ),
+        measures="Relevance grade of the first context / highest expected grade, 0 once all scores fell",
+        title="Health",
+        panel="Relevance grade of the first context / highest expected grade; 0 once the scores of all canaries "
+        "fell by more than their own spread.",
     )
+
+
+EXPORTED = tuple(metric for metric in CanaryMetric if metric.row.measures)
+"""The metrics that have series."""

@@ -91,19 +91,15 @@ def evaluate(
     failure = retrieved.failure
     field = missing_field(top.hits, canary.expected) if failure is None else None
     if field is not None:
-        failure, top = _NO_FIELD[field], replace(top, detail=_missing(top, field))
+        index = next(index for index, hit in enumerate(top.hits) if getattr(hit, field) is None)
+        detail = f"contexts[{index}].{field}: is missing, and the canary expects contexts by their {field}"
+        failure, top = _NO_FIELD[field], replace(top, detail=detail)
     if failure is not None:
         return CanaryReport(canary, at, cutoff, top, outcome=CanaryOutcome.FAILED, failure=failure)
     ranking = None if canary.negative else rank_passages(top.hits, canary.expected, similar, tau)
     outcome = _outcome(canary, top, ranking)
     no_scores = Failure.NO_SCORES if outcome is CanaryOutcome.FAILED else None
     return CanaryReport(canary, at, cutoff, top, outcome=outcome, failure=no_scores, ranking=ranking)
-
-
-def _missing(retrieved: Retrieved, field: MatchField) -> str:
-    """Returns which passage lacks the id or the text by which the expected contexts are matched, as text for people."""
-    index = next(index for index, hit in enumerate(retrieved.hits) if getattr(hit, field) is None)
-    return f"contexts[{index}].{field}: is missing, and the canary expects contexts by their {field}"
 
 
 def _outcome(canary: Canary, retrieved: Retrieved, ranking: Ranking | None) -> CanaryOutcome:
@@ -157,10 +153,7 @@ class SuiteReport:
         return max(self.ks)
 
     def mean(self, metric: CanaryMetric, k: int | None = None) -> float | None:
-        """Mean of a metric over the canaries for which it is defined; by default of all passages that were evaluated.
-
-        A larger `k` is a ValueError.
-        """
+        """Mean of a metric over the canaries for which it is defined; by default (and at most) of all passages."""
         k = self.cutoff if k is None else k
         if k > self.cutoff:
             raise ValueError(f"only the first {self.cutoff} passages were evaluated, not {k}")

@@ -47,10 +47,7 @@ _BINS_PER_OCTAVE = 8  # inclusion probabilities within a twelfth of an octave or
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A slice that fails more than the rest: weighted failing shares inside and outside, and the interval of the first.
-
-    The interval is adjusted for the choice of the shown slices.
-    """
+    """A slice that fails more than the rest, with weighted shares; the interval is adjusted for the choice."""
 
     slice: Slice
     log_e: float
@@ -175,10 +172,7 @@ class Table:
 def causes_of(
     table: Table, slices: Sequence[Slice], *, rate: float = FALSE_DISCOVERY_RATE, confidence: float = 0.95
 ) -> tuple[Cause, ...]:
-    """Choose among slices. Equal evidence is in the order of `Slice.rank`.
-
-    Returns what goes on first, then what is over, symptoms last; each by evidence.
-    """
+    """Choose among slices: what goes on, then what is over, then symptoms; each by evidence and `Slice.rank`."""
     ranked = sorted(
         ((table.log_e(slice_), slice_) for slice_ in slices),
         key=lambda entry: (-round(entry[0], 9), entry[1].rank, entry[1].attribute, entry[1].value),

@@ -94,7 +94,7 @@ def places_by_attribute(answers: Sequence[Answer]) -> dict[str, Places]:
     return {
         **_of_contexts(answers),
         **_of_metadata(answers),
-        Attribute.CONTEXTS: _grouped(_text(answer.traits.get("retrieved")) for answer in answers),
+        Attribute.CONTEXTS: _grouped(answer.traits.get("retrieved") for answer in answers),
         Attribute.TOP_SCORE: _banded([answer.traits.get("score") for answer in answers]),
         Attribute.ANSWER_LENGTH: _banded([answer.traits.get("chars") for answer in answers]),
         Attribute.JUDGE: _grouped(answer.judge for answer in answers),
@@ -121,15 +121,11 @@ def _of_contexts(answers: Sequence[Answer]) -> dict[str, Places]:
     cited: Places = {}
     for place, answer in enumerate(answers):
         ids: Sequence[str | None] = answer.traits.get("contexts", ())
-        for identity in dict.fromkeys(ids):
-            if identity is not None:
-                retrieved.setdefault(identity, []).append(place)
-        if ids and ids[0] is not None:
-            first.setdefault(ids[0], []).append(place)
-        for position in answer.traits.get("cited", ()):
-            if position < len(ids) and (named := ids[position]) is not None:
-                _add(cited, named, place)
-        for values in (retrieved, first, cited):
+        named = [ids[position] for position in answer.traits.get("cited", ()) if position < len(ids)]
+        for values, names in ((retrieved, ids), (first, ids[:1]), (cited, named)):
+            for name in dict.fromkeys(names):
+                if name is not None:
+                    values.setdefault(name, []).append(place)
             _forget_rare(values)
     return {Attribute.CONTEXT: retrieved, Attribute.TOP_CONTEXT: first, Attribute.CITED_CONTEXT: cited}
 
@@ -138,18 +134,13 @@ def _of_terms(answers: Sequence[Answer]) -> Places:
     """Words of the questions, and pairs of words that follow each other."""
     terms: Places = {}
     for place, answer in enumerate(answers):
-        for term in set(_terms(answer.traits.get("words", ()))):
+        words = answer.traits.get("words", ())
+        own = {word for word in words if word not in _FUNCTION_WORDS}
+        own.update(f"{one} {next_}" for one, next_ in pairwise(words) if not {one, next_} <= _FUNCTION_WORDS)
+        for term in own:
             terms.setdefault(term, []).append(place)
         _forget_rare(terms)
     return terms
-
-
-def _terms(words: Sequence[str]) -> list[str]:
-    pairs = pairwise(words)
-    return [
-        *[word for word in words if word not in _FUNCTION_WORDS],
-        *[f"{one} {next_}" for one, next_ in pairs if one not in _FUNCTION_WORDS or next_ not in _FUNCTION_WORDS],
-    ]
 
 
 def _of_metadata(answers: Sequence[Answer]) -> dict[str, Places]:
@@ -163,12 +154,6 @@ def _of_metadata(answers: Sequence[Answer]) -> dict[str, Places]:
     return {f"{METADATA_PREFIX}{key}": values for key, values in by_key.items()}
 
 
-def _add(values: Places, value: str, place: int) -> None:
-    places = values.setdefault(value, [])
-    if not places or places[-1] != place:
-        places.append(place)
-
-
 def _forget_rare(values: Places) -> None:
     """Leave out the rarest values of too many, so that memory is bounded."""
     least = 1
@@ -178,16 +163,12 @@ def _forget_rare(values: Places) -> None:
         least *= 2
 
 
-def _grouped(values: Iterator[str | None]) -> Places:
+def _grouped(values: Iterator[object]) -> Places:
     places: Places = {}
     for place, value in enumerate(values):
         if value is not None:
-            places.setdefault(value, []).append(place)
+            places.setdefault(str(value), []).append(place)
     return places
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def _hour(at: float) -> str:
@@ -277,10 +258,7 @@ def _periods(count: int, by_attribute: Mapping[str, Places], position: Sequence[
 def _absence(
     documents: Sequence[tuple[str, list[int]]], period: Period, count: int
 ) -> tuple[float, tuple[str, ...]] | None:
-    """How many more documents chance would have brought back in a period; those that did not come, most missed first.
-
-    None if that may be chance.
-    """
+    """How many more documents chance would have brought back, and the absent ones; None if that may be chance."""
     begin, end = period
     ratio = (end - begin) / (count - (end - begin))
     expected = observed = variance = 0.0

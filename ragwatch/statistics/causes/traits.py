@@ -47,14 +47,17 @@ class Traits(TypedDict):
 def traits_of(sample: Sample, *, texts: bool = True) -> Traits:
     """Return the traits of a redacted sample, without `texts` those that describe no person."""
     scores = [context.score for context in sample.contexts[:1] if context.score is not None]
+    markers = islice(markers_of(sample.answer[:_MAX_ANSWER_CHARS]), _MAX_MARKERS)
+    given = min(len(sample.contexts), MAX_CONTEXTS)
+    plain = _REDACTED.sub(" ", (sample.question or "")[:_MAX_QUESTION_CHARS]).lower()  # without what redaction put in
     traits: Traits = {
         "contexts": [context.id and context.id[:MAX_ID_CHARS] for context in sample.contexts[:MAX_CONTEXTS]],
         "retrieved": len(sample.contexts),
         "score": scores[0] if scores else None,
         "chars": len(sample.answer),
-        "cited": sorted(set(_cited(sample))),
+        "cited": sorted({number - 1 for marker in markers for number in marker.numbers if number <= given}),
         METADATA: dict(islice(_metadata(sample.metadata), MAX_KEYS)),
-        "words": _words(sample.question or ""),
+        "words": [match.group()[:MAX_WORD_CHARS] for match in islice(_WORD.finditer(plain), MAX_WORDS)],
     }
     return traits if texts else without_texts(traits)
 
@@ -63,12 +66,6 @@ def without_texts(traits: Traits) -> Traits:
     """Return traits without words of the question and without metadata that may describe a person."""
     metadata = {key: value for key, value in traits[METADATA].items() if key in DEPLOYMENT_KEYS}
     return {**traits, METADATA: metadata, "words": []}
-
-
-def _cited(sample: Sample) -> Iterator[int]:
-    """Positions of the contexts that the answer cites by number."""
-    for marker in islice(markers_of(sample.answer[:_MAX_ANSWER_CHARS]), _MAX_MARKERS):
-        yield from (number - 1 for number in marker.numbers if number <= min(len(sample.contexts), MAX_CONTEXTS))
 
 
 def _metadata(metadata: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -87,9 +84,3 @@ def _value(value: object) -> str | None:
     if isinstance(value, str):
         return value if 0 < len(value) <= MAX_VALUE_CHARS else None
     return str(value) if isinstance(value, int) and abs(value) < _MAX_NUMBER else None
-
-
-def _words(question: str) -> list[str]:
-    """First words of a question, in lower case, without what redaction put in."""
-    plain = _REDACTED.sub(" ", question[:_MAX_QUESTION_CHARS]).lower()
-    return [match.group()[:MAX_WORD_CHARS] for match in islice(_WORD.finditer(plain), MAX_WORDS)]

@@ -17,16 +17,15 @@ judging: which are late does not depend on their scores, and dropping them would
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TypedDict
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 _MAX_BET = 0.5
 _STEPS = 200
 _KIND = "hedged"
 
 
-@dataclass(frozen=True, slots=True)
-class RunningVariance:
+class RunningVariance(NamedTuple):
     """Running variance of z, from which the size of the next bet is computed."""
 
     n: int = 0
@@ -47,8 +46,7 @@ class RunningVariance:
         return RunningVariance(self.n + 1, w, wx, self.squares + (share * (score - mean)) ** 2)
 
 
-@dataclass(frozen=True, slots=True)
-class HedgedBand:
+class HedgedBand(NamedTuple):
     """Hedged betting confidence sequence, evaluated on a grid of 200 means.
 
     For every grid point m that is still possible, one gambler bets that the true mean is higher, with capital
@@ -92,76 +90,21 @@ class HedgedBand:
             z = share * (score - mean)
             up.append(high + math.log1p(min(bet, _MAX_BET / mean if mean else bet) * z))
             down.append(low + math.log1p(-min(bet, _MAX_BET / (1.0 - mean) if mean < 1.0 else bet) * z))
-        return self._without_excluded(up, down, self.spread.after(share, score))
-
-    def _without_excluded(self, up: list[float], down: list[float], spread: RunningVariance) -> HedgedBand:
-        """Drop the excluded points; if all are (the mean has moved), keep the point with the least evidence against it.
-
-        Points between two that remain are kept, so that the band is one interval.
-        """
         limit = math.log(2.0 / self.risk)
         possible = [index for index in range(len(up)) if max(up[index], down[index]) < limit]
-        if not possible:
+        if not possible:  # the mean has moved: the point with the least evidence against it remains
             possible = [min(range(len(up)), key=lambda index: max(up[index], down[index]))]
-        first, end = possible[0], possible[-1] + 1
+        first, end = possible[0], possible[-1] + 1  # with the points between two that remain: the band is one interval
+        spread = self.spread.after(share, score)
         return HedgedBand(
-            self.risk,
-            self.max_weight,
-            first=self.first + first,
-            up=tuple(up[first:end]),
-            down=tuple(down[first:end]),
-            spread=spread,
+            self.risk, self.max_weight, self.first + first, tuple(up[first:end]), tuple(down[first:end]), spread
         )
-
-
-class BandRecord(TypedDict):
-    """A band as JSON values."""
-
-    risk: float
-    heaviest: float
-    spread: list[float]
-    kind: str
-    first: int
-    up: list[float]
-    down: list[float]
-
-
-def to_dict(band: HedgedBand) -> BandRecord:
-    """Return the band as plain values for JSON."""
-    return {
-        "risk": band.risk,
-        "heaviest": band.max_weight,
-        "spread": [band.spread.n, band.spread.w, band.spread.wx, band.spread.squares],
-        "kind": _KIND,
-        "first": band.first,
-        "up": list(band.up),
-        "down": list(band.down),
-    }
-
-
-def from_dict(stored: BandRecord) -> HedgedBand:
-    """Return the band that `to_dict` stored.
-
-    KeyError, TypeError and ValueError tell that it is none, or is of another kind.
-    """
-    if stored["kind"] != _KIND:
-        raise ValueError(f"a band of kind {stored['kind']!r} instead of {_KIND!r}")
-    n, w, wx, squares = stored["spread"]
-    return HedgedBand(
-        float(stored["risk"]),
-        float(stored["heaviest"]),
-        first=int(stored["first"]),
-        up=tuple(map(float, stored["up"])),
-        down=tuple(map(float, stored["down"])),
-        spread=RunningVariance(int(n), w, wx, squares),
-    )
 
 
 DAY = 86400.0
 
 
-@dataclass(frozen=True, slots=True)
-class DayBand:
+class DayBand(NamedTuple):
     """The band of the current day."""
 
     band: HedgedBand
@@ -177,7 +120,7 @@ class DayBand:
         """Return the band after one more score."""
         if self.since is None or at // DAY > self.since // DAY:
             return DayBand(self._fresh.after(score, weight), at)
-        extended = replace(self, band=self.band.after(score, weight))
+        extended = self._replace(band=self.band.after(score, weight))
         mean = extended.mean
         moved = mean is not None and not extended.band.low <= mean <= extended.band.high
         return DayBand(self._fresh) if moved else extended
@@ -187,24 +130,30 @@ class DayBand:
         return HedgedBand(self.band.risk, self.band.max_weight)
 
 
-class DayBandRecord(TypedDict):
-    """The band of a day as JSON values."""
-
-    since: float | None
-    band: BandRecord
-
-
-def day_to_dict(day_band: DayBand) -> DayBandRecord:
+def to_dict(day_band: DayBand) -> dict[str, Any]:
     """Return the band as plain values for JSON."""
-    return {"since": day_band.since, "band": to_dict(day_band.band)}
+    band = day_band.band
+    stored = {
+        "risk": band.risk,
+        "heaviest": band.max_weight,
+        "spread": band.spread,
+        "kind": _KIND,
+        "first": band.first,
+        "up": band.up,
+        "down": band.down,
+    }
+    return {"since": day_band.since, "band": stored}
 
 
-def day_from_dict(fresh: DayBand, stored: DayBandRecord) -> DayBand:
-    """Return the band that `day_to_dict` stored, or `fresh` if it was for another confidence or largest weight.
-
-    KeyError, TypeError and ValueError tell that it is none, or is of another kind.
-    """
-    band = from_dict(stored["band"])
-    if (band.risk, band.max_weight) != (fresh.band.risk, fresh.band.max_weight):
+def from_dict(fresh: DayBand, stored: Mapping[str, Any]) -> DayBand:
+    """Return what `to_dict` stored, `fresh` if of another design; KeyError, TypeError or ValueError if none."""
+    band = stored["band"]
+    if band["kind"] != _KIND:
+        raise ValueError(f"a band of kind {band['kind']!r} instead of {_KIND!r}")
+    design = float(band["risk"]), float(band["heaviest"])
+    up, down = (tuple(map(float, band[name])) for name in ("up", "down"))
+    n, w, wx, squares = band["spread"]
+    restored = HedgedBand(*design, int(band["first"]), up, down, RunningVariance(int(n), w, wx, squares))
+    if design != (fresh.band.risk, fresh.band.max_weight):
         return fresh
-    return DayBand(band, None if stored["since"] is None else float(stored["since"]))
+    return DayBand(restored, None if stored["since"] is None else float(stored["since"]))

@@ -13,9 +13,9 @@ suspected, the larger reference waits: until the evidence has fallen, or the ref
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Generic, NotRequired, Protocol, TypedDict, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 Numbers = tuple[float, ...]
 """State of a detector, or what a scheme has learnt: a few floats."""
@@ -51,8 +51,7 @@ class Unit(StrEnum):
     DAYS = "days"
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(NamedTuple):
     """A score in [0, 1] with its weight, 1 / inclusion probability."""
 
     value: float
@@ -115,35 +114,7 @@ class Scheme(Protocol[Reading_contra]):
         """Return the detector, or None while the reference is too small or too noisy."""
 
 
-class AlarmRecord(TypedDict):
-    """An alarm as JSON values."""
-
-    at: float
-    seq: int
-    evidence: float
-    threshold: float
-    scores: float
-
-
-class DetectorRecord(TypedDict):
-    """The state of a stream as JSON values."""
-
-    reference: list[float]
-    unit: str
-    design: list[float] | None
-    numbers: list[float]
-    seq: int
-    at: float | None
-    learnt: NotRequired[float]
-    since: NotRequired[float | None]
-    scores: float
-    alarm: AlarmRecord | None
-    growing: NotRequired[list[float]]
-    credit: NotRequired[float]
-
-
-@dataclass(frozen=True, slots=True)
-class Alarm:
+class Alarm(NamedTuple):
     """The moment at which the evidence reached the threshold, so many scores after the start or the last reset."""
 
     at: float
@@ -152,19 +123,8 @@ class Alarm:
     threshold: float
     scores: float
 
-    def to_record(self) -> AlarmRecord:
-        """Return the alarm as JSON values."""
-        return {
-            "at": self.at,
-            "seq": self.seq,
-            "evidence": self.evidence,
-            "threshold": self.threshold,
-            "scores": self.scores,
-        }
 
-
-@dataclass(frozen=True, slots=True)
-class DetectorState(Generic[_R]):
+class DetectorState(NamedTuple, Generic[_R]):
     """State of one monitored stream."""
 
     unit: Unit
@@ -218,39 +178,35 @@ def step(
     """
     if reading is None or seq <= watch.seq or (watch.detector is None and not learn):
         return watch
-    updated = replace(watch, seq=seq, at=at if watch.at is None else max(at, watch.at))
+    newest = at if watch.at is None else max(at, watch.at)
+    passed = 0.0 if watch.at is None else newest - watch.at
+    updated = watch._replace(seq=seq, at=newest)
     if watch.detector is None:
-        passed = 0.0 if watch.at is None or updated.at is None else updated.at - watch.at
         learnt = watch.learnt + min(passed, scheme.span / MIN_LEARNING_GAPS)
-        updated = replace(updated, reference=scheme.learn(watch.reference, reading, at), learnt=learnt)
-        return replace(_restarted(updated, _detector_of(scheme, updated)), alarm=watch.alarm)
+        updated = updated._replace(reference=scheme.learn(watch.reference, reading, at), learnt=learnt)
+        return _restarted(updated, _detector_of(scheme, updated))._replace(alarm=watch.alarm)
     size = scheme.size(reading)
-    credit = size if watch.unit is Unit.SCORES else _days(watch.at, updated.at)
+    credit = size if watch.unit is Unit.SCORES else min(MAX_DAYS_PER_READING, passed / _DAY)
     numbers = watch.detector.step(watch.numbers, reading, credit)
     part = min(1.0, size / _CREDIT_SCORES) if watch.credit else 1.0
     average = watch.credit + part * (credit / max(size, 1.0) - watch.credit)
-    updated = replace(updated, numbers=numbers, scores=watch.scores + size, credit=average)
+    updated = updated._replace(numbers=numbers, scores=watch.scores + size, credit=average)
     evidence = watch.detector.evidence(numbers)
     if watch.alarm is None and evidence >= watch.detector.threshold:
-        return replace(updated, alarm=Alarm(at, seq, evidence, watch.detector.threshold, updated.scores))
+        return updated._replace(alarm=Alarm(at, seq, evidence, watch.detector.threshold, updated.scores))
     if watch.alarm is not None or not learn or scheme.look(watch.reference) >= scheme.looks:
         return updated
-    grown = replace(updated, growing=scheme.learn(watch.growing or watch.reference, reading, at))
+    grown = updated._replace(growing=scheme.learn(watch.growing or watch.reference, reading, at))
     suspected = evidence >= SUSPICION * watch.detector.threshold
     if scheme.look(grown.growing) - scheme.look(grown.reference) <= suspected:
         return grown
     detector = scheme.detector(grown.growing)  # against the larger reference, which has reached the next size
-    return grown if detector is None else _restarted(replace(grown, reference=grown.growing), detector)
+    return grown if detector is None else _restarted(grown._replace(reference=grown.growing), detector)
 
 
 def cap_time(watch: DetectorState[_R], now: float) -> DetectorState[_R]:
-    """Return the state with its latest time capped at `now`.
-
-    After a clock that ran ahead, readings would otherwise add no run length until that time.
-    """
-    if watch.at is None or watch.at <= now:
-        return watch
-    return replace(watch, at=now)
+    """Return the state with its time capped at `now`: after a clock that ran ahead no run length would be added."""
+    return watch if watch.at is None or watch.at <= now else watch._replace(at=now)
 
 
 def acknowledge(watch: DetectorState[_R]) -> DetectorState[_R]:
@@ -260,27 +216,18 @@ def acknowledge(watch: DetectorState[_R]) -> DetectorState[_R]:
 
 def renew(scheme: Scheme[_R], watch: DetectorState[_R]) -> DetectorState[_R]:
     """Renew the baseline after an intended change: drop alarm and reference, and learn again from the start."""
-    return _restarted(replace(watch, reference=(), learnt=0.0), scheme.detector(()))
+    return _restarted(watch._replace(reference=(), learnt=0.0), scheme.detector(()))
 
 
-def to_dict(watch: DetectorState[_R]) -> DetectorRecord:
+def to_dict(watch: DetectorState[_R]) -> dict[str, Any]:
     """Return the state as plain values for JSON."""
-    return {
-        "reference": list(watch.reference),
-        "unit": watch.unit,
-        "design": None if watch.detector is None else list(watch.detector.design),
-        "numbers": list(watch.numbers),
-        "seq": watch.seq,
-        "at": watch.at,
-        "learnt": watch.learnt,
-        "scores": watch.scores,
-        "alarm": None if watch.alarm is None else watch.alarm.to_record(),
-        "growing": list(watch.growing),
-        "credit": watch.credit,
-    }
+    stored = watch._asdict()
+    detector = stored.pop("detector")
+    design, alarm = (None if detector is None else detector.design), (watch.alarm and watch.alarm._asdict())
+    return stored | {"design": design, "alarm": alarm}
 
 
-def from_dict(scheme: Scheme[_R], stored: DetectorRecord) -> DetectorState[_R]:
+def from_dict(scheme: Scheme[_R], stored: Mapping[str, Any]) -> DetectorState[_R]:
     """Return the state that `to_dict` stored.
 
     The reference is always restored, the evidence only if the detector has the same design. A changed tolerance or kind
@@ -288,16 +235,13 @@ def from_dict(scheme: Scheme[_R], stored: DetectorRecord) -> DetectorState[_R]:
     changed false alarm rate only moves the threshold.
     """
     reference = tuple(map(float, stored["reference"]))
-    at = None if stored["at"] is None else float(stored["at"])
-    restored: DetectorState[_R] = DetectorState(
-        scheme.unit, reference, seq=int(stored["seq"]), at=at, learnt=_learning_seconds(scheme, stored)
-    )
+    at, learnt = (None if stored["at"] is None else float(stored["at"])), _learning_seconds(scheme, stored)
+    restored: DetectorState[_R] = DetectorState(scheme.unit, reference, seq=int(stored["seq"]), at=at, learnt=learnt)
     watch = _restarted(restored, _detector_of(scheme, restored))
     alarm = None if stored["alarm"] is None else Alarm(**stored["alarm"])
-    if watch.detector is None or stored["unit"] != watch.unit or stored["design"] != list(watch.detector.design):
-        return replace(watch, alarm=alarm)
-    return replace(
-        watch,
+    if watch.detector is None or stored["unit"] != watch.unit or tuple(stored["design"] or ()) != watch.detector.design:
+        return watch._replace(alarm=alarm)
+    return watch._replace(
         numbers=tuple(map(float, stored["numbers"])),
         scores=float(stored["scores"]),
         alarm=alarm,
@@ -317,7 +261,7 @@ def threshold_for(days: float, detectors: int, scores_per_day: float = 1.0) -> f
 
 def _restarted(watch: DetectorState[_R], detector: Detector[_R] | None) -> DetectorState[_R]:
     numbers = () if detector is None else detector.start()
-    return replace(watch, detector=detector, numbers=numbers, scores=0.0, alarm=None, growing=())
+    return watch._replace(detector=detector, numbers=numbers, scores=0.0, alarm=None, growing=())
 
 
 def look_sizes(first: int, complete: int) -> Numbers:
@@ -333,7 +277,7 @@ def _detector_of(scheme: Scheme[_R], watch: DetectorState[_R]) -> Detector[_R] |
     return None if watch.learnt < scheme.span else scheme.detector(watch.reference)
 
 
-def _learning_seconds(scheme: Scheme[_R], stored: DetectorRecord) -> float:
+def _learning_seconds(scheme: Scheme[_R], stored: Mapping[str, Any]) -> float:
     """Return the stored learning time; earlier versions stored the start of learning, and the first version neither."""
     if "learnt" in stored:
         return float(stored["learnt"])
@@ -341,8 +285,3 @@ def _learning_seconds(scheme: Scheme[_R], stored: DetectorRecord) -> float:
     if since is None or at is None:
         return scheme.span if stored["reference"] else 0.0
     return float(at) - float(since)
-
-
-def _days(before: float | None, now: float | None) -> float:
-    """Return the run length in days between two readings."""
-    return 0.0 if before is None or now is None else min(MAX_DAYS_PER_READING, (now - before) / _DAY)

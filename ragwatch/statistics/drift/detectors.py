@@ -19,10 +19,10 @@ another time of day or other questions, raises no alarm.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from math import fsum
 from types import MappingProxyType
-from typing import TypedDict
+from typing import NamedTuple
 
 from ragwatch.statistics.drift.detect import Detector, Direction, Numbers, Scheme, Score, Unit
 
@@ -168,8 +168,7 @@ A Page-Hinkley test compares with its own running mean instead of a baseline.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ScorePair:
+class ScorePair(NamedTuple):
     """A score and a score of the concurrent control, each with its weight 1 / inclusion probability."""
 
     score: Score
@@ -231,8 +230,7 @@ class ControlScheme(Scheme[ScorePair]):
         return self.test
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreQueue:
+class ScoreQueue(NamedTuple):
     """Scores of one side that wait for a score of the other side."""
 
     scores: tuple[Score, ...] = ()
@@ -248,21 +246,4 @@ def pair(queue: ScoreQueue, score: Score, *, control: bool) -> tuple[ScoreQueue,
     if not queue.scores or queue.control == control:
         return ScoreQueue((*queue.scores, score)[-_MAX_WAITING:], control), None
     first, rest = queue.scores[0], queue.scores[1:]
-    return replace(queue, scores=rest), ScorePair(first, score) if control else ScorePair(score, first)
-
-
-class QueueRecord(TypedDict):
-    """A queue as JSON values."""
-
-    control: bool
-    scores: list[dict[str, float]]
-
-
-def queue_to_dict(queue: ScoreQueue) -> QueueRecord:
-    """Return the queue as plain values for JSON."""
-    return {"control": queue.control, "scores": [asdict(score) for score in queue.scores]}
-
-
-def queue_from_dict(stored: QueueRecord) -> ScoreQueue:
-    """Return the queue that `queue_to_dict` stored."""
-    return ScoreQueue(tuple(Score(**score) for score in stored["scores"]), bool(stored["control"]))
+    return queue._replace(scores=rest), ScorePair(first, score) if control else ScorePair(score, first)

@@ -14,8 +14,10 @@ answers, and the test starts again. The begin of the mend is the last zero of a 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import NamedTuple, TypedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import add
+from typing import Any, NamedTuple
 
 from ragwatch.statistics.drift.detect import MAX_DAYS_PER_READING, Direction, Numbers, Score
 from ragwatch.statistics.drift.detectors import MIN_MARGIN, Betting
@@ -60,18 +62,7 @@ class Sums(NamedTuple):
 _NONE = Sums()
 
 
-class RecoveryRecord(TypedDict):
-    """The state of the test as JSON values."""
-
-    worse: list[float]
-    better: list[float]
-    began: float | None
-    rise: float
-    numbers: list[float]
-
-
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(NamedTuple):
     """State of the test. Values are those of a quantity where high is good."""
 
     # sums over the answers of the break: before the alarm, over those since the evidence began to rise
@@ -81,25 +72,9 @@ class Recovery:
     rise: float = 0.0  # CUSUM of how much better answers are than the middle
     numbers: Numbers = ()  # evidence that the mean is better than the limit; empty before the alarm
 
-    def to_record(self) -> RecoveryRecord:
-        """The state as JSON values."""
-        return {
-            "worse": list(self.worse),
-            "better": list(self.better),
-            "began": self.began,
-            "rise": self.rise,
-            "numbers": list(self.numbers),
-        }
-
     @classmethod
-    def from_record(cls, record: RecoveryRecord) -> Recovery:
-        """The state that `to_record` returned.
-
-        Raises:
-            KeyError: A key is missing.
-            TypeError: A value has the wrong type.
-            ValueError: A value is not a number.
-        """
+    def from_record(cls, record: Mapping[str, Any]) -> Recovery:
+        """The state of which `_asdict` was stored. KeyError, TypeError and ValueError tell that it is none."""
         began = None if record["began"] is None else float(record["began"])
         worse, better = (Sums(*map(float, record[name])) for name in ("worse", "better"))
         return cls(worse, better, began, float(record["rise"]), tuple(map(float, record["numbers"])))
@@ -123,30 +98,20 @@ class EndTest:
     max_weight: float = 1.0  # largest weight, 1 / the lowest inclusion probability configured
 
     def watch(self, state: Recovery, score: Score, *, rising: bool) -> Recovery:
-        """Return the state after an answer without an alarm, or with that which raises it.
-
-        Args:
-            state: The state before.
-            score: The score of the answer.
-            rising: Whether the evidence of the detector is above `RISING_CREDITS`.
-        """
+        """Return the state after an answer without an alarm; `rising`: evidence is above `RISING_CREDITS`."""
         if not rising:
             return Recovery()
         return Recovery(worse=_grown(state.worse, self._better(score.value), score.weight))
 
     def step(self, state: Recovery, score: Score, at: float, passed: float, baseline: float) -> Recovery:
-        """Return the state after one more answer while the alarm is active.
+        """Return the state after one more answer while the alarm is active, `passed` seconds after the one before it.
 
-        Args:
-            state: The state before.
-            score: The score of the answer.
-            at: Its time, in seconds since the epoch.
-            passed: Seconds since the answer before it.
-            baseline: The worst mean that counts as unchanged.
+        Its time `at` is in seconds since the epoch; `baseline` is the worst mean that counts as unchanged.
         """
         value, good = self._better(score.value), self._baseline(baseline)
-        if self._is_partial(state, good):
-            state = Recovery(worse=state.better)
+        better = state.better
+        if better.n and self._is_better(state, good) and better.mean < good - _PARTLY * _error(better, good):
+            state = Recovery(worse=better)  # mended in part
         test, broken = self._test(state, good), state.worse.mean if state.worse.n else good
         days = min(max(passed, 0.0) / _DAY, MAX_DAYS_PER_READING)
         numbers = test.step(state.numbers or test.start(), Score(value, score.weight), days)
@@ -155,18 +120,14 @@ class EndTest:
         if rise > 0.0:
             began = at if state.began is None else state.began
             return Recovery(state.worse, state.better.plus(value, score.weight), began, rise, numbers)
-        worse = _grown(_joined(state.worse, state.better), value, score.weight)
-        return Recovery(worse, numbers=numbers)
+        broken_again = Sums(*map(add, state.worse, state.better))
+        return Recovery(_grown(broken_again, value, score.weight), numbers=numbers)
 
     def batch(self, state: Recovery, counts: tuple[int, int], at: float, passed: float, baseline: float) -> Recovery:
         """Return the state after a batch of requests of which some are good, in an order that nobody knows.
 
-        Args:
-            state: The state before.
-            counts: Number of requests whose value is 1, and of all; that of the others is 0.
-            at: Time of the batch, in seconds since the epoch.
-            passed: Seconds since the batch before it.
-            baseline: The smallest normal share of good ones.
+        `counts` are the number of good ones (value 1; that of the others is 0) and of all, `baseline` is the smallest
+        normal share of good ones; the rest is as in `step`.
         """
         size = min(counts[1], MAX_BATCH)
         good = counts[0] * size // counts[1]
@@ -176,12 +137,7 @@ class EndTest:
         return state
 
     def mend(self, state: Recovery, baseline: float) -> Mend | None:
-        """Return the mend that ends the alarm; None while there is none.
-
-        Args:
-            state: The state.
-            baseline: The worst mean that counts as unchanged.
-        """
+        """Return the mend that ends the alarm; None while there is none. `baseline` is as in `step`."""
         good = self._baseline(baseline)
         if state.began is None or not self._is_better(state, good):
             return None
@@ -193,12 +149,6 @@ class EndTest:
     def _is_better(self, state: Recovery, good: float) -> bool:
         """Whether the evidence says that the mean is better than the limit."""
         return bool(state.numbers) and self._test(state, good).evidence(state.numbers) >= self.days
-
-    def _is_partial(self, state: Recovery, good: float) -> bool:
-        """Whether the answers are better than the break, and clearly worse than the baseline."""
-        if not state.better.n or not self._is_better(state, good):
-            return False
-        return state.better.mean < good - _PARTLY * _error(state.better, good)
 
     def _test(self, state: Recovery, good: float) -> Betting:
         """The detector of a mean above the limit."""
@@ -219,15 +169,11 @@ class EndTest:
 
 def limit_time(state: Recovery, now: float) -> Recovery:
     """Return the state with its time capped at `now`, after a clock that ran ahead."""
-    return state if state.began is None or state.began <= now else replace(state, began=now)
+    return state if state.began is None or state.began <= now else state._replace(began=now)
 
 
 def _grown(worse: Sums, value: float, weight: float) -> Sums:
     return worse.plus(value, weight, 1.0 if worse.n < MAX_BREAK else 1.0 - 1.0 / MAX_BREAK)
-
-
-def _joined(worse: Sums, better: Sums) -> Sums:
-    return Sums(*(one + other for one, other in zip(worse, better, strict=True)))
 
 
 def _error(sums: Sums, mean: float) -> float:

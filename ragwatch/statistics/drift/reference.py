@@ -22,7 +22,7 @@ reference is used without an end, so nothing limits that gain: its risk is divid
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ragwatch.model.estimate import Addends
@@ -92,7 +92,8 @@ class ReferenceScheme(Scheme[Score]):
         mean = addends.wx / addends.w
         variance = max(0.0, (addends.w2x2 - 2.0 * mean * addends.w2x + mean * mean * addends.w2) / addends.w2)
         allowed = lowest_unchanged(mean, self.tolerance) if self.odds else mean - self.tolerance
-        worst = min(allowed, worst_part(_parts(reference), variance))
+        sums = reference[_SUMS:]
+        worst = min(allowed, worst_part(zip(sums[::3], sums[1::3], sums[2::3], strict=True), variance))
         if worst > MIN_MARGIN:  # otherwise learning goes on, and the interval would be computed at each score
             risk = self.risk if self.look(reference) >= self.looks else EARLY_RISK
             worst = min(worst, hajek.interval(addends, 1.0 - 2.0 * risk)[1])
@@ -114,9 +115,3 @@ class ReferenceScheme(Scheme[Score]):
 
 def _addends(reference: Numbers) -> Addends:
     return Addends(int(reference[0]), *reference[1 : _SUMS - 1]) if reference else Addends()
-
-
-def _parts(reference: Numbers) -> Iterator[tuple[float, float, float]]:
-    """Sums of weights, of weighted scores and of squared weights, by part of the day."""
-    sums = reference[_SUMS:]
-    yield from zip(sums[::3], sums[1::3], sums[2::3], strict=True)

@@ -46,17 +46,14 @@ def share_bound(count: float, total: float, risk: float) -> float:
     low, high = share, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
-        if _kl(share, middle) < limit:
+        # The Kullback-Leibler divergence of two Bernoulli distributions.
+        ones = share * math.log(share / middle) if share > 0.0 else 0.0
+        zeros = (1.0 - share) * math.log((1.0 - share) / (1.0 - middle)) if share < 1.0 else 0.0
+        if ones + zeros < limit:
             low = middle
         else:
             high = middle
     return high
-
-
-def _kl(p: float, q: float) -> float:
-    """Return the Kullback-Leibler divergence of two Bernoulli distributions; `q` is in (0, 1), or equal to `p`."""
-    ones = p * math.log(p / q) if p > 0.0 else 0.0
-    return ones + ((1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if p < 1.0 else 0.0)
 
 
 @dataclass(frozen=True, slots=True)

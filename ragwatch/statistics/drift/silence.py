@@ -22,8 +22,8 @@ without an alarm.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TypedDict
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 HOURS = 168
 PEAK = 2.0
@@ -42,22 +42,7 @@ _OCTAVES = 6  # rates below 2, 4, 8, 16 and 32 an hour, and above
 _NO_GAPS = (0.0,) * _OCTAVES
 
 
-class RhythmRecord(TypedDict):
-    """A rhythm as JSON values."""
-
-    hours: list[float]
-    answers: list[float]
-    gaps: list[float]
-    excess: list[float]
-    days: float
-    at: float | None
-    last: float | None
-    missed: float
-    silent: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Rhythm:
+class Rhythm(NamedTuple):
     """What is known of the traffic of a route."""
 
     hours: tuple[float, ...] = _EMPTY  # observed time by hour of the week, in hours; earlier weeks count less
@@ -105,30 +90,26 @@ class Rhythm:
 
 
 def observe(rhythm: Rhythm, now: float, *, answered: bool, days: float) -> Rhythm:
-    """Return the rhythm after one more observation, with or without answers since the last one.
-
-    One false alarm in so many days is allowed.
-    """
+    """Return the rhythm after one more observation, at one false alarm in so many `days`."""
     if rhythm.at is None or rhythm.last is None:
-        return replace(rhythm, at=now, last=now)
+        return rhythm._replace(at=now, last=now)
     if not 0.0 <= now - rhythm.at <= MAX_STEP:
-        rhythm = replace(
-            rhythm, at=now, last=rhythm.last if rhythm.silent else now, missed=rhythm.missed * rhythm.silent
-        )
+        last = rhythm.last if rhythm.silent else now
+        rhythm = rhythm._replace(at=now, last=last, missed=rhythm.missed * rhythm.silent)
     if answered:
         return _answered(rhythm, now, days)
     at, last = rhythm.at or now, rhythm.last or now
     if rhythm.silent and now - last > RETIRED:
         return Rhythm(at=now, last=now)
     missed = rhythm.missed + rhythm.rate(now) * (now - at) / _HOUR
-    return replace(rhythm, at=now, missed=missed, silent=rhythm.silent or missed >= rhythm.limit(days))
+    return rhythm._replace(at=now, missed=missed, silent=rhythm.silent or missed >= rhythm.limit(days))
 
 
 def _answered(rhythm: Rhythm, now: float, days: float) -> Rhythm:
     """Return the rhythm after an answer, which ends the gap and the alarm. Only the first one of a minute counts."""
     last = rhythm.last if rhythm.last is not None else now
     if now // _MINUTE == last // _MINUTE:
-        return replace(rhythm, at=now)
+        return rhythm._replace(at=now)
     kept, passed = math.exp(-(now - last) / _MEMORY), (now - last) / _DAY
     gaps, excess = [count * kept for count in rhythm.gaps], [total * kept for total in rhythm.excess]
     if rhythm.missed > PEAK:  # one that raised an alarm counts up to the alarm: an outage is no normal gap
@@ -142,56 +123,25 @@ def _answered(rhythm: Rhythm, now: float, days: float) -> Rhythm:
             hours[hour], answers[hour] = hours[hour] * _KEPT_A_WEEK, answers[hour] * _KEPT_A_WEEK
         hours[hour] += max(0.0, min(now, (index + 1) * _HOUR) - max(start, index * _HOUR)) / _HOUR
     answers[int(now // _HOUR) % HOURS] += 1.0
-    return Rhythm(
-        hours=tuple(hours),
-        answers=tuple(answers),
-        gaps=tuple(gaps),
-        excess=tuple(excess),
-        days=rhythm.days * kept + passed,
-        at=now,
-        last=now,
-    )
+    passed += rhythm.days * kept
+    return Rhythm(tuple(hours), tuple(answers), tuple(gaps), tuple(excess), days=passed, at=now, last=now)
 
 
 def _is_weekend(day: int) -> bool:
     return day in (_SATURDAY, _SUNDAY)
 
 
-def to_dict(rhythm: Rhythm) -> RhythmRecord:
-    """Return the rhythm as plain values for JSON.
+def from_dict(stored: Mapping[str, Any]) -> Rhythm:
+    """Return the rhythm of which `_asdict` was stored.
 
     >>> rhythm = observe(observe(Rhythm(), 0.0, answered=False, days=30.0), 600.0, answered=True, days=30.0)
-    >>> from_dict(to_dict(rhythm)) == rhythm
+    >>> from_dict(rhythm._asdict()) == rhythm
     True
     """
-    return {
-        "hours": list(rhythm.hours),
-        "answers": list(rhythm.answers),
-        "gaps": list(rhythm.gaps),
-        "excess": list(rhythm.excess),
-        "days": rhythm.days,
-        "at": rhythm.at,
-        "last": rhythm.last,
-        "missed": rhythm.missed,
-        "silent": rhythm.silent,
-    }
-
-
-def from_dict(stored: RhythmRecord) -> Rhythm:
-    """Return the rhythm that `to_dict` stored."""
-    parts = (stored["hours"], stored["answers"], stored["gaps"], stored["excess"])
-    hours, answers, gaps, excess = columns = [tuple(map(float, part)) for part in parts]
+    names = ("hours", "answers", "gaps", "excess")
+    hours, answers, gaps, excess = columns = [tuple(map(float, stored[name])) for name in names]
     if [len(column) for column in columns] != [HOURS, HOURS, _OCTAVES, _OCTAVES]:
         raise ValueError(f"columns of {[len(column) for column in columns]} values")
     at, last = (None if time is None else float(time) for time in (stored["at"], stored["last"]))
-    return Rhythm(
-        hours=hours,
-        answers=answers,
-        gaps=gaps,
-        excess=excess,
-        days=float(stored["days"]),
-        at=at,
-        last=last,
-        missed=float(stored["missed"]),
-        silent=bool(stored["silent"]),
-    )
+    days, missed = float(stored["days"]), float(stored["missed"])
+    return Rhythm(hours, answers, gaps, excess, days, at, last, missed, bool(stored["silent"]))

@@ -58,10 +58,7 @@ class CorrectedEstimate:
 def correct(
     sums: PpiSums, *, unjudged_weight: float = 0.0, confidence: float = 0.95, min_labels: int = MIN_LABELS
 ) -> CorrectedEstimate:
-    """Compute the corrected estimate of one population; below `min_labels` labels (at least 3) there is none.
-
-    `unjudged_weight` is the weight of draws that the first judge could not score.
-    """
+    """Compute the corrected estimate; `unjudged_weight` is that of draws that the first judge could not score."""
     labels = sums.rows(sums.tiers - 1)
     required = max(3, min_labels)
     if labels < required:
@@ -156,10 +153,7 @@ def shares_of(estimate: Estimate, count: int, without: Sequence[WithoutAnnotator
 def widened(
     estimate: Estimate, shares: AnnotatorShares, by_judge: tuple[float, float] | None, trusted: Collection[str] = ()
 ) -> Estimate:
-    """Return the estimate with an interval that no single annotator can move away from the truth.
-
-    `by_judge` is the interval of the judge by itself, if known. Because of trusted annotators nothing is widened.
-    """
+    """Return the estimate with an interval, given that of the judge, that no annotator can move away from the truth."""
     others = [one.estimate for one in shares.without if one.estimate is not None and one.annotator not in trusted]
     low = min((estimate.low, *(other.low for other in others)))
     high = max((estimate.high, *(other.high for other in others)))

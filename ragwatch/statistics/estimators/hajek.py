@@ -19,18 +19,12 @@ Interval = tuple[float, float, float, float]
 
 
 def estimate(addends: Addends, *, unjudged_weight: float = 0.0, confidence: float = 0.95) -> Estimate | None:
-    """Return the weighted mean of the scores in `addends`, or None if there is no score.
-
-    `unjudged_weight` is that of draws that should have been scored and were not.
-    """
+    """Return the mean of the scores, if any; `unjudged_weight` is that of draws that should have been scored."""
     return None if addends.n == 0 else from_interval(interval(addends, confidence), addends, unjudged_weight)
 
 
 def from_interval(figures: Interval, addends: Addends, unjudged_weight: float) -> Estimate:
-    """Return the estimate with a given interval.
-
-    The interval is by far the most expensive part and does not depend on the unjudged weight, so callers may cache it.
-    """
+    """Return the estimate with a given interval, the expensive part, which callers may cache."""
     mean, low, high, n_eff = figures
     drawn = addends.w + unjudged_weight
     return Estimate(
@@ -54,11 +48,7 @@ def interval(addends: Addends, confidence: float = 0.95) -> Interval:
 
 
 class IntervalCache:
-    """Intervals of sums, by what they are about; computed again when the sums have changed.
-
-    Args:
-        confidence: Two-sided level.
-    """
+    """Intervals (two-sided) of sums, by what they are about; computed again when the sums have changed."""
 
     def __init__(self, confidence: float) -> None:
         self._confidence = confidence

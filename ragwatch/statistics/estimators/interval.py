@@ -1,13 +1,33 @@
-"""Intervals for a mean of scores in [0, 1], from the number of yes/no trials with the same variance."""
+"""Intervals, and those for a mean of scores in [0, 1] from the number of yes/no trials with the same variance."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
+from typing import NamedTuple
 
 _HALVINGS = 40
 _TERMS = 10_000
+
+
+class Interval(NamedTuple):
+    """A value with its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class CountedInterval:
+    """A value of n observations with its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+    n: int
 
 
 def wilson(mean: float, trials: float, z: float) -> tuple[float, float]:

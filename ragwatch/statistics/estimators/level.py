@@ -26,6 +26,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import mul
+from typing import NamedTuple
 
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import Better
@@ -56,8 +57,7 @@ HALF_LIFE = 30 * 86400.0
 """Seconds after which a label counts half."""
 
 
-@dataclass(frozen=True, slots=True)
-class LabelCounts:
+class LabelCounts(NamedTuple):
     """Labels by what people (good or bad) and the judge (yes or no) say; fractions of a label are allowed."""
 
     good_yes: float = 0.0
@@ -86,7 +86,7 @@ class LabelCounts:
 
     def times(self, share: float) -> LabelCounts:
         """The counts of which only a share still counts."""
-        return LabelCounts(self.good_yes * share, self.good_no * share, self.bad_yes * share, self.bad_no * share)
+        return LabelCounts(*(count * share for count in self))
 
     @classmethod
     def of(cls, labels: Iterable[tuple[float, bool, float]]) -> LabelCounts:

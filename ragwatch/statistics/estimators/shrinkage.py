@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ragwatch.model.estimate import Addends
+from ragwatch.statistics.estimators.interval import Interval
 
 MIN_GROUPS = 5
 """With fewer groups, the variance between them is not known: their means stay as they are."""
@@ -30,14 +31,6 @@ class Noisy(NamedTuple):
     variance: float
 
 
-class Shrunk(NamedTuple):
-    """A mean that is drawn toward the centre, with its interval."""
-
-    value: float
-    low: float
-    high: float
-
-
 def score_variance(addends: Addends) -> float:
     """Return the variance of one score, from sums over at least one."""
     mean = addends.w2x / addends.w2
@@ -45,10 +38,7 @@ def score_variance(addends: Addends) -> float:
 
 
 def noisy(addends: Addends, least: float) -> Noisy:
-    """Return the mean of at least one score with its sampling variance.
-
-    The variance of one score is at least that over all groups: a few that happen to be alike say too little of theirs.
-    """
+    """Return the mean with its sampling variance: of a score at `least` that over all groups, as few may agree."""
     n_eff = addends.w * addends.w / addends.w2
     return Noisy(addends.wx / addends.w, max(least, score_variance(addends)) / n_eff)
 
@@ -76,13 +66,13 @@ def drawn(group: Noisy, centre: float, between: float) -> float:
     return centre + between / (between + group.variance) * (group.value - centre)
 
 
-def shrunk(group: Noisy, centre: float, between: float, confidence: float) -> Shrunk:
+def shrunk(group: Noisy, centre: float, between: float, confidence: float) -> Interval:
     """Return the mean of a group, drawn toward the common mean, with an interval that so many of the groups hold."""
     share = between / (between + group.variance)
     value = drawn(group, centre, between)
     ratio = math.exp(math.ceil(math.log(group.variance / between) / _DIGITS) * _DIGITS)
     half = critical_value(ratio, 1.0 - confidence) * share * math.sqrt(group.variance)
-    return Shrunk(value, value - half, value + half)
+    return Interval(value, value - half, value + half)
 
 
 @lru_cache(1 << 10)

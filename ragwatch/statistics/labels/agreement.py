@@ -17,21 +17,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from statistics import NormalDist
 
-from ragwatch.statistics.estimators.interval import clip, wilson
+from ragwatch.statistics.estimators.interval import CountedInterval, clip, wilson
 
 MIN_LABELS = 30
+_BINS = 10  # of a reliability curve
 Matrix = Sequence[Sequence[int]]
 """Confusion matrix: a row for each class that people chose, a column for each class that the judge chose."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShareEstimate:
-    """A share `value` of `n` observations, with its confidence interval."""
-
-    value: float
-    low: float
-    high: float
-    n: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +37,15 @@ class TooFewLabels:
 class Agreement:
     """Agreement of a judge with people."""
 
-    agreement: ShareEstimate  # share of labels with the class that the judge chose
-    kappa: ShareEstimate | None  # Cohen's kappa: 0 is chance, 1 is perfect; None if the agreement by chance is 1
+    agreement: CountedInterval  # share of labels with the class that the judge chose
+    kappa: CountedInterval | None  # Cohen's kappa: 0 is chance, 1 is perfect; None if the agreement by chance is 1
     # by class, share of the labels of that class to which the judge gave that class; None if there are none
-    sensitivity: tuple[ShareEstimate | None, ...]
+    sensitivity: tuple[CountedInterval | None, ...]
     # by class, share of the labels of other classes to which the judge gave another class; None if there are none
-    specificity: tuple[ShareEstimate | None, ...]
+    specificity: tuple[CountedInterval | None, ...]
 
 
-def share(count: int, n: int, confidence: float = 0.95) -> ShareEstimate | None:
+def share(count: int, n: int, confidence: float = 0.95) -> CountedInterval | None:
     """Returns `count` / `n` with Wilson's (1927) interval; None if `n` is 0."""
     return None if n == 0 else _share(count, n, confidence)
 
@@ -81,10 +72,7 @@ def labels_needed(half_width: float, value: float = 0.5, confidence: float = 0.9
 
 
 def compare(matrix: Matrix, *, half_width: float = 0.1, confidence: float = 0.95) -> Agreement | TooFewLabels:
-    """Computes all figures of a confusion matrix, or the number of labels that are missing.
-
-    Labels are enough if the interval of the agreement is at most `half_width` on either side.
-    """
+    """Computes all figures of a matrix, or how many labels are missing until the agreement is known to `half_width`."""
     n = sum(map(sum, matrix))
     agreeing = sum(row[index] for index, row in enumerate(matrix))
     required = max(MIN_LABELS, labels_needed(half_width, agreeing / n if n else 0.5, confidence))
@@ -101,11 +89,8 @@ def compare(matrix: Matrix, *, half_width: float = 0.1, confidence: float = 0.95
     )
 
 
-def kappa(matrix: Matrix, confidence: float = 0.95) -> ShareEstimate | None:
-    """Computes Cohen's kappa, with the standard error of Fleiss, Cohen and Everitt (1969).
-
-    None without labels, or if the agreement by chance is 1.
-    """
+def kappa(matrix: Matrix, confidence: float = 0.95) -> CountedInterval | None:
+    """Computes Cohen's kappa (error: Fleiss, Cohen and Everitt 1969); None if the agreement by chance is 1."""
     n = sum(map(sum, matrix))
     if n == 0:
         return None
@@ -121,7 +106,7 @@ def kappa(matrix: Matrix, confidence: float = 0.95) -> ShareEstimate | None:
     outer = math.fsum(matrix[i][j] / n * (judge[i] + people[j]) ** 2 for i in classes for j in classes if i != j)
     variance = inner + rest**2 * outer - (value - chance * rest) ** 2
     error = _z(confidence) * math.sqrt(max(0.0, variance) / n) / (1.0 - chance)
-    return ShareEstimate(value, max(-1.0, value - error), min(1.0, value + error), n)
+    return CountedInterval(value, max(-1.0, value - error), min(1.0, value + error), n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +114,17 @@ class CalibrationBin:
     """One bin of a reliability curve: the mean score of the judge, and the share of yes of people (`said`)."""
 
     mean_score: float
-    said: ShareEstimate
+    said: CountedInterval
 
 
-def reliability(
-    pairs: Iterable[tuple[float, bool]], bins: int = 10, confidence: float = 0.95
-) -> tuple[CalibrationBin, ...]:
+def reliability(pairs: Iterable[tuple[float, bool]], confidence: float = 0.95) -> tuple[CalibrationBin, ...]:
     """Computes the reliability curve of pairs (score of the judge in [0, 1], yes or no of people).
 
-    Bins have equal width; empty bins are left out. Murphy and Winkler (1977); the interval of each bin is Wilson's.
+    Ten bins have equal width; empty bins are left out. Murphy and Winkler (1977); the interval of each bin is Wilson's.
     """
     cells: dict[int, list[tuple[float, bool]]] = {}
     for score, label in pairs:
-        cells.setdefault(min(bins - 1, int(score * bins)), []).append((score, label))
+        cells.setdefault(min(_BINS - 1, int(score * _BINS)), []).append((score, label))
     curve = []
     for _, cell in sorted(cells.items()):
         positive = _share(sum(label for _, label in cell), len(cell), confidence)
@@ -162,31 +145,28 @@ def calibration_error(curve: Sequence[CalibrationBin]) -> float | None:
 class VerdictFlips:
     """Changes of a judge's verdicts between two readings of the same rows."""
 
-    rate: ShareEstimate  # share of rows whose verdict changed
+    rate: CountedInterval  # share of rows whose verdict changed
     net: float  # change of the rate of yes; positive if the judge has become more lenient
     p: float  # two-sided p-value of McNemar's exact test
 
 
-def flips(pairs: Mapping[tuple[bool, bool], int], confidence: float = 0.95) -> VerdictFlips | None:
+def flips(pairs: Mapping[tuple[bool, bool], int]) -> VerdictFlips | None:
     """Computes the flip rate and McNemar's (1947) exact test of (before, after) counts; None without counts."""
     lost, gained = pairs.get((True, False), 0), pairs.get((False, True), 0)
     n = sum(pairs.values())
-    rate = share(lost + gained, n, confidence)
+    rate = share(lost + gained, n)
     return None if rate is None else VerdictFlips(rate, (gained - lost) / n, mcnemar(lost, gained))
 
 
 def mcnemar(lost: int, gained: int) -> float:
-    """Returns the two-sided p-value of McNemar's (1947) exact test.
-
-    It is twice the smaller tail of a binomial distribution with `lost + gained` trials of probability 1/2.
-    """
+    """Returns the p-value of McNemar's exact test (1947): twice the smaller tail of Binomial(lost + gained, 1/2)."""
     n = lost + gained
     tail = sum(math.comb(n, count) for count in range(min(lost, gained) + 1))
     return min(1.0, 2 * tail / (1 << n))
 
 
-def _share(count: int, n: int, confidence: float) -> ShareEstimate:
-    return ShareEstimate(count / n, *wilson(count / n, n, _z(confidence)), n)
+def _share(count: int, n: int, confidence: float) -> CountedInterval:
+    return CountedInterval(count / n, *wilson(count / n, n, _z(confidence)), n)
 
 
 def _margins(matrix: Matrix) -> tuple[list[int], list[int]]:
@@ -223,7 +203,7 @@ class LengthPreference:
     It is positive if long answers get higher scores; answers of strata that show nothing are counted.
     """
 
-    correlation: ShareEstimate
+    correlation: CountedInterval
     strata: int
     answers: int
 
@@ -237,10 +217,7 @@ class LengthPreference:
 def length_preference(
     rows: Iterable[LengthScore], *, minimum: int = MIN_LABELS, confidence: float = 0.95
 ) -> LengthPreference | TooFewLabels:
-    """Computes the rank correlation of score and length at equal label, or the number of labels that are missing.
-
-    Below `minimum` answers, in strata whose scores and lengths differ, nothing is concluded.
-    """
+    """Computes the rank correlation of score and length at equal label, from `minimum` answers on."""
     answers = list(rows)
     ordered = sorted(answers, key=lambda row: round(row.people, _DIGITS))
     strata = [list(members) for _, members in groupby(ordered, key=lambda row: round(row.people, _DIGITS))]
@@ -255,7 +232,7 @@ def length_preference(
     value = max(-1.0, min(1.0, value))
     half = _z(confidence) * math.sqrt((1.0 + value * value / 2.0) / degrees)
     centre = math.atanh(max(-1.0 + 1e-12, min(1.0 - 1e-12, value)))
-    correlation = ShareEstimate(value, math.tanh(centre - half), math.tanh(centre + half), n)
+    correlation = CountedInterval(value, math.tanh(centre - half), math.tanh(centre + half), n)
     return LengthPreference(correlation, len(pairs), len(answers))
 
 

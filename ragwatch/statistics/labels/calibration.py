@@ -15,13 +15,13 @@ from ragwatch.model.estimate import Addends
 from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.model.quantities import Quantity
 from ragwatch.statistics.estimators import hajek
+from ragwatch.statistics.estimators.interval import CountedInterval
 from ragwatch.statistics.labels.agreement import (
     MIN_LABELS,
     Agreement,
     CalibrationBin,
     LengthPreference,
     LengthScore,
-    ShareEstimate,
     TooFewLabels,
     calibration_error,
     compare,
@@ -78,7 +78,7 @@ class LabelledClaim:
 
 def traffic_agreement(
     pairs: Iterable[LabelledScore], minimum: int = MIN_LABELS, confidence: float = 0.95
-) -> ShareEstimate | None:
+) -> CountedInterval | None:
     """Estimates the share of answers in all traffic on which judge and people agree; None below `minimum` answers.
 
     Answers with a known probability are weighted by its inverse. If there are fewer than `minimum` of them, all answers
@@ -91,7 +91,7 @@ def traffic_agreement(
     if len(rows) < max(1, minimum):
         return None
     value, low, high, _ = hajek.interval(Addends.of(rows), confidence)
-    return ShareEstimate(value, low, high, len(rows))
+    return CountedInterval(value, low, high, len(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class QuantityReport:
 
     labels: int
     labelled: Agreement | TooFewLabels
-    traffic: ShareEstimate | None
+    traffic: CountedInterval | None
     worst: tuple[LabelledScore, ...]
     length: LengthPreference | TooFewLabels
 

@@ -74,11 +74,7 @@ class Label:
 
 
 def from_record(record: Mapping[str, Any]) -> Label:
-    """Returns the label from a record that `Label.to_record` wrote.
-
-    Raises:
-        KeyError, ValueError, TypeError, AttributeError: The record is not a label.
-    """
+    """Returns what `to_record` wrote; KeyError, ValueError, TypeError or AttributeError: it is no label."""
     return Label(
         str(record["key"]),
         str(record["annotator"]),
@@ -188,10 +184,7 @@ class LabelQuestion:
 def label_questions(
     *, has_claims: bool, has_contexts: bool, criteria: Sequence[tuple[str, str]] = ()
 ) -> list[LabelQuestion]:
-    """Returns the questions about an answer as a whole, in order.
-
-    With `has_claims` these are asked about one by one; criteria are name and question.
-    """
+    """Returns the questions about an answer as a whole, without those that are asked claim by claim."""
     questions = [
         LabelQuestion(quantity, row.text, _replies(row), str(row.reply))
         for quantity in Quantity

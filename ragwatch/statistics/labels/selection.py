@@ -17,11 +17,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.model.quantities import Quantity
-from ragwatch.statistics.sampling import SamplingHash, key_of
+from ragwatch.statistics.sampling import SamplingHash, key_of, uncertainty_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +91,7 @@ def joint_probabilities(
 def pool(
     candidates: Iterable[LabelCandidate], share_unsure: float, uniform: Callable[[], float], limit: int
 ) -> LabelPool:
-    """Orders candidates of a time range of traffic by rank and keeps the first `limit`.
-
-    A share `share_unsure` of the selections, in [0, 1), depends on the uncertainty of the judges.
-    """
+    """Orders candidates by rank, of which a share depends on uncertainty, and keeps the first `limit`."""
     candidates = list(candidates)
     total_weight = math.fsum(1.0 / candidate.probability for candidate in candidates)
     total_unsure = math.fsum(candidate.unsure / candidate.probability for candidate in candidates)
@@ -115,23 +113,12 @@ class JudgeScores(NamedTuple):
 
 
 def unsure(readings: Sequence[JudgeScores]) -> float:
-    """Returns the uncertainty of the judges about a sample, in [0, 1].
-
-    It is the maximum of the uncertainty of each judge and of the difference between any two judges.
-    """
-    values = [
-        2.0 * math.sqrt(math.fsum(share * (1.0 - share) for share in reading.supports) / len(reading.supports))
-        for reading in readings
-        if reading.supports
-    ]
-    for index, first in enumerate(readings):
-        values += [_difference(first.scores, second.scores) for second in readings[index + 1 :]]
+    """Returns the uncertainty about a sample, in [0, 1]: the greatest of a judge, or difference of any two judges."""
+    values = [uncertainty_of(reading.supports) or 0.0 for reading in readings]
+    for first, second in combinations([reading.scores for reading in readings], 2):
+        pairs = [(score, second.get(quantity)) for quantity, score in first.items()]
+        values += [abs(a - b) for a, b in pairs if a is not None and b is not None]
     return max(values, default=0.0)
-
-
-def _difference(first: Mapping[Quantity, float | None], second: Mapping[Quantity, float | None]) -> float:
-    pairs = [(first.get(quantity), second.get(quantity)) for quantity in first]
-    return max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=0.0)
 
 
 def is_double(key: str, share: float, sampling: SamplingHash) -> bool:
@@ -140,10 +127,7 @@ def is_double(key: str, share: float, sampling: SamplingHash) -> bool:
 
 
 def scores_of(claims: Sequence[ClaimVerdict | None], scores: Mapping[Quantity, float]) -> dict[Quantity, float]:
-    """Returns a person's scores: those of the answer as a whole, and those that follow from verdicts on its claims.
-
-    If a claim was skipped, the verdicts give no score.
-    """
+    """Returns a person's scores: those of the answer as a whole, and those from claims, of which none was skipped."""
     all_scores = dict(scores)
     if claims and None not in claims:
         all_scores[Quantity.FAITHFULNESS] = claims.count(ClaimVerdict.SUPPORTED) / len(claims)

@@ -45,10 +45,7 @@ _GAP = re.compile(r"[ ,;\t]*")
 
 
 def with_citations(evidence: Evidence, answer: str, ids: Sequence[str | None] = ()) -> Evidence:
-    """Return the evidence with the citations of the answer, each with the claims that it belongs to.
-
-    Claims that only repeat what the user stated cite nothing. `ids` are those of the contexts, in their order.
-    """
+    """Return the evidence with the citations of the answer (not of what the user said); `ids` are of the contexts."""
     rows: dict[tuple[int, int], list[int]] = {}
     for row, claim in enumerate(evidence.claims):
         if claim.start is not None and claim.end is not None and not claim.said_by_user:

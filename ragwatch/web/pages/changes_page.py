@@ -324,8 +324,7 @@ def changes_since_last_week(site: Site, requested: str | None) -> WeekChanges:
             for row in rows:
                 then = estimate_of(sums.get((str(row.quantity), row.judge), Addends()), scope.confidence)
                 if row.route == route and then is not None:
-                    old, new = (compare.Interval(one.value, one.low, one.high) for one in (then, row.estimate))
-                    moved = compare.change(old, new)
+                    moved = compare.change(then, row.estimate)
                     changes[str(row.quantity), route, row.judge] = cast("Difference", moved._asdict())
     except StoreError:
         return NO_CHANGES

@@ -14,7 +14,7 @@ from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.quantity_row import UnknownReason
 from ragwatch.model.sample import OTHER
 from ragwatch.model.stages import Stage
-from ragwatch.statistics.feedback import Correlation
+from ragwatch.statistics.estimators.interval import CountedInterval
 from ragwatch.statistics.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.statistics.tally import PartOutcome, Tally, lines_read
 from ragwatch.web.pages import figure_replies
@@ -167,7 +167,7 @@ def _route(builder: _OverviewBuilder, route: str) -> RouteFigures:
     }
 
 
-def interval_of(estimate: Estimate | Correlation) -> Interval:
+def interval_of(estimate: Estimate | CountedInterval) -> Interval:
     """A mean with its interval."""
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
 

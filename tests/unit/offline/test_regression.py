@@ -14,7 +14,7 @@ from ragwatch.model.sample import Context, RelevantContext, Role, Turn
 from ragwatch.model.stages import Stage
 from ragwatch.offline.gate_line import baseline_of, gate_line, recommendation, stage_of
 from ragwatch.offline.regression import Attribution, GateRun, Regression, attribute, describe, run_of
-from ragwatch.statistics.compare import Interval
+from ragwatch.statistics.estimators.interval import Interval
 from ragwatch.statistics.gate import Figure, GateReport, GateRules, MetricLimit, gate
 from ragwatch.statistics.question_scores import QuestionScores, pairs_of, question_of
 from ragwatch.statistics.relevance import RankedCase, rank_sample

@@ -30,7 +30,8 @@ from ragwatch.pipeline.retention import RetentionLoop
 from ragwatch.pipeline.vocabularies import KIND, Vocabularies
 from ragwatch.ports import LoopContext, Query, Retention
 from ragwatch.statistics.estimators.corrected import AnnotatorShares, WithoutAnnotator
-from ragwatch.statistics.feedback import Correlation, JudgeCorrelation, UserScoreRow, UserScores
+from ragwatch.statistics.estimators.interval import CountedInterval
+from ragwatch.statistics.feedback import JudgeCorrelation, UserScoreRow, UserScores
 from ragwatch.statistics.snapshot import EstimateRow, Gauge, Lag, SegmentRow, Snapshot
 from ragwatch.statistics.tally import Tallies, Tally
 from ragwatch.statistics.text.vocabulary import Vocabulary, learn
@@ -144,7 +145,7 @@ def full() -> Snapshot:
         lags={"app": Lag(1, 2.0, {"x": "denied"}, 1, ("sick",), "all", 7)},
         user_scores=UserScores(
             (UserScoreRow("search", "1h", estimate(0.7)),),
-            (JudgeCorrelation("claude", Quantity.FAITHFULNESS, Correlation(0.1, -0.2, math.inf, 9)),),
+            (JudgeCorrelation("claude", Quantity.FAITHFULNESS, CountedInterval(0.1, -0.2, math.inf, 9)),),
             MappingProxyType({"search": 1.0}),
         ),
         gauges={(Gauge.DRIFT_ALARM, ("faithfulness", "search")): 1.0, (Gauge.STATE_FREE, ()): 5.0},

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from ragwatch.statistics.compare import (
     MIN_QUESTIONS,
     Conclusion,
-    Interval,
-    JudgeOffset,
     PairedScore,
     WeightedScore,
     by_category,
@@ -26,6 +24,7 @@ from ragwatch.statistics.compare import (
     per_question,
     unpaired,
 )
+from ragwatch.statistics.estimators.interval import CountedInterval, Interval
 
 SCORES = st.floats(0.0, 1.0)
 
@@ -187,7 +186,7 @@ PAIRS = st.lists(st.tuples(RATIOS, RATIOS), min_size=1, max_size=60)
 def test_turned_around_it_changes_its_sign(pairs: list[tuple[float, float]]) -> None:
     """After minus before is the opposite of before minus after; the value is the mean, inside its interval."""
     change, turned = offset(pairs), offset([(after, before) for before, after in pairs])
-    assert turned == JudgeOffset(-change.value, -change.high, -change.low, change.n)
+    assert turned == CountedInterval(-change.value, -change.high, -change.low, change.n)
     assert abs(change.value - sum(after - before for before, after in pairs) / len(pairs)) < 1e-9
     assert -1.0 <= change.low <= change.value <= change.high <= 1.0
 
@@ -206,5 +205,5 @@ def test_the_interval_holds_where_few_answers_differ() -> None:
 def test_no_difference_leaves_little_doubt() -> None:
     """Two hundred answers alike: the offset is within three hundredths of nothing."""
     change = offset([(0.7, 0.7)] * 200)
-    assert (change.value, change.to_record()["n"]) == (0.0, 200)
+    assert (change.value, change.n) == (0.0, 200)
     assert -0.03 < change.low < 0.0 < change.high < 0.03

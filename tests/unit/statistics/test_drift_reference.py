@@ -16,8 +16,6 @@ from ragwatch.statistics.drift.detectors import (
     ScorePair,
     ScoreQueue,
     pair,
-    queue_from_dict,
-    queue_to_dict,
 )
 from ragwatch.statistics.drift.normal_range import lowest_unchanged
 from ragwatch.statistics.drift.reference import ReferenceScheme
@@ -158,10 +156,10 @@ def test_probabilities_raised_after_learning() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=60))
 def test_pairs_in_order_of_arrival(stream: list[tuple[float, bool]]) -> None:
-    """The i-th score of either side meets the i-th of the other, whichever runs ahead, and over a restart."""
+    """The i-th score of either side meets the i-th of the other, whichever runs ahead."""
     queue, result = ScoreQueue(), []
     for value, control in stream:
-        queue, made = pair(queue_from_dict(queue_to_dict(queue)), Score(value), control=control)
+        queue, made = pair(queue, Score(value), control=control)
         if made is not None:
             result.append((made.score.value, made.control.value))
     ours = [value for value, control in stream if not control]

@@ -31,7 +31,7 @@ def test_a_mend_ends_the_alarm(direction: Direction) -> None:
     test = EndTest(30.0, direction)
     state, mend = followed(test, Recovery(), 0.3, 200)
     assert mend is None
-    assert Recovery.from_record(state.to_record()) == state
+    assert Recovery.from_record(state._asdict()) == state
     _, mend = followed(test, state, 0.95, 300, start=200)
     assert STEP * 190 <= mend.since <= STEP * 230
     assert (mend.mean > 0.8) == (direction is Direction.FALL)

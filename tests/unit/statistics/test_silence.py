@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from ragwatch.statistics.drift.silence import MAX_STEP, RETIRED, Rhythm, from_dict, observe, to_dict
+from ragwatch.statistics.drift.silence import MAX_STEP, RETIRED, Rhythm, from_dict, observe
 
 DAY, HOUR, MINUTE = 86400.0, 3600.0, 60.0
 DAYS = 120.0
@@ -111,7 +111,7 @@ def test_irregular_traffic_is_given_more_time() -> None:
 def test_state_is_kept_as_json() -> None:
     """It continues where it was; another shape is refused."""
     rhythm = observed(Rhythm(), MONDAY, MONDAY + DAY, 600.0)
-    kept = json.loads(json.dumps(to_dict(rhythm)))
+    kept = json.loads(json.dumps(rhythm._asdict()))
     assert from_dict(kept) == rhythm
     with pytest.raises(ValueError, match="columns of"):
         from_dict(kept | {"hours": []})

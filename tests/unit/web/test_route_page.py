@@ -20,7 +20,8 @@ from ragwatch.model.evidence import CriterionAnswer, CriterionReading
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.ports import Feedback
 from ragwatch.statistics.estimators.corrected import AnnotatorShares, WithoutAnnotator
-from ragwatch.statistics.feedback import Correlation, JudgeCorrelation, UserScoreRow, UserScores
+from ragwatch.statistics.estimators.interval import CountedInterval
+from ragwatch.statistics.feedback import JudgeCorrelation, UserScoreRow, UserScores
 from ragwatch.statistics.snapshot import EstimateRow, Gauge, SegmentRow, Snapshot
 from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -155,7 +156,7 @@ def test_segments_stand_below_in_the_configured_order() -> None:
     ]
 
 
-CORRELATION = Correlation(0.5, 0.25, 0.75, 80)
+CORRELATION = CountedInterval(0.5, 0.25, 0.75, 80)
 SCOPE = PageScope(routes=("search",), judges=(JUDGE,))
 SNAPSHOT = replace(
     small(),
