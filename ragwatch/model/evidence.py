@@ -71,18 +71,13 @@ class Claim:
     start: int | None
     end: int | None
     verdict: ClaimVerdict
-    # for each context, what it is to the claim; None for none. True counts as `alone`, False as None
-    cells: tuple[Cell | None, ...]
-    # probability that the contexts together support it; None if the judge gives no probability
-    support: float | None = None
+    cells: tuple[Cell | None, ...]  # what each context is to it. True counts as `alone`, False as None
+    support: float | None = None  # probability that the contexts together support it, if the judge gives one
     evidence: str | None = None  # the sentence that supports or contradicts it, if the judge quotes one
     in_reference: bool | None = None
-    # whether it is not in the contexts, but repeats what the user stated in an earlier turn. It is no invention and no
-    # support either: no score counts it
-    said_by_user: bool = False
+    said_by_user: bool = False  # not in the contexts, but in an earlier turn of the user: no score counts it
     sentence: tuple[int, int] | None = None  # offsets of the sentence that it is a part of; None if it is a whole one
-    # number of facts that it counts for, more than one if a judge rules on a whole sentence of several facts
-    facts: int = 1
+    facts: int = 1  # number of facts that it counts for, if a judge rules on a whole sentence
 
     def __post_init__(self) -> None:
         _check_ratio(self.support, "support")
@@ -177,10 +172,8 @@ class ReferenceClaim:
     cells: tuple[bool, ...]  # for each context, whether that context supports the claim
     in_answer: bool | None = None
     facts: int = 1
-    # for each context that supports it, the words there that do; None if the judge quotes none
-    quotes: tuple[str | None, ...] = ()
-    # what no context has of it: words of the claim, or the whole of it if the judge compares no words
-    missing: tuple[str, ...] = ()
+    quotes: tuple[str | None, ...] = ()  # for each context, the words there that support it, if quoted
+    missing: tuple[str, ...] = ()  # what no context has of it: words of the claim, or the whole of it
 
     def __post_init__(self) -> None:
         _check_facts(self.facts)
@@ -246,21 +239,16 @@ class Evidence:
     address: Address | None = None
     needs: tuple[Need, ...] | None = None
     reads_contradiction: bool = True  # False if the judge cannot distinguish contradicted claims from unsupported ones
-    # False if the judge does not read claims; then their absence does not describe the answer
-    reads_claims: bool = True
-    # claims of the reference; empty if it has none, None without a reference, or if not read
-    reference: tuple[ReferenceClaim, ...] | None = None
-    # why the claims could not be read (with `language` nothing else was read either); None if they were
-    unread: UnreadReason | None = None
+    reads_claims: bool = True  # False if the judge does not: their absence then does not describe the answer
+    reference: tuple[ReferenceClaim, ...] | None = None  # its claims; None without a reference, or if not read
+    unread: UnreadReason | None = None  # why claims could not be read (with `language`, nothing was)
     citations: tuple[Citation, ...] = ()  # what the answer cites, filled in from its text after the judge has read it
-    # where a prompt injection is suspected: some of `question`, `context`, `answer`, `history`
-    instructions: tuple[str, ...] = ()
+    instructions: tuple[str, ...] = ()  # suspected injections: some of `question`, `context`, `answer`, `history`
     criteria: tuple[CriterionReading, ...] = ()
     # ISO 639 code of the language that was read, where the judge's accuracy in it is not known: changes of such scores
     # are measured, a level is not. None in English, and for judges that do not tell
     language: str | None = None
-    # what a model replied, as text, in the order of its replies; empty for a judge that asks none
-    replies: tuple[str, ...] = field(default=(), compare=False)
+    replies: tuple[str, ...] = field(default=(), compare=False)  # of a model, as text, in order
 
     def __post_init__(self) -> None:
         columns = len(self.contexts)

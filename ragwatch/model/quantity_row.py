@@ -110,12 +110,10 @@ class QuantityRow:
     unread_by: frozenset[str]  # kinds of judges that never score it
     binary: bool = False  # whether the score of one answer is 0 or 1 alone, so that false alarms and misses are rates
     threshold: float | None = None  # default threshold of live traffic; None for none
-    # what a failure means in `ragwatch gate` by default; None where the gate has no default threshold
-    severity: GateSeverity | None = None
+    severity: GateSeverity | None = None  # of a failure in `ragwatch gate`; None for no default threshold
     drift: bool = False  # whether it is watched for drift by default
     tolerance: float | None = None  # smallest change that drift tells; None for `drift.tolerance`
-    # whether alerts of its own name its faults, so that the alerts of all other quantities leave it out
-    own_alert: bool = False
+    own_alert: bool = False  # whether alerts of its own name its faults, and those of all others leave it out
     listed: bool = False  # whether the list of answers has a column for it
     headline: int | None = None  # its place at the top of the overview dashboard; None where it is not there
     board: Board | None = None  # the dashboard that shows it over time; None for none

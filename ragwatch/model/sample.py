@@ -69,11 +69,9 @@ class Context(NamedTuple):
 
     text: str
     id: str | None = None
-    # score of the retriever, if it was logged. Direction and scale are unknown; only the order is used
-    score: float | None = None
+    score: float | None = None  # of the retriever, if logged; scale unknown, only the order is used
     step: str | None = None
-    # when its document was changed last, in seconds since the epoch; None if it was not logged
-    updated_at: float | None = None
+    updated_at: float | None = None  # when its document was changed last, in seconds since the epoch
 
 
 class RelevantContext(NamedTuple):
@@ -166,10 +164,8 @@ class Sample(NamedTuple):
     route: str = ""
     metadata: Mapping[str, object] = NO_METADATA  # other fields of the record (`trace_id` becomes the exemplar)
     reference: str | None = None
-    # the conversation before the question, oldest turn first; empty for the first question
-    history: tuple[Turn, ...] = ()
-    # contexts that are known to be relevant; empty if it is known that none is, None if that is unknown
-    relevant: tuple[RelevantContext, ...] | None = None
+    history: tuple[Turn, ...] = ()  # the conversation before the question, oldest turn first
+    relevant: tuple[RelevantContext, ...] | None = None  # empty if none is known to be; None if unknown
 
     def to_record(self) -> SampleRecord:
         """Return the sample as JSON values in the canonical shape."""
@@ -215,13 +211,10 @@ class Draw:
     sample: Sample
     source: str
     route: str  # one of the configured routes, or `other`
-    # inclusion probability, in (0, 1]; stored with the draw, because later changes of the rate must not change its
-    # weight
-    probability: float
+    probability: float  # of inclusion, in (0, 1]: that of the time of the draw, whatever the rate is later
     at: float  # time of the answer (or, if unknown, of reading it), in seconds since the epoch
     damage: str | None = None  # why the stored text cannot be read, in which case the sample is empty; None if it can
-    # key and value of each segment that it belongs to; None for a key that its metadata do not have
-    segments: tuple[tuple[str, str | None], ...] = ()
+    segments: tuple[tuple[str, str | None], ...] = ()  # key and value of each; None if the metadata lack the key
 
     def __post_init__(self) -> None:
         if not 0.0 < self.probability <= 1.0:

@@ -19,20 +19,15 @@ class SignalRow:
     counter: str = ""  # name of the stored counter, which `statistics.tally.Tally` lists; by default that of the signal
     series: str = ""  # name of its series; by default that of the signal as a histogram or a total
     help: str  # HELP of its series
-    # Upper bounds of the buckets of its histogram; None where the requests that have it are counted
-    bounds: tuple[float, ...] | None = None
+    bounds: tuple[float, ...] | None = None  # of the buckets of its histogram; None where requests are counted
     signed: bool = False  # whether its values may be negative
     # For values that grow by themselves: the bound from which on they have changed where they are more than doubled,
     # and never where they fell. Its bounds double from there on. None: every change counts.
     doubles_from: float | None = None
-    # Whether its drift alarm is a warning, because users notice a change at once; the others only inform
-    warns: bool = False
-    # Rise of the share of answers that have it from which on its alarm is a page; None if it never is
-    rise: float | None = None
-    # Whether answers that have it score and cite otherwise: alerts on quality and citations would repeat its own
-    explains: bool = False
-    # Name of another signal whose change entails one of this; `explains` for all that explain
-    follows: str = ""
+    warns: bool = False  # whether its drift alarm is a warning, as users notice at once; others inform
+    rise: float | None = None  # of the share of answers that have it, from which on its alarm is a page
+    explains: bool = False  # answers that have it score otherwise: alerts on quality would repeat its own
+    follows: str = ""  # another signal whose change entails one of this; `explains` for all that explain
     title: str  # title of its panel
     panel: str  # description of its panel
     unit: str = "reqps"  # grafana's unit of its panel

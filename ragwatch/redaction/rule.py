@@ -84,8 +84,7 @@ class NamedRule:
     name: str  # name of the rule, as `ragwatch redact` shows it
     kind: SensitiveKind
     about: str  # what the rule takes, for its row in docs/redaction.md
-    # removes formatting, so that two spellings of a value get the same token
-    normalize: Callable[[str], str] = field(default=unchanged, kw_only=True)
+    normalize: Callable[[str], str] = field(default=unchanged, kw_only=True)  # two spellings, one token
 
 
 Taken = tuple[int, int, NamedRule]
@@ -115,15 +114,12 @@ def whole_match(match: re.Match[str]) -> Span | None:
 class RedactionRule(NamedRule):
     """Detects values of one kind."""
 
-    # finds candidates. The group `secret`, or the whole match if there is no such group, is redacted
-    pattern: re.Pattern[str]
+    pattern: re.Pattern[str]  # finds candidates; its group `secret`, or the whole match, is redacted
     accept: Accept = whole_match  # returns the span of the value in the text; None if the match is a false positive
-    # strings of which every text with such a value contains at least one; empty if there are none
-    hints: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()  # of which every text with such a value contains at least one
     words: tuple[str, ...] = ()  # like `hints`, in lower case, for patterns that ignore case
     digits: int = 0  # minimum number of digits in a text with such a value
-    # strings where the pattern is tried, and nowhere else; empty for a search of the whole text
-    anchors: tuple[str, ...] = ()
+    anchors: tuple[str, ...] = ()  # where the pattern is tried, and nowhere else; empty for a search
     any_case: bool = False  # whether the anchors are in lower case, and stand in the text in any case
     back: int = 0  # number of characters of the pattern before the anchor
     # finds the places where the pattern is tried; None for a search with the pattern itself. A pattern that begins with

@@ -80,8 +80,7 @@ class Comparison:
     matched: MatchedKeys
     rows: tuple[ComparisonRow, ...]
     unit: str  # unit of the comparison: `questions` or `canaries`
-    # shared questions in which B is worse, in a metric whose mean became worse; those that lost most first
-    lost: tuple[LostQuestion, ...] = ()
+    lost: tuple[LostQuestion, ...] = ()  # shared questions in which B lost, in metrics that became worse; most first
 
     @property
     def worse(self) -> bool:

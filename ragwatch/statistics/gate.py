@@ -82,8 +82,7 @@ class GateRules:
     coverage: float = 0.9
     strict: bool = False
     confidence: float = 0.95
-    # fall since a baseline that need not be ruled out where none is seen beyond chance, in [0, 1]
-    tolerated_fall: float = 0.05
+    tolerated_fall: float = 0.05  # since a baseline: need not be ruled out where none is seen beyond chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +120,10 @@ class GateReport:
     findings: tuple[MetricFinding, ...]
     judged: int
     unread: Mapping[str, int]  # number of other samples by reason: rejected rows and unjudged answers
-    # number of judged samples by the stage at fault, or by what is counted in its place (`Judged.counted_as`); unknown
-    # stages are left out
-    stages: Mapping[str, int]
-    # means of metrics without a threshold: those that need a reference or relevance judgements
-    figures: tuple[Figure, ...] = ()
+    stages: Mapping[str, int]  # number of judged samples by `Judged.counted_as`; unknown stages are left out
+    figures: tuple[Figure, ...] = ()  # means of metrics without a threshold that need a reference or judgements
     kinds: Mapping[CaseKind, int] = field(default_factory=Counter)
-    # number of test cases with relevance judgements whose ranking is unknown, by reason
-    unranked: Mapping[str, int] = field(default_factory=Counter)
+    unranked: Mapping[str, int] = field(default_factory=Counter)  # test cases whose ranking is unknown, by reason
     routes: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
     questions: tuple[QuestionScores, ...] = ()  # scores of each row in all these metrics
     # rows with a statement of the reference that no context supports, with all statements of it

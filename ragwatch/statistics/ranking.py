@@ -25,8 +25,7 @@ class Ranking:
     """The passages that a retriever returned, matched with the expected contexts."""
 
     grades: tuple[int, ...]  # relevance of each expected context, 1 or more
-    # for each returned passage, best first, the expected contexts that it matches (indices into `grades`)
-    hits: tuple[tuple[int, ...], ...]
+    hits: tuple[tuple[int, ...], ...]  # indices of the matched expected contexts, by returned passage, best first
 
     def __post_init__(self) -> None:
         if any(grade < 1 for grade in self.grades):

@@ -27,15 +27,13 @@ class EstimateRow:
     judge: str
     window: str
     estimate: Estimate
-    # whether it is a level: in people's terms, with an interval that contains the error of the judge
-    corrected: bool = False
+    corrected: bool = False  # whether it is a level: in people's terms, with the judge's error in its interval
     best: float | None = None  # share of the answers that the judge gives the best score; None in a level
     unmeasured: float = 0.0  # share of the answers in languages in which the judge's accuracy is not known
     labels: int = 0  # number of labels that a level rests on, those that have aged in part
     labels_given: int = 0  # number of labels that were given
     annotators: AnnotatorShares | None = None  # the annotators behind a corrected estimate; None elsewhere
-    # the judge in whose terms the estimate is, where it is corrected by a reference judge, not by people
-    reference: str = ""
+    reference: str = ""  # the judge in whose terms it is, if a reference judge corrects it, not people
 
     @property
     def place(self) -> Place:
@@ -77,11 +75,9 @@ class Lag:
 
     size: int | None  # unread bytes; None if unknown
     seconds: float | None  # age of the oldest unread record; None if unknown, 0 if nothing is unread
-    # files that cannot be read at present, with the reason; their unread size is not known
-    unreadable: Mapping[str, str] = field(default_factory=dict)
+    unreadable: Mapping[str, str] = field(default_factory=dict)  # files that cannot be read now, with the reason
     closed: int = 0  # number of followed files that are closed between reads, because of the limit on open files
-    # what prevents reading as configured, and what to do about it; ragwatch is not ready meanwhile
-    problems: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()  # what prevents reading as configured, and what to do; not ready meanwhile
     skipped: str = ""  # how much was not read of what existed at the first start, and why; empty if all is read
     records: int | None = None  # unread records, if the transport counts those; None if unknown
 
@@ -164,8 +160,7 @@ class Snapshot:
     """All figures at one instant."""
 
     at: float
-    # estimates by quantity, route, judge and window; one without scores has no row
-    estimates: tuple[EstimateRow, ...] = ()
+    estimates: tuple[EstimateRow, ...] = ()  # by quantity, route, judge and window; none without scores
     corrected: tuple[EstimateRow, ...] = ()  # estimates that are corrected by labels, in addition to `estimates`
     segments: tuple[SegmentRow, ...] = ()
     # share of the drawn weight that was judged, by (route, judge, window)
@@ -187,6 +182,5 @@ class Snapshot:
     user_scores: UserScores = field(default_factory=UserScores)
     gauges: Gauges = field(default_factory=dict)
     problems: tuple[str, ...] = ()  # what prevents ragwatch from being ready, one sentence each
-    # the part of `tallies` that this worker has counted and exports, if several share a store; None for all of them
-    exported: Tallies | None = None
+    exported: Tallies | None = None  # the part of `tallies` that this worker exports, if several share a store
     leads: bool = True  # whether this process exports what would count twice if several workers exported it

@@ -58,13 +58,11 @@ class ClaimRecord(NamedTuple):
     end: int | None
     verdict: ClaimVerdict
     support: float | None  # probability that the contexts together support it; None if the judge gives no probability
-    # positions of the contexts that support it, from 0: each alone or, if `joint`, only together
-    contexts: tuple[int, ...]
+    contexts: tuple[int, ...]  # positions of those that support it, from 0: each alone or, if `joint`, together
     evidence: str | None
     said_by_user: bool = False  # whether it only repeats what the user stated earlier; no score counts it
     joint: bool = False  # whether none of `contexts` supports it alone
-    # positions of the contexts that a claim without support has its specific content from
-    informed: tuple[int, ...] = ()
+    informed: tuple[int, ...] = ()  # positions of those that a claim without support has its content from
     facts: int = 1
 
     def cell(self, rank: int) -> Cell | None:
@@ -123,16 +121,14 @@ class VerdictRecord:
     contexts: tuple[ContextRecord, ...]
     missing: tuple[str, ...]  # what the question needs and no context contains
     address: str | None  # how the answer addresses the question
-    # score by quantity that needs a reference; empty without a reference
-    reference: Mapping[ReferenceQuantity, float | None]
+    reference: Mapping[ReferenceQuantity, float | None]  # score by quantity; empty without a reference
     read_by: JudgeRecord  # kind and version of the judge, with cost
     unread: str | None = None  # why its claims could not be read (`language`, `short_answer`); None where they were
     citations: tuple[CitationRecord, ...] = ()
     instructions: tuple[str, ...] = ()  # where a prompt injection is suspected
     criteria: tuple[CriterionReading, ...] = ()
     statements: tuple[StatementLine, ...] = ()  # claims of the reference, and which words of which context support them
-    # the language that was read, where the judge's accuracy in it is not known; None for any other
-    language: str | None = None
+    language: str | None = None  # that was read, where the judge's accuracy in it is not known
 
     @property
     def judged(self) -> bool:

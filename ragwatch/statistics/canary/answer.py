@@ -36,8 +36,7 @@ class JudgedAnswer:
     canary: str
     contexts: str  # `retrieved`: from its own retriever. `gold`: it got the expected ones
     answer: str | None  # the answer; None where there is none, or a context has no text
-    # scores by quantity, including those that need a reference; None where nothing was judged
-    scores: Mapping[str, float | None] | None
+    scores: Mapping[str, float | None] | None  # by quantity, with or without reference; None if not judged
     why: str = ""
     abstained: bool = False  # whether the answer is empty or an abstention
 

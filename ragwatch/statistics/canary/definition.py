@@ -109,9 +109,7 @@ class Canary:
 
     name: str  # unique in its suite; the value of the label `canary`
     query: str
-    # contexts that must be retrieved. Empty if the category is `NEGATIVE`, and if it is `TEMPORAL` until the answer is
-    # indexed
-    expected: tuple[Expected, ...] = ()
+    expected: tuple[Expected, ...] = ()  # empty if `NEGATIVE`, and if `TEMPORAL` until the answer is indexed
     category: Category = Category.SIMPLE_FACTUAL
     # minimum score of the highest-ranked expected context, or the maximum if the retriever's scores are distances. A
     # negative canary ignores passages that do not reach it (`max_relevance_score` in the configuration): without one,
@@ -176,8 +174,7 @@ class Retrieved:
     """Result of one call of a probe."""
 
     hits: tuple[Hit, ...] = ()  # passages in the order of the reply, best first; empty if the call failed
-    # meaning of the scores; None if it is not configured, in which case scores are not compared
-    direction: Direction | None = None
+    direction: Direction | None = None  # of the scores, which are not compared if it is not configured
     seconds: float = 0.0
     failure: Failure | None = None  # why there is no reply; None if there is one, even an empty one
     detail: str = ""  # human-readable description; contains no secret and no text of the reply

@@ -16,8 +16,7 @@ class CanaryMetricRow:
     """All that depends on the metric alone."""
 
     name: str
-    # its value for one canary, from the ranking of the expected contexts and k; None where it is undefined
-    of: Callable[[Ranking, int], float | None]
+    of: Callable[[Ranking, int], float | None]  # its value for one canary, from the ranking and k; None if undefined
     by_k: bool = False  # whether it is shown for each k; otherwise only for the largest one
     measures: str = ""  # what its series `ragwatch_canary_NAME_ratio` measures; empty if it has none
     exported: str = ""  # the NAME of its series; by default that of the metric

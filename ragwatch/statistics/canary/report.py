@@ -42,10 +42,8 @@ class CanaryReport:
     retrieved: Retrieved  # the reply, cut to the first `cutoff` passages
     outcome: CanaryOutcome
     failure: Failure | None = None
-    # ranks of the expected contexts; None if they are unknown, and for a negative canary
-    ranking: Ranking | None = None
-    # whether all scores of the suite fell by more than their own spread, see `history`. Health is then 0
-    scores_fell: bool = False
+    ranking: Ranking | None = None  # of the expected contexts; None if unknown, and for a negative canary
+    scores_fell: bool = False  # whether all scores of the suite fell by more than their spread; health is then 0
 
     @property
     def success(self) -> bool:
@@ -138,8 +136,7 @@ class SuiteReport:
     suite: str
     ks: tuple[int, ...]  # cut-offs of recall, precision, F1, NDCG and hit rate; the largest is the k of "top k"
     reports: tuple[CanaryReport, ...]
-    # judged answers of the whole service; empty where only the retriever is tested
-    answers: tuple[JudgedAnswer, ...] = ()
+    answers: tuple[JudgedAnswer, ...] = ()  # of the whole service; empty where only the retriever is tested
 
     def __post_init__(self) -> None:
         if not self.ks or min(self.ks) < 1:

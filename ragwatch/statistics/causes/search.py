@@ -85,8 +85,7 @@ class Cause:
 class Findings:
     """The result of a search."""
 
-    # the shown ones: what goes on, what is over, and symptoms; each with most evidence first
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[Cause, ...] = ()  # shown: what goes on, what is over, symptoms; most evidence first in each
     looked_at: int = 0  # number of slices that were looked at
     answers: int = 0
     failing: int = 0

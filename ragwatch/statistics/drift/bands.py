@@ -58,8 +58,7 @@ class HedgedBand(NamedTuple):
     risk: float = 0.05
     max_weight: float = 1.0
     first: int = 0
-    # log capital of the bets on a higher mean, for the points still possible, lowest first
-    up: tuple[float, ...] = (0.0,) * (_STEPS + 1)
+    up: tuple[float, ...] = (0.0,) * (_STEPS + 1)  # log capital of the bets on a higher mean, by possible point
     down: tuple[float, ...] = (0.0,) * (_STEPS + 1)  # log capital of the bets on a lower mean
     spread: RunningVariance = RunningVariance()
 
@@ -96,9 +95,8 @@ class HedgedBand(NamedTuple):
             possible = [min(range(len(up)), key=lambda index: max(up[index], down[index]))]
         first, end = possible[0], possible[-1] + 1  # with the points between two that remain: the band is one interval
         spread = self.spread.after(share, score)
-        return HedgedBand(
-            self.risk, self.max_weight, self.first + first, tuple(up[first:end]), tuple(down[first:end]), spread
-        )
+        kept_up, kept_down = tuple(up[first:end]), tuple(down[first:end])
+        return self._replace(first=self.first + first, up=kept_up, down=kept_down, spread=spread)
 
 
 DAY = 86400.0
@@ -153,7 +151,8 @@ def from_dict(fresh: DayBand, stored: Mapping[str, Any]) -> DayBand:
     design = float(band["risk"]), float(band["heaviest"])
     up, down = (tuple(map(float, band[name])) for name in ("up", "down"))
     n, w, wx, squares = band["spread"]
-    restored = HedgedBand(*design, int(band["first"]), up, down, RunningVariance(int(n), w, wx, squares))
+    spread = RunningVariance(int(n), w, wx, squares)
+    restored = HedgedBand(*design, first=int(band["first"]), up=up, down=down, spread=spread)
     if design != (fresh.band.risk, fresh.band.max_weight):
         return fresh
     return DayBand(restored, None if stored["since"] is None else float(stored["since"]))

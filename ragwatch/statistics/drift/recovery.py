@@ -65,8 +65,7 @@ _NONE = Sums()
 class Recovery(NamedTuple):
     """State of the test. Values are those of a quantity where high is good."""
 
-    # sums over the answers of the break: before the alarm, over those since the evidence began to rise
-    worse: Sums = _NONE
+    worse: Sums = _NONE  # answers of the break: before the alarm, those since the evidence began to rise
     better: Sums = _NONE  # sums over the answers since the mend may have begun
     began: float | None = None  # time of the first of them, in seconds since the epoch; None if there is none
     rise: float = 0.0  # CUSUM of how much better answers are than the middle

@@ -46,15 +46,11 @@ class ReferenceScheme(Scheme[Score]):
     direction: Direction = Direction.FALL
     scores: int = 2000
     tolerance: float = 0.02  # how much worse than that of the reference the mean may be without an alarm
-    # whether the tolerance of a mean near its good end is one on the scale of odds; see `normal_range`
-    odds: bool = True
+    odds: bool = True  # whether the tolerance near the good end is one on the scale of odds (`normal_range`)
     max_weight: float = 1.0
     unit: Unit = Unit.SCORES
-    # probability that the lower end of a complete reference is above the true mean, so that the run length is not
-    # guaranteed
-    risk: float = 0.05
-    # minimum learning time in seconds. With a reference of only the best hours, every night counts as a fall
-    span: float = 0.0
+    risk: float = 0.05  # that the lower end of a complete reference is above the true mean
+    span: float = 0.0  # minimum learning time in seconds: with the best hours alone, every night would be a fall
     first: int = 100  # number of scores after which detection starts, if the reference is not complete with fewer
     _sizes: Numbers = field(init=False, repr=False)
 

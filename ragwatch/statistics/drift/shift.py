@@ -60,8 +60,7 @@ def share_bound(count: float, total: float, risk: float) -> float:
 class ShiftDetector:
     """E-detector for a shift of a distribution over buckets."""
 
-    # for each cut, the smallest normal share of values below it, and the smallest normal share above it
-    shares: Sequence[tuple[float, float]]
+    shares: Sequence[tuple[float, float]]  # for each cut, the smallest normal share of values below and above it
     threshold: float  # 1 / alpha
 
     @property

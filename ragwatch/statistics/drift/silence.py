@@ -51,8 +51,7 @@ class Rhythm(NamedTuple):
     excess: tuple[float, ...] = _NO_GAPS
     days: float = 0.0
     at: float | None = None
-    # time of the last answer, or of the start of observation after it; None before the first observation
-    last: float | None = None
+    last: float | None = None  # time of the last answer, or of the start of observation after it
     missed: float = 0.0  # answers that were to be expected since
     silent: bool = False  # whether an alarm is active: `missed` has reached the limit, and no answer has come since
 
@@ -143,5 +142,5 @@ def from_dict(stored: Mapping[str, Any]) -> Rhythm:
     if [len(column) for column in columns] != [HOURS, HOURS, _OCTAVES, _OCTAVES]:
         raise ValueError(f"columns of {[len(column) for column in columns]} values")
     at, last = (None if time is None else float(time) for time in (stored["at"], stored["last"]))
-    days, missed = float(stored["days"]), float(stored["missed"])
-    return Rhythm(hours, answers, gaps, excess, days, at, last, missed, bool(stored["silent"]))
+    numbers = {name: float(stored[name]) for name in ("days", "missed")}
+    return Rhythm(hours, answers, gaps, excess, at=at, last=last, silent=bool(stored["silent"]), **numbers)

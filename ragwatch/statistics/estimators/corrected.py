@@ -44,15 +44,12 @@ class Method(StrEnum):
 class CorrectedEstimate:
     """A corrected estimate, or why there is none."""
 
-    # the estimate; `n` counts labels, and `n_eff` the labels that alone would give the same precision
-    estimate: Estimate | None
+    estimate: Estimate | None  # `n` counts labels; `n_eff`, those that alone would give the same precision
     reason: UncorrectedReason | None = None
     missing: int = 0
     method: Method | None = None
-    # variance of the labels alone / variance of the estimate: 2 is worth twice the labels. None without one
-    gain: float | None = None
-    # PPI++ tuning parameter of each judge, first tier first; empty if the labels were used alone
-    tuning: tuple[float, ...] = ()
+    gain: float | None = None  # variance of the labels alone / variance of the estimate: 2 is worth twice the labels
+    tuning: tuple[float, ...] = ()  # PPI++ parameter of each judge, first tier first; empty for labels alone
 
 
 def correct(

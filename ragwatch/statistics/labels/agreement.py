@@ -41,8 +41,7 @@ class Agreement:
     kappa: CountedInterval | None  # Cohen's kappa: 0 is chance, 1 is perfect; None if the agreement by chance is 1
     # by class, share of the labels of that class to which the judge gave that class; None if there are none
     sensitivity: tuple[CountedInterval | None, ...]
-    # by class, share of the labels of other classes to which the judge gave another class; None if there are none
-    specificity: tuple[CountedInterval | None, ...]
+    specificity: tuple[CountedInterval | None, ...]  # by class, share of other labels that the judge gave another
 
 
 def share(count: int, n: int, confidence: float = 0.95) -> CountedInterval | None:

@@ -52,8 +52,7 @@ class LabelledScore:
     key: str
     judge: float
     people: float
-    # probability with which the answer was drawn and selected for labelling; None if it is unknown
-    probability: float | None = None
+    probability: float | None = None  # of being drawn and selected for labelling; None if unknown
     chars: int | None = None  # length of the answer in characters; None if its text is not stored any more
 
     @property
@@ -123,8 +122,7 @@ class CalibrationReport:
 
     quantities: Mapping[Quantity, QuantityReport]  # agreement by quantity; quantities without labels are left out
     claims: ClaimReport | None
-    # agreement of two people on the same answers, an upper bound for judges; None if no answer is labelled twice
-    people: Agreement | TooFewLabels | None
+    people: Agreement | TooFewLabels | None  # of two people on the same answers: an upper bound for judges
 
     @property
     def conclusive(self) -> bool:

@@ -26,9 +26,7 @@ class Label:
     annotator: str
     at: float
     scores: Mapping[Quantity, float]  # score by quantity, each in [0, 1]; quantities without a score are absent
-    # verdict on each claim that was shown, in the order of the claims; None for a skipped claim. Empty if the answer
-    # was labelled as a whole
-    claims: tuple[ClaimVerdict | None, ...] = ()
+    claims: tuple[ClaimVerdict | None, ...] = ()  # on each claim that was shown, in order; None if skipped
     # probability with which the sample was both drawn and selected for labelling, in (0, 1]. None if it is unknown, as
     # for an imported label: the label then counts in the agreement with the judge, but corrects no estimate
     probability: float | None = None
@@ -37,8 +35,7 @@ class Label:
     # the probability if a person had labelled nothing, by the name of each other person who did
     without: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     revoked: float | None = None  # since when it is taken back, in seconds since the epoch; None while it counts
-    # records of what the same person said of this sample before, oldest first
-    earlier: tuple[Mapping[str, Any], ...] = ()
+    earlier: tuple[Mapping[str, Any], ...] = ()  # records of what the same person said before, oldest first
 
     def __post_init__(self) -> None:
         for quantity, score in self.scores.items():

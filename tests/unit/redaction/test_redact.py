@@ -124,11 +124,11 @@ def test_idempotent(text: str) -> None:
 )
 @pytest.mark.uncounted
 def test_hostile_text_finishes(unit: str) -> None:
-    """200 kB of what each pattern begins with is read in seconds: no pattern backtracks over all of it."""
-    text = unit * (200_000 // len(unit))
+    """70 kB of what each pattern begins with is read in seconds: no pattern backtracks over all of it."""
+    text = unit * (70_000 // len(unit))
     start = time.process_time()
     assert Redactor().redact(text)
-    assert time.process_time() - start < cpu_limit(20.0)
+    assert time.process_time() - start < cpu_limit(7.0)
 
 
 def test_glued_secrets_come_off_one_a_round() -> None:

@@ -155,8 +155,8 @@ def test_no_value_is_lost_behind_a_token() -> None:
 
 def test_x23_long_keys_and_values_take_linear_time() -> None:
     """Whoever writes the log writes its keys: none may be able to hold intake up."""
-    metadata = {"secret" * 50_000: 1, "_expires" * 50_000: 1, "password": "!" * 300_000 + "x", "api_" * 50_000: "x"}
-    metadata |= {"phone" + "1" * 300_000: "4155552671", "phone no" * 50_000 + "!": 4155552671}
+    metadata = {"secret" * 20_000: 1, "_expires" * 20_000: 1, "password": "!" * 120_000 + "x", "api_" * 20_000: "x"}
+    metadata |= {"phone" + "1" * 120_000: "4155552671", "phone no" * 20_000 + "!": 4155552671}
     clean, _ = Redactor().redact_sample(Sample("1", None, (), "fine", metadata=metadata))
     assert len(clean.metadata) == len(metadata)
 

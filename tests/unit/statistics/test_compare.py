@@ -49,7 +49,7 @@ def test_few_differences_among_many_ties_prove_nothing() -> None:
 
 
 TRIALS = pytest.mark.parametrize(
-    ("trials", "least"), [(300, 0.92), pytest.param(2000, 0.935, marks=pytest.mark.slow)], ids=["some", "many"]
+    ("trials", "least"), [(150, 0.92), pytest.param(2000, 0.935, marks=pytest.mark.slow)], ids=["some", "many"]
 )
 
 

@@ -42,7 +42,7 @@ def test_the_baseline_holds_with_weights() -> None:
     """
     rng, held = random.Random(1), 0
     scheme = ReferenceScheme(build, scores=1500, tolerance=0.0, max_weight=10.0, risk=0.01)
-    for _ in range(100):
+    for _ in range(60):
         some = []
         for _ in range(1500):
             heavy = rng.random() < 1 / 11
@@ -50,7 +50,7 @@ def test_the_baseline_holds_with_weights() -> None:
         baseline = scheme.baseline(learnt(scheme, some))
         assert baseline is not None
         held += baseline <= 0.89
-    assert held >= 95
+    assert held >= 57
 
 
 @pytest.mark.parametrize("some", [[], [1.0], [1.0, 0.5], [0.0] * 5000])
@@ -200,8 +200,8 @@ def watched(seed: int, before: int, after: int, mean: float) -> DetectorState[Sc
 
 @pytest.mark.uncounted
 def test_a_month_without_a_change() -> None:
-    """Forty routes for a month after their first 100 scores: one alarm in 30 days each is allowed, few have one."""
-    assert sum(watched(seed, 700, 0, 0.9).alarm is not None for seed in range(40)) <= 16
+    """Twenty routes for a month after their first 100 scores: one alarm in 30 days each is allowed, few have one."""
+    assert sum(watched(seed, 700, 0, 0.9).alarm is not None for seed in range(20)) <= 8
 
 
 @pytest.mark.uncounted

@@ -63,7 +63,7 @@ def test_each_question_has_words_for_each_reply() -> None:
     assert str(only.quantity) == "answer_relevancy"
 
 
-RUNS = 4000
+RUNS = 2000
 
 
 def candidates() -> list[LabelCandidate]:

@@ -123,10 +123,9 @@ def test_families_of_english_say_nothing_of_other_languages(german: int, known: 
     assert (known_error("lexical", "lexical-1", {}).counts(Quantity.FAITHFULNESS, answers) is not None) is known
 
 
-@pytest.mark.parametrize("threshold", [0.7, 0.86])
-def test_the_further_labels_do_it(threshold: float) -> None:
+def test_the_further_labels_do_it() -> None:
     """With as many labels as it says, where people call as many good as the level expects, the threshold is outside."""
-    counts = counts_of(480, 20)
+    counts, threshold = counts_of(480, 20), 0.86
     before, number = counts.level(), counts.further_labels(threshold)
     assert before.low < threshold < before.high
     assert number in range(10, 100, 10)

@@ -139,7 +139,7 @@ def three_tiers(rng: random.Random, size: int) -> list[Row]:
 def test_three_tiers() -> None:
     """Each tier adds: three leave less variance than two, two less than labels alone; and the truth is covered."""
     rng, covered, values = random.Random(3), 0, []
-    for _ in range(40):
+    for _ in range(20):
         rows = three_tiers(rng, 1200)
         result = correct(total(rows, 3))
         without_embedded = solve(total([(row[0][1:], row[1][1:]) for row in rows if len(row[0]) > 1]))
@@ -148,8 +148,8 @@ def test_three_tiers() -> None:
         assert solution.variance < without_embedded.variance < without_embedded.variance_of_labels
         covered += result.estimate.low <= 0.5 <= result.estimate.high
         values.append(result.estimate.value)
-    assert covered >= 34
-    assert sum(values) / 40 == pytest.approx(0.5, abs=0.03)
+    assert covered >= 17
+    assert sum(values) / 20 == pytest.approx(0.5, abs=0.03)
 
 
 @pytest.mark.parametrize(
