@@ -49,10 +49,7 @@ def fits(cap: SpendingCap, spent: Cost, worst: Cost) -> bool:
 
 
 def remaining(caps: Sequence[SpendingCap], spent: Sequence[Cost]) -> float:
-    """Returns the share of the budget that is left, 0 to 1: the least over all caps, and over money and tokens.
-
-    `spent` is the spending within the span of each cap.
-    """
+    """Returns the least share of the budget, 0 to 1, that is left of a cap, given what its span has `spent`."""
     shares = [
         max(0.0, (limit - used) / limit) if limit else 0.0
         for cap, total in zip(caps, spent, strict=True)
@@ -93,10 +90,7 @@ def _limits(cap: SpendingCap, first: Cost, second: Cost) -> Iterator[tuple[float
 
 @dataclass(slots=True)
 class DecayingRate:
-    """Exponentially decaying rate of events, with a time constant in seconds.
-
-    Counts are weighted by exp(-age / seconds), and divided by the weight of the time.
-    """
+    """Rate of events, whose counts are weighted by exp(-age / seconds) and divided by the weight of the time."""
 
     seconds: float = RATE_SECONDS
     _count: float = 0.0

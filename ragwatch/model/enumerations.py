@@ -19,10 +19,7 @@ class Described(StrEnum):
 
 
 class Labelled(StrEnum):
-    """Base of enumerations whose members name their labels, in the order of their values.
-
-    A member is written as its value, followed by its labels: `REJECTED = "rejected", "source", "reason"`.
-    """
+    """Base of enumerations whose members name their labels: `REJECTED = "rejected", "source", "reason"`."""
 
     labels: tuple[str, ...]
 

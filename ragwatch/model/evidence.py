@@ -62,13 +62,10 @@ def _check_facts(facts: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One row: a claim of the answer, and what each context is to it.
-
-    Without offsets it is no verbatim part of the answer. Its verdict is given all contexts together.
-    """
+    """One row: a claim, and what each context is to it; its verdict is given all contexts together."""
 
     text: str
-    start: int | None
+    start: int | None  # offsets in the answer; None if the claim is no verbatim part of it
     end: int | None
     verdict: ClaimVerdict
     cells: tuple[Cell | None, ...]  # what each context is to it. True counts as `alone`, False as None
@@ -229,10 +226,7 @@ class UnreadReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Everything that a judge read in one sample.
-
-    Rows are empty if the answer has no claims (an abstention, an empty answer).
-    """
+    """Everything that a judge read in one sample; rows are empty if the answer has no claims."""
 
     claims: tuple[Claim, ...]
     contexts: tuple[ContextReading, ...]
@@ -309,25 +303,12 @@ def smallest_support_set(strengths: Sequence[float | None], supports: Supports) 
                 return ranks
     if len(order) <= EXHAUSTIVE or not supports(tuple(sorted(order))):
         return ()
-    return _reduced(sorted(order[: _enough(order, supports)]), supports)
-
-
-def _enough(order: Sequence[int], supports: Supports) -> int:
-    """Length of the shortest beginning of `order` that supports the claim, by bisection."""
-    low, high = EXHAUSTIVE, len(order)
+    low, high = EXHAUSTIVE, len(order)  # lengths of beginnings of `order`: one too short, and one that suffices
     while high - low > 1:
         middle = (low + high) // 2
-        if supports(tuple(sorted(order[:middle]))):
-            high = middle
-        else:
-            low = middle
-    return high
-
-
-def _reduced(ranks: Sequence[int], supports: Supports) -> tuple[int, ...]:
-    """The ranks without those that are not necessary; the worst-ranked are tried first."""
-    kept = tuple(ranks)
-    for rank in tuple(reversed(ranks))[:MAX_READINGS]:
+        low, high = (low, middle) if supports(tuple(sorted(order[:middle]))) else (middle, high)
+    kept = tuple(sorted(order[:high]))
+    for rank in kept[::-1][:MAX_READINGS]:
         fewer = tuple(other for other in kept if other != rank)
         if supports(fewer):
             kept = fewer

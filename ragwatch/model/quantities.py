@@ -218,13 +218,10 @@ RESERVED = frozenset(
 
 @lru_cache(256)
 def quantity_of(name: str) -> Quantity:
-    """Return the quantity of a name: one of ragwatch, or a criterion.
+    """Return the quantity of a name: one of ragwatch, or a criterion; ValueError if it can be neither.
 
     >>> quantity_of("faithfulness"), quantity_of("polite").is_criterion, quantity_of("polite") == "polite"
     (<Quantity.FAITHFULNESS: 'faithfulness'>, True, True)
-
-    Raises:
-        ValueError: It is neither, and has not the form of the name of a criterion.
     """
     if name in _OF_RAGWATCH:
         return Quantity[name.upper()]
@@ -280,11 +277,8 @@ class Example:
 class Criterion:
     """A question of the operator about each answer, answered by an LLM judge with yes, no, or does not apply.
 
-    It is a quantity like those of ragwatch: 1 for yes, which is good, 0 for no, unknown where it does not apply.
-
-    Raises:
-        ValueError: The name is that of another quantity or has another form, or a text is empty, too long or has more
-            than one line.
+    It is a quantity like those of ragwatch: 1 for yes, which is good, 0 for no, unknown where it does not apply. Its
+    name is in no other use, and its texts have one line each (else ValueError).
     """
 
     name: str  # name of the quantity; see `quantity_of` for its form

@@ -16,9 +16,6 @@ def size_bytes(value: object) -> object:
     """Convert a size such as `2GiB` to bytes; values that are neither text nor boolean are returned unchanged.
 
     A text without a unit is a number of bytes, because a variable of the environment is always a text.
-
-    Raises:
-        ValueError: It is a text but not a size, or a boolean.
     """
     if isinstance(value, bool):  # YAML reads yes, no, on and off as booleans, and pydantic reads booleans as 1 and 0
         raise ValueError(f"{str(value).lower()} {_ADVICE}")  # noqa: TRY004 - pydantic wants ValueError

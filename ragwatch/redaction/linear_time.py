@@ -20,11 +20,7 @@ _SINGLE = (_constants.LITERAL, _constants.NOT_LITERAL, _constants.IN, _constants
 
 
 def check_linear_time(pattern: str, shortest: int = 3) -> re.Pattern[str]:
-    """Compiles a pattern, each match of which must have some characters at least.
-
-    Raises:
-        ValueError: It is not valid, or not known to be matched in linear time; the message says what to write instead.
-    """
+    """Compiles a pattern of matches that are not too short; a ValueError says what to write instead of another one."""
     if len(pattern) > MAX_PATTERN_CHARS:
         raise ValueError(f"has more than {MAX_PATTERN_CHARS} characters; write a shorter one")
     try:

@@ -44,9 +44,6 @@ def _check(names: str) -> Check:
     return check
 
 
-# --- rules --------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class PersonIdRule(NamedRule):
     """Accepts the numbers of one country."""
@@ -234,9 +231,6 @@ def _stands_alone(word: str, near: str) -> bool:
         or word[0] >= "\u1100"
         or re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W\d_])", near) is not None
     )
-
-
-# --- passports -----------------------------------------------------------------------------------------------------
 
 
 def _machine_readable(match: re.Match[str]) -> Span | None:

@@ -240,10 +240,7 @@ class Redactor:
     def _redact_value(
         self, value: object, counts: Counter[SensitiveKind], depth: int, *, secret: bool, path: str
     ) -> object:
-        """Redacts the texts in a JSON value; None replaces what is nested more deeply than `depth`.
-
-        A value is a `secret` if a key above it is the name of one; `path` is the end of these keys.
-        """
+        """Redacts a JSON value down to `depth`; it is `secret` by a key above it, and `path` the end of these keys."""
         if isinstance(value, str):
             return self._redact_credential(value, counts) if secret else self._redact_introduced(value, counts, path)
         if isinstance(value, int) and not isinstance(value, bool):

@@ -224,7 +224,7 @@ def rules(
     `checks` are the functions that accept a match, by the name that `check` has in a row; `built` are the arguments of
     `RedactionRule` that are no part of the table, by the name of the rule.
     """
-    found = []
+    made = []
     for listed in _TABLE[group]:
         row: dict[str, Any] = {**listed, **(built or {}).get(listed["name"], {})}
         for name in ("pattern", "starts"):
@@ -237,8 +237,8 @@ def rules(
             row["accept"] = (checks or {})[row.pop("check")]
         if row.get("normalize") in _NORMALIZED:
             row["normalize"] = _NORMALIZED[row["normalize"]]
-        found.append(RedactionRule(**row))
-    return tuple(found)
+        made.append(RedactionRule(**row))
+    return tuple(made)
 
 
 class RuleGroup:
@@ -300,10 +300,7 @@ def without_overlaps(ordered: list[_Placed]) -> list[_Placed]:
 
 
 def contains_any(text: str, hints: tuple[str, ...]) -> bool:
-    """Returns whether a text contains one of the strings, or there are none.
-
-    A loop, because `any` is slower than most searches.
-    """
+    """Returns whether a text contains one of the strings, or there are none; `any` would be slower than the search."""
     for hint in hints:
         if hint in text:
             return True

@@ -111,13 +111,10 @@ def feedback_score(value: object, worst: float | None = None, best: float | None
 
 
 def read_feedback(record: Mapping[str, object], scale: Scale | None = None) -> float | None:
-    """Return the score in the first of `FIELDS` that can be read; None if a record has none of them.
+    """Return the score in the first of `FIELDS` that can be read; UnreadFeedbackError if none can, None without any.
 
     A rating or number of stars needs a scale: the configured one, or one that the record gives, as text `4/5` or
     as an object `{"rating": 4, "min": 1, "max": 5}`. A scale without its worst number begins at 1.
-
-    Raises:
-        UnreadFeedbackError: There is feedback that cannot be read.
     """
     unread: UnreadFeedbackError | None = None
     for name in FIELDS:

@@ -69,10 +69,7 @@ def rank_passages(
 ) -> Ranking:
     """Matches the passages of a retriever, best first, with the relevant contexts; a repeated passage counts once.
 
-    `similar` is the similarity of two texts, which count as the same from `tau` on.
-
-    Raises:
-        ValueError: `similar` is missing and a relevant context has no id.
+    Relevant contexts without an id need `similar` (else ValueError): texts count as the same from `tau` on.
     """
     ids: set[str] = set()
     hits = []
@@ -170,9 +167,6 @@ class RankingMetric(str):
 
     >>> RankingMetric("recall@5").k, RankingMetric("mrr").k
     (5, None)
-
-    Raises:
-        ValueError: There is no such metric.
     """
 
     __slots__ = ("k", "measure")
@@ -181,7 +175,7 @@ class RankingMetric(str):
     k: int | None
 
     def __new__(cls, name: str) -> Self:
-        """Parses the name."""
+        """Parses the name; raises ValueError if there is no such metric."""
         match = _NAME.fullmatch(name)
         if match is None or (match[2] is None and match[1] != "mrr"):
             raise ValueError(f"{name!r} is not a ranking metric; use one such as recall@5, precision@5, ndcg@5 or mrr")

@@ -66,14 +66,11 @@ _UNKNOWN_PHRASE = "the seventh pump"
 
 
 def known_bad(sample: Sample, seed: str) -> Sample:
-    """Returns the sample with an unsupported claim as its answer, and a prompt injection in one of its contexts.
+    """Returns the sample with an unsupported claim as its answer, and a prompt injection in a context (it has one).
 
     The injection tells the judge to accept the claim. The claim is about words of a context, because a judge may only
     quote words that it shares with a claim; what it says of them, who did it and when, is invented. Equal seeds give
     equal samples.
-
-    Raises:
-        ValueError: The sample has no context.
     """
     if not sample.contexts:
         raise ValueError("a known-bad sample needs a context")

@@ -55,13 +55,9 @@ class RepeatedAnswers:
 class SignalCounter:
     """Collects the signals of one batch of samples by route, and adds them to the tallies at the end of the batch.
 
-    Values are kept in lists until then, because intake runs for every line of a busy log.
-
-    Args:
-        meters: Novelty meters for questions, by route; questions of other routes are collected for learning a
-            vocabulary. None if question novelty is not monitored.
-        repeated: Earlier answers; None if it is not counted which ones are given to different questions.
-        now: Seconds since the epoch; None if unknown. No answer is later, and those without a time were given now.
+    Values are kept in lists until then, because intake runs for every line of a busy log. Questions of routes without a
+    novelty meter are collected for learning a vocabulary; without `meters` novelty is not monitored, nor is it without
+    `repeated` which answers come again. No answer is later than `now`, and those without a time were given then.
     """
 
     def __init__(

@@ -14,6 +14,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ragwatch.model.enumerations import Described
 from ragwatch.model.estimate import Addends, Estimate
 from ragwatch.statistics.compare import Difference, change
 from ragwatch.statistics.estimators import hajek
@@ -163,13 +164,13 @@ def log_height(value: float, low: float, high: float) -> float:
     return min(1.0, math.log(value / low) / math.log(high / low))
 
 
-class EvidenceLevel(StrEnum):
+class EvidenceLevel(Described):
     """How far evidence for a change is from the alarm."""
 
-    NONE = "none"
-    WEAK = "weak"
-    STRONG = "strong"
-    ALARM = "alarm"
+    NONE = ("none", "no sign of a change")
+    WEAK = ("weak", "weak signs of a change, as chance alone gives now and then")
+    STRONG = ("strong", "strong signs of a change")
+    ALARM = ("alarm", "the alarm is raised")
 
 
 def evidence_level(evidence: float, threshold: float) -> EvidenceLevel:
@@ -185,26 +186,16 @@ def evidence_level(evidence: float, threshold: float) -> EvidenceLevel:
     return EvidenceLevel.WEAK if evidence <= math.sqrt(threshold) else EvidenceLevel.STRONG
 
 
-_WORDS: Mapping[EvidenceLevel, str] = MappingProxyType(
-    {
-        EvidenceLevel.NONE: "no sign of a change",
-        EvidenceLevel.WEAK: "weak signs of a change, as chance alone gives now and then",
-        EvidenceLevel.STRONG: "strong signs of a change",
-        EvidenceLevel.ALARM: "the alarm is raised",
-    }
-)
-
-
 def evidence_words(evidence: float, threshold: float) -> str:
     """Say in words what evidence for a change means."""
     level = evidence_level(evidence, threshold)
     limit = f"{threshold:,.3g}" if threshold < 1000 else f"{threshold:,.0f}"
     if level is EvidenceLevel.ALARM:
         shown = f"{evidence:,.0f}" if evidence < 1e6 else "far above"
-        return f"{_WORDS[level]}: it needs {limit}, and the evidence is {shown}"
+        return f"{level.text}: it needs {limit}, and the evidence is {shown}"
     if level is EvidenceLevel.NONE:
-        return f"{_WORDS[level]} (the alarm needs {limit})"
-    return f"{_WORDS[level]}: the alarm needs {threshold / evidence:,.3g} times as much ({limit})"
+        return f"{level.text} (the alarm needs {limit})"
+    return f"{level.text}: the alarm needs {threshold / evidence:,.3g} times as much ({limit})"
 
 
 class Sides(NamedTuple):

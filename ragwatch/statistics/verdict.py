@@ -124,11 +124,7 @@ Verdict = Judged | Unjudged
 
 
 def judged(draw: Draw, reading: Reading, evidence: Evidence) -> Judged:
-    """Compute the verdict from the evidence, to which the citations of the answer are added.
-
-    Raises:
-        ShapeError: The evidence does not fit the sample: another number of contexts, or claims after the answer's end.
-    """
+    """Compute the verdict from the evidence, with the citations of the answer; ShapeError if of another sample."""
     sample = draw.sample
     if len(evidence.contexts) != len(sample.contexts):
         raise ShapeError(f"{len(evidence.contexts)} contexts were read of {len(sample.contexts)}")

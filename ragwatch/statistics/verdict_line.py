@@ -15,6 +15,8 @@ _DIGITS = 6
 _JUDGED = "judged"
 _QUANTITIES, _REFERENCE_QUANTITIES = tuple(Quantity), tuple(ReferenceQuantity)  # enumerations are slow to iterate
 _NUMBERS = (float, int)
+_TEXTS = ("trace_id", "reason", "stage", "fault", "address", "unread", "language")
+"""Fields that are texts, or absent."""
 
 
 class ContextLine(TypedDict):
@@ -159,11 +161,7 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
         route=str(line["route"]),
         judge=str(line["judge_name"]),
         probability=float(line["probability"]),
-        trace_id=_text(line.get("trace_id")),
         outcome=str(line["outcome"]),
-        reason=_text(line.get("reason")),
-        stage=_text(line.get("stage")),
-        fault=_text(line.get("fault")),
         scores={quantity: _number(scores.get(quantity)) for quantity in (*_QUANTITIES, *map(quantity_of, criteria))},
         claims=tuple(map(_claim_record, line["claims"])),
         contexts=tuple(
@@ -171,8 +169,6 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
             for one in line["contexts"]
         ),
         missing=tuple(map(str, line["missing"])),
-        address=_text(line.get("address")),
-        unread=_text(line.get("unread")),
         reference={name: _number(reference[name]) for name in _REFERENCE_QUANTITIES if name in reference},
         read_by=JudgeRecord(
             kind=str(judge.get("kind", "")),
@@ -196,7 +192,7 @@ def _verdict_record(line: Mapping[str, Any]) -> VerdictRecord:
             for name, one in criteria.items()
         ),
         statements=tuple(map(read_statement, reference.get("statements") or ())),
-        language=_text(line.get("language")),
+        **{name: _text(line.get(name)) for name in _TEXTS},
     )
 
 

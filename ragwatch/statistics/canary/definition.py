@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from hashlib import blake2b
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 MAX_NAME_CHARS = 60
 MAX_STORED_CHARS = 2000
@@ -29,31 +28,30 @@ class Grade(IntEnum):
 
 
 class Category(StrEnum):
-    """Kind of query, which determines how many contexts an answer needs."""
+    """Kind of query, with the least and the largest number of contexts that an answer usually needs.
 
-    SIMPLE_FACTUAL = "simple_factual"
-    COMPLEX_FACTUAL = "complex_factual"
-    PROCEDURAL = "procedural"
-    ENTITY_CENTRIC = "entity_centric"
-    COMPARATIVE = "comparative"
-    NEGATIVE = "negative"
-    TEMPORAL = "temporal"
+    A temporal one is not indexed yet.
+    """
+
+    least: int
+    most: int
+
+    def __new__(cls, name: str, least: int, most: int) -> Self:
+        """Make a member from its name and these numbers."""
+        member = str.__new__(cls, name)
+        member._value_, member.least, member.most = name, least, most
+        return member
+
+    SIMPLE_FACTUAL = "simple_factual", 1, 2
+    COMPLEX_FACTUAL = "complex_factual", 3, 5
+    PROCEDURAL = "procedural", 5, 10
+    ENTITY_CENTRIC = "entity_centric", 3, 5
+    COMPARATIVE = "comparative", 2, 4
+    NEGATIVE = "negative", 0, 0
+    TEMPORAL = "temporal", 0, 0
 
 
-EXPECTED_CONTEXTS: Mapping[Category, tuple[int, int]] = MappingProxyType(
-    {
-        Category.SIMPLE_FACTUAL: (1, 2),
-        Category.COMPLEX_FACTUAL: (3, 5),
-        Category.PROCEDURAL: (5, 10),
-        Category.ENTITY_CENTRIC: (3, 5),
-        Category.COMPARATIVE: (2, 4),
-        Category.NEGATIVE: (0, 0),
-        Category.TEMPORAL: (0, 0),
-    }
-)
-"""Least and largest number of contexts that an answer usually needs, by category; a temporal one is not indexed yet."""
-
-NOTHING_EXPECTED = frozenset(category for category, (_, most) in EXPECTED_CONTEXTS.items() if not most)
+NOTHING_EXPECTED = frozenset(category for category in Category if not category.most)
 """Categories whose canaries may expect no context."""
 
 
@@ -133,7 +131,7 @@ class Canary:
     @property
     def unusual_number(self) -> str | None:
         """Why the number of expected contexts is unusual for the category, as text for people; None if it is not."""
-        least, most = EXPECTED_CONTEXTS[self.category]
+        least, most = self.category.least, self.category.most
         number = len(self.expected)
         if least <= number <= most:
             return None

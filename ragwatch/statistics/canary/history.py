@@ -64,7 +64,7 @@ def from_record(record: Mapping[str, Any]) -> CanaryReport:
     canary, retrieved = dict(record["canary"]), dict(record["retrieved"])
     hits, direction, failure = record["met"], retrieved["direction"], retrieved["failure"]
     expected = tuple(Expected(name, text, Grade(grade)) for name, text, grade in canary["expected"])
-    canary |= {"expected": expected, "category": Category(canary["category"]), "tags": tuple(canary["tags"])}
+    canary |= {"expected": expected, "category": Category[canary["category"].upper()], "tags": tuple(canary["tags"])}
     retrieved |= {
         "hits": tuple(Hit(*hit) for hit in retrieved["hits"]),
         "direction": None if direction is None else Direction(direction),

@@ -78,10 +78,7 @@ def evaluate(
 ) -> CanaryReport:
     """Evaluates the reply to a canary, of which the first `cutoff` passages count.
 
-    `similar` is required for canaries that expect a text without an id; texts count as the same from `tau` on.
-
-    Raises:
-        ValueError: `similar` is missing and the canary expects texts, or `cutoff` is below 1.
+    Canaries that expect a text without an id need `similar` (else ValueError); texts are the same from `tau` on.
     """
     if cutoff < 1:
         raise ValueError(f"cutoff must be 1 or more, not {cutoff}")

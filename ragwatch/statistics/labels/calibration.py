@@ -30,6 +30,7 @@ from ragwatch.statistics.labels.agreement import (
 )
 
 CLASSES = tuple(ClaimVerdict)
+_WORST = 10  # answers that are listed
 
 
 class LabelScale(IntEnum):
@@ -146,19 +147,18 @@ def report(
     *,
     minimum: int = MIN_LABELS,
     confidence: float = 0.95,
-    worst: int = 10,
 ) -> CalibrationReport:
     """Computes the agreement of a judge with people.
 
     `twice` are pairs of scores that two people gave one answer. Below `minimum` labels the agreement in traffic is
-    unknown; `worst` answers with the largest differences are listed.
+    unknown; the answers with the largest differences are listed.
     """
     quantities = {
         quantity: QuantityReport(
             len(rows),
             compare(_matrix(((level(pair.people), level(pair.judge)) for pair in rows), 3), confidence=confidence),
             traffic_agreement(rows, minimum, confidence),
-            _worst(rows, worst),
+            tuple(sorted((row for row in rows if row.difference > 0.0), key=_by_difference)[:_WORST]),
             length_preference(
                 (LengthScore(row.judge, row.people, row.chars) for row in rows if row.chars is not None),
                 confidence=confidence,
@@ -175,9 +175,8 @@ def report(
     return CalibrationReport(quantities, of_claims if claims else None, people if twice else None)
 
 
-def _worst(rows: Sequence[LabelledScore], limit: int) -> tuple[LabelledScore, ...]:
-    different = [pair for pair in rows if pair.difference > 0.0]
-    return tuple(sorted(different, key=lambda pair: (-pair.difference, pair.key))[:limit])
+def _by_difference(row: LabelledScore) -> tuple[float, str]:
+    return -row.difference, row.key
 
 
 def _matrix(cells: Iterable[tuple[int, int]], size: int) -> list[list[int]]:

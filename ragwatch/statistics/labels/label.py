@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NotRequired, TypedDict
@@ -88,31 +88,21 @@ def from_record(record: Mapping[str, Any]) -> Label:
 
 
 def parse_label(record: Mapping[str, Any], now: float) -> Label:
-    """Validates and returns the label in a record from a client or a file.
+    """Validates and returns the label in a record from a client or a file; raises as `from_record`.
 
     A time that is ahead by less than an hour is replaced by `now`, because such a label would never expire.
-
-    Raises:
-        KeyError, ValueError, TypeError, AttributeError: The record is not a valid label.
     """
     label = from_record(record)
-    for name, at in _times(label):
-        if not 0.0 <= at <= now + CLOCK_SECONDS:  # neither is NaN
-            raise ValueError(f"{name} must be seconds since the epoch, no later than in an hour, not {at}")
+    every = ({"at": label.at, "revoked": label.revoked}, *label.earlier)
+    for name, at in ((name, one[name]) for one in every for name in ("at", "revoked") if one.get(name) is not None):
+        if not 0.0 <= float(at) <= now + CLOCK_SECONDS:  # neither is NaN
+            raise ValueError(f"{name} must be seconds since the epoch, no later than in an hour, not {float(at)}")
     if label.probability is not None and label.probability < MIN_PROBABILITY:
         raise ValueError(f"probability must be {MIN_PROBABILITY:g} or more, not {label.probability}")
     for name, text in (("key", label.key), ("annotator", label.annotator), ("note", label.note)):
         if any("\ud800" <= char <= "\udfff" for char in text):
             raise ValueError(f"{name} contains half of a surrogate pair")
     return replace(label, at=min(label.at, now))
-
-
-def _times(label: Label) -> Iterator[tuple[str, float]]:
-    """The times of a label and of its earlier records, with their names."""
-    for record in ({"at": label.at, "revoked": label.revoked}, *label.earlier):
-        for name in ("at", "revoked"):
-            if record.get(name) is not None:
-                yield name, float(record[name])
 
 
 SKIP = "-"

@@ -126,6 +126,7 @@ def test_a_restart_changes_nothing(cut: int) -> None:
 def test_another_design_begins_anew() -> None:
     """Of another confidence or another largest weight nothing is taken over; a band of another kind is refused."""
     kept = to_dict(run(yes(0.9, 50)))
+    assert from_dict(FRESH, kept) == run(yes(0.9, 50))
     for other in (DayBand(HedgedBand(risk=0.01)), DayBand(HedgedBand(max_weight=10.0))):
         assert from_dict(other, kept) == other
     with pytest.raises(ValueError, match="kind 'bernstein' instead of 'hedged'"):

@@ -63,7 +63,7 @@ def test_each_question_has_words_for_each_reply() -> None:
     assert str(only.quantity) == "answer_relevancy"
 
 
-RUNS = 2000
+RUNS = 4000
 
 
 def candidates() -> list[LabelCandidate]:
