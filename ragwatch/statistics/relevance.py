@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Protocol, Self
+from typing import Literal, Protocol, Self
 
 from ragwatch.model.sample import Sample
 from ragwatch.statistics import ranking as measures
@@ -45,19 +45,16 @@ class RelevantPassage(Passage, Protocol):
         """Relevance, 1 or more."""
 
 
-class MatchField(StrEnum):
-    """Field of a passage that the relevant contexts are matched by."""
-
-    ID = "id"
-    TEXT = "text"
+MatchField = Literal["id", "text"]
+"""Field of a passage that the relevant contexts are matched by."""
 
 
 def missing_field(passages: Sequence[Passage], relevant: Sequence[RelevantPassage]) -> MatchField | None:
     """Returns the field by which relevant contexts are matched and which a passage lacks; None if none lacks it."""
     if any(one.id for one in relevant) and any(passage.id is None for passage in passages):
-        return MatchField.ID
+        return "id"
     if any(not one.id for one in relevant) and any(passage.text is None for passage in passages):
-        return MatchField.TEXT
+        return "text"
     return None
 
 

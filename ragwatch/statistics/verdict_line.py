@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
-from ragwatch.model.evidence import Cell, Claim, ClaimVerdict, CriterionAnswer, CriterionReading
+from ragwatch.model.evidence import Cell, Claim, ClaimVerdict, CriterionAnswer, CriterionReading, Evidence
 from ragwatch.model.quantities import Quantity, ReferenceQuantity, quantity_of
 from ragwatch.statistics.reference import StatementLine, read_statement, reference_line
 from ragwatch.statistics.verdict import Judged, Verdict
@@ -15,6 +15,7 @@ _DIGITS = 6
 _JUDGED = "judged"
 _QUANTITIES, _REFERENCE_QUANTITIES = tuple(Quantity), tuple(ReferenceQuantity)  # enumerations are slow to iterate
 _NUMBERS = (float, int)
+_UNREAD = Evidence((), ())
 _TEXTS = ("trace_id", "reason", "stage", "fault", "address", "unread", "language")
 """Fields that are texts, or absent."""
 
@@ -222,21 +223,27 @@ def _number(value: object) -> float | None:
 
 def verdict_line(verdict: Verdict) -> VerdictLine:
     """Return a verdict as the object that `ragwatch judge` prints on one line."""
-    reading = verdict.reading
+    judged = verdict if isinstance(verdict, Judged) else None
+    evidence, reading = judged.evidence if judged else _UNREAD, verdict.reading
+    scores = judged.scores if judged else dict.fromkeys(Quantity)
+    columns = zip(verdict.draw.sample.contexts, evidence.contexts, evidence.used, strict=judged is not None)
     line: VerdictLine = {
         "id": verdict.draw.sample.id,
-        "outcome": _JUDGED,
-        "reason": None,
-        "scores": dict.fromkeys(map(str, Quantity)),
+        "outcome": _JUDGED if judged else "unjudged",
+        "reason": None if isinstance(verdict, Judged) else str(verdict.reason),
+        "scores": {str(quantity): _rounded(score) for quantity, score in scores.items()},
         "expected": {},
-        "stage": None,
-        "fault": None,
-        "claims": [],
-        "contexts": [],
-        "missing": [],
-        "address": None,
-        "reference": None,
-        "unread": None,
+        "stage": _optional_text(judged and judged.stage),
+        "fault": _optional_text(judged and judged.fault),
+        "claims": list(map(_claim, evidence.claims)),
+        "contexts": [
+            {"id": context.id, "relevant": column.relevant, "used": used, "relevance": _rounded(column.relevance)}
+            for context, column, used in columns
+        ],
+        "missing": [need.text for need in evidence.needs or () if not need.answerable],
+        "address": _optional_text(evidence.address),
+        "reference": reference_line(evidence),
+        "unread": _optional_text(evidence.unread),
         "judge": {
             "kind": reading.kind,
             "version": reading.version,
@@ -246,29 +253,13 @@ def verdict_line(verdict: Verdict) -> VerdictLine:
             "cost_usd": reading.usage.cost_usd,
         },
     }
-    if isinstance(verdict, Judged):
-        _add_evidence(line, verdict)
-    else:
-        line["outcome"], line["reason"] = "unjudged", str(verdict.reason)
+    if judged and judged.counted_as not in (None, judged.stage):
+        line["counted_as"] = str(judged.counted_as)
+    _add_rare_fields(line, evidence)
     return line
 
 
-def _add_evidence(line: VerdictLine, verdict: Judged) -> None:
-    evidence = verdict.evidence
-    line["scores"] = {str(quantity): _rounded(score) for quantity, score in verdict.scores.items()}
-    line["stage"] = _optional_text(verdict.stage)
-    if verdict.counted_as not in (None, verdict.stage):
-        line["counted_as"] = str(verdict.counted_as)
-    line["fault"] = _optional_text(verdict.fault)
-    line["claims"] = [_claim(claim) for claim in evidence.claims]
-    line["contexts"] = [
-        {"id": context.id, "relevant": reading.relevant, "used": used, "relevance": _rounded(reading.relevance)}
-        for context, reading, used in zip(verdict.draw.sample.contexts, evidence.contexts, evidence.used, strict=True)
-    ]
-    line["missing"] = [need.text for need in evidence.needs or () if not need.answerable]
-    line["address"] = _optional_text(evidence.address)
-    line["reference"] = reference_line(evidence)
-    line["unread"] = _optional_text(evidence.unread)
+def _add_rare_fields(line: VerdictLine, evidence: Evidence) -> None:
     if evidence.language:
         line["language"] = evidence.language
     if evidence.citations:

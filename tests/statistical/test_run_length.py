@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import pytest
-from support.score_draws import Floats, Mean, bernoulli, beta, claims
+from support.score_draws import Floats, Mean, bernoulli, beta, claims, separate_claims
 
+from ragwatch.statistics.drift.bands import HedgedBand
 from ragwatch.statistics.drift.detect import Score, begin, step
 from ragwatch.statistics.drift.detectors import Betting, ScorePair, TwoSample
 from ragwatch.statistics.drift.reference import ReferenceScheme
@@ -162,3 +163,41 @@ def test_shift_keeps_the_promise() -> None:
                 total, numbers = total + 1, watching.start()
     print(f"shift: {total} alarms in 2e6 requests")
     assert total <= 200
+
+
+BAND_RUNS = 300
+BandDraw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
+
+
+def claim_ratios(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Claim ratios of mean .9, all drawn alike."""
+    return separate_claims(rng, 0.9, size), np.ones(size)
+
+
+def rarely_no(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Yes or no, 2 % no."""
+    return bernoulli(rng, 0.98, size), np.ones(size)
+
+
+def by_route(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two routes of equal traffic with means .84 and .96, drawn at .1 and 1."""
+    heavy = rng.random(size) < 1 / 11
+    return (rng.random(size) < np.where(heavy, 0.84, 0.96)).astype(float), np.where(heavy, 10.0, 1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("draw", "truth"), [(claim_ratios, 0.9), (rarely_no, 0.98), (by_route, 0.9)])
+def test_missed_at_any_time(draw: BandDraw, truth: float) -> None:
+    """Of all runs at most 5 % leave the truth outside at any time: ends never move back, so the last band tells."""
+    rng, missed, widths = np.random.default_rng(1), 0, {60: 0.0, 240: 0.0, 1440: 0.0}
+    for _ in range(BAND_RUNS):
+        band = HedgedBand(max_weight=10.0) if draw is by_route else HedgedBand()
+        scores, weights = draw(rng, 2000)
+        for count, (score, weight) in enumerate(zip(scores.tolist(), weights.tolist(), strict=True), start=1):
+            band = band.after(score, weight)
+            if count in widths:
+                widths[count] += (band.high - band.low) / 2 / BAND_RUNS
+        missed += not band.low <= truth <= band.high
+    shown = ", ".join(f"{width:.3f} at {count}" for count, width in widths.items())
+    print(f"{draw.__name__}: missed {missed / BAND_RUNS:.3f}; half-width {shown}")
+    assert missed / BAND_RUNS <= 0.05

@@ -29,7 +29,7 @@ DEGRADED_OUTCOMES = frozenset(
 )
 """Outcomes caused by the retriever. `FAILED` is caused by the endpoint and is counted by its `Failure` instead."""
 
-_NO_FIELD = {MatchField.ID: Failure.NO_IDS, MatchField.TEXT: Failure.NO_TEXTS}
+_NO_FIELD: dict[MatchField, Failure] = {"id": Failure.NO_IDS, "text": Failure.NO_TEXTS}
 
 
 @dataclass(frozen=True, slots=True)
