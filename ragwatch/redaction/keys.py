@@ -125,9 +125,8 @@ class VendorKeys:
                 taken += rule.taken(view)
         if len(taken) < 2:
             return taken
-        return without_overlaps(
-            sorted(taken, key=lambda one: (one[0], -one[1]))
-        )  # the longer one of two that start alike
+        ordered = sorted(taken, key=lambda one: (one[0], -one[1]))  # of two that start alike the longer one first
+        return without_overlaps(ordered)
 
     def _rules_for(self, joined: str) -> list[RedactionRule]:
         """Rules that may match in the long words."""

@@ -36,10 +36,9 @@ def _source_hash(source: str) -> blake2b:
 
 
 class SamplingHash:
-    """Decides which samples are drawn, by a hash of their keys with a secret.
+    """Decides which samples are drawn, by a hash of their keys with the secret of the state, or else by the key itself.
 
-    Without the secret of the state nobody can choose ids that are never drawn; if there is none, the key itself
-    decides. With the same secret the decision for a sample never changes, and draws are nested as in `is_drawn`.
+    Without the secret nobody can choose ids that are never drawn.
     """
 
     def __init__(self, secret: bytes = b"") -> None:
@@ -73,10 +72,7 @@ def is_drawn(key: str, probability: float) -> bool:
 
 @lru_cache(1024)
 def _key_limit(probability: float) -> str:
-    """Return the upper limit of the keys that are drawn with this probability, as hex digits.
-
-    Keys are longer than 16 digits, so a key that starts with the limit is greater than it and is not drawn.
-    """
+    """Return the upper limit of the keys that are drawn; one that starts with it is longer, so greater, and is not."""
     first = ceil(probability * _SPAN)
     return f"{first:016x}" if first < _SPAN else "g"
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -148,13 +149,10 @@ def points(sums: Mapping[int, Addends], starts: Iterable[int], confidence: float
 
 def stretches(filled: Sequence[bool]) -> Iterator[range]:
     """Yield the index ranges without a gap: a line is interrupted where there is no data."""
-    begin: int | None = None
-    for index, is_filled in enumerate([*filled, False]):
-        if is_filled and begin is None:
-            begin = index
-        elif not is_filled and begin is not None:
-            yield range(begin, index)
-            begin = None
+    for is_filled, group in groupby(range(len(filled)), filled.__getitem__):
+        if is_filled:
+            places = list(group)
+            yield range(places[0], places[-1] + 1)
 
 
 def log_height(value: float, low: float, high: float) -> float:

@@ -64,7 +64,11 @@ def from_record(record: Mapping[str, Any]) -> CanaryReport:
     canary, retrieved = dict(record["canary"]), dict(record["retrieved"])
     hits, direction, failure = record["met"], retrieved["direction"], retrieved["failure"]
     expected = tuple(Expected(name, text, Grade(grade)) for name, text, grade in canary["expected"])
-    canary |= {"expected": expected, "category": Category[canary["category"].upper()], "tags": tuple(canary["tags"])}
+    canary |= {
+        "expected": expected,
+        "category": Category[str(canary["category"]).upper()],
+        "tags": tuple(canary["tags"]),
+    }
     retrieved |= {
         "hits": tuple(Hit(*hit) for hit in retrieved["hits"]),
         "direction": None if direction is None else Direction(direction),
@@ -194,16 +198,11 @@ def changes(runs: Sequence[SuiteReport]) -> dict[str, CanaryDiff]:
     """Compares each canary of the newest run, the first, with the last run before in which it succeeded."""
     if not runs:
         return {}
-    latest, *earlier = runs
-    successes = [{report.canary.name: report for report in run.reports if report.success} for run in earlier]
-    diffs: dict[str, CanaryDiff] = {}
-    for report in latest.reports:
-        name = report.canary.name
-        before = next((by_name[name] for by_name in successes if name in by_name), None)
-        difference = None if before is None else diff(before, report)
-        if difference is not None:
-            diffs[name] = difference
-    return diffs
+    # Oldest first, so that of several successes the last one stays.
+    before = {report.canary.name: report for run in runs[:0:-1] for report in run.reports if report.success}
+    pairs = ((before.get(report.canary.name), report) for report in runs[0].reports)
+    diffs = {report.canary.name: diff(old, report) for old, report in pairs if old is not None}
+    return {name: difference for name, difference in diffs.items() if difference is not None}
 
 
 RELEARN_RUNS = 40
