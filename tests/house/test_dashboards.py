@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from itertools import product
@@ -12,9 +11,9 @@ from urllib.parse import parse_qsl
 
 import pytest
 import yaml
+from house.test_imports import imports, within
 from house.test_oncall_expressions import check, known, promql, records, selectors
 from support.oncall_cases import PLAN
-from support.parsed import trees
 
 from ragwatch.daemon.changes import EventKind
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
@@ -223,10 +222,6 @@ def test_every_reference_is_unique() -> None:
 
 def test_only_the_command_builds_dashboards() -> None:
     """Nothing that runs in the daemon imports them."""
-    importers = set()
-    for file, tree in trees().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ragwatch.rules.dashboards"):
-                importers.add(file.relative_to(ROOT).as_posix())
-    outside = {name for name in importers if not name.startswith("ragwatch/rules/dashboards/")}
-    assert outside == {"ragwatch/commands/rules.py"}
+    dashboards = "ragwatch.rules.dashboards"
+    importers = {module for module, names in imports().items() if any(within(name, dashboards) for name in names)}
+    assert {module for module in importers if not within(module, dashboards)} == {"ragwatch.commands.rules"}

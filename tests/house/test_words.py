@@ -36,11 +36,8 @@ class Word(NamedTuple):
     example: str  # a text that the pattern must match
 
 
-class Text(NamedTuple):
-    """A text that people read, and where it comes from."""
-
-    place: str
-    text: str
+Texts = Iterator[tuple[str, str]]
+"""Texts that people read, each behind the place where it stands."""
 
 
 WORDS = (
@@ -80,62 +77,65 @@ def without_code(text: str) -> str:
     return " ".join(text.split())
 
 
-def markdown(folder: str) -> Iterator[Text]:
+def markdown(folder: str) -> Texts:
     """Pages of a folder."""
     for page in sorted((ROOT / folder).rglob("*.md")):
-        yield Text(page.relative_to(ROOT).as_posix(), without_code(page.read_text(encoding="utf-8")))
+        yield (page.relative_to(ROOT).as_posix(), without_code(page.read_text(encoding="utf-8")))
 
 
-def readme_texts() -> Iterator[Text]:
+def readme_texts() -> Texts:
     """Sections of the README."""
     for section in re.split(r"(?m)^## ", (ROOT / "README.md").read_text(encoding="utf-8")):
-        yield Text(section.partition("\n")[0], without_code(section))
+        yield (section.partition("\n")[0], without_code(section))
 
 
-def docstrings() -> Iterator[Text]:
+def docstrings() -> Texts:
     """Docstrings of modules, classes and functions of the package, without code."""
     for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 prose = re.sub(r"(?m)^ *(>>>|\.\.\.).*$", "", ast.get_docstring(node) or "")
-                yield Text(f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}", without_code(prose))
+                yield (f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}", without_code(prose))
 
 
-def comments() -> Iterator[Text]:
-    """Comments of the package."""
+@cache
+def tokens() -> dict[int, list[tuple[str, str]]]:
+    """Names and comments of the package by their type, each behind its place."""
+    by_type: dict[int, list[tuple[str, str]]] = {tokenize.COMMENT: [], tokenize.NAME: []}
     for path in sorted((ROOT / "ragwatch").rglob("*.py")):
         for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
-            if token.type == tokenize.COMMENT:
-                yield Text(f"{path.relative_to(ROOT)}:{token.start[0]}", without_code(token.string))
+            if token.type in by_type:
+                by_type[token.type].append((f"{path.relative_to(ROOT)}:{token.start[0]}", token.string))
+    return by_type
 
 
-def page_texts() -> Iterator[Text]:
+def page_texts() -> Texts:
     """Texts of the HTML templates, without tags, expressions and code."""
     for path in sorted((ROOT / "ragwatch" / "web" / "templates").glob("*.html")):
         text = re.sub(r"(?s)\{[{%#].*?[}%#]\}|<code.*?</code>|<[^>]*>", " ", path.read_text(encoding="utf-8"))
-        yield Text(path.name, text)
+        yield (path.name, text)
 
 
-def help_texts() -> Iterator[Text]:
+def help_texts() -> Texts:
     """HELP of every series, and the meanings of the quantities in it."""
     for series in CATALOGUE:
-        yield Text(series.name, series.help)
+        yield (series.name, series.help)
     for quantity, meaning in ((quantity, quantity.row.meaning) for quantity in Quantity):
-        yield Text(str(quantity), meaning)
+        yield (str(quantity), meaning)
 
 
-def alert_texts() -> Iterator[Text]:
+def alert_texts() -> Texts:
     """Summaries and descriptions."""
     for alert in alerts(PLAN):
-        yield Text(alert.name, without_code(f"{alert.summary} {alert.description}"))
+        yield (alert.name, without_code(f"{alert.summary} {alert.description}"))
 
 
-def dashboard_texts() -> Iterator[Text]:
+def dashboard_texts() -> Texts:
     """Titles, descriptions, legends and names of annotations, links and variables."""
     every = {**boards(BoardPlan(pages="https://ragwatch.example.com")), "stored.json": sql_board()}
     for name, board in every.items():
         for text in _shown(board):
-            yield Text(name, without_code(text))
+            yield (name, without_code(text))
 
 
 def _shown(node: Any) -> Iterator[str]:
@@ -154,16 +154,16 @@ MEANINGLESS_NAMES = {"each", "found", "told", "thing"}
 REPLACED_NAMES = re.compile(
     "anew|befell|beside|chains|desk|door|fewest|inquiry|keeping|ledger|notebook|purse|roster|sheet|storey|twins|yardstick"
 )
-SURFACES: Mapping[str, Callable[[], Iterator[Text]]] = {
+SURFACES: Mapping[str, Callable[[], Texts]] = {
     "HELP": help_texts,
     "alerts": alert_texts,
     "dashboards": dashboard_texts,
     "runbooks": lambda: markdown("deploy/runbooks"),
     "docs": lambda: markdown("docs"),
     "README": readme_texts,
-    "configuration": lambda: iter([Text("config.example.yaml", (ROOT / "config.example.yaml").read_text("utf-8"))]),
+    "configuration": lambda: iter([("config.example.yaml", (ROOT / "config.example.yaml").read_text("utf-8"))]),
     "docstrings": docstrings,
-    "comments": comments,
+    "comments": lambda: ((place, without_code(text)) for place, text in tokens()[tokenize.COMMENT]),
     "pages": page_texts,
 }
 
@@ -188,7 +188,7 @@ def test_texts_use_the_terms_of_the_field(surface: str) -> None:
     """No text of a surface contains a word that was replaced."""
     texts = list(SURFACES[surface]())
     assert texts
-    assert {text.place: faults for text in texts if (faults := banned(text.text))} == {}
+    assert {place: faults for place, text in texts if (faults := banned(text))} == {}
 
 
 @pytest.mark.parametrize("word", WORDS, ids=lambda word: word.example)
@@ -201,13 +201,7 @@ def test_the_list_catches_its_examples(word: Word) -> None:
 @pytest.mark.costly
 def test_names_use_the_terms_of_the_field() -> None:
     """No name of the package contains a word that was replaced, nor says of a thing only that it is one."""
-    replaced = {
-        f"{path.relative_to(ROOT)}:{token.start[0]} {token.string}"
-        for path in sorted((ROOT / "ragwatch").rglob("*.py"))
-        for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline)
-        if token.type == tokenize.NAME and is_banned(token.string)
-    }
-    assert replaced == set()
+    assert [(place, name) for place, name in tokens()[tokenize.NAME] if is_banned(name)] == []
 
 
 @cache
