@@ -85,7 +85,9 @@ def _question(part: str, listed: Sequence[Candidate]) -> str:
     """What is asked of the fields that may be a part."""
     if listed[-1].expression.startswith("reverse("):
         first, last = (one.shown for one in listed)
-        return f"scores rise from the first passage to the last; which one is the top-ranked: {first}; or {last}?"
+        return (
+            f"scores grow better from the first passage to the last; which one is the top-ranked: {first}; or {last}?"
+        )
     alone = "is this what was retrieved?" if part == "contexts" else f"is this the {part}?"
     asked = f"which of these is the {part}?" if len(listed) > 1 else alone
     return f"{asked} {'; '.join(one.shown for one in listed)}"

@@ -301,20 +301,21 @@ def _by_rank(lists: Mapping[int, list[object]]) -> dict[int, list[object]]:
 
 
 def turned_round(contexts: Candidate) -> Candidate | None:
-    """Return the passages from the last to the first if their scores rise from the first to the last; else None.
+    """Return the passages from the last to the first if scores grow better from the first to the last; else None.
 
-    The first passage counts as the top-ranked one. It is the last one where scores are similarities, but not where they
-    are distances.
+    The first passage counts as the top-ranked one. Which one it is depends on what the scores are, where their name
+    does not say that they are distances.
     """
     field = contexts.field
     start, scored, rest = contexts.expression.partition("score: ")
     if not scored or not start.startswith(f"{field.path}[]."):
         return None
-    score = extractor("score", rest.strip("}").partition(",")[0])
+    name = rest.strip("}").partition(",")[0]
+    score, is_distance = extractor("score", name), "distance" in names.tokens(name)
     lists = [[score(item) for item in value] for value in field.values.values() if isinstance(value, list)]
     differ = [some for some in lists if len({*some}) > 1 and all(isinstance(one, (int, float)) for one in some)]
-    rising = sum(some == sorted(some, key=lambda one: float(str(one))) for some in differ)
-    if len(differ) < MIN_DISTINCT or rising < _MOST * len(differ):
+    better = sum(some == sorted(some, key=lambda one: float(str(one)), reverse=is_distance) for some in differ)
+    if len(differ) < MIN_DISTINCT or better < _MOST * len(differ):
         return None
     values = {place: value[::-1] if isinstance(value, list) else value for place, value in contexts.values.items()}
     expression = contexts.expression.replace(f"{field.path}[]", f"reverse({field.path})[]", 1)

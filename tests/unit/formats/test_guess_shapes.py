@@ -144,16 +144,17 @@ def test_a_document_with_its_score_is_a_passage() -> None:
     ]
 
 
-@pytest.mark.parametrize(("score", "asked"), [(lambda place: -place, False), (lambda place: place, True)])
-def test_rising_scores_are_a_question(score: Callable[[int], int], asked: bool) -> None:  # noqa: FBT001 - a parameter
-    """The first passage counts as the top-ranked one; the last one is it if the scores are similarities."""
-    logged, _ = records(lambda _, q, a, c: {"query": q, "hits": objects(c, score=score), "reply": a})
-    decisions = guess(logged).decisions
-    assert [one.expression for one in decisions.get("contexts", ())] == (
-        ["hits[].{id: id, text: text, score: score}", "reverse(hits)[].{id: id, text: text, score: score}"]
-        if asked
-        else []
-    )
+@pytest.mark.parametrize(
+    ("name", "sign", "asked"),
+    [("score", -1, False), ("score", 1, True), ("distance", 1, False), ("distance", -1, True)],
+)
+def test_scores_that_grow_better_are_a_question(name: str, sign: int, asked: bool) -> None:  # noqa: FBT001 - a parameter
+    """The first passage counts as the top-ranked one, though the last one has the best score."""
+    value = {name: lambda place: sign * place}
+    logged, _ = records(lambda _, q, a, c: {"query": q, "hits": objects(c, **value), "reply": a})
+    listed = [one.expression for one in guess(logged).decisions.get("contexts", ())]
+    projection = f"[].{{id: id, text: text, score: {name}}}"
+    assert listed == ([f"hits{projection}", f"reverse(hits){projection}"] if asked else [])
 
 
 @pytest.mark.parametrize(("mark", "kind"), [("\n---\n", "rules"), ("\n\n---\n\n", "rules"), ("\n\n", "paragraphs")])
