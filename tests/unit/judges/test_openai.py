@@ -93,16 +93,22 @@ async def test_a_sample_that_no_dialect_saves_is_rejected_and_teaches_nothing(
 
 
 async def test_a_server_without_keys_gets_none(openai_at: JudgeAt) -> None:
-    """A model of one's own needs no key, and costs what the configuration says: nothing."""
-    with canned((200, {}, completion('{"address":"fully"}'))) as (address, sent):
-        judge = openai_at(
-            address, quantities=ADDRESS_ONLY, temperature=0, api_key=None, prices={"input": 0, "output": 0}
-        )
+    """A model of one's own needs no key, and costs what the configuration says: nothing.
+
+    OpenAI's headers of limits are read as Anthropic's are, and exported.
+    """
+    told = {"limit": "1000", "remaining": "250", "reset": "45s"}
+    headers = {f"x-ratelimit-{name}-tokens": value for name, value in told.items()}
+    free = {"input": 0, "output": 0}
+    with canned((200, headers, completion('{"address":"fully"}'))) as (address, sent):
+        judge = openai_at(address, quantities=ADDRESS_ONLY, temperature=0, api_key=None, prices=free)
         _, usage = await judge.read(a_sample())
         assert isinstance(judge.provider, OpenAI)
         assert "authorization" not in judge.provider._client.headers
     assert (usage.tokens, usage.cost_usd) == (110, 0.0)
     assert sent[0]["temperature"] == 0  # where it is configured; zero is one
+    levels = {labels: left for (_, labels), left in judge._context.telemetry.levels().items()}
+    assert levels == {("mine", "tokens"): 0.25}
 
 
 def test_replies_in_the_words_of_others() -> None:
@@ -160,15 +166,3 @@ async def test_probe_tells_what_is_wrong_with_an_address(openai_at: JudgeAt) -> 
     for status, listed in ((404, {}), (200, b"<html>"), (200, {"data": [1, {"id": 2}]})):
         with canned((status, {}, listed), (200, {}, completion('{"ready":"yes"}'))) as (address, _):
             assert (await openai_at(address).probe()).startswith("loopback answers")
-
-
-async def test_limits_in_headers_are_exported(openai_at: JudgeAt) -> None:
-    """OpenAI's headers are read as Anthropic's are."""
-    told = {"limit": "1000", "remaining": "250", "reset": "45s"}
-    headers = {f"x-ratelimit-{name}-tokens": value for name, value in told.items()}
-    with canned((200, headers, completion('{"address":"fully"}'))) as (address, _):
-        judge = openai_at(address, quantities=ADDRESS_ONLY)
-        await judge.read(a_sample())
-    assert {labels: left for (_, labels), left in judge._context.telemetry.levels().items()} == {
-        ("mine", "tokens"): 0.25
-    }
