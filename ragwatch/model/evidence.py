@@ -288,11 +288,6 @@ def smallest_support_set(strengths: Sequence[float | None], supports: Supports) 
     contexts are added, strongest first, until they suffice, and what is not necessary is removed, worst ranks first.
     Such a set need not be the smallest, but no member is superfluous, unless that took more than `MAX_READINGS`
     readings to see. `strengths`: how far each context alone supports the claim; None for one that has nothing of it.
-
-    >>> smallest_support_set([0.2, 0.9, 0.3], lambda ranks: {0, 2} <= set(ranks))
-    (0, 2)
-    >>> smallest_support_set([0.9, 0.9, None], lambda ranks: 0 in ranks or 1 in ranks)
-    (0,)
     """
     known = [(-strength, rank) for rank, strength in enumerate(strengths) if strength is not None]
     order = [rank for _, rank in sorted(known)]

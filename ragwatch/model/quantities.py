@@ -218,11 +218,7 @@ RESERVED = frozenset(
 
 @lru_cache(256)
 def quantity_of(name: str) -> Quantity:
-    """Return the quantity of a name: one of ragwatch, or a criterion; ValueError if it can be neither.
-
-    >>> quantity_of("faithfulness"), quantity_of("polite").is_criterion, quantity_of("polite") == "polite"
-    (<Quantity.FAITHFULNESS: 'faithfulness'>, True, True)
-    """
+    """Return the quantity of a name: one of ragwatch, or a criterion; ValueError if it can be neither."""
     if name in _OF_RAGWATCH:
         return Quantity[name.upper()]
     if not is_quantity_name(name):
@@ -237,11 +233,7 @@ def quantity_of(name: str) -> Quantity:
 
 
 def is_quantity_name(name: str) -> bool:
-    """Return whether a name is that of a quantity, or may be that of a criterion.
-
-    >>> [is_quantity_name(name) for name in ("faithfulness", "polite_tone", "Polite", "a__b", "expected")]
-    [True, True, False, False, False]
-    """
+    """Return whether a name is that of a quantity, or may be that of a criterion."""
     return len(name) <= MAX_NAME_CHARS and _NAME.fullmatch(name) is not None and name not in RESERVED
 
 

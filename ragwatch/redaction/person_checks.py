@@ -38,11 +38,7 @@ def _is_date(month: str | int, day: str | int) -> bool:
 
 
 def mrz(value: str) -> int:
-    """Returns the check digit of a field in the machine-readable zone of a passport (ICAO 9303).
-
-    >>> mrz("L898902C3")
-    6
-    """
+    """Returns the check digit of a field in the machine-readable zone of a passport (ICAO 9303)."""
     numbers = (0 if char == "<" else int(char, 36) for char in value)
     return sum(number * (7, 3, 1)[place % 3] for place, number in enumerate(numbers)) % 10
 

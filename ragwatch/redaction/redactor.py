@@ -133,11 +133,7 @@ class Redactor:
         return text, counts
 
     def findings(self, text: str) -> list[Finding]:
-        """Returns what would be taken from a text, by place.
-
-        >>> Redactor().findings("write to ann@example.org")
-        [Finding(rule='email', kind=<SensitiveKind.EMAIL: 'EMAIL'>, start=9, end=24)]
-        """
+        """Returns what would be taken from a text, by place."""
         places = OriginalPlaces()
         for taken, _ in self._steps(text):
             places.replace([(start, end, rule, _TOKEN_CHARS + len(rule.kind)) for start, end, rule in taken])
@@ -282,9 +278,6 @@ def introduction(path: str) -> str:
     """Returns the words that introduce a number of a telephone or of a person; empty if the key names neither.
 
     Of the keys that lead to the value, the last `MAX_PATH_CHARS` characters are looked at.
-
-    >>> [introduction(path) for path in ("homePhone", "user.phone_number_2", "customer_ssn", "phone_model", "call_id")]
-    ['phone', 'phone', 'ssn', '', '']
     """
     named = _NAMED.search(" " + " ".join(_BETWEEN_WORDS.split(path)).lower().strip())
     return (named["person"] or "phone") if named else ""

@@ -85,10 +85,6 @@ def custom_rule(name: str, pattern: str, checksum: str | None = None, context: t
 
     Letters and digits of the value must have the checksum (a name in `CHECKSUMS`), and one of the words of `context`
     must stand in the 60 characters before the value, or behind it. The pattern is as `check_linear_time` demands.
-
-    >>> rule = custom_rule("employee", r"EMP-[0-9]{6}")
-    >>> [match.group() for match in rule.pattern.finditer("ask EMP-123456")]
-    ['EMP-123456']
     """
     words = tuple(map(str.lower, context))
     return RedactionRule(

@@ -147,11 +147,7 @@ def first_relevance(ranking: Ranking) -> float | None:
 
 
 def mean_of_known(values: Iterable[float | None]) -> float | None:
-    """Mean of the values that are not None; None if there are none.
-
-    >>> mean_of_known([1.0, None, 0.5]), mean_of_known([None])
-    (0.75, None)
-    """
+    """Mean of the values that are not None; None if there are none."""
     numbers = [value for value in values if value is not None]
     return fsum(numbers) / len(numbers) if numbers else None
 

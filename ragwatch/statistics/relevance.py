@@ -160,11 +160,7 @@ def rank_sample(sample: Sample, *, route: str = "", similar: Similarity | None =
 
 
 class RankingMetric(str):
-    """A ranking metric by its name, such as `recall@5`, `ndcg@5` or `context_precision@5`; `mrr` needs no cut-off.
-
-    >>> RankingMetric("recall@5").k, RankingMetric("mrr").k
-    (5, None)
-    """
+    """A ranking metric by its name, such as `recall@5`, `ndcg@5` or `context_precision@5`; `mrr` needs no cut-off."""
 
     __slots__ = ("k", "measure")
 

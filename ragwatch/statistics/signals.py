@@ -39,12 +39,7 @@ class RepeatedAnswers:
         self._questions = [0] * SLOTS
 
     def add(self, route: str, question: str, answer: str) -> bool:
-        """Remember an answer. Returns whether the same route gave the same one to another question.
-
-        >>> known = RepeatedAnswers()
-        >>> known.add("a", "Why?", "So."), known.add("a", "When?", "So."), known.add("b", "How?", "So.")
-        (False, True, False)
-        """
+        """Remember an answer. Returns whether the same route gave the same one to another question."""
         given, asked = hash((route, answer)), hash(question)
         slot = given % SLOTS
         repeated = self._answers[slot] == given and self._questions[slot] != asked

@@ -206,12 +206,7 @@ class Sides(NamedTuple):
     after: int
 
     def split(self, buckets: Iterable[tuple[int, Addends]]) -> tuple[Addends, Addends]:
-        """Return the sums of both sides, of buckets given by their start.
-
-        >>> first, second = sides_of(600.0, 300, now=900.0).split((at, Addends.one(1.0, 1.0)) for at in (0, 300, 600))
-        >>> first.n, second.n
-        (1, 1)
-        """
+        """Return the sums of both sides, of buckets given by their start."""
         before, after = [], []
         for start, sums in sorted(buckets, key=lambda bucket: bucket[0]):
             if self.before <= start < self.end:

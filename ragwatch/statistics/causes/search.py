@@ -293,11 +293,7 @@ def _log_learnt(answers: int, failing: int, prior: tuple[float, float]) -> float
 
 
 def _log_greatest(answers: int, failing: int) -> float:
-    """Log likelihood at the observed failing share.
-
-    >>> _log_greatest(0, 0), _log_greatest(3, 3), round(_log_greatest(2, 1), 3)
-    (0, 0.0, -1.386)
-    """
+    """Log likelihood at the observed failing share."""
     return sum(count * math.log(count / answers) for count in (failing, answers - failing) if count)
 
 

@@ -131,12 +131,7 @@ def _is_weekend(day: int) -> bool:
 
 
 def from_dict(stored: Mapping[str, Any]) -> Rhythm:
-    """Return the rhythm of which `_asdict` was stored.
-
-    >>> rhythm = observe(observe(Rhythm(), 0.0, answered=False, days=30.0), 600.0, answered=True, days=30.0)
-    >>> from_dict(rhythm._asdict()) == rhythm
-    True
-    """
+    """Return the rhythm of which `_asdict` was stored."""
     names = ("hours", "answers", "gaps", "excess")
     hours, answers, gaps, excess = columns = [tuple(map(float, stored[name])) for name in names]
     if [len(column) for column in columns] != [HOURS, HOURS, _OCTAVES, _OCTAVES]:

@@ -80,10 +80,6 @@ class NoveltyMeter:
 
         A word that was seen in c questions has a novelty of 1 - ln(1 + c) / ln 256: 1 for a new word, 0 for one seen in
         255 questions or more.
-
-        >>> meter = NoveltyMeter(learn(Vocabulary(), ["how do I open a file"] * 255))
-        >>> meter.strangeness(["How do I open a file?", "refund my ticket", "?!"])
-        [0.0, 1.0]
         """
         # All ASCII questions are translated in one call: otherwise most of the time would be spent on calls.
         ascii_questions = list(filter(_is_short_ascii, questions))

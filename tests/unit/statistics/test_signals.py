@@ -66,6 +66,7 @@ def test_by_hand() -> None:
         ("Who wrote Die Blechtrommel?", "Günter Grass wrote it in 1959.", False),
         ("¿Cuánto dura la garantía?", "La garantía es de dos años para las piezas.", False),
         ("R2 P40?", "R2: 40", False),
+        ("How long does the warranty last?", "…?", False),
     ],
 )
 def test_an_answer_in_another_language_is_counted(question: str, answer: str, *, differs: bool) -> None:

@@ -21,7 +21,6 @@ from ragwatch.statistics.text.vocabulary import SLOTS, NoveltyMeter, Vocabulary,
 LATE = "\U0001e4d0\U00011f04\U00031350\u2ffc\u1c89"  # of Unicode 15.0, 15.0, 15.0, 15.1 and 16.0
 
 
-@pytest.mark.uncounted
 def test_what_came_later_is_no_letter() -> None:
     """Each such character becomes one that no version takes for a letter; the text keeps its length."""
     assert visible_text(f"naïve {LATE} 水") == "naïve \ufffd\ufffd\ufffd\ufffd\ufffd 水"
