@@ -28,12 +28,19 @@ ESCAPE = chr(27)
 BEGIN = time.time() - 1800.0
 
 
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state that holds some judged answers."""
+    state = tmp_path_factory.mktemp("judged") / "state"
+    with closing(SqliteStore(state)) as store:
+        World(store, Random(1), requests=60, begin=BEGIN)
+    return state
+
+
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
-    """A configuration whose state holds some judged answers."""
-    store = SqliteStore(tmp_path / "state")
-    World(store, Random(1), requests=60, begin=BEGIN)
-    store.close()
+def config(judged: Path, tmp_path: Path) -> Path:
+    """A configuration with a copy of that state."""
+    shutil.copytree(judged, tmp_path / "state")
     return configured(tmp_path)
 
 
@@ -86,15 +93,13 @@ def test_an_end_at_any_time(config: Path, said: str, kept: list[int]) -> None:
     assert [len(word.claims) for word in labels(config)] == kept
 
 
-def test_out_and_in(config: Path, tmp_path: Path) -> None:
+def test_out_and_in(config: Path, judged: Path, tmp_path: Path) -> None:
     """What is exported comes in elsewhere as it was; a bad line is named, and the others come in."""
     run(config, "--count", "3", "--whole", said="f\n-\n-\n\n" * 3)
     out = tmp_path / "labels.jsonl"
     assert run(config, "--export", str(out)).return_value == 0
     other = tmp_path / "other"
-    store = SqliteStore(other / "state")
-    World(store, Random(1), requests=60, begin=BEGIN)
-    store.close()
+    shutil.copytree(judged, other / "state")
     there = configured(other)
     found = run(there, "--import", str(out))
     assert (found.return_value, found.stderr) == (0, "3 new, 0 replaced, 0 unmatched, 0 unreadable\n")

@@ -31,7 +31,7 @@ def outcomes(config: Config, route: str = "faq") -> dict[str, Outcome]:
 
 
 def test_what_pages_by_default() -> None:
-    """The configuration of five minutes pages where users would call first, whatever the judge says."""
+    """Where users would call first, whatever the judge says; a route with a control opens tickets."""
     assert outcomes(a_config()) == {
         "invention": PAGE,
         "wrong documents": PAGE,
@@ -48,6 +48,14 @@ def test_what_pages_by_default() -> None:
         "judge": TICKET,
         "source": PAGE,
     }
+    config = a_config(routes=["new", "old", "faq"], drift={"controls": {"new": "old"}})
+    assert {route: outcomes(config, route)["invention"] for route in ("new", "old", "faq")} == {
+        "new": TICKET,
+        "old": NOTHING,
+        "faq": PAGE,
+    }
+    named = [reason.partition(":")[0] for reason in unpaged(config) if reason.startswith("invention")]
+    assert named == ["invention on new", "invention on old"]
 
 
 @pytest.mark.parametrize(
@@ -87,18 +95,6 @@ def test_reasons_say_what_to_log_and_what_to_write() -> None:
     assert any("no threshold or objective of answer_relevancy, faithfulness pages" in reason for reason in reasons)
     assert all("drift can page" in reason for reason in reasons if "threshold" in reason)
     assert any("`routes` is empty" in reason for reason in unpaged(a_config(routes=[])))
-
-
-def test_routes_with_a_control_open_tickets_and_controls_are_not_watched() -> None:
-    """A route with a control has no baseline, and the control itself is not watched; both are named."""
-    config = a_config(routes=["new", "old", "faq"], drift={"controls": {"new": "old"}})
-    assert {route: outcomes(config, route)["invention"] for route in ("new", "old", "faq")} == {
-        "new": TICKET,
-        "old": NOTHING,
-        "faq": PAGE,
-    }
-    named = [reason.partition(":")[0] for reason in unpaged(config) if reason.startswith("invention")]
-    assert named == ["invention on new", "invention on old"]
 
 
 def test_what_a_list_names_exists() -> None:

@@ -85,13 +85,34 @@ def test_the_checklist_over_a_state(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("store")
-def test_canaries_can_be_asked_now(tmp_path: Path) -> None:
-    """With a larger k than that of the suite."""
+def test_what_options_add(tmp_path: Path) -> None:
+    """Canaries are asked now, with a larger k; judgements in a file replace the verdict; similar pairs are supplied."""
     with serving(*FaultyRetriever().routes()) as address:
         line = json.loads(diagnose(a_config(tmp_path, f"{address}/search"), "--k", "40", "--json").stdout)
     recall = next(finding for finding in line["findings"] if finding["check"] == "recall")
     assert (recall["status"], recall["figures"]["deepest_k"], recall["figures"]["recall@40"]) == ("fine", 40, 1.0)
     assert "--k: no suite is configured; add `canaries`" in refused(diagnose(a_config(tmp_path, None), "--k", "40"))
+    rows = [f"r{number}\t{subject}.md#2\t1" for number, subject in enumerate(SUBJECTS)]
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "\n".join(rows))
+    arguments = (a_config(tmp_path), "--qrels", str(tmp_path / "qrels.tsv"), "--json")
+    line = json.loads(diagnose(*arguments).stdout)
+    assert line["relevance"] == {"labels": 12}
+    ranking = next(finding for finding in line["findings"] if finding["check"] == "ranking")
+    assert (ranking["share"], ranking["status"]) == (1.0, "problem")
+    file = tmp_path / "similar.tsv"
+    file.write_text("".join(f"{subject}.md#1\t{subject}.md#2\n" for subject in SUBJECTS) + "\n")
+    for options, summary in (
+        ((), "not measurable here because fewer than 5 known similar pairs (--similar FILE"),
+        (("--similar", str(file)), "12 of 12 similar pairs have different scores for one question"),
+    ):
+        result = diagnose(a_config(tmp_path), "--json", *options)
+        finding = next(one for one in json.loads(result.stdout)["findings"] if one["check"] == "embedding")
+        assert finding["summary"].startswith(summary)
+    file.write_text("a\tb\nc\n")
+    assert "line 2 is no pair; write two different ids" in str(
+        diagnose(a_config(tmp_path), "--similar", str(file)).exception
+    )
+    assert "cannot be read" in str(diagnose(a_config(tmp_path), "--similar", str(tmp_path / "none")).exception)
 
 
 def test_a_run_that_fails_is_told(tmp_path: Path) -> None:
@@ -104,18 +125,6 @@ def test_a_run_that_fails_is_told(tmp_path: Path) -> None:
     recall = next(finding for finding in json.loads(result.stdout)["findings"] if finding["check"] == "recall")
     assert "12 of 12 queries of canaries failed (connect 12)" in recall["summary"]
     assert "add `canaries`" not in result.stdout
-
-
-@pytest.mark.usefixtures("store")
-def test_judgements_in_a_file(tmp_path: Path) -> None:
-    """They replace the verdict on the answers that they name."""
-    rows = [f"r{number}\t{subject}.md#2\t1" for number, subject in enumerate(SUBJECTS)]
-    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "\n".join(rows))
-    arguments = (a_config(tmp_path), "--qrels", str(tmp_path / "qrels.tsv"), "--json")
-    line = json.loads(diagnose(*arguments).stdout)
-    assert line["relevance"] == {"labels": 12}
-    ranking = next(finding for finding in line["findings"] if finding["check"] == "ranking")
-    assert (ranking["share"], ranking["status"]) == (1.0, "problem")
 
 
 def test_damaged_and_missing_runs_are_left_out(tmp_path: Path, store: SqliteStore) -> None:
@@ -150,22 +159,3 @@ def test_relevance_by_people_replaces_the_verdict(labelled: object) -> None:
     judged = question_of(parse_verdict_line(a_stored_line(stage=None)), {"contexts": contexts}, {})
     assert [chunk.relevant for chunk in judged.chunks] == [True, False, None]
     assert (judged.relevance, judged.retrieval_failed, judged.together) == (RelevanceSource.JUDGE, None, ((),))
-
-
-@pytest.mark.usefixtures("store")
-def test_similar_chunks_are_supplied(tmp_path: Path) -> None:
-    """Two ids in each line; a line that is none is refused with its number."""
-    file = tmp_path / "similar.tsv"
-    file.write_text("".join(f"{subject}.md#1\t{subject}.md#2\n" for subject in SUBJECTS) + "\n")
-    for options, summary in (
-        ((), "not measurable here because fewer than 5 known similar pairs (--similar FILE"),
-        (("--similar", str(file)), "12 of 12 similar pairs have different scores for one question"),
-    ):
-        result = diagnose(a_config(tmp_path), "--json", *options)
-        finding = next(one for one in json.loads(result.stdout)["findings"] if one["check"] == "embedding")
-        assert finding["summary"].startswith(summary)
-    file.write_text("a\tb\nc\n")
-    assert "line 2 is no pair; write two different ids" in str(
-        diagnose(a_config(tmp_path), "--similar", str(file)).exception
-    )
-    assert "cannot be read" in str(diagnose(a_config(tmp_path), "--similar", str(tmp_path / "none")).exception)

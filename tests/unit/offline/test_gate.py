@@ -226,14 +226,17 @@ def since_a_baseline(link: str | None) -> dict[str, Any]:
     """The same, where one question lost, whose texts are hostile."""
     change = {"watched": True, "held": False, "described": HOSTILE}
     lost = {"id": HOSTILE, "question": HOSTILE, "link": link, "scores": {"recall@4": [1.0, 0.0]}}
-    return a_line() | {"baseline": {"changes": {"recall@4": change}, "lost": [lost] * 12}}
+    return a_line() | {
+        "baseline": {"changes": {"recall@4": change, "mrr": change | {"held": True}}, "lost": [lost] * 12}
+    }
 
 
 def test_questions_that_lost_are_named_in_both() -> None:
     """Ten of them, with their scores; whatever they hold, XML stays XML, and a row of a table one row."""
     root = ET.fromstring(junit(since_a_baseline(None)))  # noqa: S314 - our own
-    _, fallen = root.iter("testcase")
+    _, fallen, held = root.iter("testcase")
     (failure,) = fallen.iter("failure")
+    assert (held.get("name"), list(held)) == ("mrr since the baseline", [])
     assert fallen.get("name") == "recall@4 since the baseline"
     assert (failure.text or "").count("recall@4 1.000 -> 0.000") == 10
     assert (failure.text or "").endswith("and 2 more, in --json")

@@ -257,7 +257,7 @@ def reported(*evidence: object, limits: tuple[MetricLimit, ...] = LIMITS, times:
 
 
 def test_the_recommendation_names_the_stage() -> None:
-    """Retrieval first; else the stage that most faulty samples name; else that of the metric: each has one."""
+    """Retrieval first; else what most faulty samples name; else the metric's; PASS hides no warning."""
     assert Stage.NONE not in {metric.row.stage for metric in (*Quantity, *ReferenceQuantity)}
     assert stage_of(metric_of("ndcg@5")) is Stage.RETRIEVAL
     invented = an_evidence((0, 0))
@@ -272,10 +272,6 @@ def test_the_recommendation_names_the_stage() -> None:
     only_relevancy = GateReport(reported(aside).findings[1:2], 40, {}, {})
     assert "the stage at fault is generation" in recommendation(only_relevancy)
     assert "by stage" not in recommendation(only_relevancy)
-
-
-def test_passing_and_unknown_are_told_with_their_warnings() -> None:
-    """PASS says so, and what only warns is not hidden; too little data names what is lacking."""
     good, unfound = an_evidence((1, 0)), an_evidence((1, 0), relevant=(False, False))
     assert recommendation(reported(good)) == "Every metric that blocks is on the right side of its threshold."
     assert "Warning: context precision failed; retrieval:" in recommendation(reported(unfound))

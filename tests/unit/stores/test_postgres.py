@@ -162,8 +162,8 @@ def test_feedback_and_answer_that_arrive_at_two_workers_are_joined(target: Optio
     assert store.tallies()[Tally.FEEDBACK, ("app", "joined")] == 1
 
 
-def test_one_worker_prunes_at_a_time(worker: Workers) -> None:
-    """Another one deletes nothing meanwhile, and does not wait."""
+def test_one_worker_prunes_at_a_time(worker: Workers, target: Options) -> None:
+    """Another one deletes nothing meanwhile, and does not wait; a table in use is not rewritten, and that is told."""
     store = worker()
     store.admit(an_admission(a_draw("a", at=AT - 100 * DAY)))
     store.settle([an_unjudged(a_draw("a", at=AT - 100 * DAY))])
@@ -171,10 +171,6 @@ def test_one_worker_prunes_at_a_time(worker: Workers) -> None:
         writer.execute("SELECT pg_advisory_xact_lock(3, hashtext(current_schema() || ''))")
         assert worker().prune(Retention(30, 30, 1 << 40), now=AT) == 0
     assert worker().prune(Retention(30, 30, 1 << 40), now=AT) == 1
-
-
-def test_tables_in_use_are_not_rewritten(target: Options, worker: Workers) -> None:
-    """While another session holds a lock, what was erased may remain in files, and that is told."""
     store = worker()
     with connect(target) as other:
         other.execute("BEGIN; LOCK TABLE events IN ACCESS SHARE MODE")

@@ -76,6 +76,14 @@ def cutting(server: Path, folder: Path) -> Iterator[list[str]]:
 DAY = 86400.0
 
 
+def test_a_commit_of_which_the_server_never_heard_did_not_take_effect(target: Options, worker: Workers) -> None:
+    """As after a failover; one that it knows took effect exactly if it was committed."""
+    store = worker()
+    store.remember("state", {"seq": 1})
+    ((known,),) = sql(target, "SELECT xmin::text FROM states WHERE name = 'state'")
+    assert [store.engine._took_effect(number) for number in (known, str(int(known) + 1000))] == [True, False]
+
+
 def test_idle_connections_that_were_ended_are_replaced(target: Options, worker: Workers) -> None:
     """A restart of the server ends idle connections: the next read and the next write connect again."""
     store = worker()
@@ -198,17 +206,13 @@ def test_what_cannot_be_reached_is_said(server: Postgres, tmp_path: Path) -> Non
             describe(options)
 
 
-def test_options() -> None:
-    """The address is a secret, and is required."""
+def test_options_and_description(target: Options, worker: Workers, server: Postgres) -> None:
+    """The address is a secret, and is required; `check` is told server, database and version; nothing is created."""
     options = Options.model_validate({"url": "postgresql://u:hush@h/d", "connections": 2})
     assert "hush" not in repr(options) + str(options.model_dump())
     for wrong in ({}, {"url": ""}, {"url": "x", "database_schema": 'a"b'}, {"url": "x", "connections": 0}):
         with pytest.raises(ValidationError):
             Options.model_validate(wrong)
-
-
-def test_description(target: Options, worker: Workers, server: Postgres) -> None:
-    """`check` is told server, database and version; nothing is created."""
     worker()
     options = Options.model_validate({"url": server.url, "database_schema": WORKERS_SCHEMA})
     assert describe(options).endswith(f"database postgres, schema {WORKERS_SCHEMA}: version {VERSION}")

@@ -177,8 +177,8 @@ def test_t34_an_upgrade_from_schema_2_names_judges(tmp_path: Path) -> None:
         assert len(rows) == len(set(rows))
 
 
-def test_t34_an_upgrade_from_schema_3_keeps_batches_money_and_runs(tmp_path: Path) -> None:
-    """T34: message batch, reservation, runs and states are there; parts can be held."""
+def test_t34_upgrades_from_schemas_3_and_4_keep_money_runs_and_feedback(tmp_path: Path) -> None:
+    """T34: message batch, reservation, runs, states, feedback and received ids; later answers have traits."""
     with closing(SqliteStore(as_left_by(3, tmp_path / "state").parent)) as store:
         assert [batch.provider_id for batch in store.batches("other")] == ["provider-1"]
         assert (store.spent("other", 0.0).usd, store.recall("keeping")) == (0.5, {"at": AT, "doubted": False})
@@ -186,11 +186,7 @@ def test_t34_an_upgrade_from_schema_3_keeps_batches_money_and_runs(tmp_path: Pat
         assert len(store.lease("other", 9, now=AT, seconds=60)) == 2
         store.admit(replace(an_admission(), hold=[Part("t", "s", b"span", AT)]))
         assert [part.payload for part in store.parts("app")] == [b"span"]
-
-
-def test_t34_an_upgrade_from_schema_4_keeps_feedback(tmp_path: Path) -> None:
-    """T34: feedback and received ids are there; earlier answers have no traits, and later ones do."""
-    with closing(SqliteStore(as_left_by(4, tmp_path / "state").parent)) as store:
+    with closing(SqliteStore(as_left_by(4, tmp_path / "state of 4").parent)) as store:
         assert store.feedback_of(a_draw("first").key) == (1.0, AT + 5)
         assert (store.received("app", ["r-1"]), store.recall("keeping")) == ({"r-1"}, {"at": AT})
         draw = a_draw("fourth", at=AT + 9)

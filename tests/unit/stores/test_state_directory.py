@@ -85,13 +85,18 @@ def test_the_file_system_of_a_path() -> None:
 
 
 def test_a_state_on_a_network_is_refused(tmp_path: Path) -> None:
-    """Before anything is written; the advice is a local disk. Where nobody tells the mounts, nothing is refused."""
+    """Before anything is written; one whose disk cannot be asked is an error of the store, not a crash."""
     mounts = tmp_path / "mountinfo"
     mounts.write_text(f"1 0 0:1 / / rw - ext4 /dev/x rw\n2 1 0:2 / {tmp_path.resolve()} rw - nfs4 host:/x rw\n")
     with pytest.raises(StoreError, match=r"is on a network file system \(nfs4\).*give a local disk"):
         refuse_network(tmp_path / "not" / "yet", mounts)
     refuse_network(Path("/"), mounts)
     refuse_network(tmp_path, tmp_path / "nowhere")
+    state = tmp_path / "state"
+    with closing(SqliteStore(state)) as store:
+        state.rename(tmp_path / "elsewhere")
+        with pytest.raises(StoreError, match="cannot read the free space"):
+            store.admit(an_admission(a_draw("a")))
 
 
 def test_below_the_floor_nothing_is_admitted_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -113,15 +118,6 @@ def test_below_the_floor_nothing_is_admitted_and_the_rest_goes_on(tmp_path: Path
         assert store.prune(Retention(1, 1, 1 << 40), now=AT + 1e7) == 2
     with closing(SqliteStore(tmp_path / "state")) as store:
         assert store.admit(an_admission(a_draw("c"), cursor="2")) == 1
-
-
-def test_a_disk_that_cannot_be_asked_is_told(tmp_path: Path) -> None:
-    """A state directory that vanished is an error of the store, not a crash."""
-    state = tmp_path / "state"
-    with closing(SqliteStore(state)) as store:
-        state.rename(tmp_path / "elsewhere")
-        with pytest.raises(StoreError, match="cannot read the free space"):
-            store.admit(an_admission(a_draw("a")))
 
 
 def test_advice_for_a_database_that_another_program_holds(tmp_path: Path) -> None:
