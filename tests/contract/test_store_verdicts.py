@@ -164,21 +164,16 @@ ALL = AnswerQuery(0.0, AT + 1000)
 DAY = 86400.0
 
 
-def answers_of_two_routes(store: Store) -> list[str]:
-    """Settle four answers; their keys, the newest first."""
-    places = ((number, ("search", "support")[number % 2]) for number in range(4))
-    draws = [a_draw(f"r{n}", at=AT + n, route=route, metadata={"release": f"v{n}"}) for n, route in places]
-    admit_and_settle(store, *draws)
-    return [draw.key for draw in reversed(draws)]
-
-
 def test_answers_are_read_newest_first_with_their_traits(store: Store) -> None:
     """Each judged answer has scores, stage and probability beside the traits of its sample.
 
     Time, route and judge narrow the result; pages neither skip nor repeat an answer, unjudged ones are left out. A
     forgotten person has no traits left; retention leaves neither the answer nor what it had in common.
     """
-    keys = answers_of_two_routes(store)
+    places = ((number, ("search", "support")[number % 2]) for number in range(4))
+    draws = [a_draw(f"r{n}", at=AT + n, route=route, metadata={"release": f"v{n}"}) for n, route in places]
+    admit_and_settle(store, *draws)
+    keys = [draw.key for draw in reversed(draws)]
     unread = a_draw("unread", at=AT + 2)
     store.admit(an_admission(unread))
     store.settle([an_unjudged(unread)])
