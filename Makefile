@@ -142,7 +142,9 @@ sbom: .venv/deploy.stamp
 	  --mc-type application -o dist/ragwatch-local.cdx.json requirements/local.lock
 
 bench: .venv/dev.stamp
-	@for each in $(filter-out bench/judge_accuracy.py,$(wildcard bench/*.py)); do echo "== $$each"; $(BIN)/python $$each || exit 1; done
+	@failed=; for each in $(filter-out bench/judge_accuracy.py,$(wildcard bench/*.py)); do \
+	  echo "== $$each"; $(BIN)/python $$each || failed="$$failed $$each"; \
+	done; test -z "$$failed" || { echo "not as they must be:$$failed"; exit 1; }
 
 bench-judge: .venv/dev.stamp
 	@$(BIN)/python bench/judge_accuracy.py --svg docs/judge_accuracy.svg $(ARGS)
