@@ -126,10 +126,12 @@ def problems_of(samples: Sequence[Sample], splitter: Splitter | None) -> tuple[s
 
 def _cut_at_breaks(samples: Sequence[Sample], records: Sequence[Record]) -> Splitter | None:
     """What cuts contexts that are one text, at rules or blank lines; None if most have none, or are lists."""
-    texts = {sample.contexts[0].text.strip() for sample in samples if len(sample.contexts) == 1}
-    fields_of_text = (field for field in log_fields(records) if not field.in_list)
+    single = [sample.contexts[0].text.strip() for sample in samples if len(sample.contexts) == 1]
+    if not single or 2 * len(single) < len(samples):
+        return None
+    texts, fields_of_text = {*single}, (field for field in log_fields(records) if not field.in_list)
     logged = {value.strip() for field in fields_of_text for value in field.values.values() if isinstance(value, str)}
-    if not texts <= logged or 2 * sum(len(sample.contexts) == 1 for sample in samples) < len(samples):
+    if not texts <= logged:
         return None
     for kind, mark in _BREAKS:
         several = [text for text in texts if mark.search(text)]
