@@ -144,7 +144,7 @@ sbom: .venv/deploy.stamp
 bench: .venv/dev.stamp
 	@failed=; for each in $(filter-out bench/judge_accuracy.py,$(wildcard bench/*.py)); do \
 	  echo "== $$each"; $(BIN)/python $$each || failed="$$failed $$each"; \
-	done; test -z "$$failed" || { echo "not as they must be:$$failed"; exit 1; }
+	done; test -z "$$failed" || { echo "failed, or missed their bars:$$failed"; exit 1; }
 
 bench-judge: .venv/dev.stamp
 	@$(BIN)/python bench/judge_accuracy.py --svg docs/judge_accuracy.svg $(ARGS)

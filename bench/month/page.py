@@ -49,7 +49,7 @@ _METHOD = """## How it is made
   sends a later text a minute after, which is 35 hours here: pages that end sooner show the first text only. `/drift`
   names it.
 - The answers depend on the seed only. When somebody is notified also depends on the machine: by an hour or two. An
-  alert may end days after the mend, where the answers behind it are a little worse than the baseline by chance.
+  alert may end days after the mend, where the answers since then are a little worse than the baseline by chance.
 """
 
 

@@ -254,4 +254,4 @@ def _show_curve(console: Console, claims: ClaimReport) -> None:
 
 
 def _figure(share: CountedInterval | None) -> str:
-    return "unknown" if share is None else f"{share.value:.2f} ({share.low:.2f}-{share.high:.2f})"
+    return "unknown" if share is None else share.shown()

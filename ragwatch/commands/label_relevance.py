@@ -39,7 +39,6 @@ from ragwatch.offline.relevance_estimate import (
 )
 from ragwatch.pipeline.canaries import CanarySuite
 from ragwatch.statistics.canary.definition import Canary, Category
-from ragwatch.statistics.estimators.interval import CountedInterval
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import write_text
 from ragwatch.terminal.options.people import LabelArguments
@@ -301,16 +300,16 @@ def _show(judged: RelevanceReport, k: int, pairs: tuple[int, int]) -> None:
     console = Console(soft_wrap=True, highlight=False)
     table = Table("ranks", "contexts", "judged", "relevant", "relevant, estimated", title=f"{judged.queries} queries")
     for stratum in judged.strata:
-        total = "unknown" if stratum.total is None else _figure(stratum.total, digits=1)
+        total = "unknown" if stratum.total is None else stratum.total.shown(1)
         table.add_row(stratum.stratum, *map(str, (stratum.contexts, stratum.judged, stratum.relevant)), total)
     console.print(table)
     console.print(f"{pairs[0]:,} pairs of a query and a context to judge, of {pairs[1]:,} that there are")
     if judged.recall is None or judged.outside is None:
         console.print(f"recall@{k} unknown: no query is judged completely, or nothing relevant was found.")
     else:
-        console.print(f"recall@{k} {_figure(judged.recall)}, estimated by inclusion probabilities")
+        console.print(f"recall@{k} {judged.recall.shown()}, estimated by inclusion probabilities")
         console.print(
-            f"bias towards the current retriever: {_figure(judged.outside)} of the relevant contexts lie outside its "
+            f"bias towards the current retriever: {judged.outside.shown()} of the relevant contexts lie outside its "
             f"first {k}; a suite of these judgements misses those that were not drawn"
         )
     if any(stratum.total is None for stratum in judged.strata):
@@ -318,8 +317,4 @@ def _show(judged: RelevanceReport, k: int, pairs: tuple[int, int]) -> None:
     if judged.alpha is None:
         console.print("agreement unknown: no pair was judged by two annotators (or all grades are the same).")
     else:
-        console.print(f"Krippendorff's alpha {_figure(judged.alpha)} over {judged.alpha.n} pairs judged more than once")
-
-
-def _figure(share: CountedInterval, digits: int = 2) -> str:
-    return f"{share.value:.{digits}f} ({share.low:.{digits}f}-{share.high:.{digits}f})"
+        console.print(f"Krippendorff's alpha {judged.alpha.shown()} over {judged.alpha.n} pairs judged more than once")

@@ -85,9 +85,7 @@ def _question(part: str, listed: Sequence[Candidate]) -> str:
     """What is asked of the fields that may be a part."""
     if listed[-1].expression.startswith("reverse("):
         first, last = (one.shown for one in listed)
-        return (
-            f"scores grow better from the first passage to the last; which one is the top-ranked: {first}; or {last}?"
-        )
+        return f"scores improve from the first passage to the last; which one is the top-ranked: {first}; or {last}?"
     alone = "is this what was retrieved?" if part == "contexts" else f"is this the {part}?"
     asked = f"which of these is the {part}?" if len(listed) > 1 else alone
     return f"{asked} {'; '.join(one.shown for one in listed)}"
@@ -253,20 +251,16 @@ def _yaml(proposal: _Proposal, log: LogHead, *, brief: bool = False) -> list[str
         lines[0] += "; the fields were chosen by their names and values: look at what is read"
         lines += ["mapping:", *_mapping(best.mapping, "  "), *_missing(best)]
     elif best.added:
-        lines += [f"mapping:  # beside what {best.format} reads", *_mapping(best.added, "  ")]
+        lines += [f"mapping:  # added to what {best.format} reads", *_mapping(best.added, "  ")]
     elif best.mapping and not brief and len(log.read_with(MappingReader(best.mapping)).samples) == len(trial.samples):
         lines += ["# the same as a mapping:", "# mapping:", *_mapping(best.mapping, "#   ")]
     lines += _selection(proposal, log)
     if trial.samples and all(one.at is None for one in trial.samples):
-        lines.append("# no field looks like the time of the answer: that of its reading is taken instead")
+        lines.append("# no field was recognised as the time of the answer: the time of reading is used")
     if proposal.splitter is not None:
         passages = sum(len(sample.contexts) for sample in trial.samples) / max(1, len(trial.samples))
-        logged = (
-            "the contexts stand in a prompt, of which split cuts"
-            if best.split is None
-            else "split cuts the contexts out of one text:"
-        )
-        lines.append(f"# {logged} {passages:.1f} passages on average")
+        logged = "stand in a prompt" if best.split is None else "are one text"
+        lines.append(f"# the contexts {logged}, of which split cuts {passages:.1f} passages on average:")
         lines.append(f"split: {json.dumps(proposal.splitter.option, ensure_ascii=False)}")
     elif 2 * sum(map(has_prompt, trial.samples)) > len(trial.samples):
         lines.append("# the contexts look like whole prompts, which split cannot cut: log the passages as a list")

@@ -12,7 +12,7 @@ mapping:
 `contexts` yields texts or objects, `history` the turns of the conversation (with or without the question); `||` gives a
 fallback; `from_json(x)` decodes JSON that was logged as text.
 
-Beside a known format, expressions take the place of what it reads for these fields: `format: langchain` with
+With a known format, expressions take the place of what it reads for these fields: `format: langchain` with
 `mapping: {at: date, metadata.tenant: tenant}`.
 """
 

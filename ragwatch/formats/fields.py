@@ -290,13 +290,16 @@ def without_offset(value: object) -> datetime | None:
 
 def _moment(text: str) -> datetime:
     """Read a moment in ISO 8601, or as Go, web servers and mail write it; ValueError if it is none."""
-    if _SLASHED.match(text):
-        text = text.replace("/", "-", 2)
-    elif _OF_WEB_SERVERS.fullmatch(text):
-        return datetime.strptime(text, "%d/%b/%Y:%H:%M:%S %z")
-    elif _OF_MAIL.match(text):
-        return parsedate_to_datetime(text)
-    return datetime.fromisoformat(text)
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        if _OF_WEB_SERVERS.fullmatch(text):
+            return datetime.strptime(text, "%d/%b/%Y:%H:%M:%S %z")
+        if _OF_MAIL.match(text):
+            return parsedate_to_datetime(text)
+        if not _SLASHED.match(text):
+            raise
+        return datetime.fromisoformat(text.replace("/", "-", 2))
 
 
 def _from_text(text: str, path: str) -> float:

@@ -30,7 +30,7 @@ class RecordOptions(SourceOptions):
     format: str = Field("auto", description="Format of the records; `auto` detects it from the first ones.")
     mapping: dict[str, str] = Field(
         {},
-        description="Where the fields of a sample are, for the format `custom`; beside another one, in place "
+        description="Where the fields of a sample are, for the format `custom`; with another one, in place "
         "of what it reads.",
     )
     where: str | None = Field(

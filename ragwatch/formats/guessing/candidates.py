@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ragwatch.formats import fields, names, retrieved
-from ragwatch.formats.expressions import extractor
 from ragwatch.formats.guessing.suspicion import (
     MAX_STATUSES,
     MIN_DISTINCT,
@@ -210,10 +209,10 @@ def _extracted(field: LogField, known: Sequence[LogField]) -> tuple[str, Values]
     """Expression and values of the passages in a field; no values if it holds none."""
     lists = {position: value for position, value in field.values.items() if isinstance(value, list)}
     items = [item for value in lists.values() for item in value]
-    rows = {place: retrieved.documents(value) for place, value in lists.items()} if any(map(_is_pair, items)) else {}
-    pairs = {place: [str(row["text"]) for row in some] for place, some in rows.items() if isinstance(some, list)}
-    if items and all(map(_is_pair, items)) and len(pairs) == len(lists):
-        return f"documents({field.path})", pairs
+    if items and all(map(_is_pair, items)):
+        rows = {place: retrieved.documents(value) for place, value in lists.items()}
+        read = {place: some for place, some in rows.items() if isinstance(some, list)}
+        return f"documents({field.path})", {place: [row["text"] for row in some] for place, some in read.items()}
     if items and all(isinstance(item, list) for item in items):  # a list for each of several queries
         field, lists = field._replace(path=f"{field.path}[]"), {place: _flat(some) for place, some in lists.items()}
         items = [item for value in lists.values() for item in value]
@@ -301,18 +300,18 @@ def _by_rank(lists: Mapping[int, list[object]]) -> dict[int, list[object]]:
 
 
 def turned_round(contexts: Candidate) -> Candidate | None:
-    """Return the passages from the last to the first if scores grow better from the first to the last; else None.
+    """Return the passages from the last to the first if scores improve from the first to the last; else None.
 
     The first passage counts as the top-ranked one. Which one it is depends on what the scores are, where their name
     does not say that they are distances.
     """
     field = contexts.field
-    start, scored, rest = contexts.expression.partition("score: ")
-    if not scored or not start.startswith(f"{field.path}[]."):
+    logged = [value for value in field.values.values() if isinstance(value, list)]
+    name = _key_of("score", [item for value in logged for item in value if isinstance(item, dict)], (int, float))
+    if name is None or not contexts.expression.startswith(f"{field.path}[]."):
         return None
-    name = rest.strip("}").partition(",")[0]
-    score, is_distance = extractor("score", name), "distance" in names.tokens(name)
-    lists = [[score(item) for item in value] for value in field.values.values() if isinstance(value, list)]
+    is_distance = "distance" in names.tokens(name[-1])
+    lists = [[fields.at(item, name) for item in value] for value in logged]
     differ = [some for some in lists if len({*some}) > 1 and all(isinstance(one, (int, float)) for one in some)]
     better = sum(some == sorted(some, key=lambda one: float(str(one)), reverse=is_distance) for some in differ)
     if len(differ) < MIN_DISTINCT or better < _MOST * len(differ):

@@ -110,8 +110,10 @@ def _tried(name: str, reader: FormatReader, mapping: Mapping[str, str], records:
 def _unread(samples: Sequence[Sample], records: Sequence[Record]) -> dict[str, str]:
     """Expressions of the id and the time, where a known format reads none in any record and a field looks like it."""
     unread = {"id": all(one.id.startswith(_POSITION) for one in samples), "at": all(one.at is None for one in samples)}
+    if not samples or not any(unread.values()):
+        return {}
     known, every = log_fields(records), range(len(records))
-    listed = {part: optional_candidates(part, known, (), every) for part in unread if samples and unread[part]}
+    listed = {part: optional_candidates(part, known, (), every) for part in unread if unread[part]}
     return {part: some[0].expression for part, some in listed.items() if some and len(some[0].values) == len(records)}
 
 

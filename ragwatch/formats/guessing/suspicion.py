@@ -203,7 +203,7 @@ def common_start(texts: Sequence[str]) -> str:
 
 def _are_fragments(sample: Sample) -> bool:
     texts = [context.text.strip() for context in sample.contexts]
-    return all(text in sample.answer for text in texts)
+    return all(len(text) < len(sample.answer.strip()) and text in sample.answer for text in texts)
 
 
 def _cut_length(texts: Sequence[str]) -> int | None:

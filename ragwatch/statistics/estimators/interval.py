@@ -29,6 +29,10 @@ class CountedInterval:
     high: float
     n: int
 
+    def shown(self, digits: int = 2) -> str:
+        """Return it as text, such as `0.83 (0.71-0.94)`."""
+        return f"{self.value:.{digits}f} ({self.low:.{digits}f}-{self.high:.{digits}f})"
+
 
 def wilson(mean: float, trials: float, z: float) -> tuple[float, float]:
     """Return the Wilson interval (1927) of `mean` over a possibly fractional number of trials; z is the quantile."""

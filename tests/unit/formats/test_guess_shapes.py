@@ -148,7 +148,7 @@ def test_a_document_with_its_score_is_a_passage() -> None:
     ("name", "sign", "asked"),
     [("score", -1, False), ("score", 1, True), ("distance", 1, False), ("distance", -1, True)],
 )
-def test_scores_that_grow_better_are_a_question(name: str, sign: int, asked: bool) -> None:  # noqa: FBT001 - a parameter
+def test_scores_that_improve_are_a_question(name: str, sign: int, asked: bool) -> None:  # noqa: FBT001 - a parameter
     """The first passage counts as the top-ranked one, though the last one has the best score."""
     value = {name: lambda place: sign * place}
     logged, _ = records(lambda _, q, a, c: {"query": q, "hits": objects(c, **value), "reply": a})
@@ -196,7 +196,7 @@ def test_one_of_several_answers_is_a_question() -> None:
     assert [one.expression for one in guessed.missing["answer"]] == ["response.answers[].text | [-1]"]
 
 
-def test_expressions_beside_a_format_replace_what_it_reads() -> None:
+def test_expressions_with_a_format_replace_what_it_reads() -> None:
     """Fields for which they yield null are the format's; `auto` takes none, because a whole mapping may be meant."""
     mapping = {"at": "date", "metadata.tenant": "tenant", "answer": "shown"}
     reader = build("langchain", mapping)
