@@ -63,6 +63,7 @@ lint: .venv/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tools/mypy.ini --cache-dir .mypy_cache/scripts
 	$(BIN)/lint-imports
 	$(BIN)/codespell docs ragwatch README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md config.example.yaml
 

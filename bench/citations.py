@@ -138,7 +138,8 @@ def _tell(what: str, labelled: Iterable[LabelledCitation]) -> None:
 
 def _tell_moved(judge: LexicalJudge, answers: Iterable[Mapping[str, Any]]) -> None:
     """Right citations beside the same ones moved to the next passage."""
-    kept, moved = [], []
+    kept: list[float] = []
+    moved: list[float] = []
     for record in answers:
         row = _renumbered(record)
         for claim in _labelled(record):

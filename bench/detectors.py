@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 
@@ -98,7 +99,7 @@ def tuned(make: Callable[[float], Watcher], ends: tuple[float, float], scores: l
     for _ in range(10):
         middle = (more + fewer) / 2
         parameter = math.exp(middle)
-        if alarms(lambda value=parameter: make(value), scores) * RUN_LENGTH > len(scores):
+        if alarms(partial(make, parameter), scores) * RUN_LENGTH > len(scores):
             more = middle
         else:
             fewer = middle

@@ -40,6 +40,7 @@ from ragwatch.statistics.segments import Segments  # noqa: E402 - the same
 from ragwatch.statistics.snapshot import Snapshot  # noqa: E402 - the same
 from ragwatch.statistics.tally import Tally  # noqa: E402 - the same
 from ragwatch.stores.postgres import Options, connected  # noqa: E402 - the same
+from ragwatch.stores.postgres.postgres_store import PostgresStore  # noqa: E402 - the same
 from ragwatch.telemetry import Telemetry  # noqa: E402 - the same
 
 WORKERS = (1, 4, 16)
@@ -57,7 +58,7 @@ def settle(stores: Sequence[Store], first: int, count: int) -> None:
         store.settle([a_verdict(draw, an_evidence((1, 0), (int(draw.at) % 3 > 0, 0))) for draw in draws])
 
 
-def digest(store: Store, board: Board, *, leads: bool) -> DigestLoop:
+def digest(store: PostgresStore, board: Board, *, leads: bool) -> DigestLoop:
     """The digest of a worker with windows of 5 minutes, one hour and a day."""
     shares = SamplingControl({JUDGE: JudgePlan(1.0, waits=True)}, store, 1000)
     spans, versions = {"5m": 300.0, "1h": 3600.0, "1d": 86400.0}, {JUDGE: "scripted-1"}

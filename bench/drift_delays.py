@@ -179,13 +179,13 @@ def answers_table(name: str, samples: Sequence[Sample], runs: int, per_day: int)
     for what, bad in pools.items():
         for share in shares[what]:
             told = [watch.delay(mixed(rng, healthy, bad, share)) for rng, watch in watches]
-            names = Counter(str(quantity) for each in told if each is not None for quantity in each[1:])
-            first = names.most_common(1)[0][0] if names else ""
+            firsts = Counter(quantity for each in told if each is not None for quantity in each[1:])
+            first = firsts.most_common(1)[0][0] if firsts else None
             moved = ""
-            if first:
-                before, after = (mean_of(pool, Quantity(first)) for pool in (healthy, bad))
+            if first is not None:
+                before, after = (mean_of(pool, first) for pool in (healthy, bad))
                 moved = f"{before:.3f} -> {before + share * (after - before):.3f}"
-            print_row(f"{share:.0%} {what}", moved, [None if each is None else each[0] for each in told], first)
+            print_row(f"{share:.0%} {what}", moved, [None if each is None else each[0] for each in told], first or "")
 
 
 def claims(rng: random.Random, mean: float) -> Iterator[Scores]:

@@ -19,7 +19,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from ragwatch.model.evidence import Address, Claim, ClaimVerdict, ContextReading, Evidence
+from ragwatch.model.evidence import Address, Cell, Claim, ClaimVerdict, ContextReading, Evidence
 from ragwatch.model.sample import Context, Draw, Sample
 from ragwatch.ports import Admission, Assignment
 from ragwatch.statistics.sampling import key_of
@@ -112,7 +112,7 @@ def a_draw(number: int, generator: random.Random) -> Draw:
 def a_verdict(draw: Draw, number: int) -> Verdict:
     """Every tenth answer has a fault, every two thousandth in retrieval."""
     bad = number % 10 == 0
-    row = (not bad, *[False] * 4)
+    row = (None if bad else Cell.ALONE, *[None] * 4)
     claim = Claim(draw.sample.answer[:60], 0, 60, ClaimVerdict("not_in_context" if bad else "supported"), row)
     relevant = number % 2000 != 0
     contexts = tuple(ContextReading(relevant and place == 0) for place in range(5))

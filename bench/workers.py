@@ -105,7 +105,7 @@ def work(settings: Settings, state: str, ready: Semaphore, go: Event, used: Sync
 
 async def read(judge: Judge, leased: Sequence[Draw]) -> list[Verdict]:
     """Verdicts of the judge."""
-    verdicts = []
+    verdicts: list[Verdict] = []
     for draw in leased:
         evidence, usage = await judge.read(draw.sample)
         verdicts.append(judged(draw, Reading("embedded", judge.kind, judge.version, usage=usage), evidence))

@@ -13,7 +13,7 @@ import json
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 import transformers
@@ -86,7 +86,8 @@ def write(name: str, made: Tokenizer, model: torch.nn.Module, encode: Callable[.
         extra: `pick`: what the graph returns of the logits; `config`: what config.json says in addition; `std`: of
             the weights. `neutral` has small ones: its logits are near 0.
     """
-    pick, folder = extra.get("pick", lambda logits: logits), FOLDER / name
+    pick = cast("Callable[[torch.Tensor], torch.Tensor]", extra.get("pick", lambda logits: logits))
+    folder = FOLDER / name
     folder.mkdir(parents=True, exist_ok=True)
     made.save(str(folder / "tokenizer.json"), pretty=False)
     for weights in model.parameters():  # far from symmetric, so that logits differ between pairs

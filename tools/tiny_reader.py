@@ -42,7 +42,6 @@ claim claims context contexts document documents every mark passage supported
 . , : ; ! ? ' " ( ) [ ] - / % | * # `
 """
 SIZE = 24  # dimensions of a vector: vectors of different tokens are nearly orthogonal
-Node = onnx.NodeProto
 
 
 def vocabulary() -> list[str]:
@@ -103,10 +102,10 @@ def tables(pieces: list[str]) -> dict[str, Any]:
     }
 
 
-def nodes() -> list[Node]:
+def nodes() -> list[onnx.NodeProto]:
     """Nodes of the graph: overlap of tokens, and negations on one side only."""
 
-    def op(kind: str, ins: str, out: str, **attributes: int | list[int]) -> Node:
+    def op(kind: str, ins: str, out: str, **attributes: int | list[int]) -> onnx.NodeProto:
         return helper.make_node(kind, ins.split(), [out], **attributes)
 
     return [

@@ -69,7 +69,7 @@ def _texts(row: dict[str, object], fields: tuple[str, ...]) -> Iterator[str]:
     for field in fields:
         value = row.get(field)
         for text in value if isinstance(value, list) else [value]:
-            yield text["text"] if isinstance(text, dict) else text or ""
+            yield str(text["text"] if isinstance(text, dict) else text or "")
 
 
 def _is_told(text: str) -> bool:

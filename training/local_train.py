@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -57,7 +58,7 @@ def code(pairs: Sequence[Pair], tokenizer: Tokenizer) -> list[Coded]:
 
 
 def _coded(pair: Pair, claim: Encoding, evidence: list[int], tokenizer: Tokenizer) -> Coded:
-    opening, closing = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
+    opening, closing = (cast("int", tokenizer.token_to_id(mark)) for mark in ("[CLS]", "[SEP]"))
     head = claim.ids[:CLAIM_PIECES]
     tail = evidence[: PIECES - 3 - len(head)]
     targets = [IGNORED] * (len(head) + 2)

@@ -53,12 +53,13 @@ class Line(NamedTuple):
 
 def lines_of(path: Path) -> list[Line]:
     """The lines of a file."""
-    lines, head = [], ("", "", "")
+    lines: list[Line] = []
+    language = kind = sign = ""
     for text in path.read_text(encoding="utf-8").splitlines():
         if text.startswith("# ") and text.endswith((" +", " -")):
-            head = tuple(text[2:].split())
+            language, kind, sign = text[2:].split()
         elif text:
-            lines.append(Line(head[0], head[1], head[2] == "+", text))
+            lines.append(Line(language, kind, sign == "+", text))
     return lines
 
 

@@ -7,12 +7,13 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ragwatch.model.sample import Context, Sample
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 RELEVANCE = ("relevance/hotpotqa/sample100", "relevance/musique/sample100", "relevance/clapnq/dev")
+Item = TypeVar("Item")
 SEED = 20260101
 
 
@@ -99,7 +100,7 @@ def name_of(path: Path) -> str:
     return path.relative_to(DATA).as_posix() if path.is_relative_to(DATA) else path.name
 
 
-def thinned(rows: Sequence[Row], limit: int | None) -> Sequence[Row]:
+def thinned(rows: Sequence[Item], limit: int | None) -> Sequence[Item]:
     """All rows, or so many of them."""
     if limit is None or len(rows) <= limit:
         return rows

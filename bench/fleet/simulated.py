@@ -231,8 +231,8 @@ def simulate(
     run: Run, costs: Costs, *, workers: int, cores: int, judge: str, wait: float, concurrency: int
 ) -> list[float]:
     """Seconds that each answer of a measured run waits for its verdict, as simulated from when it arrived."""
-    service = None if judge == "lexical" else lambda key: wait_of(names[key], wait)
     names = {key: f"r{index}" for index, key in enumerate(run.arrived)}
+    service = None if judge == "lexical" else lambda key: wait_of(names[key], wait)
     fleet = Fleet(run.arrived, workers, costs, cores=cores, service=service, concurrency=concurrency)
     start = min(run.arrived.values())
     used = 1.0 + ADMITTING_SHARE
