@@ -49,7 +49,6 @@ from ragwatch.statistics.compare_line import (
 )
 from ragwatch.statistics.estimators.level import Level
 from ragwatch.statistics.gate import level_counts
-from ragwatch.statistics.question_scores import lost_line
 from ragwatch.statistics.relevance import KS, RankedCase
 from ragwatch.statistics.verdict import Judged, Verdict
 from ragwatch.telemetry import configure_logging
@@ -247,7 +246,7 @@ def _show(compared: Compared) -> None:
             questions = f"{len(part.matched.keys)} questions"
             console.print(f"[bold]Retrieval, by relevance judgements[/]: {questions} are on both sides")
         _show_metrics(console, part.rows)
-        for text in lost_lines([lost_line(one) for one in part.lost], "from A to B"):
+        for text in lost_lines(part.lost, "from A to B"):
             console.print(escape_line(text))
     for quantity, (a, b) in both_levels.items():
         console.print(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -16,23 +16,16 @@ from rich.markup import escape
 from ragwatch.config import Config, load
 from ragwatch.config.releases import GateOptions, rules_of
 from ragwatch.errors import ConfigError
+from ragwatch.model.quantity_row import GateSeverity
 from ragwatch.offline.estimate import known_error, read_labels, warn_of_unmatched_labels
-from ragwatch.offline.gate_line import (
-    ChangeLine,
-    GateFigure,
-    GateLine,
-    GateMetric,
-    ReferenceLine,
-    baseline_of,
-    gate_line,
-)
+from ragwatch.offline.gate_line import GateOutcome, baseline_of, gate_line, recommendation, section
 from ragwatch.offline.input_files import InputFiles
 from ragwatch.offline.judge import SampleFiles, judge_named, read_all
-from ragwatch.offline.regression import GateRun, attribute, run_of
+from ragwatch.offline.regression import GateRun, MetricChange, attribute, describe_change, run_of
 from ragwatch.offline.relevance import RelevanceCases, read_qrels
-from ragwatch.statistics.gate import GateDecision, GateRules, gate
-from ragwatch.statistics.question_scores import LostLine
-from ragwatch.statistics.relevance import KS, RankingMetric
+from ragwatch.statistics.gate import Figure, GateDecision, GateReport, GateRules, MetricFinding, gate
+from ragwatch.statistics.question_scores import LostQuestion, QuestionScores
+from ragwatch.statistics.relevance import KS, CaseKind, RankingMetric
 from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import write_text
@@ -68,14 +61,14 @@ def gate_command(given: GateArguments) -> int:
     attribution = None if previous is None else attribute(previous, run_of(report), rules)
     if attribution is not None:
         report = replace(report, held=tuple(one.held for one in attribution.changes.values() if one.watched))
-    line = gate_line(report, judge=judge.version, attribution=attribution)
+    outcome = GateOutcome(report, judge.version, attribution)
     for out, text in ((given.junit_path, junit), (given.markdown_path, markdown)):
         if out is not None:
-            write_text(str(out), out, text(line))
+            write_text(str(out), out, text(outcome))
     if given.as_json:
-        click.echo(json.dumps(line))
+        click.echo(json.dumps(gate_line(outcome)))
     else:
-        _show(line)
+        _show(outcome)
     return CODES[report.verdict]
 
 
@@ -107,129 +100,142 @@ def _baseline(path: Path, version: str) -> GateRun:
         raise ConfigError(f"--baseline {path}: {error}") from error
 
 
-def _show(line: GateLine) -> None:
-    console = Console(soft_wrap=True)
-    for section, title in _sections(line):
+def _show(outcome: GateOutcome) -> None:
+    console, report = Console(soft_wrap=True), outcome.report
+    for name, title in _sections(report):
         if title:
             console.print(f"[bold]{title}[/]")
-        _show_section(console, line["metrics"], line["figures"], section)
-    for text in _measures(line):
+        _show_section(console, report, name)
+    for text in _measures(report):
         console.print(escape(text))
-    for metric in line["metrics"]:
-        if metric["reason"] and metric["applies"]:
-            console.print(f"{metric['metric']}: {escape(metric['reason'])}")
-    for route, figures in line["routes"].items():
-        shown = ", ".join(f"{row['metric']} {row['value']:.3f}" for row in figures)
-        cases = max((row["n"] for row in figures), default=0)
+    for finding in report.findings:
+        if finding.reason and finding.applies:
+            console.print(f"{finding.limit.metric}: {escape(finding.reason)}")
+    for route, figures in report.routes.items():
+        shown = ", ".join(f"{figure.metric} {figure.estimate.value:.3f}" for figure in figures)
+        cases = max((figure.n for figure in figures), default=0)
         console.print(f"route {escape(route)} ({cases} cases): {shown or 'unknown, no case could be ranked'}")
-    unread = ", ".join(f"{reason} {count}" for reason, count in line["unread"].items())
-    console.print(f"{line['judged']} samples judged by {escape(line['judge'])}; not judged: {unread or 'none'}")
-    for text in (*_unsupported_lines(line), *lost_lines(_lost(line))):
+    console.print(f"{report.judged} samples judged by {escape(outcome.judge)}; not judged: {_unread(report)}")
+    for text in (*_unsupported_lines(report), *lost_lines(_lost(outcome))):
         console.print(escape(text))
-    if line["unranked"]:
-        unranked = ", ".join(f"{reason} {count}" for reason, count in line["unranked"].items())
-        console.print(f"relevance judgements without a ranking: {unranked}")
-    console.print(f"[bold]{line['verdict']}[/]: {escape(line['recommendation'])}")
+    if report.unranked:
+        console.print(f"relevance judgements without a ranking: {_counts(report.unranked)}")
+    console.print(f"[bold]{report.verdict}[/]: {escape(recommendation(report, outcome.attribution))}")
 
 
-def _show_section(console: Console, metrics: Sequence[GateMetric], figures: Sequence[GateFigure], section: str) -> None:
+def _show_section(console: Console, report: GateReport, name: str) -> None:
     """Show the metrics of a section: those with a threshold, then the others."""
-    limited = [metric for metric in metrics if metric["section"] == section]
-    table = compact_table("metric", "value", "interval", "n", "threshold", "severity", "outcome")
-    for metric in limited:
-        table.add_row(
-            metric["metric"],
-            *_cells(metric, ".."),
-            f"{'<=' if metric['lower_is_better'] else '>='} {metric['threshold']:g}",
-            metric["severity"],
-            f"[{_COLOURS[metric['pass']]}]{_OUTCOMES[metric['pass']]}[/]",
-        )
-    if limited:
-        console.print(table)
-    others = [figure for figure in figures if figure["section"] == section]
-    table = compact_table("without threshold", "mean", "interval", "n")
-    for figure in others:
-        table.add_row(figure["metric"], *_cells(figure, ".."))
-    if others:
-        console.print(table)
+    limited = compact_table("metric", "value", "interval", "n", "threshold", "severity", "outcome")
+    others = compact_table("without threshold", "mean", "interval", "n")
+    for row in _of_section(report, name):
+        if isinstance(row, Figure):
+            others.add_row(str(row.metric), *_cells(row, ".."))
+        else:
+            limit = row.limit
+            limited.add_row(
+                str(limit.metric),
+                *_cells(row, ".."),
+                f"{'<=' if limit.low_is_good else '>='} {limit.threshold:g}",
+                str(limit.severity),
+                f"[{_COLOURS[row.passed]}]{_OUTCOMES[row.passed]}[/]",
+            )
+    for table in (limited, others):
+        if table.row_count:
+            console.print(table)
 
 
-def _cells(metric: GateFigure, between: str) -> tuple[str, str, str]:
+def _of_section(report: GateReport, name: str) -> Iterator[MetricFinding | Figure]:
+    yield from (finding for finding in report.findings if section(finding.limit.metric) == name)
+    yield from (figure for figure in report.figures if section(figure.metric) == name)
+
+
+def _cells(row: MetricFinding | Figure, between: str) -> tuple[str, str, str]:
     """Value, interval and number of scores of a metric, as the cells of a table."""
-    if metric["value"] is None:
-        return "unknown", "", str(metric["n"])
-    return f"{metric['value']:.3f}", f"{metric['low']:.3f}{between}{metric['high']:.3f}", str(metric["n"])
+    interval = row.estimate if isinstance(row, Figure) else row.compared
+    if interval is None:
+        return "unknown", "", str(row.n)
+    return f"{interval.value:.3f}", f"{interval.low:.3f}{between}{interval.high:.3f}", str(row.n)
 
 
-def junit(line: GateLine) -> str:
-    """Convert a gate line to JUnit XML, with one test case per metric, and one per metric that must not fall.
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
+
+
+def _unread(report: GateReport) -> str:
+    return _counts(report.unread) or "none"
+
+
+def junit(outcome: GateOutcome) -> str:
+    """Convert the outcome to JUnit XML, with one test case per metric, and one per metric that must not fall.
 
     A metric of severity `block` that fails is a failure; if it is unknown, it is an error, because it must not look
     like a pass. A metric of severity `warn` that fails or is unknown is skipped with a message: it never fails a build.
     So is one that does not apply. A fall since the baseline is a failure, with the questions that lost.
     """
-    cases = [_case(metric) for metric in line["metrics"]]
-    if line["baseline"] is not None:
-        watched = {name: one for name, one in line["baseline"]["changes"].items() if one["watched"]}
-        cases += [_change_case(name, one, lost_lines(_lost(line))) for name, one in watched.items()]
+    report = outcome.report
+    cases = [_case(finding) for finding in report.findings]
+    if outcome.attribution is not None:
+        lost = lost_lines(_lost(outcome))
+        cases += [_change_case(one, lost) for one in outcome.attribution.changes.values() if one.watched]
     counts = {name: str(sum(case.find(name) is not None for case in cases)) for name in ("failure", "error", "skipped")}
     totals = {"failures": counts["failure"], "errors": counts["error"], "skipped": counts["skipped"]}
     suites = Element("testsuites", {"name": "ragwatch", "tests": str(len(cases)), **totals})
     suite = SubElement(suites, "testsuite", {"name": "ragwatch gate", "tests": str(len(cases)), **totals})
     suite.extend(cases)
-    said = [f"{line['verdict']}: {line['recommendation']}", *_unsupported_lines(line)]
+    said = [f"{report.verdict}: {recommendation(report, outcome.attribution)}", *_unsupported_lines(report)]
     SubElement(suite, "system-out").text = "\n".join(map(_clean, said))
     indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 
 
-def _case(metric: GateMetric) -> Element:
-    case = Element("testcase", {"classname": "ragwatch.gate", "name": metric["metric"]})
-    if metric["pass"] is True:
+def _case(finding: MetricFinding) -> Element:
+    limit, compared = finding.limit, finding.compared
+    case = Element("testcase", {"classname": "ragwatch.gate", "name": str(limit.metric)})
+    if finding.passed is True:
         return case
-    blocks = metric["severity"] == "block" and metric["applies"]
-    name = ("failure" if metric["pass"] is False else "error") if blocks else "skipped"
-    prefix = "" if blocks else "warning only: " if metric["applies"] else "does not apply: "
+    blocks = limit.severity is GateSeverity.BLOCK and finding.applies
+    name = ("failure" if finding.passed is False else "error") if blocks else "skipped"
+    prefix = "" if blocks else "warning only: " if finding.applies else "does not apply: "
     figure = "unknown"
-    if metric["value"] is not None:
-        figure = f"{metric['value']:.3f} [{metric['low']:.3f}, {metric['high']:.3f}] of {metric['n']}"
-    sign = "at most" if metric["lower_is_better"] else "at least"
-    reason = f" ({metric['reason']})" if metric["reason"] else ""
-    SubElement(case, name, {"message": _clean(f"{prefix}{figure}, required {sign} {metric['threshold']:g}{reason}")})
+    if compared is not None:
+        figure = f"{compared.value:.3f} [{compared.low:.3f}, {compared.high:.3f}] of {finding.n}"
+    sign = "at most" if limit.low_is_good else "at least"
+    reason = f" ({finding.reason})" if finding.reason else ""
+    SubElement(case, name, {"message": _clean(f"{prefix}{figure}, required {sign} {limit.threshold:g}{reason}")})
     return case
 
 
-def _change_case(name: str, one: ChangeLine, lost: Sequence[str]) -> Element:
-    case = Element("testcase", {"classname": "ragwatch.gate.baseline", "name": f"{name} since the baseline"})
-    if one["held"] is not True:
-        kind = "failure" if one["held"] is False else "error"
-        SubElement(case, kind, {"message": _clean(one["described"])}).text = "\n".join(map(_clean, lost))
+def _change_case(one: MetricChange, lost: Sequence[str]) -> Element:
+    case = Element("testcase", {"classname": "ragwatch.gate.baseline", "name": f"{one.metric} since the baseline"})
+    if one.held is not True:
+        kind = "failure" if one.held is False else "error"
+        SubElement(case, kind, {"message": _clean(describe_change(one))}).text = "\n".join(map(_clean, lost))
     return case
 
 
-def _lost(line: GateLine) -> Sequence[LostLine]:
-    return () if line["baseline"] is None else line["baseline"]["lost"]
+def _lost(outcome: GateOutcome) -> Sequence[LostQuestion]:
+    return () if outcome.attribution is None else outcome.attribution.lost
 
 
-def lost_lines(lost: Sequence[LostLine], since: str = "since the baseline") -> list[str]:
+def lost_lines(lost: Sequence[LostQuestion], since: str = "since the baseline") -> list[str]:
     """Names the questions that lost most, with their scores before and now."""
-    rows = [f"{_place(one)}: {_losses(one)}" for one in lost]
+    rows = [f"{_place(one.question)}: {_losses(one)}" for one in lost]
     return _listed(f"{len(lost)} questions lost {since}, those that lost most first:", rows)
 
 
-def _unsupported_lines(line: GateLine) -> list[str]:
+def _unsupported_lines(report: GateReport) -> list[str]:
     """Names the statements of references that no context supports, by row, with the words that no context has."""
-    rows = line["references"]
-    count = sum(len(row["missing"]) for row in rows)
+    count = 0
     listed = []
-    for row in rows:
+    for question, claims in report.unsupported:
         parts = []
-        for one in row["statements"]:
-            text, words = " ".join(one["text"].split()), ", ".join(one["missing"])
-            known = f'"{text}"' if words in ("", one["text"]) else f'"{text}" (no context has: {words})'
-            parts += [] if one["supported"] else [known]
-        listed.append(f"{_place(row)}: {'; '.join(parts)}")
-    return _listed(f"{count} statements of the references of {len(rows)} rows are supported by no context:", listed)
+        for claim in claims:
+            text, words = " ".join(claim.text.split()), ", ".join(claim.missing)
+            known = f'"{text}"' if words in ("", claim.text) else f'"{text}" (no context has: {words})'
+            parts += [] if claim.supported else [known]
+        count += len(parts)
+        listed.append(f"{_place(question)}: {'; '.join(parts)}")
+    return _listed(f"{count} statements of the references of {len(listed)} rows are supported by no context:", listed)
 
 
 def _listed(title: str, rows: Sequence[str]) -> list[str]:
@@ -239,86 +245,88 @@ def _listed(title: str, rows: Sequence[str]) -> list[str]:
     return lines if len(rows) <= _MOST_LISTED else [*lines, f"  and {len(rows) - _MOST_LISTED} more, in --json"]
 
 
-def _place(one: LostLine | ReferenceLine, *, linked: bool = True) -> str:
-    question, link = " ".join((one["question"] or "").split()), one["link"] if linked else None
-    return " ".join(part for part in (one["id"], f"({question})" if question else "", link) if part)
+def _place(one: QuestionScores, *, linked: bool = True) -> str:
+    question, link = " ".join((one.question or "").split()), one.link if linked else None
+    return " ".join(part for part in (one.id, f"({question})" if question else "", link) if part)
 
 
-def _losses(one: LostLine) -> str:
-    return ", ".join(f"{name} {before:.3f} -> {now:.3f}" for name, (before, now) in one["scores"].items())
+def _losses(one: LostQuestion) -> str:
+    return ", ".join(f"{name} {before:.3f} -> {now:.3f}" for name, (before, now) in one.lost.items())
 
 
-def _sections(line: GateLine) -> list[tuple[str, str]]:
-    """Sections of a gate line with their titles: test cases of retrieval and answers are never averaged together.
+def _sections(report: GateReport) -> list[tuple[str, str]]:
+    """Sections of a report with their titles: test cases of retrieval and answers are never averaged together.
 
     The title is empty if there are no relevance judgements, so that there is one section only.
     """
-    cases = line["cases"]
-    ranked = cases["retrieval"] + cases["end_to_end"]
-    if not ranked and all(row["section"] == "answers" for row in line["metrics"]):
+    both, alone = (report.kinds.get(kind, 0) for kind in (CaseKind.END_TO_END, CaseKind.RETRIEVAL))
+    ranked, answered = alone + both, report.kinds.get(CaseKind.GENERATION, 0) + both
+    if not ranked and all(section(finding.limit.metric) == "answers" for finding in report.findings):
         return [("answers", "")]
-    if not cases["generation"] + cases["end_to_end"]:
+    if not answered:
         return [("retrieval", f"Retrieval: {ranked} test cases with relevance judgements; no row has an answer")]
-    both = f", {cases['end_to_end']} of them with an answer" if cases["end_to_end"] else ""
-    answers = "generation test cases" if cases["retrieval"] else "answers"
-    number = cases["generation"] + cases["end_to_end"]
+    with_answer = f", {both} of them with an answer" if both else ""
+    answers = "generation test cases" if alone else "answers"
     return [
-        ("retrieval", f"Retrieval: {ranked} test cases with relevance judgements{both}"),
-        ("answers", f"Generation: {number} {answers}"),
+        ("retrieval", f"Retrieval: {ranked} test cases with relevance judgements{with_answer}"),
+        ("answers", f"Generation: {answered} {answers}"),
     ]
 
 
-def _measures(line: GateLine) -> list[str]:
+def _measures(report: GateReport) -> list[str]:
     """Say of which metrics the level was compared, and of which the judge's mean."""
-    judged = [row for row in line["metrics"] if row["section"] == "answers" and row["value"] is not None]
-    lines = [
-        f"{row['metric']}: level in people's terms, with {row['labels']} labels; "
-        f"the judge's mean is {row['mean']:.3f} ({row['mean_low']:.3f}..{row['mean_high']:.3f})"
-        for row in judged
-        if row["corrected"]
-    ]
-    means = ", ".join(row["metric"] for row in judged if not row["corrected"])
-    return [*lines, f"judge's mean, not corrected: {means}"] if means else lines
+    lines, means = [], []
+    for finding in report.findings:
+        metric, level, mean = finding.limit.metric, finding.level, finding.estimate
+        if section(metric) != "answers" or mean is None:
+            continue
+        if level is None:
+            means.append(str(metric))
+        else:
+            lines.append(
+                f"{metric}: level in people's terms, with {level.labels} labels; "
+                f"the judge's mean is {mean.value:.3f} ({mean.low:.3f}..{mean.high:.3f})"
+            )
+    return [*lines, f"judge's mean, not corrected: {', '.join(means)}"] if means else lines
 
 
-def markdown(line: GateLine) -> str:
-    """Convert a gate line to a summary in Markdown, for example for a pull request."""
-    unread = ", ".join(f"{reason} {count}" for reason, count in line["unread"].items()) or "none"
-    parts = [f"## ragwatch gate: {line['verdict'].replace('_', ' ')}", _escape(line["recommendation"])]
-    for section, title in _sections(line):
-        parts += [*([f"### {title}"] if title else []), _markdown_table(line["metrics"], line["figures"], section)]
-    parts += [_escape(text) for text in _measures(line)]
-    if lost := _lost(line):
+def markdown(outcome: GateOutcome) -> str:
+    """Convert the outcome to a summary in Markdown, for example for a pull request."""
+    report = outcome.report
+    said = _escape(recommendation(report, outcome.attribution))
+    parts = [f"## ragwatch gate: {report.verdict.replace('_', ' ')}", said]
+    for name, title in _sections(report):
+        parts += [*([f"### {title}"] if title else []), _markdown_table(report, name)]
+    parts += [_escape(text) for text in _measures(report)]
+    if lost := _lost(outcome):
         title, *listed = lost_lines(lost)
-        rows = [f"| {_linked(one)} | {_escape(_losses(one))} |" for one in lost[:_MOST_LISTED]]
+        rows = [f"| {_linked(one.question)} | {_escape(_losses(one))} |" for one in lost[:_MOST_LISTED]]
         parts += [f"### {title}", "\n".join(["| question | scores |", "|---|---|", *rows]), *listed[_MOST_LISTED:]]
-    title, *unsupported = _unsupported_lines(line) or [""]
+    title, *unsupported = _unsupported_lines(report) or [""]
     if title:
         parts += [f"### {title}", "\n".join(f"- {_escape(row.strip())}" for row in unsupported)]
-    parts.append(
-        f"Judged {line['judged']} samples by `{line['judge'].replace('`', '')}`; not judged: {_escape(unread)}."
-    )
+    judge = outcome.judge.replace("`", "")
+    parts.append(f"Judged {report.judged} samples by `{judge}`; not judged: {_escape(_unread(report))}.")
     return "\n\n".join(parts) + "\n"
 
 
-def _linked(one: LostLine) -> str:
+def _linked(one: QuestionScores) -> str:
     text = _escape(_place(one, linked=False))
-    return text if one["link"] is None else f"[{text}](<{one['link'].translate(_NOT_IN_LINKS)}>)"
+    return text if one.link is None else f"[{text}](<{one.link.translate(_NOT_IN_LINKS)}>)"
 
 
-def _markdown_table(metrics: Sequence[GateMetric], figures: Sequence[GateFigure], section: str) -> str:
+def _markdown_table(report: GateReport, name: str) -> str:
     rows = []
-    for metric in (metric for metric in metrics if metric["section"] == section):
-        limit = f"{'≤' if metric['lower_is_better'] else '≥'} {metric['threshold']:g} | {metric['severity']}"
-        reason = f": {_escape(metric['reason'])}" if metric["reason"] else ""
-        rows.append(f"{_markdown_cells(metric)} | {limit} | {_OUTCOMES[metric['pass']]}{reason} |")
-    rows += [f"{_markdown_cells(figure)} | | | |" for figure in figures if figure["section"] == section]
+    for row in _of_section(report, name):
+        metric, rest = (row.metric, "| |") if isinstance(row, Figure) else (row.limit.metric, "")
+        if isinstance(row, MetricFinding):
+            limit = row.limit
+            reason = f": {_escape(row.reason)}" if row.reason else ""
+            sign = "≤" if limit.low_is_good else "≥"
+            rest = f"{sign} {limit.threshold:g} | {limit.severity} | {_OUTCOMES[row.passed]}{reason}"
+        rows.append(" | ".join((f"| {metric.replace('_', ' ')}", *_cells(row, " – "), f"{rest} |")))
     head = ["| metric | value | interval | n | threshold | severity | outcome |", "|---|---:|---|---:|---|---|---|"]
     return "\n".join([*head, *rows])
-
-
-def _markdown_cells(figure: GateFigure) -> str:
-    return " | ".join((f"| {figure['metric'].replace('_', ' ')}", *_cells(figure, " – ")))
 
 
 def _escape(text: str) -> str:

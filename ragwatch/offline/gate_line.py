@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypedDict
+from typing import Any, NamedTuple
 
-from ragwatch.model.evidence import ReferenceClaim
 from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.offline.regression import Attribution, GateRun, MetricChange, describe, describe_change
 from ragwatch.statistics.estimators.interval import Interval
 from ragwatch.statistics.gate import Figure, GateReport, MetricFinding
-from ragwatch.statistics.question_scores import LostLine, QuestionScores, lost_line
-from ragwatch.statistics.reference import StatementLine, statement_line
+from ragwatch.statistics.question_scores import QuestionScores, lost_line
+from ragwatch.statistics.reference import statement_line
 from ragwatch.statistics.relevance import CaseKind, RankingMetric
 from ragwatch.statistics.set_scores import Metric, metric_of
 from ragwatch.statistics.stage import IGNORED, KNOWLEDGE_GAP
@@ -20,97 +19,17 @@ from ragwatch.statistics.stage import IGNORED, KNOWLEDGE_GAP
 _UNKNOWN = (None, None, None)
 
 
-class GateFigure(TypedDict):
-    """A metric without a threshold in a gate line."""
+class GateOutcome(NamedTuple):
+    """Outcome of a gate: the report, the version of the judge, and the changes since a baseline, if there is one."""
 
-    metric: str
-    section: str
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-
-
-_Limit = TypedDict(  # a class cannot have a field `pass`
-    "_Limit", {"threshold": float, "lower_is_better": bool, "severity": str, "pass": bool | None, "reason": str | None}
-)
-
-
-class GateMetric(GateFigure, _Limit):
-    """A metric with a threshold in a gate line; its value, low and high are what is compared with the threshold.
-
-    `corrected` is true where that is the level, which rests on `labels`. The mean of the judge is always given.
-    """
-
-    stage: str
-    applies: bool
-    corrected: bool
-    labels: int
-    mean: float | None
-    mean_low: float | None
-    mean_high: float | None
-
-
-class ChangeLine(TypedDict):
-    """Change of a metric since the baseline; `needed` rows should tell where `held` is null because of chance."""
-
-    before: float | None
-    now: float | None
-    change: float | None
-    low: float | None
-    high: float | None
-    n: int
-    paired: bool
-    watched: bool
-    held: bool | None
-    needed: int | None
-    described: str
-
-
-BaselineLine = TypedDict(  # noqa: UP013 - `told` is a name of the output, not one that the code may use
-    "BaselineLine",
-    {
-        "regression": str,
-        "told": str,
-        "recall_by": str | None,
-        "paired": int,
-        "changes": dict[str, ChangeLine],
-        "lost": list[LostLine],
-    },
-)
-
-
-class ReferenceLine(TypedDict):
-    """A row with statements of its reference that no context supports; `missing` are these, `statements` all."""
-
-    id: str
-    question: str | None
-    link: str | None
-    missing: list[str]
-    statements: list[StatementLine]
-
-
-class GateLine(TypedDict):
-    """The report of a gate as JSON values."""
-
-    verdict: str
-    metrics: list[GateMetric]
-    figures: list[GateFigure]
-    cases: dict[str, int]
-    unranked: dict[str, int]
-    routes: dict[str, list[GateFigure]]
-    recommendation: str
-    judged: int
-    unread: dict[str, int]
-    stages: dict[str, int]
+    report: GateReport
     judge: str
-    baseline: BaselineLine | None
-    questions: list[dict[str, object]]
-    references: list[ReferenceLine]
+    attribution: Attribution | None = None
 
 
-def gate_line(report: GateReport, *, judge: str, attribution: Attribution | None = None) -> GateLine:
-    """Returns the report as the object that `ragwatch gate --json` prints; `judge` is the version of the judge."""
+def gate_line(outcome: GateOutcome) -> dict[str, object]:
+    """Returns it as the object that `ragwatch gate --json` prints."""
+    report, attribution = outcome.report, outcome.attribution
     return {
         "verdict": str(report.verdict),
         "metrics": [_metric(finding) for finding in report.findings],
@@ -122,10 +41,19 @@ def gate_line(report: GateReport, *, judge: str, attribution: Attribution | None
         "judged": report.judged,
         "unread": dict(sorted(report.unread.items())),
         "stages": {str(stage): count for stage, count in sorted(report.stages.items())},
-        "judge": judge,
+        "judge": outcome.judge,
         "baseline": None if attribution is None else _attribution(attribution),
         "questions": [question._asdict() for question in report.questions],
-        "references": [_reference(question, claims) for question, claims in report.unsupported],
+        "references": [
+            {
+                "id": question.id,
+                "question": question.question,
+                "link": question.link,
+                "missing": [claim.text for claim in claims if not claim.supported],
+                "statements": [statement_line(claim) for claim in claims],
+            }
+            for question, claims in report.unsupported
+        ],
     }
 
 
@@ -134,52 +62,46 @@ def section(metric: Metric) -> str:
     return "retrieval" if isinstance(metric, RankingMetric) else "answers"
 
 
-def _reference(question: QuestionScores, claims: Sequence[ReferenceClaim]) -> ReferenceLine:
-    return {
-        "id": question.id,
-        "question": question.question,
-        "link": question.link,
-        "missing": [claim.text for claim in claims if not claim.supported],
-        "statements": [statement_line(claim) for claim in claims],
-    }
-
-
-def _figure(figure: Figure) -> GateFigure:
+def _figure(figure: Figure) -> dict[str, object]:
     return {
         "metric": str(figure.metric),
         "section": section(figure.metric),
-        "value": figure.estimate.value,
-        "low": figure.estimate.low,
-        "high": figure.estimate.high,
+        **figure.estimate._asdict(),
         "n": figure.n,
     }
 
 
-def _metric(finding: MetricFinding) -> GateMetric:
-    compared, mean = finding.compared or _UNKNOWN, finding.estimate or _UNKNOWN
+def _metric(finding: MetricFinding) -> dict[str, object]:
+    """A metric with a threshold; its value, low and high are what is compared with the threshold.
+
+    `corrected` is true where that is the level, which rests on `labels`. The mean of the judge is always given.
+    """
+    limit = finding.limit
+    value, low, high = finding.compared or _UNKNOWN
+    mean, mean_low, mean_high = finding.estimate or _UNKNOWN
     return {
-        "metric": str(finding.limit.metric),
-        "section": section(finding.limit.metric),
-        "value": compared[0],
-        "low": compared[1],
-        "high": compared[2],
+        "metric": str(limit.metric),
+        "section": section(limit.metric),
+        "value": value,
+        "low": low,
+        "high": high,
         "n": finding.n,
-        "threshold": finding.limit.threshold,
-        "lower_is_better": finding.limit.low_is_good,
-        "severity": str(finding.limit.severity),
+        "threshold": limit.threshold,
+        "lower_is_better": limit.low_is_good,
+        "severity": str(limit.severity),
         "pass": finding.passed,
         "reason": finding.reason or None,
-        "stage": str(stage_of(finding.limit.metric)),
+        "stage": str(stage_of(limit.metric)),
         "applies": finding.applies,
         "corrected": finding.level is not None,
         "labels": 0 if finding.level is None else finding.level.labels,
-        "mean": mean[0],
-        "mean_low": mean[1],
-        "mean_high": mean[2],
+        "mean": mean,
+        "mean_low": mean_low,
+        "mean_high": mean_high,
     }
 
 
-def _attribution(attribution: Attribution) -> BaselineLine:
+def _attribution(attribution: Attribution) -> dict[str, object]:
     return {
         "regression": str(attribution.regression),
         "told": describe(attribution),
@@ -190,7 +112,8 @@ def _attribution(attribution: Attribution) -> BaselineLine:
     }
 
 
-def _change(one: MetricChange) -> ChangeLine:
+def _change(one: MetricChange) -> dict[str, object]:
+    """Change of a metric since the baseline; `needed` rows should tell where `held` is null because of chance."""
     difference = one.difference
     value, low, high = _UNKNOWN if difference is None else difference.change
     return {

@@ -12,7 +12,17 @@ import pytest
 from click.testing import Result
 from support.command_line import command, configured, jsonl, log_of, refused
 
+from ragwatch.model.quantities import Quantity
+from ragwatch.model.quantity_row import GateSeverity
 from ragwatch.offline.gate import junit, markdown
+from ragwatch.offline.gate_line import GateOutcome
+from ragwatch.offline.regression import Attribution, MetricChange, Regression
+from ragwatch.statistics.estimators.interval import Interval
+from ragwatch.statistics.estimators.level import Level
+from ragwatch.statistics.gate import GateReport, MetricFinding, MetricLimit
+from ragwatch.statistics.question_scores import LostQuestion, QuestionScores
+from ragwatch.statistics.relevance import CaseKind
+from ragwatch.statistics.set_scores import metric_of
 
 ROW = {"question": "Where is the mill?", "contexts": ["The old mill stands by the river."]}
 GOOD, BAD = ROW | {"answer": "The old mill stands by the river."}, ROW | {"answer": "Zebras invented the telegraph."}
@@ -187,48 +197,23 @@ def test_a_route_without_anything_relevant_is_unknown(tmp_path: Path, grade: int
 HOSTILE = "a]]></failure><b onclick='x'> | `code` \x00\x1b[31m # *bold* &"
 
 
-def a_line(**parts: Any) -> dict[str, Any]:
-    """A gate line with one metric that ought to be small, failed for a hostile reason."""
-    metric = {
-        "metric": "contradiction",
-        "section": "answers",
-        "value": 0.5,
-        "low": 0.4,
-        "high": 0.6,
-        "n": 40,
-        "threshold": 0.1,
-        "lower_is_better": True,
-        "severity": "block",
-        "pass": False,
-        "applies": True,
-        "reason": HOSTILE,
-        "corrected": True,
-        "labels": 12,
-        "mean": 0.55,
-        "mean_low": 0.4,
-        "mean_high": 0.7,
-    } | parts
-    return {
-        "verdict": "FAIL",
-        "metrics": [metric],
-        "figures": [],
-        "cases": {"retrieval": 0, "generation": 40, "end_to_end": 0},
-        "recommendation": HOSTILE,
-        "judged": 40,
-        "unread": {},
-        "judge": "v`1",
-        "baseline": None,
-        "references": [],
-    }
+def failed(attribution: Attribution | None = None, **parts: Any) -> GateOutcome:
+    """The outcome with one metric that ought to be small, failed for a hostile reason."""
+    limit = MetricLimit(Quantity.CONTRADICTION, 0.1, parts.pop("severity", GateSeverity.BLOCK))
+    known = {"level": Level(0.5, 0.4, 0.6, 12), "reason": HOSTILE} | parts
+    finding = MetricFinding(limit, Interval(0.55, 0.4, 0.7), 40, passed=False, **known)
+    return GateOutcome(GateReport((finding,), 40, {}, {}, kinds={CaseKind.GENERATION: 40}), "v`1", attribution)
 
 
-def since_a_baseline(link: str | None) -> dict[str, Any]:
-    """The same, where one question lost, whose texts are hostile."""
-    change = {"watched": True, "held": False, "described": HOSTILE}
-    lost = {"id": HOSTILE, "question": HOSTILE, "link": link, "scores": {"recall@4": [1.0, 0.0]}}
-    return a_line() | {
-        "baseline": {"changes": {"recall@4": change, "mrr": change | {"held": True}}, "lost": [lost] * 12}
+def since_a_baseline(link: str | None) -> GateOutcome:
+    """The same, where recall fell and one question lost twelve times, whose texts are hostile."""
+    recall, mrr = metric_of("recall@4"), metric_of("mrr")
+    changes = {
+        recall: MetricChange(recall, None, watched=True, held=False),
+        mrr: MetricChange(mrr, None, watched=True, held=True),
     }
+    lost = LostQuestion(QuestionScores(HOSTILE, HOSTILE, link, "", {}), {"recall@4": (1.0, 0.0)})
+    return failed(Attribution(Regression.RETRIEVAL, recall, changes, (lost,) * 12))
 
 
 def test_questions_that_lost_are_named_in_both() -> None:
@@ -250,12 +235,12 @@ def test_questions_that_lost_are_named_in_both() -> None:
 
 def test_xml_stays_well_formed_and_markdown_a_table() -> None:
     """Text ends no element and no cell, what XML forbids is gone, and nothing becomes code, a heading or HTML."""
-    root = ET.fromstring(junit(a_line()))  # noqa: S314 - our own
+    root = ET.fromstring(junit(failed()))  # noqa: S314 - our own
     (failure,) = root.iter("failure")
     assert "0.500 [0.400, 0.600] of 40, required at most 0.1" in failure.attrib["message"]
     assert "</failure><b onclick" in failure.attrib["message"]
     assert [each.tag for each in root.iter()] == ["testsuites", "testsuite", "testcase", "failure", "system-out"]
-    text = markdown(a_line(severity="warn"))
+    text = markdown(failed(severity=GateSeverity.WARN))
     (row,) = [line for line in text.splitlines() if line.startswith("| contradiction")]
     assert row.replace("\\|", "").count("|") == 8
     assert "\\<b onclick" in text
@@ -264,4 +249,4 @@ def test_xml_stays_well_formed_and_markdown_a_table() -> None:
     assert (
         "\ncontradiction: level in people's terms, with 12 labels; the judge's mean is 0.550 (0.400..0.700)\n" in text
     )
-    assert "\njudge's mean, not corrected: contradiction\n" in markdown(a_line(corrected=False))
+    assert "\njudge's mean, not corrected: contradiction\n" in markdown(failed(level=None))

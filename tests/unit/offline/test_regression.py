@@ -12,7 +12,7 @@ from ragwatch.model.quantities import Quantity, ReferenceQuantity
 from ragwatch.model.quantity_row import GateSeverity
 from ragwatch.model.sample import Context, RelevantContext, Role, Turn
 from ragwatch.model.stages import Stage
-from ragwatch.offline.gate_line import baseline_of, gate_line, recommendation, stage_of
+from ragwatch.offline.gate_line import GateOutcome, baseline_of, gate_line, recommendation, stage_of
 from ragwatch.offline.regression import Attribution, GateRun, Regression, attribute, describe, run_of
 from ragwatch.statistics.estimators.interval import Interval
 from ragwatch.statistics.gate import Figure, GateReport, GateRules, MetricLimit, gate
@@ -202,9 +202,15 @@ def forty_of(*cells: int) -> GateReport:
     return gate([*[a_verdict(evidence=an_evidence(cells))] * 40, an_unjudged()], TWO_LIMITS)
 
 
+def as_json(report: GateReport, attribution: Attribution | None = None) -> dict[str, Any]:
+    """The line of a report, as a reader of JSON has it."""
+    line: dict[str, Any] = json.loads(json.dumps(gate_line(GateOutcome(report, "v1", attribution))))
+    return line
+
+
 def test_the_shape_of_the_contract() -> None:
     """Every key of design section 6 is there, and what is unknown is null."""
-    line = json.loads(json.dumps(gate_line(forty_of(1, 0), judge="v1")))
+    line = as_json(forty_of(1, 0))
     assert (line["verdict"], line["judged"]) == ("NOT_ENOUGH_DATA", 40)
     assert (line["unread"], line["baseline"]) == ({"timeout": 1}, None)
     known, unknown = line["metrics"]
@@ -217,19 +223,16 @@ def test_the_shape_of_the_contract() -> None:
 
 def test_a_line_is_a_baseline_for_a_later_one() -> None:
     """Figures go out and come back the same; those of older versions have no questions, and are compared by means."""
-    before = baseline_of(gate_line(forty_of(1, 0), judge="v1"), "v1")
+    before = baseline_of(as_json(forty_of(1, 0)), "v1")
     assert before == run_of(forty_of(1, 0))
     after = forty_of(0, 0)
-    line = gate_line(after, judge="v1", attribution=attribute(before, run_of(after), TWO_LIMITS))
-    told = line["baseline"]
-    assert told is not None
+    told = as_json(after, attribute(before, run_of(after), TWO_LIMITS))["baseline"]
     assert (told["regression"], told["recall_by"], told["paired"]) == ("unknown", None, 40)
     assert told["changes"]["faithfulness"]["change"] == -1.0
     assert told["changes"]["faithfulness"]["held"] is False
     assert len(told["lost"]) == 40
     assert told["lost"][0]["scores"] == {"faithfulness": [1.0, 0.0]}
-    assert json.loads(json.dumps(line)) == line
-    old = {name: value for name, value in gate_line(forty_of(1, 0), judge="v1").items() if name != "questions"}
+    old = {name: value for name, value in as_json(forty_of(1, 0)).items() if name != "questions"}
     attribution = attribute(baseline_of(old, "v1"), run_of(forty_of(0, 0)), TWO_LIMITS)
     change = attribution.changes[Quantity.FAITHFULNESS]
     assert (change.difference.paired, change.held, attribution.lost) == (False, False, ())
@@ -241,7 +244,7 @@ def test_what_is_no_gate_line_is_refused() -> None:
         with pytest.raises(ValueError, match="is not the JSON that `ragwatch gate --json` prints"):
             baseline_of(line, "v1")
     with pytest.raises(ValueError, match="was made by the judge v1, and this one is v2"):
-        baseline_of(gate_line(forty_of(1, 0), judge="v1"), "v2")
+        baseline_of(as_json(forty_of(1, 0)), "v2")
 
 
 LIMITS = (
