@@ -219,7 +219,7 @@ class NatsQueue(Queue):
     def expire(self, worker: Worker) -> None:
         """Refuse what it holds."""
         for one in held_by(worker):
-            self.do(self.client.publish(one.reply, b"-NAK"))
+            self.do(self.client.publish(one, b"-NAK"))
         self.do(self.client.flush())
 
     def trim(self, count: int) -> None:

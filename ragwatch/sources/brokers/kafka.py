@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, SecretStr
 
@@ -25,6 +25,10 @@ from ragwatch.errors import SourceError
 from ragwatch.model.sample import LossReason
 from ragwatch.sources.brokers import ALONE_FROM, Address, BrokerOptions, needed, reason
 from ragwatch.sources.brokers.consumer import BrokerSource, Client, Delivery, Fetched, Progress
+
+if TYPE_CHECKING:  # an extra
+    from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+    from confluent_kafka.admin._metadata import TopicMetadata
 
 QUIET = logging.getLogger("ragwatch.sources.kafka")  # takes what librdkafka would print on standard error
 QUIET.addHandler(logging.NullHandler())
@@ -100,7 +104,7 @@ class KafkaClient(Client):
     def __init__(self, options: Options, progress: Progress) -> None:
         with needed(options.name, "kafka", "confluent-kafka", "kafka"):
             import confluent_kafka  # noqa: PLC0415 - an extra
-        self._kafka: Any = confluent_kafka
+        self._kafka = confluent_kafka
         self._options, self._progress = options, progress
         self.what = f"topic {options.topic}"
         self._doubt: str | None = "it was never reached"  # why the brokers may be down
@@ -108,7 +112,7 @@ class KafkaClient(Client):
         self._uncommitted: dict[int, tuple[int, int]] = {}
         self._held: Sequence[Delivery] = ()
         self._copied: Delivery | None = None  # the last dead letter, for a commit that has to be repeated
-        self._consumer: Any = None
+        self._consumer: Consumer | None = None
         self._turn, self._polled_at = -1, 0.0
 
     def join(self) -> None:
@@ -126,11 +130,11 @@ class KafkaClient(Client):
         self._consumer, topics = self._new_consumer(group), [self._options.topic]
         self._consumer.subscribe(topics, on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
 
-    def _new_consumer(self, more: dict[str, str]) -> Any:  # noqa: ANN401 - of the library
+    def _new_consumer(self, more: dict[str, str]) -> Consumer:
         properties = {"group.id": self._options.group, "enable.auto.commit": "false", **more}
         properties |= self._options.client_properties()
 
-        def note(error: Any) -> None:  # noqa: ANN401 - of the library
+        def note(error: KafkaError) -> None:
             self._doubt = error.str()
 
         with self._explained():
@@ -141,6 +145,12 @@ class KafkaClient(Client):
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
+
+    @property
+    def _member(self) -> Consumer:
+        if self._consumer is None:
+            raise ValueError("has not joined the group")
+        return self._consumer
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -189,11 +199,11 @@ class KafkaClient(Client):
     def _poll(self, count: int) -> None:
         """Read messages of all partitions, and take part in the group."""
         if self._doubt is not None:
-            self._topic(self._consumer)
+            self._topic(self._member)
             self._doubt = None
         self._commit_rest()
         end = time.monotonic() + (WAIT_SECONDS if self.joined else self._options.timeout_seconds)
-        while not self._sort(self._consumer.consume(count, 0.01 if self._at_end() else 0.05)):
+        while not self._sort(self._member.consume(count, 0.01 if self._at_end() else 0.05)):
             if self._at_end() or time.monotonic() >= end:
                 break
         self._polled_at = time.monotonic()
@@ -201,11 +211,11 @@ class KafkaClient(Client):
     def _at_end(self) -> bool:
         return self.joined and all(one.at_end for one in self.partitions.values())
 
-    def _topic(self, consumer: Any) -> Any:  # noqa: ANN401 - of the library
+    def _topic(self, consumer: Consumer) -> TopicMetadata:
         """What a broker says of the topic."""
         name = self._options.topic
         try:
-            topic = consumer.list_topics(name, timeout=self._options.timeout_seconds).topics[name]
+            topic: TopicMetadata = consumer.list_topics(name, timeout=self._options.timeout_seconds).topics[name]
         except self._kafka.KafkaException as error:
             consumer.poll(0)  # which tells why
             raise self._error(error, self._doubt) from None
@@ -213,12 +223,12 @@ class KafkaClient(Client):
             raise self._error(self._kafka.KafkaException(topic.error))
         return topic
 
-    def _sort(self, messages: Sequence[Any]) -> bool:
+    def _sort(self, messages: Sequence[Message]) -> bool:
         """Sort messages into their partitions. True if there are any."""
         some = False
         for message in messages:
-            error, number = message.error(), message.partition()
-            partition = self.partitions.get(number)
+            error, delivery = message.error(), _delivery(message)
+            partition = self.partitions.get(delivery.handle)
             if error is not None and error.name() == "_PARTITION_EOF":
                 if partition is not None:
                     partition.at_end = True
@@ -229,22 +239,21 @@ class KafkaClient(Client):
             if partition is None:
                 continue
             some, partition.at_end = True, False
-            offset = message.offset()
-            if offset > partition.next:  # removed messages; offsets of transactions and compaction are none
-                low, _ = self._offsets(self._consumer, number)
-                self._progress.lost[LossReason.TRIMMED] += max(0, min(low, offset) - partition.next)
-            partition.next = offset + 1
-            partition.waiting.append(_delivery(message))
+            if delivery.offset > partition.next:  # removed messages; offsets of transactions and compaction are none
+                low, _ = self._offsets(self._member, delivery.handle)
+                self._progress.lost[LossReason.TRIMMED] += max(0, min(low, delivery.offset) - partition.next)
+            partition.next = delivery.offset + 1
+            partition.waiting.append(delivery)
         return some
 
-    def _offsets(self, consumer: Any, number: int) -> tuple[int, int]:  # noqa: ANN401 - of the library
+    def _offsets(self, consumer: Consumer, number: int) -> tuple[int, int]:
         """The first offset of a partition, and the one after the last."""
         with self._explained():
             low, high = consumer.get_watermark_offsets(self._part(number), timeout=self._options.timeout_seconds)
         return low, high
 
-    def _part(self, number: int, *place: int | str) -> Any:  # noqa: ANN401 - of the library
-        return self._kafka.TopicPartition(self._options.topic, number, *place)
+    def _part(self, number: int, offset: int = 0, metadata: str = "") -> TopicPartition:
+        return self._kafka.TopicPartition(self._options.topic, number, offset, metadata)
 
     def extend(self, deliveries: Sequence[Delivery]) -> bool:
         """Stay in the group while nothing can be stored: read no messages, and take part in its rebalances."""
@@ -274,13 +283,13 @@ class KafkaClient(Client):
 
     def _copy(self, letter: Delivery, topic: str) -> None:
         """Write a message to the topic of dead letters, and wait until a broker has it."""
-        failures: list[Any] = []
-        headers = {"ragwatch-reason": letter.why, "ragwatch-topic": self._options.topic}
+        outcomes: list[KafkaError | None] = []
+        headers: dict[str, str | bytes | None] = {"ragwatch-reason": letter.why, "ragwatch-topic": self._options.topic}
         headers |= {"ragwatch-partition": str(letter.handle), "ragwatch-offset": str(letter.offset)}
         producer = self._kafka.Producer({**self._options.client_properties(), "acks": "all"}, logger=QUIET)
-        producer.produce(topic, letter.value, headers=headers, on_delivery=lambda error, _: failures.append(error))
-        if producer.flush(self._options.timeout_seconds) or any(failures):
-            why = failures[0].str() if any(failures) else "no broker has confirmed it in time"
+        producer.produce(topic, letter.value, headers=headers, on_delivery=lambda error, _: outcomes.append(error))
+        if producer.flush(self._options.timeout_seconds) or any(outcomes):
+            why = next((error.str() for error in outcomes if error), "no broker has confirmed it in time")
             raise SourceError(f"kafka topic {topic}: takes no dead letters ({why}); create it, or correct it")
 
     def _commit_rest(self) -> None:
@@ -291,14 +300,14 @@ class KafkaClient(Client):
             for number, (offset, attempts) in self._uncommitted.items()
         ]
         try:
-            self._consumer.commit(offsets=parts, asynchronous=False)
+            self._member.commit(offsets=parts, asynchronous=False)
         except self._kafka.KafkaException as error:
             if error.args[0].name() not in _MOVED:
                 self._doubt = error.args[0].str()
                 raise self._error(error) from None
         self._uncommitted.clear()  # where the partition has moved, its new owner reads the messages again
 
-    def _assigned(self, consumer: Any, parts: Sequence[Any]) -> None:  # noqa: ANN401 - of the library
+    def _assigned(self, consumer: Consumer, parts: Sequence[TopicPartition]) -> None:
         """Begin where the group has committed, else where the store is, else where the options say."""
         committed = consumer.committed(list(parts), timeout=self._options.timeout_seconds) if parts else []
         for one in committed:
@@ -319,7 +328,7 @@ class KafkaClient(Client):
         consumer.incremental_assign([self._part(one.partition, self.partitions[one.partition].next) for one in parts])
         self.joined = True
 
-    def _revoked(self, consumer: Any, parts: Sequence[Any]) -> None:  # noqa: ANN401 - of the library
+    def _revoked(self, consumer: Consumer, parts: Sequence[TopicPartition]) -> None:
         """Commit what is stored, and forget what was read. An attempt that ends in this way does not count."""
         for number in {one.partition for one in parts}.intersection(self.partitions):
             partition = self.partitions[number]
@@ -331,7 +340,7 @@ class KafkaClient(Client):
             self._uncommitted.clear()
         self._lost(consumer, parts)
 
-    def _lost(self, consumer: Any, parts: Sequence[Any]) -> None:  # noqa: ANN401 - of the library
+    def _lost(self, consumer: Consumer, parts: Sequence[TopicPartition]) -> None:
         """Forget partitions that another member has by now."""
         for one in parts:
             self.partitions.pop(one.partition, None)
@@ -346,7 +355,7 @@ class KafkaClient(Client):
         waiting = [one.waiting for one in self.partitions.values() if one.waiting]
         unread: int | None = len(self._held) + sum(map(len, waiting))
         for number, one in self.partitions.items():
-            _, high = self._consumer.get_watermark_offsets(self._part(number), cached=True)
+            _, high = self._member.get_watermark_offsets(self._part(number), cached=True)
             behind = None if high < 0 and not one.at_end else max(0, high - one.next)
             unread = None if unread is None or behind is None else unread + behind
         written = [self._held[0].at] if self._held else [some[0].at for some in waiting]
@@ -369,9 +378,9 @@ class KafkaClient(Client):
         return self._fetched(0, (), 0)
 
 
-def _delivery(message: Any) -> Delivery:  # noqa: ANN401 - of the library
+def _delivery(message: Message) -> Delivery:
     kind, at = message.timestamp()
-    offset, number = message.offset(), message.partition()
+    offset, number = message.offset() or 0, message.partition() or 0
     return Delivery(offset, offset, message.value() or b"", handle=number, at=at / 1000 if kind else None)
 
 

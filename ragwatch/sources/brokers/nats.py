@@ -9,11 +9,10 @@ import asyncio
 import json
 import math
 import ssl
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
-from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from pydantic import Field, SecretStr
@@ -22,6 +21,13 @@ from ragwatch.errors import SourceError
 from ragwatch.model.sample import LossReason
 from ragwatch.sources.brokers import NO_ANSWER, Address, BrokerOptions, needed, reason
 from ragwatch.sources.brokers.consumer import BrokerSource, Client, Delivery, Fetched, GoneError, Progress
+
+if TYPE_CHECKING:  # an extra
+    from nats.aio.client import Client as Connection
+    from nats.aio.msg import Msg
+    from nats.aio.subscription import Subscription
+    from nats.js import JetStreamContext
+    from nats.js.api import ConsumerInfo, RawStreamMsg, SequenceInfo, StreamInfo, StreamState
 
 CLOSE_SECONDS = 2.0
 PENDING_PER_BATCH = 20
@@ -70,11 +76,11 @@ class LoopThread:
         self._ends = ExitStack()
         self._portal: BlockingPortal | None = None
 
-    def run(self, coroutine: Coroutine[Any, Any, Result], seconds: float) -> Result:
+    def run(self, call: Awaitable[Result], seconds: float) -> Result:
         """Wait for the result of a coroutine. Raises TimeoutError if it takes longer; it is cancelled."""
         if self._portal is None:
             self._portal = self._ends.enter_context(start_blocking_portal(name=self._name))
-        return self._portal.call(asyncio.wait_for, coroutine, seconds)
+        return self._portal.call(asyncio.wait_for, call, seconds)
 
     def close(self) -> None:
         """Cancel what is running, and end the thread."""
@@ -82,8 +88,17 @@ class LoopThread:
         self._portal = None
 
 
+class _Link(NamedTuple):
+    """A connection, and where replies to its pulls arrive."""
+
+    client: Connection
+    jetstream: JetStreamContext
+    inbox: str
+    arrived: Subscription
+
+
 class NatsClient(Client):
-    """A durable pull consumer. See `consumer.Client`. Every method connects if there is no connection."""
+    """A durable pull consumer. See `consumer.Client`. Every call connects if there is no connection."""
 
     def __init__(self, options: Options, progress: Progress) -> None:
         with needed(options.name, "nats", "nats-py", "nats"):
@@ -91,16 +106,14 @@ class NatsClient(Client):
             import nats.aio.client  # noqa: PLC0415 - the same
             import nats.js.api  # noqa: PLC0415 - the same
             import nats.js.errors  # noqa: PLC0415 - the same
-        self._nats: Any = nats
+        self._nats = nats
         self._options = options
         self._progress = progress
         self.what = f"stream {options.stream}"
         self.extend_seconds = options.ack_wait_seconds / 2
         self._thread = LoopThread(f"source {options.name}")
-        self._client: Any = None
-        self._jetstream: Any = None
-        self._inbox = ""
-        self._arrived: Any = None
+        self._client: Connection | None = None
+        self._link: _Link | None = None
         self._pulls = 0
         self._why: Exception | None = None
         self._identity = ""
@@ -112,17 +125,21 @@ class NatsClient(Client):
         self._thread.close()
 
     def _disconnect(self) -> None:
-        client, self._client = self._client, None
+        client, self._client, self._link = self._client, None, None
         if client is not None:
             try:
                 self._thread.run(client.close(), CLOSE_SECONDS)
             except (TimeoutError, OSError, self._nats.errors.Error):
                 return  # it is left to the end of the thread
 
-    def _run(self, call: Coroutine[Any, Any, Result]) -> Result:
-        """Wait for a call of the connected client. Raises GoneError where consumer or stream does not exist."""
+    def _run(self, call: Callable[[_Link], Awaitable[Result]]) -> Result:
+        """Wait for a call over the connection. Raises GoneError where consumer or stream does not exist."""
+        seconds = 2 * self._options.timeout_seconds
         try:
-            return self._thread.run(call, 2 * self._options.timeout_seconds)
+            if self._link is None or not self._link.client.is_connected:
+                self._disconnect()
+                self._link = self._thread.run(self._connected(), seconds)
+            return self._thread.run(call(self._link), seconds)
         except self._nats.js.errors.NotFoundError as error:
             raise GoneError(error.description) from None
         except (self._nats.errors.Error, OSError, TimeoutError, ValueError) as error:
@@ -130,25 +147,20 @@ class NatsClient(Client):
             self._disconnect()
             raise SourceError(f"nats {self.what} at {self._options.url}: {reason_of(why)}") from error
 
-    def _connect(self) -> None:
-        if self._client is None or not self._client.is_connected:
-            self._disconnect()
-            self._why = None
-            self._run(self._connected())
-
-    async def _connected(self) -> None:
+    async def _connected(self) -> _Link:
         options = self._options
 
         async def note(error: Exception) -> None:
             self._why = error
 
-        self._client = self._nats.aio.client.Client()
-        await self._client.connect(
+        self._why = None
+        client = self._client = self._nats.aio.client.Client()
+        await client.connect(
             options.url.split(","),
             error_cb=note,
             name=f"ragwatch {options.name}",
             allow_reconnect=False,
-            connect_timeout=options.timeout_seconds,
+            connect_timeout=options.timeout_seconds,  # type: ignore[arg-type]  # which may have a fraction
             max_reconnect_attempts=1,
             reconnect_time_wait=0,
             user=options.username,
@@ -157,33 +169,33 @@ class NatsClient(Client):
             user_credentials=None if options.credentials_file is None else str(options.credentials_file),
             tls=None if options.ca_file is None else ssl.create_default_context(cafile=options.ca_file),
         )
-        self._jetstream = self._client.jetstream(timeout=options.timeout_seconds)
-        self._inbox = self._client.new_inbox()
-        self._arrived = await self._client.subscribe(f"{self._inbox}.*")
+        inbox = client.new_inbox()
+        arrived = await client.subscribe(f"{inbox}.*")
         self._why = None
+        return _Link(client, client.jetstream(timeout=options.timeout_seconds), inbox, arrived)
 
-    def _stream(self) -> Any:  # noqa: ANN401 - of the library
-        self._connect()
+    def _stream(self) -> StreamInfo:
         try:
-            return self._run(self._jetstream.stream_info(self._options.stream))
+            return self._run(lambda link: link.jetstream.stream_info(self._options.stream))
         except GoneError:
             where = f"nats {self.what} at {self._options.url}"
             raise SourceError(f"{where}: there is no such stream; create it, or correct stream") from None
 
-    def _state(self) -> Any:  # noqa: ANN401 - of the library
+    def _state(self) -> ConsumerInfo:
         """What the server says of the consumer."""
-        state: Any = self._run(self._jetstream.consumer_info(self._options.stream, self._options.consumer))
-        self._floor = max(state.ack_floor.stream_seq, self._floor)
+        options = self._options
+        state: ConsumerInfo = self._run(lambda link: link.jetstream.consumer_info(options.stream, options.consumer))
+        self._floor = max(_place(state.ack_floor), self._floor)
         return state
 
     def join(self) -> None:
         """Make sure that there is a consumer."""
-        self._connect()
         if self.joined:
             return
         stream = self._stream()
         # Numbers start over in a stream that is created again.
-        identity = f"{self._options.stream}@{int(stream.created.timestamp() * 1e6)}"
+        created = 0.0 if stream.created is None else stream.created.timestamp()
+        identity = f"{self._options.stream}@{int(created * 1e6)}"
         new = not self._identity and not self._progress.cursors
         if identity != self._identity:
             self._floor = int(self._progress.cursors.get(identity, -1))
@@ -194,7 +206,7 @@ class NatsClient(Client):
             self._create(stream.state, known, new=new)
         self._identity, self.joined = identity, True
 
-    def _create(self, stream: Any, known: int, *, new: bool) -> None:  # noqa: ANN401 - of the library
+    def _create(self, stream: StreamState, known: int, *, new: bool) -> None:
         """Create the consumer: after what is stored, -1 if nothing is, else where the options say."""
         api, options = self._nats.js.api, self._options
         from_now = known < 0 and new and options.start == "end"
@@ -213,71 +225,69 @@ class NatsClient(Client):
             max_ack_pending=PENDING_PER_BATCH * options.batch_records,
             filter_subject=options.subject,
         )
-        self._run(self._jetstream.add_consumer(options.stream, config))
+        self._run(lambda link: link.jetstream.add_consumer(options.stream, config))
         self._floor = stream.last_seq if from_now else first - 1
 
     def measure(self) -> None:
         """Ask how much the whole consumer has not acknowledged, and how old the oldest of it is."""
-        self._connect()
         state = self._state()
         unread = (state.num_pending or 0) + (state.num_ack_pending or 0)
-        oldest = self._message(state.ack_floor.stream_seq + 1) if unread else None
-        at = getattr(oldest, "time", None)
-        self.unread = unread, at.timestamp() if isinstance(at, datetime) else math.inf if unread == 0 else None
+        oldest = self._message(_place(state.ack_floor) + 1) if unread else None
+        at = None if oldest is None or oldest.time is None else oldest.time.timestamp()
+        self.unread = unread, at if unread else math.inf
 
     def fetch(self) -> Fetched:
         """Messages that are there to be delivered; what arrives too late is returned the next time."""
         options, state = self._options, self._state()
         deliveries: list[Delivery] = []
         if state.num_pending or state.num_ack_pending:
-            deliveries = self._run(self._pulled(1 if state.num_redelivered else options.batch_records))
-        if options.subject is None:  # messages of other subjects are gaps as well
-            self._count_trimmed(state, deliveries)
+            count = 1 if state.num_redelivered else options.batch_records
+            pulled = self._run(lambda link: self._pulled(link, count))
+            if options.subject is None:  # messages of other subjects are gaps as well
+                self._count_trimmed(state, pulled)
+            deliveries = list(map(_delivery, pulled))
         return Fetched(self._identity, f"nats {self.what}", str(self._floor), deliveries)
 
-    async def _pulled(self, count: int) -> list[Delivery]:
+    async def _pulled(self, link: _Link, count: int) -> list[Msg]:
         self._pulls += 1
-        reply = f"{self._inbox}.{self._pulls}"
+        reply = f"{link.inbox}.{self._pulls}"
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._options.stream}.{self._options.consumer}"
-        deliveries: list[Delivery] = []
-        if not self._arrived.pending_msgs:
+        messages: list[Msg] = []
+        if not link.arrived.pending_msgs:
             pull = json.dumps({"batch": count, "no_wait": True})
-            await self._client.publish(subject, pull.encode(), reply)
-        while len(deliveries) < count:
+            await link.client.publish(subject, pull.encode(), reply)
+        while len(messages) < count:
             try:
-                message = await self._arrived.next_msg(self._options.timeout_seconds)
+                message = await link.arrived.next_msg(self._options.timeout_seconds)
             except self._nats.errors.TimeoutError:
-                if deliveries:
+                if messages:
                     break
                 raise
             if message.headers and "Status" in message.headers:
                 if message.subject == reply:
                     break
                 continue  # the end of an earlier pull
-            about = message.metadata
-            number = about.sequence.stream
-            deliveries.append(Delivery(number, number, message.data, about.num_delivered - 1, message))
-            if about.num_pending == 0 and not self._arrived.pending_msgs:
+            messages.append(message)
+            if message.metadata.num_pending == 0 and not link.arrived.pending_msgs:
                 break
-        return deliveries
+        return messages
 
-    def _count_trimmed(self, state: Any, deliveries: Sequence[Delivery]) -> None:  # noqa: ANN401 - of the library
+    def _count_trimmed(self, state: ConsumerInfo, messages: Sequence[Msg]) -> None:
         """Count messages that the stream removed before they were delivered: gaps between consecutive deliveries."""
-        number, last = state.delivered.consumer_seq, max(state.delivered.stream_seq, state.ack_floor.stream_seq)
-        for one in deliveries:
-            delivery = one.handle.metadata.sequence.consumer  # over all messages
-            if one.before == 0:
-                if delivery == number + 1:
-                    self._progress.lost[LossReason.TRIMMED] += max(0, one.number - last - 1)
-                last = one.number
-            number = delivery
+        number = 0 if state.delivered is None else state.delivered.consumer_seq
+        last = max(_place(state.delivered), _place(state.ack_floor))
+        for about in (message.metadata for message in messages):
+            if about.num_delivered == 1:
+                if about.sequence.consumer == number + 1:  # over all messages
+                    self._progress.lost[LossReason.TRIMMED] += max(0, about.sequence.stream - last - 1)
+                last = about.sequence.stream
+            number = about.sequence.consumer
 
     def acknowledge(self, fetched: Fetched, good: Sequence[Delivery], dead: Sequence[Delivery]) -> None:  # noqa: ARG002
         """Acknowledge messages, and wait until the server has noted it."""
-        self._connect()
-        self._run(self._acknowledged(good, dead))
+        self._run(lambda link: self._acknowledged(link, good, dead))
 
-    async def _acknowledged(self, good: Sequence[Delivery], dead: Sequence[Delivery]) -> None:
+    async def _acknowledged(self, link: _Link, good: Sequence[Delivery], dead: Sequence[Delivery]) -> None:
         options, limit = self._options, self._options.timeout_seconds
         for letter in dead:
             if options.dead_letters is not None:
@@ -287,9 +297,9 @@ class NatsClient(Client):
                     "Ragwatch-Sequence": str(letter.number),
                     "Nats-Msg-Id": f"{options.stream}:{letter.number}",  # a second copy is left out by the server
                 }
-                await self._jetstream.publish(options.dead_letters, letter.value, headers=headers)
-            await self._client.request(letter.handle.reply, b"+TERM", timeout=limit)
-        calls = (self._client.request(one.handle.reply, b"+ACK", timeout=limit) for one in good)
+                await link.jetstream.publish(options.dead_letters, letter.value or b"", headers=headers)
+            await link.client.request(letter.handle, b"+TERM", timeout=limit)
+        calls = (link.client.request(one.handle, b"+ACK", timeout=limit) for one in good)
         for outcome in await asyncio.gather(*calls, return_exceptions=True):
             if isinstance(outcome, BaseException) and not isinstance(outcome, self._nats.errors.NoRespondersError):
                 raise outcome  # without responders the consumer is gone, and what it delivered is delivered again
@@ -297,20 +307,19 @@ class NatsClient(Client):
     def extend(self, deliveries: Sequence[Delivery]) -> bool:
         """Ask the server to wait longer for acknowledgements."""
 
-        async def still_at_work() -> None:
+        async def still_at_work(link: _Link) -> None:
             for one in deliveries:
-                await self._client.publish(one.handle.reply, b"+WPI")
-            await self._client.flush(self._options.timeout_seconds)
+                await link.client.publish(one.handle, b"+WPI")
+            await link.client.flush(math.ceil(self._options.timeout_seconds))
 
         if deliveries:
-            self._connect()
-            self._run(still_at_work())
+            self._run(still_at_work)
         return True
 
-    def _message(self, number: int) -> Any:  # noqa: ANN401 - of the library
+    def _message(self, number: int) -> RawStreamMsg | None:
         """A message of the stream; None if it is gone."""
         try:
-            return self._run(self._jetstream.get_msg(self._options.stream, number))
+            return self._run(lambda link: link.jetstream.get_msg(self._options.stream, number))
         except GoneError:
             return None
 
@@ -321,6 +330,15 @@ class NatsClient(Client):
         messages = ((number, self._message(number)) for number in numbers)
         deliveries = [Delivery(number, number, one.data or b"") for number, one in messages if one is not None]
         return Fetched("", f"nats {self.what}", "0", deliveries)
+
+
+def _place(sequence: SequenceInfo | None) -> int:
+    return 0 if sequence is None else sequence.stream_seq
+
+
+def _delivery(message: Msg) -> Delivery:
+    number, before = message.metadata.sequence.stream, message.metadata.num_delivered - 1
+    return Delivery(number, number, message.data, before, message.reply)
 
 
 def reason_of(error: Exception) -> str:

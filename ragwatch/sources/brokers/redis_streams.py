@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -93,6 +93,10 @@ class Options(BrokerOptions):
     dead_letters: str | None = Field(
         None, min_length=1, description="Stream of dead letters; null for the name of the stream and `:dead`."
     )
+
+
+Row = tuple[bytes, Sequence[bytes] | None]
+"""An entry as the server sends it: its id, and its fields and values in turn; none if it was deleted."""
 
 
 class EntryId(NamedTuple):
@@ -320,7 +324,7 @@ class RedisClient(Client):
                 pipeline.execute_command("XRANGE", self._stream, str(one), str(one))
             return [entry for reply in pipeline.execute() for entry in self._entries(reply, times)]
 
-    def _entries(self, reply: Sequence[Any], times: dict[EntryId, int] | None = None) -> list[Delivery]:
+    def _entries(self, reply: Iterable[Row | None], times: dict[EntryId, int] | None = None) -> list[Delivery]:
         """Entries of a reply; those without content were deleted."""
         deliveries, field = [], self._options.field.encode()
         for row in reply:

@@ -9,8 +9,8 @@ has a group.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from pydantic import Field, SecretStr
 
@@ -21,7 +21,13 @@ from ragwatch.sources.brokers.consumer import BrokerSource, Client, Delivery, Fe
 MAX_AT_ONCE = 10  # messages in a request
 FIFO = ".fifo"  # how the names of FIFO queues end
 WAIT_SECONDS = 1  # for messages, where there are none: a shorter poll asks only some of Amazon's servers
-_LOGIN = "correct access_key_id, secret_access_key and region, or the role, and allow sqs:"
+_LOGIN = "correct access_key_id, secret_access_key and region, or the role, and allow sqs:*"
+_REASONS = (
+    (("nonexistentqueue", "queuedoesnotexist"), "there is no such queue; create it, or correct queue_url"),
+    (("nocredentialserror",), f"there are no credentials; {_LOGIN}"),
+    (("connecttimeouterror", "readtimeouterror"), NO_ANSWER),
+    (("access", "token", "signature", "auth", "credentials"), f"the server refuses the login ({{}}); {_LOGIN}"),
+)
 _SIZES = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
 _ABOUT = ["ApproximateReceiveCount", "SentTimestamp", "MessageGroupId"]
 QueueUrl = Annotated[Address, Field(pattern=r"^https?://[^/]+/.+")]
@@ -56,7 +62,7 @@ class SqsClient(Client):
             import boto3  # noqa: PLC0415 - an extra
             import botocore.config  # noqa: PLC0415 - the same
             import botocore.exceptions  # noqa: PLC0415 - the same
-        self._errors: Any = botocore.exceptions
+        self._errors = botocore.exceptions
         self._options = options
         self._attempt: str | None = None  # a request to a FIFO queue whose reply was lost
         self.what = f"sqs queue {options.queue_url.rpartition('/')[2]}"
@@ -67,7 +73,7 @@ class SqsClient(Client):
             connect_timeout=limit, read_timeout=limit + WAIT_SECONDS, retries={"total_max_attempts": 1}
         )
         try:
-            self._client: Any = boto3.session.Session().client(
+            self._client = boto3.session.Session().client(
                 "sqs",
                 region_name=options.region,
                 endpoint_url=options.endpoint_url,
@@ -82,22 +88,23 @@ class SqsClient(Client):
         """Close connections."""
         self._client.close()
 
-    def _call(self, name: str, action: str, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401 - of the API
+    def _call(self, name: str, action: str, **parameters: object) -> Any:  # noqa: ANN401 - a reply of the server
         """Return the reply to a request."""
-        errors = self._errors
         try:
-            reply: dict[str, Any] = getattr(self._client, name)(**{"QueueUrl": self._options.queue_url, **parameters})
-        except errors.ClientError as error:
-            raise self._error(_refusal(error.response.get("Error", {}), action)) from error
-        except errors.NoCredentialsError as error:
-            raise self._error(f"there are no credentials; {_LOGIN}{action}") from error
-        except (errors.ConnectTimeoutError, errors.ReadTimeoutError) as error:
-            raise self._error(NO_ANSWER) from error
-        except errors.BotoCoreError as error:
-            raise self._error(f"the server cannot be reached ({error}); correct queue_url") from error
-        return reply
+            return getattr(self._client, name)(**{"QueueUrl": self._options.queue_url, **parameters})
+        except self._errors.ClientError as error:
+            raise self._refused(error.response.get("Error", {}), action) from error
+        except self._errors.BotoCoreError as error:
+            why = f"the server cannot be reached ({error}); correct queue_url"
+            raise self._error(type(error).__name__, action, why) from error
 
-    def _error(self, why: str) -> SourceError:
+    def _refused(self, error: Mapping[str, object], action: str) -> SourceError:
+        code, text = str(error.get("Code", "")), str(error.get("Message", ""))
+        return self._error(code, action, f"the server refuses {action} ({code}: {text})")
+
+    def _error(self, code: str, action: str, otherwise: str) -> SourceError:
+        """The error that stands for a code of the server, or for one of the library by its name."""
+        why = reason(code, _REASONS, otherwise).replace("sqs:*", f"sqs:{action}")
         return SourceError(f"sqs queue {self._options.queue_url}: {why}")
 
     def measure(self) -> None:
@@ -186,41 +193,29 @@ class SqsClient(Client):
             entries = [{"Id": str(place), "ReceiptHandle": one.handle[0], **more} for place, one in part]
             for failed in self._call(name, action, Entries=entries).get("Failed", ()):
                 if not failed.get("SenderFault"):
-                    raise self._error(_refusal(failed, action))
+                    raise self._refused(failed, action)
 
 
-def _delivery(message: dict[str, Any]) -> Delivery:
-    about = message.get("Attributes", {})
-    return Delivery(
-        offset=_number(str(message["MessageId"])),
-        number=int(about.get("SentTimestamp", 0)),
-        value=str(message["Body"]).encode("utf-8", "replace"),
-        before=int(about.get("ApproximateReceiveCount", 1)) - 1,
-        handle=(str(message["ReceiptHandle"]), about.get("MessageGroupId")),
-    )
+class _Message(TypedDict):
+    MessageId: str
+    Body: str
+    ReceiptHandle: str
+    Attributes: NotRequired[dict[str, str]]
 
 
-def _number(identity: str) -> int:
-    """Return the id of a message as a number.
-
-    >>> _number("00000000-0000-0000-0000-00000000000f"), _number("m7") == _number("m7")
-    (15, True)
-    """
+def _delivery(message: _Message) -> Delivery:
+    about, identity = message.get("Attributes", {}), message["MessageId"]
     try:
-        return uuid.UUID(identity).int
+        offset = uuid.UUID(identity).int
     except ValueError:  # of another server with this API
-        return uuid.uuid5(uuid.NAMESPACE_OID, identity).int
-
-
-def _refusal(error: dict[str, Any], action: str) -> str:
-    """What went wrong and what to do, as text for people."""
-    code, text = str(error.get("Code", "")), str(error.get("Message", ""))
-    login = f"the server refuses the login ({{}}); {_LOGIN}{action}"
-    rows = (
-        (("nonexistentqueue", "queuedoesnotexist"), "there is no such queue; create it, or correct queue_url"),
-        (("access", "token", "signature", "auth", "credentials"), login),
+        offset = uuid.uuid5(uuid.NAMESPACE_OID, identity).int
+    return Delivery(
+        offset=offset,
+        number=int(about.get("SentTimestamp", 0)),
+        value=message["Body"].encode("utf-8", "replace"),
+        before=int(about.get("ApproximateReceiveCount", 1)) - 1,
+        handle=(message["ReceiptHandle"], about.get("MessageGroupId")),
     )
-    return reason(code, rows, f"the server refuses {action} ({code}: {text})")
 
 
 def build(options: Options) -> BrokerSource:
