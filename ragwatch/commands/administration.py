@@ -21,7 +21,6 @@ from ragwatch.stores import postgres
 from ragwatch.stores.copying import copy_state
 from ragwatch.stores.lock import StateLock
 from ragwatch.stores.sqlite.sqlite_engine import ReadConnection, SqliteEngine
-from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.options.administration import (
     AuditVerifyArguments,
     CompletionArguments,
@@ -93,7 +92,6 @@ def views(given: StoreViewsArguments) -> int:
 
 
 def _postgres(path: Path) -> postgres.Options:
-    configure_logging("error")
     config = load(path)
     options = config.store.options
     if not isinstance(options, postgres.Options):

@@ -28,7 +28,6 @@ from ragwatch.statistics.labels.calibration import (
 )
 from ragwatch.statistics.labels.label import Label, from_record
 from ragwatch.statistics.verdict_line import VerdictRecord
-from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.given import judge_name, write_text
 from ragwatch.terminal.options.people import CalibrateArguments
 
@@ -51,7 +50,6 @@ class _LabelledVerdicts:
 
 def calibrate(given: CalibrateArguments) -> int:
     """Compare a judge with labels: agreement, kappa, sensitivity, specificity, reliability, largest disagreements."""
-    configure_logging("error")
     config = load(given.path)
     judge = judge_name(config, given.name or None)
     options = config.settings.labels
@@ -89,7 +87,12 @@ def _read(client: LabelClient, judge: str, since: float, left_out: frozenset[str
         if label.at >= since and label.revoked is None and label.annotator not in left_out:
             by_key.setdefault(label.key, []).append(label)
     until = client.pruned_until()
-    verdicts = {key: verdict for key in by_key if (verdict := _verdict_of(client.verdicts(key), judge)) is not None}
+    verdicts = {
+        key: verdict
+        for key in by_key
+        for verdict in reversed(client.verdicts(key))  # the first one stays
+        if verdict.judge == judge and verdict.judged
+    }
     picked = {key for key, verdict in verdicts.items() if until is not None and verdict.at <= until}
     verdicts = {key: verdict for key, verdict in verdicts.items() if key not in picked}
     newest = max(verdicts.values(), key=lambda verdict: verdict.at, default=None)
@@ -113,10 +116,6 @@ def _read(client: LabelClient, judge: str, since: float, left_out: frozenset[str
         other_versions=len(verdicts) - len(current),
         pruned_until=until if picked else None,
     )
-
-
-def _verdict_of(verdicts: Iterable[VerdictRecord], judge: str) -> VerdictRecord | None:
-    return next((verdict for verdict in verdicts if verdict.judge == judge and verdict.judged), None)
 
 
 def _labelled_scores(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 import click
 from pydantic import BaseModel
@@ -22,7 +23,6 @@ from ragwatch.commands.check_settings import (
     WARNING,
     Finding,
     check_address,
-    check_export,
     check_privacy,
     check_push,
     check_state,
@@ -33,6 +33,7 @@ from ragwatch.commands.check_settings import (
 from ragwatch.commands.rules import link_warning
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.canaries import SuiteConfig
+from ragwatch.config.export import OtlpExportOptions
 from ragwatch.config.model import Settings
 from ragwatch.config.paging import FAILURES, Outcome, outcome_of, unpaged
 from ragwatch.config.validation import KindConfig
@@ -43,6 +44,8 @@ from ragwatch.model.quantities import Criterion
 from ragwatch.model.sample import OTHER, Context, Sample
 from ragwatch.offline.judge import build_judge
 from ragwatch.offline.state_reader import has_started
+from ragwatch.pipeline.export.evaluation import Signal
+from ragwatch.pipeline.export.loop import try_endpoint
 from ragwatch.ports import Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, ReadsCriteria, SupportsPeek, SupportsProbe
 from ragwatch.ports.sources import GrpcListener
@@ -52,7 +55,6 @@ from ragwatch.sources.push import Options as PushOptions
 from ragwatch.sources.record_options import reads_existing
 from ragwatch.statistics.scores import faithfulness
 from ragwatch.statistics.snapshot import Lag
-from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.options.administration import CheckArguments
 from ragwatch.terminal.output import escape_line
@@ -71,7 +73,6 @@ _TEST_SAMPLE = Sample(
 
 def check(given: CheckArguments) -> int:
     """Validate a configuration and test what it refers to: files, records, judges, canary endpoints, address."""
-    configure_logging("error")
     findings = list(check_all(load(given.path)))
     table = Table("key", "state", Column("result", overflow="fold"))
     for finding in findings:
@@ -108,7 +109,7 @@ def check_all(config: Config) -> Iterator[Finding]:
         yield _tested(subject, _suite, suite, secret)
         yield from _unusual_canaries(suite, subject)
     if config.settings.export.otlp is not None:
-        yield _tested("export.otlp", check_export, config.settings.export.otlp, config)
+        yield _tested("export.otlp", _export, config.settings.export.otlp, config)
 
 
 def _tested(subject: str, test: Callable[..., Finding | Coroutine[object, object, Finding]], *of: object) -> Finding:
@@ -245,3 +246,32 @@ async def _judge(config: JudgeConfig, criteria: tuple[Criterion, ...]) -> Findin
     if isinstance(judge, HasFallback) and judge.fallback is not None:
         return Finding(WARNING, f"{judge.version} falls back to the lexical judge: {judge.fallback}")
     return Finding(OK, f"{judge.version} works{detail}")
+
+
+_FORMS = {Signal.LOGS: "gen_ai.evaluation.result events", Signal.SPANS: "OpenInference EVALUATOR spans"}
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+async def _export(options: OtlpExportOptions, config: Config) -> Finding:
+    """Whether the endpoint of the export accepts all that is sent."""
+    faults = await try_endpoint(options.target, options.signals)
+    quantities = "all quantities" if options.quantities is None else ", ".join(options.quantities)
+    texts = "and texts of answers that explain them" if options.explanations else "and no text of users"
+    parts = [f"{options.endpoint} gets scores of {quantities} {texts}"]
+    for signal, fault in faults.items():
+        advice = f"; set {signal}: false if the backend does not take them" if fault is not None else ""
+        parts.append(f"{_FORMS[signal]}: {'accepted' if fault is None else fault}{advice}")
+    warnings = list(_export_warnings(options, config))
+    state = FAILED if any(faults.values()) else WARNING if warnings else OK
+    return Finding(state, "; ".join((*parts, *warnings)))
+
+
+def _export_warnings(options: OtlpExportOptions, config: Config) -> Iterator[str]:
+    if options.spans and config.texts != "all":
+        yield (
+            f"store.texts is {config.texts}: where the metadata of an answer are deleted, its span id is unknown, and "
+            "no span is sent (ragwatch_export_verdicts_skipped_total, no_span_id)"
+        )
+    parts = urlsplit(options.endpoint)
+    if options.headers and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        yield "the headers travel unencrypted: write https"

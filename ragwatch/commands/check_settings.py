@@ -12,11 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from ragwatch.audit import verify
 from ragwatch.config import Config
-from ragwatch.config.export import OtlpExportOptions
 from ragwatch.config.web import WebOptions
 from ragwatch.daemon.process import stored_secret
 from ragwatch.daemon.web_access import read_rules
@@ -24,7 +22,6 @@ from ragwatch.errors import StoreError
 from ragwatch.formats.traces.assemble import SWITCHES
 from ragwatch.judges.llm.options import is_llm
 from ragwatch.offline.state_reader import refuse_newer, state_reader, stored_tallies
-from ragwatch.pipeline.export.evaluation import Signal
 from ragwatch.ports.sources import GrpcListener, host_of, is_loopback
 from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
@@ -41,7 +38,6 @@ from ragwatch.stores.sqlite.opening import (
     refuse_network,
     version_of,
 )
-from ragwatch.terminal.event_loop import run_async
 from ragwatch.web import Access, Right
 
 OK, WARNING, SUSPECT, FAILED = "ok", "warning", "suspect", "failed"
@@ -148,37 +144,6 @@ def _audit_log(config: Config) -> Finding:
     if result is not None and result.error is not None:
         return Finding(WARNING, f"the chain is broken: {result.error}")
     return Finding(OK, f"{file} can be written")
-
-
-_FORMS = {Signal.LOGS: "gen_ai.evaluation.result events", Signal.SPANS: "OpenInference EVALUATOR spans"}
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-def check_export(options: OtlpExportOptions, config: Config) -> Finding:
-    """Test whether the endpoint of the export accepts all that is sent."""
-    from ragwatch.pipeline.export.loop import try_endpoint  # noqa: PLC0415 - heavy, and for this option only
-
-    faults = run_async(try_endpoint(options.target, options.signals))
-    quantities = "all quantities" if options.quantities is None else ", ".join(options.quantities)
-    texts = "and texts of answers that explain them" if options.explanations else "and no text of users"
-    parts = [f"{options.endpoint} gets scores of {quantities} {texts}"]
-    for signal, fault in faults.items():
-        advice = f"; set {signal}: false if the backend does not take them" if fault is not None else ""
-        parts.append(f"{_FORMS[signal]}: {'accepted' if fault is None else fault}{advice}")
-    warnings = list(_warnings(options, config))
-    state = FAILED if any(faults.values()) else WARNING if warnings else OK
-    return Finding(state, "; ".join((*parts, *warnings)))
-
-
-def _warnings(options: OtlpExportOptions, config: Config) -> Iterator[str]:
-    if options.spans and config.texts != "all":
-        yield (
-            f"store.texts is {config.texts}: where the metadata of an answer are deleted, its span id is unknown, and "
-            "no span is sent (ragwatch_export_verdicts_skipped_total, no_span_id)"
-        )
-    parts = urlsplit(options.endpoint)
-    if options.headers and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-        yield "the headers travel unencrypted: write https"
 
 
 DAY = 86400.0

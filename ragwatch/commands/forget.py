@@ -25,7 +25,6 @@ from ragwatch.stores.forgetting import Selection, select
 from ragwatch.stores.rows import number
 from ragwatch.stores.sqlite.sqlite_engine import ReadConnection
 from ragwatch.stores.sqlite.store import Options
-from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.options.administration import ForgetArguments
 from ragwatch.terminal.output import printable
 
@@ -93,7 +92,6 @@ class _Target:
 
 def forget(given: ForgetArguments) -> int:
     """Erase answers from the state. Returns 0, 3 if none is stored, 1 if something remains in free space."""
-    configure_logging("error")
     target = _target(given.path, given.state)
     if not given.ids and not given.metadata:
         raise ConfigError("ID: is missing; give ids of answers, or --metadata KEY=VALUE")

@@ -22,7 +22,6 @@ from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.statistics.labels.label import CLAIM, Label, LabelTask, TaskClaim, label_questions, parse_label
 from ragwatch.statistics.labels.selection import scores_of
 from ragwatch.statistics.sampling import key_of
-from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.options.people import LabelArguments
 from ragwatch.terminal.output import file_name_in_errors, printable
 
@@ -48,7 +47,6 @@ class _AnswerLabels:
 
 def label(given: LabelArguments) -> int:
     """Label answers, so that the estimates can be corrected for errors of the judges; or the relevance of contexts."""
-    configure_logging("error")
     for option, value in (("--annotator", given.annotator), ("--revoke", given.revoke)):
         require_utf8(option, value or "")
     if given.annotator is None and given.revoke is None:

@@ -28,7 +28,7 @@ from ragwatch.pipeline.sampling_control import StoredBudgetAccount
 from ragwatch.ports import Judge, JudgeContext, RejudgeQuery, Store
 from ragwatch.ports.capabilities import uses_batches
 from ragwatch.statistics.verdict import UnjudgedReason
-from ragwatch.telemetry import Telemetry, configure_logging
+from ragwatch.telemetry import Telemetry
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import require_route
 from ragwatch.terminal.options.people import RejudgeArguments
@@ -163,7 +163,6 @@ SOME_LEFT = 1
 
 def rejudge(given: RejudgeArguments) -> int:
     """Have stored answers read by a judge. Returns 0, 3 if there are none, 1 if some could not be read."""
-    configure_logging("error")
     config = load(given.path)
     config.require_texts("rejudging")
     judge, of = require_other(config, given.name, given.of)
@@ -187,7 +186,9 @@ def rejudge(given: RejudgeArguments) -> int:
     if given.dry_run:
         return 0
     if cost.is_paid and not given.yes:
-        _confirm()
+        if not sys.stdin.isatty():
+            raise ConfigError("--yes: is missing; this costs money, and there is no terminal to ask on")
+        click.confirm("Read them?", abort=True, err=True)
     return _read(config, judge, plan, given.url, given.token_file)
 
 
@@ -202,13 +203,6 @@ def _instant(option: str, text: str, now: float) -> float:
             f"{option} {text}: is not in the years 1 to 9999; write 30d (ago), or 2026-01-31T12:00"
         ) from error
     return at
-
-
-def _confirm() -> None:
-    """Ask whether to spend that; `ConfigError` if there is nobody to ask."""
-    if not sys.stdin.isatty():
-        raise ConfigError("--yes: is missing; this costs money, and there is no terminal to ask on")
-    click.confirm("Read them?", abort=True, err=True)
 
 
 def _read(config: Config, judge: JudgeConfig, plan: RejudgePlan, url: str | None, token_file: Path | None) -> int:

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from ragwatch import probes
 from ragwatch.config import crontab
-from ragwatch.config.options import FrozenOptions, Name
+from ragwatch.config.options import FrozenOptions, Name, must
 from ragwatch.config.text import MAX_BYTES, load_text, naming, read_lines
 from ragwatch.config.validation import read_kind, read_model
 from ragwatch.errors import ConfigError
@@ -30,19 +30,13 @@ MAX_JSONL_BYTES = 16 * MAX_BYTES
 _GRADES = {"relevant": Grade.RELEVANT, "highly_relevant": Grade.HIGHLY_RELEVANT}
 
 
-def _check_not_blank(value: str) -> str:
-    if not value.strip():
-        raise ValueError("is empty; write a text")
-    return value
-
-
 def _reject_text(value: object) -> object:
     if isinstance(value, bool | str):
         raise ValueError(f"{value!r} is not a number; write one")  # noqa: TRY004 - pydantic wants ValueError
     return value
 
 
-Text = Annotated[str, AfterValidator(_check_not_blank)]
+Text = Annotated[str, must(str.strip, "is empty; write a text")]
 Number = Annotated[float, BeforeValidator(_reject_text)]
 
 

@@ -9,12 +9,11 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
-from ragwatch.config.options import DAY, AnyQuantity, FrozenOptions, Seconds, reject_empty_path
+from ragwatch.config.options import DAY, AnyQuantity, FrozenOptions, Seconds, must, reject_empty_path
 from ragwatch.model.quantities import Quantity
 from ragwatch.outgoing.addresses import checked_url
 from ragwatch.pipeline.export.evaluation import ExportRules, ExportTarget, Signal
 
-MAX_TIMEOUT_SECONDS = 120.0
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 _OWN_HEADERS = frozenset({"content-type", "content-encoding", "content-length", "host", "transfer-encoding"})
 
@@ -47,12 +46,6 @@ def _check_headers(headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
     return headers
 
 
-def _check_timeout(seconds: float) -> float:
-    if seconds > MAX_TIMEOUT_SECONDS:
-        raise ValueError(f"is more than {MAX_TIMEOUT_SECONDS:g} s; write less")
-    return seconds
-
-
 class OtlpExportOptions(FrozenOptions):
     """An OTLP/HTTP endpoint that gets the scores of answers whose trace id is known."""
 
@@ -81,7 +74,7 @@ class OtlpExportOptions(FrozenOptions):
     )
     max_age: Seconds = Field(DAY, description="Age of an answer from which its scores are no longer sent.")
     batch: int = Field(200, ge=1, le=1000, description="Most verdicts in one request.")
-    timeout: Annotated[Seconds, AfterValidator(_check_timeout)] = Field(
+    timeout: Annotated[Seconds, must(lambda seconds: seconds <= 120.0, "is more than 120 s; write less")] = Field(
         10.0, description="Time limit of one request, at most 120s."
     )
     ca_file: Annotated[str, BeforeValidator(reject_empty_path)] | None = Field(

@@ -21,6 +21,7 @@ from ragwatch.config.options import (
     Ratio,
     Route,
     Seconds,
+    must,
     split_routes,
 )
 from ragwatch.config.releases import LIVE_DEFAULTS, GateOptions, MetricKey, RolloutOptions
@@ -152,16 +153,11 @@ class RetentionOptions(FrozenOptions):
     )
 
 
-def _check_pattern(pattern: str) -> str:
-    check_linear_time(pattern)
-    return pattern
-
-
 class RedactionRuleOptions(FrozenOptions):
     """A rule of redaction of one's own."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,40}$", description="Name of the rule, which replacement tokens show.")
-    pattern: Annotated[str, AfterValidator(_check_pattern)] = Field(
+    pattern: Annotated[str, must(check_linear_time, "is no pattern")] = Field(
         description="Regular expression without lookaround, backreferences, unbounded or nested repetitions."
     )
     checksum: Literal["luhn", "verhoeff", "mod97", "mod11", "mod11_10"] | None = Field(
@@ -234,16 +230,12 @@ class FeedbackOptions(FrozenOptions):
         return FeedbackReader(self.field, scale)
 
 
-def _check_file(path: Path) -> Path:
-    if not path.name:
-        raise ValueError(f"{str(path)!r} is a directory; write the path of a file")
-    return path
-
-
 class AuditOptions(FrozenOptions):
     """Log of who has read which sample and who has changed what."""
 
-    file: Annotated[FilePath, AfterValidator(_check_file)] | None = Field(
+    file: (
+        Annotated[FilePath, must(lambda path: path.name, "'{value}' is a directory; write the path of a file")] | None
+    ) = Field(
         None,
         description="File of JSON lines, chained by hashes, without texts: who has read which sample and who has "
         "changed what. null: none. While it cannot be written, samples are not shown.",

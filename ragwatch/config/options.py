@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
 from ragwatch.model.quantities import Quantity, quantity_of
@@ -88,6 +88,17 @@ def split_routes(data: object, key: str) -> object:
     everywhere = {name: value for name, value in section.items() if name != "routes"}
     others = {name: value for name, value in data.items() if name != key}
     return {**others, **({key: everywhere} if everywhere else {}), f"{key}.routes": section["routes"]}
+
+
+def must(holds: Callable[[Any], object], fault: str) -> AfterValidator:
+    """Refuse a value for which something does not hold. `fault` may show the value as `{value!r}`."""
+
+    def check(value: object) -> object:
+        if not holds(value):
+            raise ValueError(fault.format(value=value))
+        return value
+
+    return AfterValidator(check)
 
 
 def reject_boolean(value: object) -> object:

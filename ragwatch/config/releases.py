@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Annotated, Self
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Field,
     PlainValidator,
@@ -18,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from ragwatch.config.options import DAY, FrozenOptions, InnerError, Ratio, Seconds, StrictRatio, criteria_of
+from ragwatch.config.options import DAY, FrozenOptions, InnerError, Ratio, Seconds, StrictRatio, criteria_of, must
 from ragwatch.model.quantities import Quantity, ReferenceQuantity
 from ragwatch.model.quantity_row import GateSeverity
 from ragwatch.statistics.feedback import NAME
@@ -169,18 +168,19 @@ class JudgedOptions(FrozenOptions):
         return self
 
 
-def _check_field(value: str) -> str:
-    if value != NAME and not _FIELD.fullmatch(value):
-        raise ValueError(f"{value!r} is neither {NAME} (all that users say) nor a field such as metadata.thumbs")
-    return value
+_Field = Annotated[
+    str,
+    must(
+        lambda value: value == NAME or _FIELD.fullmatch(value),
+        f"{{value!r}} is neither {NAME} (all that users say) nor a field such as metadata.thumbs",
+    ),
+]
 
 
 class FeedbackOptions(FrozenOptions):
     """What users say: `user_score` as the daemon has read it, or a field of the metadata and what its numbers mean."""
 
-    field: Annotated[str, AfterValidator(_check_field)] = Field(
-        description="Path of the user metric, such as metadata.thumbs."
-    )
+    field: _Field = Field(description="Path of the user metric, such as metadata.thumbs.")
     worst: float | None = Field(None, description="Worst value of ratings; null for thumbs.")
     best: float | None = Field(None, description="Best value of ratings.")
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from ragwatch.config.options import FilePath, FrozenOptions, Name
+from ragwatch.config.options import FilePath, FrozenOptions, Name, must
 from ragwatch.ports.sources import PATTERN, checked_port, host_of, is_loopback
 
 MIN_TOKEN_CHARS = 16
@@ -55,10 +55,13 @@ def _check_trace_url(url: str) -> str:
     return url
 
 
-def _check_mcp(wanted: bool) -> bool:  # noqa: FBT001 - a validator
-    if wanted and find_spec("mcp") is None:
-        raise ValueError("needs the extra `mcp`; run pip install 'ragwatch-exporter[mcp]'")
-    return wanted
+_Mcp = Annotated[
+    bool,
+    must(
+        lambda wanted: not wanted or find_spec("mcp"),
+        "needs the extra `mcp`; run pip install 'ragwatch-exporter[mcp]'",
+    ),
+]
 
 
 class TokenOptions(FrozenOptions):
@@ -107,7 +110,7 @@ class WebOptions(FrozenOptions):
         "Without this key every user has all; with it, users without an entry have [metrics].",
     )
     tokens: tuple[TokenOptions, ...] = ()
-    mcp: Annotated[bool, AfterValidator(_check_mcp)] = Field(
+    mcp: _Mcp = Field(
         False,  # noqa: FBT003 - the default
         description="Whether assistants are answered at /mcp, with the right pages; needs the extra `mcp`.",
     )

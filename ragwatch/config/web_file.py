@@ -13,7 +13,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
-from ragwatch.config.options import FrozenOptions, reject_boolean
+from ragwatch.config.options import FrozenOptions, must, reject_boolean
 from ragwatch.config.text import load_text, naming
 from ragwatch.config.validation import read_model
 from ragwatch.errors import ConfigError
@@ -56,16 +56,19 @@ def _text(value: object) -> object:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _check_hash(value: SecretStr) -> SecretStr:
-    if not _HASH.fullmatch(value.get_secret_value()):
-        raise ValueError("is not a bcrypt hash; write what `htpasswd -nBC 10 USER` prints after the colon")
-    return value
-
-
-def _check_user(name: str) -> str:
-    if not name or ":" in name:
-        raise ValueError("a user name is not empty and has no colon")
-    return name
+_User = Annotated[
+    str,
+    BeforeValidator(_text),
+    must(lambda name: name and ":" not in name, "a user name is not empty and has no colon"),
+]
+_PasswordHash = Annotated[
+    SecretStr,
+    must(
+        lambda value: _HASH.fullmatch(value.get_secret_value()),
+        "is not a bcrypt hash; write what `htpasswd -nBC 10 USER` prints after the colon",
+    ),
+]
+_Suite = Annotated[str, must(_SUITES.__contains__, f"{{value!r}} is not known; use one of: {', '.join(_SUITES)}")]
 
 
 def _check_headers(headers: dict[str, str]) -> dict[str, str]:
@@ -77,12 +80,6 @@ def _check_headers(headers: dict[str, str]) -> dict[str, str]:
         if not value.isprintable() or not value.isascii():
             raise ValueError(f"{name} holds a character that a header cannot carry; write it in ASCII on one line")
     return headers
-
-
-def _check_suite(suite: str) -> str:
-    if suite not in _SUITES:
-        raise ValueError(f"{suite!r} is not known; use one of: {', '.join(_SUITES)}")
-    return suite
 
 
 def _interval_seconds(value: object) -> object:
@@ -103,7 +100,7 @@ class TlsServerConfig(FrozenOptions):
     client_allowed_sans: tuple[Annotated[str, BeforeValidator(_text)], ...] | None = None
     min_version: Version = "TLS12"
     max_version: Version = "TLS13"
-    cipher_suites: tuple[Annotated[str, AfterValidator(_check_suite)], ...] = ()
+    cipher_suites: tuple[_Suite, ...] = ()
     prefer_server_cipher_suites: bool = True
     curve_preferences: tuple[Curve, ...] = ()
 
@@ -140,10 +137,7 @@ class WebFile(FrozenOptions):
 
     tls_server_config: TlsServerConfig = TlsServerConfig()
     http_server_config: HttpServerConfig = HttpServerConfig()
-    basic_auth_users: dict[
-        Annotated[str, BeforeValidator(_text), AfterValidator(_check_user)],
-        Annotated[SecretStr, AfterValidator(_check_hash)],
-    ] = Field(default_factory=dict)
+    basic_auth_users: dict[_User, _PasswordHash] = Field(default_factory=dict)
     rate_limit: RateLimitOptions = RateLimitOptions()
 
     @model_validator(mode="before")

@@ -26,7 +26,6 @@ from ragwatch.offline.chart import chart
 from ragwatch.offline.replay import DetectorTrace, ScoredAnswer, lowest_probabilities, read_answers, replay
 from ragwatch.offline.state_reader import score_rows, state_reader
 from ragwatch.pipeline.drift.rules import DriftRules
-from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.given import seconds_of, settings_of, write_text
 from ragwatch.terminal.options.offline import BacktestArguments
 
@@ -36,7 +35,6 @@ MONTH_DAYS = 30.0
 
 def backtest(given: BacktestArguments) -> int:
     """Replay the scores in a file, or in a store, through the drift detectors."""
-    configure_logging("error")
     acknowledged_after = seconds_of("--acknowledge-after", given.acknowledge_after)
     quiet_until = _quiet_until(given.quiet_until)
     config = None if given.path is None else load(given.path)

@@ -26,7 +26,6 @@ from ragwatch.statistics.canary.answer import GOLD, RETRIEVED, answers_line
 from ragwatch.statistics.canary.history import levels_of, report_of, with_levels
 from ragwatch.statistics.canary.metric import CanaryMetric
 from ragwatch.statistics.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
-from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import write_new
 from ragwatch.terminal.options.offline import CanaryArguments, SuggestArguments
@@ -42,7 +41,6 @@ SHOWN_BY_K = (CanaryMetric.RECALL, CanaryMetric.PRECISION, CanaryMetric.F1, Cana
 
 def canary(given: CanaryArguments) -> int:
     """Run every canary once, now, and judge the answers of suites with a `judge`. Nothing is stored."""
-    configure_logging("error")
     config = load(given.path)
     configured = [suite.place.suite for suite in config.canaries]
     for name in given.names:
@@ -208,7 +206,6 @@ def stored_runs(config: Config, names: Iterable[str]) -> list[SuiteReport]:
 
 def suggest(given: SuggestArguments) -> int:
     """Propose canaries from judged traffic, with the contexts that people or the judge found right."""
-    configure_logging("error")
     config = load(given.path)
     config.require_texts("canary suggest")
     queries = [canary.query for suite in config.canaries for canary in suite.canaries]

@@ -13,7 +13,6 @@ from rich.console import Console
 from ragwatch.config import Config, load
 from ragwatch.errors import ConfigError
 from ragwatch.offline.state_reader import state_reader
-from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.given import judge_name, require_route
 from ragwatch.terminal.options.people import CausesArguments
 from ragwatch.terminal.output import escape_line
@@ -26,7 +25,6 @@ NOT_ENOUGH_DATA = 3
 
 def causes(given: CausesArguments) -> int:
     """Find what failing answers of a route and time have in common."""
-    configure_logging("error")
     config = load(given.path)
     require_route(config, given.route)
     judge_name(config, given.judge)

@@ -51,7 +51,6 @@ from ragwatch.statistics.estimators.level import Level
 from ragwatch.statistics.gate import level_counts
 from ragwatch.statistics.relevance import KS, RankedCase
 from ragwatch.statistics.verdict import Judged, Verdict
-from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import judge_name, seconds_of
 from ragwatch.terminal.options.offline import CompareArguments
@@ -97,7 +96,6 @@ class _LogRows(NamedTuple):
 
 def compare(given: CompareArguments) -> int:
     """Compare B with A over the same questions."""
-    configure_logging("error")
     config = None if given.path is None else load(given.path)
     inputs = InputFiles(config, given.format_name, given.source)
     both = _compare(_Setting(given, config, inputs, None if given.qrels is None else read_qrels(given.qrels)))

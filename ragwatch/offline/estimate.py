@@ -22,7 +22,6 @@ from ragwatch.offline.input_files import records
 from ragwatch.statistics.estimators import hajek
 from ragwatch.statistics.estimators.level import CALIBRATED_LABELS, Level
 from ragwatch.statistics.quantity_level import KnownError, PersonsLabel, ScoredAnswer
-from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.options.offline import EstimateArguments
 from ragwatch.terminal.output import file_name_in_errors
 
@@ -50,7 +49,6 @@ class Verdicts:
 
 def estimate(given: EstimateArguments) -> int:
     """Print the mean of each quantity and its level."""
-    configure_logging("error")
     verdicts = _read_verdicts(given.files or (sys.stdin.buffer,))
     people = {} if given.labels is None else read_labels(given.labels)
     warn_of_unmatched_labels(given.labels, people, verdicts.answers)

@@ -34,7 +34,6 @@ from ragwatch.redaction.redactor import Redactor
 from ragwatch.stores.days import DayReader
 from ragwatch.stores.engine import DAY
 from ragwatch.stores.kept_texts import Texts
-from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.given import require_route, seconds_of
 from ragwatch.terminal.options.offline import ExportArguments
 from ragwatch.terminal.output import file_name_in_errors
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
 
 def export(given: ExportArguments) -> int:
     """Write the verdicts, or the failing answers, in a store. Returns 0, or 3 if there are none."""
-    configure_logging("error")
     _check_kinds(given.parquet, given.kind, failing=given.failing, out=given.out)
     config = load(given.path)
     for route in given.routes:

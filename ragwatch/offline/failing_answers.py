@@ -215,13 +215,11 @@ class RegressionSet(NamedTuple):
 
 def regression_set(kind: str, answers: Sequence[FailingAnswer]) -> RegressionSet:
     """Write answers in a format, in their order."""
-    return _suite(answers) if kind == "canaries" else _lines(answers, ROWS[kind])
-
-
-def _lines(answers: Sequence[FailingAnswer], convert: Callable[[Sample], Mapping[str, object] | None]) -> RegressionSet:
-    rows = [row for answer in answers if (row := convert(answer.sample)) is not None]
+    if kind == "canaries":
+        return _suite(answers)
+    rows = [row for answer in answers if (row := ROWS[kind](answer.sample)) is not None]
     text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-    return RegressionSet(text, len(rows), _counts({"need their conversation": len(answers) - len(rows)}))
+    return RegressionSet(text, len(rows), {"need their conversation": len(answers) - len(rows)})
 
 
 def gate_row(sample: Sample) -> dict[str, object]:
@@ -269,7 +267,7 @@ ROWS: Mapping[str, Callable[[Sample], Mapping[str, object] | None]] = MappingPro
 def _suite(answers: Iterable[FailingAnswer]) -> RegressionSet:
     lines: list[str] = []
     names: set[str] = set()
-    left_out = {"need their conversation": 0, "redacted questions": 0, "without a context that is known as relevant": 0}
+    left_out: Counter[str] = Counter()
     for answer in answers:
         question = answer.sample.question or ""
         expected, by_people = _expected(answer)
@@ -282,13 +280,12 @@ def _suite(answers: Iterable[FailingAnswer]) -> RegressionSet:
         else:
             canary = _canary(answer.sample, expected, names)
             names.add(canary.name)
-            lines += [*map(comment_line, _comments(answer, by_people=by_people)), *canary_lines(canary)]
+            verdict, at = answer.verdict, datetime.fromtimestamp(answer.verdict.at, UTC)
+            stage = f"stage at fault {verdict.stage or 'unknown'}, by {verdict.judge}, {at:%Y-%m-%d %H:%M} UTC"
+            by = f"relevant by {'people' if by_people else verdict.judge}"
+            lines += [comment_line(stage), comment_line(by), *canary_lines(canary)]
     text = "\n".join([*_HEAD, "items:", *lines, ""]) if lines else ""
-    return RegressionSet(text, len(names), _counts(left_out))
-
-
-def _counts(left_out: Mapping[str, int]) -> dict[str, int]:
-    return {reason: count for reason, count in left_out.items() if count}
+    return RegressionSet(text, len(names), left_out)
 
 
 def _canary(sample: Sample, expected: tuple[Expected, ...], names: set[str]) -> Canary:
@@ -315,10 +312,3 @@ def _expected(answer: FailingAnswer) -> tuple[tuple[Expected, ...], bool]:
     pairs = zip(answer.sample.contexts, answer.verdict.contexts, strict=False)
     by_judge = dict.fromkeys(expected_context(context.id, context.text) for context, read in pairs if read.relevant)
     return tuple(one for one in by_judge if one is not None), False
-
-
-def _comments(answer: FailingAnswer, *, by_people: bool) -> Iterator[str]:
-    verdict = answer.verdict
-    at = datetime.fromtimestamp(verdict.at, UTC)
-    yield f"stage at fault {verdict.stage or 'unknown'}, by {verdict.judge}, {at:%Y-%m-%d %H:%M} UTC"
-    yield f"relevant by {'people' if by_people else verdict.judge}"

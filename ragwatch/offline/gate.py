@@ -13,8 +13,9 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from ragwatch.config import Config, load
-from ragwatch.config.releases import GateOptions, rules_of
+from ragwatch.config import load
+from ragwatch.config.model import Settings
+from ragwatch.config.releases import rules_of
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantity_row import GateSeverity
 from ragwatch.offline.estimate import known_error, read_labels, warn_of_unmatched_labels
@@ -23,10 +24,9 @@ from ragwatch.offline.input_files import InputFiles
 from ragwatch.offline.judge import SampleFiles, judge_named, read_all
 from ragwatch.offline.regression import GateRun, MetricChange, attribute, describe_change, run_of
 from ragwatch.offline.relevance import RelevanceCases, read_qrels
-from ragwatch.statistics.gate import Figure, GateDecision, GateReport, GateRules, MetricFinding, gate
+from ragwatch.statistics.gate import Figure, GateDecision, GateReport, MetricFinding, gate
 from ragwatch.statistics.question_scores import LostQuestion, QuestionScores
 from ragwatch.statistics.relevance import KS, CaseKind, RankingMetric
-from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import write_text
 from ragwatch.terminal.options.offline import GateArguments
@@ -41,11 +41,11 @@ _MOST_LISTED = 10
 
 def gate_command(given: GateArguments) -> int:
     """Judge the samples in FILES (JSONL; `-` or none is standard input) and compare them with thresholds."""
-    configure_logging("error")
     config = None if given.path is None else load(given.path)
     relevance = RelevanceCases(None if given.qrels is None else read_qrels(given.qrels))
     sample_files = SampleFiles(InputFiles(config, given.format_name, given.source), relevance)
-    judge, rules = judge_named(config, given.name), _rules(config)
+    judge, settings = judge_named(config, given.name), Settings() if config is None else config.settings
+    rules = rules_of(settings.gate, settings.gate_thresholds, settings.estimates.confidence)
     if given.uncorrected and given.labels is not None:
         raise ConfigError("--labels and --uncorrected: give only one of them")
     people = {} if given.labels is None else read_labels(given.labels)
@@ -56,7 +56,9 @@ def gate_command(given: GateArguments) -> int:
         click.echo(printable(warning), err=True)
     warn_of_unmatched_labels(given.labels, people, {verdict.draw.sample.id for verdict in verdicts})
     error = None if given.uncorrected else known_error(judge.kind, judge.version, people)
-    ks = _cut_offs(given.ks, previous)
+    known = () if previous is None else previous.figures
+    before = {metric.k for metric in known if isinstance(metric, RankingMetric) and metric.k is not None}
+    ks = tuple(sorted({*given.ks, *before})) or KS
     report = gate(verdicts, rules, rejected=sample_files.rejected, cases=relevance.cases, ks=ks, error=error)
     attribution = None if previous is None else attribute(previous, run_of(report), rules)
     if attribution is not None:
@@ -70,20 +72,6 @@ def gate_command(given: GateArguments) -> int:
     else:
         _show(outcome)
     return CODES[report.verdict]
-
-
-def _rules(config: Config | None) -> GateRules:
-    if config is None:
-        return rules_of(GateOptions(), None)
-    settings = config.settings
-    return rules_of(settings.gate, settings.gate_thresholds, settings.estimates.confidence)
-
-
-def _cut_offs(given: Sequence[int], previous: GateRun | None) -> tuple[int, ...]:
-    """The cut-offs asked for, and those of the baseline."""
-    figures = () if previous is None else previous.figures
-    before = {metric.k for metric in figures if isinstance(metric, RankingMetric) and metric.k is not None}
-    return tuple(sorted({*given, *before})) or KS
 
 
 def _baseline(path: Path, version: str) -> GateRun:

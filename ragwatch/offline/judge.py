@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 import click
 from rich.console import Console
@@ -37,7 +37,7 @@ from ragwatch.statistics.sampling import key_of
 from ragwatch.statistics.set_scores import score_of
 from ragwatch.statistics.verdict import Judged, Unjudged, UnjudgedReason, Verdict
 from ragwatch.statistics.verdict_line import verdict_line
-from ragwatch.telemetry import Telemetry, configure_logging
+from ragwatch.telemetry import Telemetry
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import settings_of
 from ragwatch.terminal.options.offline import JudgeArguments
@@ -46,7 +46,6 @@ from ragwatch.terminal.output import file_name_in_errors, printable
 
 def judge(given: JudgeArguments) -> int:
     """Judge the samples in FILES (JSONL; `-` or none is standard input), one verdict per line (JSON) on stdout."""
-    configure_logging("error")
     config = None if given.path is None else load(given.path)
     relevance = RelevanceCases()
     sample_files = SampleFiles(InputFiles(config, given.format_name, given.source), relevance)
@@ -127,7 +126,6 @@ def _summarise(verdicts: Sequence[Verdict], files: SampleFiles, cases: Sequence[
             console.print(f"{title}: " + ", ".join(f"{name} {count}" for name, count in counts.most_common()))
 
 
-Item = TypeVar("Item")
 TIMEOUT_SECONDS = 120.0
 MAX_RETRIES = 3  # of a sample while the judge is unavailable
 MAX_WAIT_SECONDS = 30.0
@@ -240,21 +238,17 @@ class SampleFiles:
 def _parsed(name: str, stream: BinaryIO, parser: LineParser) -> Iterator[tuple[int, Parsed | FormatError]]:
     """Line number and record of what is in a file, or why there is none."""
     number = 0
-    lines = _with_file_name(records(stream, whole=parser.expand is not None, encoding=parser.encoding), name)
-    for number, line in expanded(lines, parser.expand):
-        try:
-            parsed = line if isinstance(line, (SkipReason, FormatError)) else parser.parse(line)
-        except FormatError as error:
-            yield number, error
-        else:
-            if parsed is not None:
-                yield number, parsed
-    yield from ((number, parse(record)) for record in parser.rest())
-
-
-def _with_file_name(items: Iterator[Item], name: str) -> Iterator[Item]:
+    lines = records(stream, whole=parser.expand is not None, encoding=parser.encoding)
     with file_name_in_errors(name):
-        yield from items
+        for number, line in expanded(lines, parser.expand):
+            try:
+                parsed = line if isinstance(line, (SkipReason, FormatError)) else parser.parse(line)
+            except FormatError as error:
+                yield number, error
+            else:
+                if parsed is not None:
+                    yield number, parsed
+    yield from ((number, parse(record)) for record in parser.rest())
 
 
 def judge_named(config: Config | None, name: str | None, settings: Sequence[str] = ()) -> Judge:

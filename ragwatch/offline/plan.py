@@ -22,7 +22,6 @@ from ragwatch.model.sample import OTHER
 from ragwatch.offline.power import PowerAnswer, PowerQuestion
 from ragwatch.offline.power import plan as planned
 from ragwatch.offline.replay import read_answers
-from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.given import seconds_of
 from ragwatch.terminal.options.offline import PlanArguments
 
@@ -38,7 +37,6 @@ _SIMULATED_SCORES, _MIN_CLAIMS, _MAX_CLAIMS = 2000, 2, 8
 
 def plan(given: PlanArguments) -> int:
     """Show, per sampling rate: judged samples and cost per day, detection delay for a drop, interval width."""
-    configure_logging("error")
     for option, value, most in (("--per-day", given.per_day, MAX_PER_DAY), ("--price", given.price, MAX_PRICE)):
         if value > most:
             raise ConfigError(f"{option} {value:g}: is too much; write a number up to {most:,.0f}")

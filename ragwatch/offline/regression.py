@@ -89,7 +89,9 @@ def attribute(before: GateRun, after: GateRun, rules: GateRules) -> Attribution:
     """Compares a run with a baseline, and attributes a regression to retrieval or generation."""
     both = [metric for metric in after.figures if metric in before.figures]
     by = _recall(both)
-    watched = [metric for metric in before.figures if _is_watched(metric, by, rules)]
+    blocking = {limit.metric for limit in rules.limits if limit.severity is GateSeverity.BLOCK}
+    kept = {by, Quantity.FAITHFULNESS, *blocking}
+    watched = [metric for metric in before.figures if metric in kept or _is_ranked_recall(metric)]
     confidence = 1.0 - (1.0 - rules.confidence) / max(1, len(watched))
     pairs = pairs_of(before.questions, after.questions)
     changes = {
@@ -125,12 +127,6 @@ def _recall(metrics: Iterable[Metric]) -> Metric | None:
 
 def _is_ranked_recall(metric: Metric) -> bool:
     return isinstance(metric, RankingMetric) and metric.measure == "recall"
-
-
-def _is_watched(metric: Metric, by: Metric | None, rules: GateRules) -> bool:
-    if metric in (by, Quantity.FAITHFULNESS) or _is_ranked_recall(metric):
-        return True
-    return any(limit.metric == metric and limit.severity is GateSeverity.BLOCK for limit in rules.limits)
 
 
 def _difference(metric: Metric, before: GateRun, after: GateRun, pairs: Pairs, confidence: float) -> Difference | None:

@@ -107,7 +107,8 @@ def read_answers(path: Path, quantities: Iterable[Quantity] = tuple(Quantity)) -
     table = csv.DictReader(StringIO("" if is_json else text, newline=""))
     answers = []
     try:
-        for number, index, row in _json_rows(text, path.name) if is_json else _csv_rows(table):
+        columns = ((table.line_num, index, row) for index, row in enumerate(table))
+        for number, index, row in _json_rows(text, path.name) if is_json else columns:
             try:
                 answers.append(_answer(index, row, wanted))
             except (FormatError, ValueError) as error:
@@ -130,11 +131,6 @@ def _json_rows(text: str, name: str) -> Iterator[_Row]:
             raise ConfigError(f"{name} line {number}: is not an object with `at` and scores")
         scores = row.get("scores")
         yield number, index, {**row, **scores} if isinstance(scores, dict) else row
-
-
-def _csv_rows(table: csv.DictReader[str]) -> Iterator[_Row]:
-    for index, row in enumerate(table):
-        yield table.line_num, index, row
 
 
 def _answer(index: int, row: Mapping[str, object], quantities: Iterable[Quantity]) -> ScoredAnswer:

@@ -48,7 +48,6 @@ from ragwatch.statistics.compare_line import compare_answers, compare_verdicts
 from ragwatch.statistics.feedback import FIELDS, NAME, feedback_score
 from ragwatch.statistics.ranking import Ranking
 from ragwatch.statistics.verdict import Judged
-from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.options.offline import RolloutArguments
 from ragwatch.terminal.output import compact_table, escape_line
@@ -267,7 +266,6 @@ def _key(sample: Sample) -> str:
 
 def rollout(given: RolloutArguments) -> int:
     """Run the stages of the configured rollout up to the first one that B does not pass."""
-    configure_logging("error")
     config = load(given.path)
     options = config.settings.rollout
     if options is None:

@@ -29,7 +29,6 @@ from ragwatch.offline.state_reader import verdicts
 from ragwatch.ports import Query
 from ragwatch.statistics.canary.report import SuiteReport
 from ragwatch.statistics.verdict_line import VerdictRecord
-from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import require_route
 from ragwatch.terminal.options.offline import DiagnoseArguments
@@ -43,7 +42,6 @@ _DAY_CHARS = len("2026-01-31")
 
 def diagnose(given: DiagnoseArguments) -> int:
     """Check chunks, scores, vocabulary, boundaries, recall and freshness over stored answers and canary runs."""
-    configure_logging("error")
     config = load(given.path)
     require_route(config, given.route)
     if config.texts != "all":

@@ -124,11 +124,15 @@ def import_function(path: str) -> Callable[..., object]:
 
 
 def import_and_call(arguments: type[Arguments], values: Mapping[str, object]) -> object:
-    """Import a command's function and call it; Ctrl-C raises KeyboardInterrupt meanwhile. Returns the exit code."""
+    """Import a command's function and call it; Ctrl-C raises KeyboardInterrupt meanwhile. Returns the exit code.
+
+    Errors alone are logged, unless the command says otherwise.
+    """
     if arguments.first_line:
         click.echo(arguments.first_line, err=True)
     with without_garbage_collection():
         function = import_function(arguments.work)
+        import_function("ragwatch.telemetry:configure_logging")("error")
     if TERMINATION.requested:  # while modules were imported: nothing has begun
         return 0
     with interruptible():
