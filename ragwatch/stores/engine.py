@@ -112,6 +112,9 @@ class Writer(Protocol):
 class Engine(Reader, Protocol):
     """A database."""
 
+    def close(self) -> None:
+        """Close its connections."""
+
     @property
     def pages(self) -> Reader:
         """Reads beside `rows` for web pages, so that a long search does not block the loops."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from typing import Self
+
 from ragwatch.errors import StoreError
 from ragwatch.stores.accounts import Accounts
 from ragwatch.stores.counting import Counting
@@ -31,9 +34,17 @@ class StoreBase(
 ):
     """Implements `ports.Store` but for leases, which each engine has in its own way."""
 
-    def refuse_half_copied(self) -> None:
-        """Raise a `StoreError` about a database into which copying has not ended."""
-        if self.engine.rows("SELECT 1 FROM states WHERE name = :name", {"name": COPYING}):
-            raise StoreError(
-                "store: copying into it was cut short; run the same `ragwatch store copy` again, which goes on"
-            )
+    def whole(self) -> Self:
+        """Return this store; if copying into it has not ended, close it and raise a `StoreError`."""
+        with ExitStack() as failed:
+            failed.callback(self.close)
+            if self.engine.rows("SELECT 1 FROM states WHERE name = :name", {"name": COPYING}):
+                raise StoreError(
+                    "store: copying into it was cut short; run the same `ragwatch store copy` again, which goes on"
+                )
+            failed.pop_all()  # it stays open
+        return self
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self.engine.close()

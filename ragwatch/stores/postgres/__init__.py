@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragwatch.errors import ConfigError, StoreError
+from ragwatch.errors import ConfigError
 from ragwatch.ports import Store
 from ragwatch.stores.lock import StateLock, worker_name
 from ragwatch.stores.postgres.options import Options as Options
@@ -43,12 +43,7 @@ def build(options: Options, state: Path) -> Store:
     except BaseException:
         lock.close()
         raise
-    try:
-        store.refuse_half_copied()
-    except StoreError:
-        store.close()
-        raise
-    return store
+    return store.whole()
 
 
 @_extra()

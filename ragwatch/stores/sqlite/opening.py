@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 from ragwatch.errors import StoreError
@@ -102,6 +102,28 @@ def advice(error: Exception) -> str:
     return _ADVICE.get(primary, _DAMAGED)
 
 
+@contextmanager
+def store_errors(action: str) -> Iterator[None]:
+    """Raise errors of SQLite as `StoreError`."""
+    try:
+        yield
+    except FAILURES as error:
+        raise StoreError(f"state: {action}: {reason(error)}; {advice(error)}") from error
+
+
+def connected(address: str, database: Path, settings: str = "") -> sqlite3.Connection:
+    """Open a connection in autocommit mode, with what the statements of the store need."""
+    connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute(settings)
+        connection.create_function("unhex", 1, bytes.fromhex, deterministic=True)
+        use_own_temporary_files(connection, database)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def use_own_temporary_files(connection: sqlite3.Connection, database: Path) -> None:
     """Have SQLite write temporary files beside a database, in all connections of this process.
 
@@ -160,11 +182,9 @@ def open_writer(path: Path, cipher: TextCipher | None = None) -> sqlite3.Connect
         refuse_missing(path, marker)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE))  # its WAL gets the same mode
         path.chmod(PRIVATE)
-        writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        try:
-            path.with_name(TEMPORARY).mkdir(mode=0o700, exist_ok=True)
-            use_own_temporary_files(writer, path)
-            writer.create_function("unhex", 1, bytes.fromhex, deterministic=True)
+        path.with_name(TEMPORARY).mkdir(mode=0o700, exist_ok=True)
+        with store_errors(f"cannot open {path}"), ExitStack() as failed:
+            writer = failed.enter_context(closing(connected(path.absolute().as_uri(), path)))
             check_content(writer, path, marker)
             prepare(writer)
             states = SqliteWriter(writer, cipher)
@@ -174,11 +194,7 @@ def open_writer(path: Path, cipher: TextCipher | None = None) -> sqlite3.Connect
                 marker.chmod(PRIVATE)  # others could read it once
             else:
                 write_private(marker, MARKER_TEXT)
-        except BaseException:
-            writer.close()
-            raise
-    except FAILURES as error:
-        raise StoreError(f"state: cannot open {path}: {reason(error)}; {advice(error)}") from error
+            failed.pop_all()  # the connection stays open
     except OSError as error:
         raise StoreError(
             f"state: cannot open {path}: {error.strerror}; it must be on a writable disk with free space"

@@ -23,11 +23,12 @@ from ragwatch.stores.sqlite.opening import (
     MIB,
     WAL_BYTES,
     advice,
+    connected,
     free_bytes,
     open_writer,
     reason,
     refuse_network,
-    use_own_temporary_files,
+    store_errors,
 )
 from ragwatch.stores.sqlite.sqlite_writer import SqliteWriter, bound
 
@@ -35,14 +36,6 @@ RETRY_SECONDS = 0.05
 VACUUM_PAGES = 512  # 8 MiB at a time, so that other writers are not blocked for long
 CACHE_KIB = 512  # instead of 2 MiB for each connection; the kernel caches the same pages anyway
 REPLACE_INVALID = partial(str, encoding="utf-8", errors="replace")
-
-
-@contextmanager
-def _store_errors(action: str) -> Iterator[None]:
-    try:
-        yield
-    except FAILURES as error:
-        raise StoreError(f"state: {action}: {reason(error)}; {advice(error)}") from error
 
 
 class ReadConnection:
@@ -57,16 +50,8 @@ class ReadConnection:
         self._turn = threading.Lock()
         self.cipher = cipher
         self.damage = DamagedRows()
-        with _store_errors(f"cannot open {path}"):
-            self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
-        try:
-            with _store_errors(f"cannot open {path}"):
-                self._connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-                self._connection.create_function("unhex", 1, bytes.fromhex, deterministic=True)
-                use_own_temporary_files(self._connection, path)
-        except StoreError:
-            self._connection.close()
-            raise
+        with store_errors(f"cannot open {path}"):
+            self._connection = connected(uri, path, f"PRAGMA cache_size=-{CACHE_KIB}")
         if tolerant:
             self._connection.text_factory = REPLACE_INVALID
 
@@ -77,7 +62,7 @@ class ReadConnection:
 
     def rows(self, sql: str, parameters: Parameters = (), *, planned_once: bool = True) -> Rows:  # noqa: ARG002 - plans are made for each statement
         """See `Reader.rows`."""
-        with self._turn, _store_errors("cannot read"):
+        with self._turn, store_errors("cannot read"):
             try:
                 return opened(self._connection.execute(in_sqlite(sql), bound(parameters)), self.cipher)
             except sqlite3.Error as error:
@@ -98,7 +83,7 @@ class ReadConnection:
 
     def walk(self, sql: str, parameters: Parameters = ()) -> Generator[Row, None, None]:
         """See `Reader.walk`. Blocks other statements until it is closed."""
-        with self._turn, _store_errors("cannot read"):
+        with self._turn, store_errors("cannot read"):
             try:
                 for row in self._connection.execute(in_sqlite(sql), bound(parameters)):
                     yield from opened((row,), self.cipher)
@@ -209,14 +194,14 @@ class SqliteEngine:
         before = 0
         while (free := self._pragma("freelist_count")) not in (0, before):
             before = free
-            with self._writing, _vacuum_errors():
+            with self._writing, store_errors("cannot free space"):
                 # `execute` would run a single step of this PRAGMA, which frees a single page.
                 self._writer.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
         self.checkpoint()
 
     def checkpoint(self) -> None:
         """Copy the write-ahead log into the database."""
-        with self._writing, _vacuum_errors():
+        with self._writing, store_errors("cannot free space"):
             self._truncate_wal()
 
     def _truncate_wal(self) -> bool:
@@ -236,7 +221,7 @@ class SqliteEngine:
 
         Returns False while a reader holds the write-ahead log, whose end is then deleted by a later checkpoint.
         """
-        with self._writing, _vacuum_errors():
+        with self._writing, store_errors("cannot free space"):
             self._writer.execute("VACUUM")
             return self._truncate_wal()
 
@@ -257,11 +242,3 @@ class SqliteEngine:
         with self._writing:
             self._writer.close()
         self._lock_file.close()
-
-
-@contextmanager
-def _vacuum_errors() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise StoreError(f"state: cannot free space: {error}; {advice(error)}") from error

@@ -205,10 +205,4 @@ class SqliteStore(StoreBase):
 def build(options: Options, state: Path) -> SqliteStore:
     """Open and lock the store."""
     cipher, search = options.cipher(), options.text_search
-    store = SqliteStore(state, min_free=options.min_free, texts=options.texts, cipher=cipher, text_search=search)
-    try:
-        store.refuse_half_copied()
-    except StoreError:
-        store.close()
-        raise
-    return store
+    return SqliteStore(state, min_free=options.min_free, texts=options.texts, cipher=cipher, text_search=search).whole()

@@ -206,15 +206,15 @@ def test_a_copy_goes_back_and_on_after_a_kill(
             if cut < 10_000:
                 with pytest.raises(StoreError, match="cut"):
                     copying.copy_state(source, engine)
-                with closing(worker()) as half, pytest.raises(StoreError, match="copying into it was cut short"):
-                    half.refuse_half_copied()
+                with pytest.raises(StoreError, match="copying into it was cut short"):
+                    worker().whole()
             else:
                 copying.copy_state(source, engine)
     with closing(PostgresEngine(target)) as source, closing(SqliteEngine(tmp_path / "back")) as engine:
         copying.copy_state(source, engine)
     one, other, copy = SqliteStore(tmp_path / "state"), SqliteStore(tmp_path / "back"), worker()
     with closing(one), closing(other):
-        copy.refuse_half_copied()
+        assert copy.whole() is copy
         for part in (stored, ends, stored):
             for first, second in zip(part(one), part(other), strict=True):
                 assert first == second
