@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_evidence
-from support.stores import admit_and_settle, readable
+from support.stores import PARAMETERS, admit_and_settle, open_store, readable
 
 from ragwatch.errors import UnsearchableError
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Context
-from ragwatch.ports import AnswerQuery, Erasure, Query, Retention, TrendQuery
+from ragwatch.ports import AnswerQuery, Erasure, Query, Retention, Store, TrendQuery
 from ragwatch.statistics.trends import TrendKind
 from ragwatch.stores import dropping, search_index
 from ragwatch.stores.encryption import TextCipher
@@ -116,7 +116,7 @@ def upgraded(folder: Path) -> SqliteStore:
     return SqliteStore(folder)
 
 
-def found_by(store: SqliteStore, query: Query) -> list[str]:
+def found_by(store: Store, query: Query) -> list[str]:
     """Ids of the answers that are found."""
     return [str(row.verdict.id) for row in store.find(query)]
 
@@ -198,37 +198,41 @@ BY_WORD = Query(words=(("secretword",),))
 TEXT = a_draw("r1", question="Is SECRETWORD open?")
 
 
-def with_words(folder: Path, **settings: Any) -> SqliteStore:
+def with_words(folder: Path, kind: str = "sqlite") -> Any:
     """A store with one judged answer that has a word of its own."""
-    store = SqliteStore(folder, **settings)
+    store = open_store(kind, folder)
     admit_and_settle(store, TEXT, evidence=an_evidence((0, 0)))
     return store
 
 
+@pytest.mark.parametrize("kind", PARAMETERS)
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
         ({"text_search": False}, "store.text_search"),
-        ({"texts": Texts.NONE}, "store.texts"),
-        ({"cipher": TextCipher([b"k" * 32])}, "store.encryption"),
+        ({"texts": "none"}, "store.texts"),
+        ({"encryption": {"key": "ab" * 32}}, "store.encryption"),
     ],
 )
 def test_words_that_are_not_indexed_are_refused_with_the_reason(
-    tmp_path: Path, settings: dict[str, Any], reason: str
+    tmp_path: Path, kind: str, settings: dict[str, Any], reason: str
 ) -> None:
-    """Nothing is found silently; what was indexed before is deleted at the start, and indexed again on request."""
-    with_words(tmp_path).close()
-    store = SqliteStore(tmp_path, **settings)
+    """Nothing is found silently; what was indexed is deleted, at the start or by retention, and indexed again on request."""
+    store = with_words(tmp_path, kind)
+    assert found_by(store, BY_WORD) == ["r1"]
+    store.close()
+    store = open_store(kind, tmp_path, **settings)
     for search in (store.find, store.summaries, lambda query: list(store.entries(query))):
         with pytest.raises(UnsearchableError, match=rf"^text: cannot be searched for: .*{reason}"):
             search(BY_WORD)
-    assert store.engine._reader.rows("SELECT words FROM answer_index") == [(0,)]
-    assert store.engine._reader.rows("SELECT 1 FROM sqlite_master WHERE name LIKE 'words%'") == []
+    assert kind == "postgres" or store.engine.rows("SELECT 1 FROM sqlite_master WHERE name LIKE 'words%'") == []
+    store.prune(KEEP, now=AT)
+    ((indexed,),) = store.engine.rows("SELECT HAS_WORDS FROM answer_index a")
+    assert not indexed
     assert len(store.find(Query())) == 1
     if "text_search" in settings:
-        store.prune(KEEP, now=AT)
         store.close()
-        store = SqliteStore(tmp_path)
+        store = open_store(kind, tmp_path)
         store.prune(KEEP, now=AT)
         assert found_by(store, BY_WORD) == ["r1"]
     store.close()

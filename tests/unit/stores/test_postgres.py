@@ -118,26 +118,6 @@ def test_an_admission_that_the_server_refuses_leaves_nothing(worker: Workers) ->
     assert store.pending() == {JUDGE: 3}
 
 
-def test_damaged_rows_are_counted_and_affect_no_others(target: Options, worker: Workers) -> None:
-    """A damaged text is left out, and its row is rebuilt from columns."""
-    store = worker()
-    draws = [a_draw("a"), a_draw("b"), a_draw("c")]
-    store.admit(replace(an_admission(*draws), hold=[Part("g", "n", b"x", AT)]))
-    store.settle([a_verdict(draw) for draw in draws[:2]])
-    store.add_labels([Label("k", "ada", AT, {Quantity.FAITHFULNESS: 1.0})])
-    store.record_run(StoredRun("canary", "docs", AT, False, {"x": 1}), Counter())  # noqa: FBT003 - a field
-    sql(target, f"UPDATE verdicts SET line = 'x' WHERE key = '{draws[0].key}'")  # noqa: S608 - keys of ours
-    sql(target, f"UPDATE samples SET body = 'x' WHERE key = '{draws[2].key}'")  # noqa: S608 - keys of ours
-    for table in ("labels", "runs", "parts"):
-        sql(target, f"UPDATE {table} SET body = 'x'")  # noqa: S608 - names of ours
-    worst = store.find(Query(worst=True, quantity=Quantity.FAITHFULNESS))
-    assert {stored.verdict.key: stored.damage is None for stored in worst} == {draws[0].key: False, draws[1].key: True}
-    (leased,) = store.lease(JUDGE, 9, now=AT, seconds=1)
-    assert leased.damage is not None
-    assert (store.labels(0.0), store.runs("canary", "docs", 9), list(store.parts("app"))) == ([], [], [])
-    assert store.damaged() == 5
-
-
 def test_size_is_measured_by_what_is_stored(worker: Workers) -> None:
     """Files do not shrink: what was deleted before is no reason to delete more. The oldest good verdicts go first."""
     store = worker()
