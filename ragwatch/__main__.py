@@ -15,9 +15,7 @@ def main() -> None:
     # Imported afterwards, so that signals during the import find their handlers.
     with process.without_garbage_collection():
         from ragwatch.commands import runner  # noqa: PLC0415 - see above
-        from ragwatch.terminal import output  # noqa: PLC0415 - see above
 
-    output.prepare()
     code = runner.run()
     process.ignore()
     process.skip_garbage_at_exit()

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from random import SystemRandom
-from typing import Any
+from typing import Any, cast
 
 from ragwatch import stores
 from ragwatch.config import Config
@@ -30,6 +30,7 @@ from ragwatch.ports import Query, Store
 from ragwatch.statistics.labels.label import LabelTask
 from ragwatch.statistics.sampling import SamplingHash
 from ragwatch.statistics.verdict_line import VerdictRecord, parse_verdict_line
+from ragwatch.web.pages.figure_replies import Snapshot
 
 DEFAULT_URL = "http://127.0.0.1:10477"
 TIMEOUT_SECONDS = 30.0
@@ -135,12 +136,12 @@ def answer_chars_of(sample: Mapping[str, object] | None) -> int | None:
 
 
 class ApiClient:
-    """Client of the HTTP API of a running ragwatch at a base URL. Each request may raise what `_send` says."""
+    """Client of the HTTP API of a running ragwatch at an address. Each request may raise what `_send` says."""
 
     def __init__(self, address: str, token: str | None = None) -> None:
         if urllib.parse.urlsplit(address).scheme not in ("http", "https"):
             raise ConfigError(f"--url {address}: is not a URL; give one such as http://127.0.0.1:10477")
-        self._address = address.rstrip("/")
+        self.address = address.rstrip("/")
         self._token = token
 
     def tasks(self, annotator: str, count: int) -> Sequence[LabelTask]:
@@ -177,14 +178,8 @@ class ApiClient:
     def verdicts(self, key: str) -> list[VerdictRecord]:
         """Return the verdicts on an answer."""
         path = f"/api/v1/samples/{key}"
-        sample = self._request(path, absent={"verdicts": []})
-        try:
-            return [parse_verdict_line(line) for line in sample["verdicts"]]
-        except ValueError as error:
-            raise RagwatchError(
-                f"{self._address}{path}: the response is {error}; "
-                "give the address of a ragwatch of this version with --url"
-            ) from error
+        with reply_of_this_version(self.address + path):
+            return [parse_verdict_line(line) for line in self._request(path, absent={"verdicts": []})["verdicts"]]
 
     def answer_chars(self, key: str) -> int | None:
         """Length of an answer in characters; None if its whole text is not available."""
@@ -194,7 +189,7 @@ class ApiClient:
     def worst(self, parameters: Mapping[str, str]) -> Mapping[str, object] | None:
         """Return the verdict line of the first answer of a search, such as the worst one; None if there is none."""
         path = f"/api/v1/samples{query_of({**parameters, 'limit': '1'})}"
-        with reply_of_this_version(self._address + path):
+        with reply_of_this_version(self.address + path):
             rows = self._request(path)["samples"]
             return dict(rows[0]["verdict"]) if rows else None
 
@@ -202,15 +197,15 @@ class ApiClient:
         """Return the reply at a path below `/api/v1`; an empty one where there is none of this name."""
         return self._request(f"/api/v1{path}{query_of(query)}", absent={})
 
-    def overview(self, window: str | None) -> Mapping[str, Any]:
+    def overview(self, window: str | None) -> Snapshot:
         """Return the data of the overview page; None selects its default window."""
-        return self._request(f"/api/v1/snapshot{query_of({'window': window})}")
+        return cast("Snapshot", self._request(f"/api/v1/snapshot{query_of({'window': window})}"))
 
     def incident(self, options: Mapping[str, str | None]) -> str:
         """Return what the pages say of a time, as Markdown."""
         text = self._send(f"/incident.md{query_of(options)}", None).decode("utf-8", "replace")
         if not text.startswith("# Incident"):
-            raise _other_version(self._address)
+            raise _other_version(self.address)
         return text
 
     def forget(self, body: Mapping[str, object]) -> Mapping[str, object]:
@@ -237,14 +232,13 @@ class ApiClient:
         """Return the JSON object of a response; `absent` for a place that does not exist."""
         try:
             text = self._send(path, None if body is None else json.dumps(body).encode(), seconds)
-            values: Mapping[str, Any] = json.loads(text)
+            return cast("Mapping[str, Any]", json.loads(text))
         except _AbsentError:
             if absent is None:
                 raise
             return absent
         except ValueError as error:
             raise self._no_response(path, error) from error
-        return values
 
     def _send(self, path: str, body: bytes | None, seconds: float = TIMEOUT_SECONDS) -> bytes:
         """Return the response to GET, or to POST with a body.
@@ -254,7 +248,7 @@ class ApiClient:
             ExternalError: Nothing answers, or with another error.
         """
         request = urllib.request.Request(  # noqa: S310 - the scheme is checked above
-            self._address + path, body, {"Content-Type": "application/json"}
+            self.address + path, body, {"Content-Type": "application/json"}
         )
         if self._token is not None:  # it is not sent to another address if the server redirects
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
@@ -267,15 +261,15 @@ class ApiClient:
                 reason = reason_of(error.read())
             reason += f" {ADVICE}" if error.code == UNAUTHORIZED else ""
             if error.code == BAD_REQUEST:
-                raise ConfigError(f"{self._address} refused: {reason}") from error
+                raise ConfigError(f"{self.address} refused: {reason}") from error
             kind = _AbsentError if error.code == NOT_FOUND else ExternalError
-            raise kind(f"{self._address}{path}: {error.code}: {reason}") from error
+            raise kind(f"{self.address}{path}: {error.code}: {reason}") from error
         except OSError as error:
             raise self._no_response(path, error) from error
 
     def _no_response(self, path: str, error: Exception) -> ExternalError:
         return ExternalError(
-            f"{self._address}{path}: no response: {error}; give the address of the running ragwatch with --url"
+            f"{self.address}{path}: no response: {error}; give the address of the running ragwatch with --url"
             f"{certificate_advice(error)}"
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,17 +11,17 @@ import click
 
 from ragwatch import stores
 from ragwatch.audit import AuditLog, local_actor
-from ragwatch.commands.api_client import ApiClient, address_of, lock_owner, read_token
+from ragwatch.commands.api_client import ApiClient, address_of, lock_owner, read_token, reply_of_this_version
 from ragwatch.config import Config, load
 from ragwatch.config.model import Settings
 from ragwatch.config.text import load_text
 from ragwatch.config.validation import KindConfig
-from ragwatch.errors import ConfigError, RagwatchError, StoreError
+from ragwatch.errors import ConfigError, StoreError
 from ragwatch.offline.state_reader import is_shared, writable_store
 from ragwatch.ports import Erased, Erasure
 from ragwatch.ports.capabilities import HasLogFiles
 from ragwatch.stores.encryption import check_keys
-from ragwatch.stores.forgetting import Selection, select
+from ragwatch.stores.forgetting import select
 from ragwatch.stores.rows import number
 from ragwatch.stores.sqlite.sqlite_engine import ReadConnection
 from ragwatch.stores.sqlite.store import Options
@@ -201,15 +201,7 @@ def _forget_running(client: ApiClient, state: Path, store: KindConfig, erasure: 
             f"state: {state} still contains these answers: the ragwatch that answered has another state directory; "
             "give the address of the one that uses this directory with --url, or stop it and run this again"
         )
-    return _erased(counts, selected)
-
-
-def _erased(counts: Mapping[str, object], selected: Selection) -> Erased:
-    try:
+    with reply_of_this_version(client.address):
         numbers = {name: int(number(counts[name])) for name in _COUNTS}
         keys = selected.keys or ("",) * int(number(counts["answers"]))
         return Erased(keys, selected.texts, complete=bool(counts["complete"]), **numbers)
-    except (LookupError, TypeError, ValueError) as error:
-        raise RagwatchError(
-            f"--url: the response is not that of a ragwatch of this version ({error}); give its address"
-        ) from error

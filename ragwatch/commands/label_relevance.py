@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 from rich.console import Console
@@ -40,7 +40,7 @@ from ragwatch.offline.relevance_estimate import (
 from ragwatch.pipeline.canaries import CanarySuite
 from ragwatch.statistics.canary.definition import Canary, Category
 from ragwatch.terminal.event_loop import run_async
-from ragwatch.terminal.given import write_text
+from ragwatch.terminal.given import read_text, write_text
 from ragwatch.terminal.options.people import LabelArguments
 from ragwatch.terminal.output import printable
 
@@ -57,14 +57,17 @@ class RelevanceFile:
     def read(cls, path: Path) -> RelevanceFile:
         """Read a file; empty if there is none. `ConfigError` names the line that is neither a pool nor a judgement."""
         file = cls(path, {}, {})
-        try:
-            text = path.read_text(encoding="utf-8") if path.exists() else ""
-        except (OSError, ValueError) as error:
-            raise ConfigError(f"--relevance {path}: cannot be read: {error}") from error
+        text = read_text(f"--relevance {path}", path) if path.exists() else ""
         for number, line in enumerate(text.split("\n"), start=1):
             if line.strip():
                 try:
-                    file._add(json.loads(line))
+                    row = json.loads(line)
+                    if "candidates" in row:
+                        candidates = tuple(Candidate(row["query"], **one) for one in row["candidates"])
+                        pool = QueryPool(str(row["query"]), int(row["k"]), candidates, dict(row["sizes"]))
+                        file.pools[row["query"]] = pool
+                    else:
+                        file._grade(str(row["query"]), str(row["id"]), str(row["annotator"]), Grade(row["grade"]))
                 except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
                     raise ConfigError(
                         f"--relevance {path} line {number}: is no pool and no judgement ({type(error).__name__}: "
@@ -72,22 +75,26 @@ class RelevanceFile:
                     ) from error
         return file
 
-    def append(self, row: Mapping[str, Any]) -> None:
-        """Add a pool or a judgement to the file and to this object."""
+    def add(self, pool: QueryPool) -> None:
+        """Add a pool to the file and to this object."""
+        self._append(pool_record(pool))
+        self.pools[pool.query] = pool
+
+    def judge(self, pair: Candidate, annotator: str, grade: Grade) -> None:
+        """Add a judgement to the file and to this object."""
+        said = {"query": pair.query, "id": pair.id, "annotator": annotator, "grade": str(grade), "at": time.time()}
+        self._append(said)
+        self._grade(pair.query, pair.id, annotator, grade)
+
+    def _append(self, row: Mapping[str, object]) -> None:
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
         except OSError as error:
             raise ConfigError(f"--relevance {self.path}: cannot be written: {error.strerror}") from error
-        self._add(row)
 
-    def _add(self, row: Mapping[str, Any]) -> None:
-        if "candidates" in row:
-            candidates = tuple(Candidate(row["query"], **one) for one in row["candidates"])
-            self.pools[row["query"]] = QueryPool(str(row["query"]), int(row["k"]), candidates, dict(row["sizes"]))
-        else:
-            pair = str(row["query"]), str(row["id"])
-            self.grades.setdefault(pair, {})[str(row["annotator"])] = Grade(row["grade"])
+    def _grade(self, query: str, context: str, annotator: str, grade: Grade) -> None:
+        self.grades.setdefault((query, context), {})[annotator] = grade
 
     def open_pairs(self, annotator: str) -> Iterator[Candidate]:
         """Candidates that this annotator has not judged, query by query."""
@@ -226,7 +233,7 @@ def _add_pools(suite: CanarySuite, file: RelevanceFile, given: LabelArguments) -
                     continue
                 texts = dict(corpus)
                 ranked = [(name, text or texts.get(name, "")) for name, text in hits]
-                file.append(pool_record(draw_pool(query, ranked, corpus, sizes, suite.name)))
+                file.add(draw_pool(query, ranked, corpus, sizes, suite.name))
         finally:
             await suite.probe.close()
 
@@ -235,11 +242,7 @@ def _add_pools(suite: CanarySuite, file: RelevanceFile, given: LabelArguments) -
 
 
 def _corpus(path: Path) -> Iterator[tuple[str, str]]:
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"--corpus {path}: cannot be read: {error}") from error
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_text(f"--corpus {path}", path).split("\n"), start=1):
         if line.strip():
             try:
                 row = json.loads(line)
@@ -266,8 +269,7 @@ def _session(file: RelevanceFile, annotator: str, count: int, *, all_asked: bool
         except (SessionEnded, KeyboardInterrupt):
             break
         if grade is not None:
-            judgement = {"query": pair.query, "id": pair.id, "annotator": annotator, "grade": str(grade)}
-            file.append({**judgement, "at": time.time()})
+            file.judge(pair, annotator, grade)
             saved += 1
     console.print(f"\n{saved} saved. Thank you.")
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import click
@@ -32,6 +31,7 @@ from ragwatch.terminal.options.people import (
     StatusArguments,
 )
 from ragwatch.terminal.output import compact_table, escape_line, printable
+from ragwatch.web.pages.figure_replies import JudgeFigures, RouteFigures, Snapshot
 
 CODES = {"bad": 1, "silent": 3}
 NOTHING_FAILS = 3
@@ -60,14 +60,15 @@ def status(given: StatusArguments) -> int:
         if not routes:
             names = ", ".join(route["route"] for route in view["routes"])
             raise ConfigError(f"--route {given.route}: is not configured; use one of: {names}")
+        view["routes"] = routes
         if given.as_json:
-            click.echo(json.dumps({**view, "routes": routes}))
+            click.echo(json.dumps(view))
         else:
-            _show({**view, "routes": routes}, address)
+            _show(view, address)
         return CODES.get(view["state"], 0)
 
 
-def _show(view: Mapping[str, Any], address: str) -> None:
+def _show(view: Snapshot, address: str) -> None:
     console = Console(soft_wrap=True, highlight=False)
     at = "nothing judged yet" if view["at"] is None else f"{datetime.fromtimestamp(view['at'], UTC):%Y-%m-%d %H:%M} UTC"
     console.print(f"[{_COLOURS[view['state']]}]{escape_line(view['headline'])}[/]")
@@ -75,8 +76,8 @@ def _show(view: Mapping[str, Any], address: str) -> None:
     for problem in view["problems"]:
         console.print(f"[red]not ready[/]: {escape_line(problem)}")
     for alarm in view["drift"]:
-        route = f" on route {escape_line(alarm['route'])}" if alarm["route"] else ""
-        console.print(f"[bold red]drift alarm[/]: {alarm['kind']}: {escape_line(alarm['name'])}{route}")
+        where = f" on route {escape_line(alarm['route'])}" if alarm["route"] else ""
+        console.print(f"[bold red]drift alarm[/]: {alarm['kind']}: {escape_line(alarm['name'])}{where}")
     for route in view["routes"]:
         console.print(f"\n[bold]route {escape_line(route['route'])}[/]: {_traffic(route)}")
         for judge in route["judges"]:
@@ -86,14 +87,14 @@ def _show(view: Mapping[str, Any], address: str) -> None:
         console.print(escape_line(line))
 
 
-def _traffic(route: Mapping[str, Any]) -> str:
+def _traffic(route: RouteFigures) -> str:
     stages = ", ".join(
         f"{'good' if one['stage'] == 'none' else one['stage']} {one['share']:.0%}" for one in route["stages"]
     )
     return f"{route['drawn']:,.0f} sampled" + (f"; stage at fault: {stages}" if stages else "")
 
 
-def _table(judge: Mapping[str, Any]) -> Table:
+def _table(judge: JudgeFigures) -> Table:
     """The figures of a judge; those that it does not give are left out."""
     table = compact_table(escape_line(judge["judge"]), "level", "judge's mean", "threshold", "answers", "")
     for figure in judge["figures"]:
@@ -115,7 +116,7 @@ def _table(judge: Mapping[str, Any]) -> Table:
     return table
 
 
-def _sources_and_judges(view: Mapping[str, Any]) -> Iterator[str]:
+def _sources_and_judges(view: Snapshot) -> Iterator[str]:
     """One line for each source and each judge."""
     for source in view["sources"]:
         lag = source["lag_seconds"]
@@ -137,14 +138,16 @@ def mcp(given: McpArguments) -> int:
     address = given.url or (DEFAULT_URL if config is None else address_of(config))
     client = ApiClient(address, read_token(given.token_file))
 
-    async def read(path: str, query: Mapping[str, str | None]) -> Mapping[str, Any]:
-        return await asyncio.to_thread(client.read, path, query)
-
     try:
         from ragwatch.web.mcp.server import serve_streams  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ConfigError("mcp: needs the extra `mcp`; run pip install 'ragwatch-exporter[mcp]'") from error
-    run_async(serve_streams(read, (None if config is None else config.settings.web.pages) or address))
+    run_async(
+        serve_streams(
+            lambda path, query: asyncio.to_thread(client.read, path, query),
+            (None if config is None else config.settings.web.pages) or address,
+        )
+    )
     return 0
 
 

@@ -17,10 +17,10 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from ragwatch.commands.api_client import ApiClient, address_of, lock_owner, read_token
+from ragwatch.commands.api_client import ApiClient, address_of, lock_owner, read_token, reply_of_this_version
 from ragwatch.commands.rejudge_plan import EXAMPLES, RejudgePlan, cost_of, describe, plan_of, require_other
 from ragwatch.config import Config, JudgeConfig, load
-from ragwatch.errors import ConfigError, RagwatchError
+from ragwatch.errors import ConfigError
 from ragwatch.judges import KINDS
 from ragwatch.offline.state_reader import is_shared, state_reader, writable_store
 from ragwatch.pipeline.reading import RejudgeOutcome, RejudgeRequest, Rejudging, outcome_of
@@ -147,12 +147,8 @@ def _asking(client: ApiClient, judge: str) -> Read:
             "charted_before": before if math.isfinite(before) else None,
         }
         reply = await asyncio.to_thread(client.rejudge, body)
-        try:
+        with reply_of_this_version(client.address):
             return outcome_of(reply)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise RagwatchError(
-                f"--url: the response is not that of a ragwatch of this version ({error}); give its address"
-            ) from error
 
     return read
 

@@ -28,7 +28,8 @@ _PYTHON = sys.version.split()[0]
 
 
 def run() -> int:
-    """Run the command line and flush its output. Returns the exit code."""
+    """Run the command line with streams that can be written to, and flush its output. Returns the exit code."""
+    output.prepare()
     code = _run()
     failure = output.finish()
     if failure is None:

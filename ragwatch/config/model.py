@@ -193,12 +193,11 @@ class RedactionOptions(FrozenOptions):
         if not self.enabled:
             return None
         # Compiling the patterns takes a tenth of a second, which commands that redact nothing need not wait for.
-        from ragwatch.redaction.redactor import DEFAULT_SALT, Redactor  # noqa: PLC0415
-        from ragwatch.redaction.rules import custom_rule  # noqa: PLC0415
+        from ragwatch.redaction import redactor, rules  # noqa: PLC0415
 
-        salt = DEFAULT_SALT if self.salt is None else self.salt.get_secret_value().encode()
-        rules = (custom_rule(rule.name, rule.pattern, rule.checksum, rule.context) for rule in self.rules)
-        return Redactor(salt, tuple(rules), ids=self.ids)
+        salt = redactor.DEFAULT_SALT if self.salt is None else self.salt.get_secret_value().encode()
+        own = (rules.custom_rule(rule.name, rule.pattern, rule.checksum, rule.context) for rule in self.rules)
+        return redactor.Redactor(salt, tuple(own), ids=self.ids)
 
 
 class FeedbackOptions(FrozenOptions):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Union, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
@@ -90,7 +90,7 @@ def split_routes(data: object, key: str) -> object:
     return {**others, **({key: everywhere} if everywhere else {}), f"{key}.routes": section["routes"]}
 
 
-def must(holds: Callable[[Any], object], fault: str) -> AfterValidator:
+def must(holds: Callable[..., object], fault: str) -> AfterValidator:
     """Refuse a value for which something does not hold. `fault` may show the value as `{value!r}`."""
 
     def check(value: object) -> object:

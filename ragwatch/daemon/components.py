@@ -49,13 +49,12 @@ def export_loops(config: Config, shared: SharedState) -> tuple[ExportLoop, ...]:
     options = config.settings.export.otlp
     if options is None:
         return ()
-    from ragwatch.pipeline.export.loop import ExportLoop  # noqa: PLC0415 - the same
-    from ragwatch.pipeline.export.otlp import OtlpClient  # noqa: PLC0415 - heavy, and for this option only
+    from ragwatch.pipeline.export import loop, otlp  # noqa: PLC0415 - heavy, and for this option only
 
     settings, judges = config.settings, {judge.place.name: judge.place.quantities for judge in config.judges}
     rules = options.rules(judges, settings.live_thresholds, settings.route_thresholds, settings.quantities)
     return tuple(
-        ExportLoop(signal, rules, shared.led_context, client=OtlpClient(options.target, shared.clock))
+        loop.ExportLoop(signal, rules, shared.led_context, client=otlp.OtlpClient(options.target, shared.clock))
         for signal in options.signals
     )
 

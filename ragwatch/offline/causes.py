@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
-from typing import Any
 
 import click
 from rich.console import Console
@@ -18,6 +16,7 @@ from ragwatch.terminal.options.people import CausesArguments
 from ragwatch.terminal.output import escape_line
 from ragwatch.web.json_values import ParameterError
 from ragwatch.web.pages.causes import DEFAULT_WINDOW, PARAMETERS, CauseQuestion, causes_view, question_of
+from ragwatch.web.pages.drift_replies import CausesLine
 from ragwatch.web.scope import PageScope
 
 NOT_ENOUGH_DATA = 3
@@ -69,21 +68,21 @@ def page_scope(config: Config) -> PageScope:
     )
 
 
-def _show(view: Mapping[str, Any]) -> None:
+def _show(view: CausesLine) -> None:
     console = Console(soft_wrap=True, highlight=False)
     if not view["answers"]:
         console.print("no judged answer of this time is stored; choose an earlier --since or a longer --window")
         return
     by = "any stage at fault" if view["quantity"] is None else view["quantity"]
     console.print(
-        f"{view['failing']} of {view['answers']} answers fail ({100 * view['share']:.3g} %; {by}, judge "
-        f"{escape_line(view['judge'])}); {view['looked_at']} slices looked at"
+        f"{view['failing']} of {view['answers']} answers fail ({_percent(view['share'])} %; {by}, judge "
+        f"{escape_line(view['judge'] or 'unknown')}); {view['looked_at']} slices looked at"
     )
     for cause in view["causes"]:
         console.print(f"[red]{escape_line(cause['attribute'])}[/]: {escape_line(cause['text'])}")
         console.print(
-            f"    fails in {100 * cause['failing']:.3g} % ({100 * cause['low']:.3g} to {100 * cause['high']:.3g}), "
-            f"others {100 * cause['others']:.3g} %, n {cause['n']}; see {', '.join(cause['examples'])}"
+            f"    fails in {_percent(cause['failing'])} % ({_percent(cause['low'])} to {_percent(cause['high'])}), "
+            f"others {_percent(cause['others'])} %, n {cause['n']}; see {', '.join(cause['examples'])}"
         )
         if cause["folded"]:
             names = (f"{folded['attribute']} {folded['value']}" for folded in cause["folded"])
@@ -96,3 +95,7 @@ def _show(view: Mapping[str, Any]) -> None:
         console.print(f"left out: {view['without_traits']} answers of which nothing but scores is stored")
     if not view["complete"]:
         console.print("there are more answers than can be read at once: these are the newest")
+
+
+def _percent(share: float | None) -> str:
+    return "unknown" if share is None else f"{100 * share:.3g}"

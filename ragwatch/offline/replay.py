@@ -17,6 +17,7 @@ from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.sample import OTHER
 from ragwatch.pipeline.drift.rules import Cell, DriftRules
 from ragwatch.statistics.drift.detect import Alarm, Score
+from ragwatch.terminal.given import read_text
 
 DAY = 86400.0
 _Row = tuple[int, int, Mapping[str, object]]
@@ -98,10 +99,7 @@ def read_answers(path: Path, quantities: Iterable[Quantity] = tuple(Quantity)) -
 
     `ConfigError` names the first invalid row.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    text = read_text(str(path), path, "utf-8-sig")
     wanted, is_json = tuple(dict.fromkeys(quantities)), text.lstrip().startswith("{")
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a column that is ignored may hold whole answers
     table = csv.DictReader(StringIO("" if is_json else text, newline=""))

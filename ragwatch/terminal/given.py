@@ -47,6 +47,14 @@ def settings_of(settings: Sequence[str], example: str) -> dict[str, object]:
     return values
 
 
+def read_text(name: str, path: Path, encoding: str = "utf-8") -> str:
+    """Read a text file; `ConfigError`, which begins with `name`, if that fails."""
+    try:
+        return path.read_text(encoding)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{name}: cannot be read: {error}") from error
+
+
 def write_text(name: str, path: Path, text: str, *, advice: str = "") -> None:
     """Write a text to a file; `ConfigError`, which begins with `name`, if that fails."""
     try:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -20,7 +19,7 @@ from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.model.sample import SampleRecord
 from ragwatch.model.stages import Stage
 from ragwatch.offline.canary import built_suites, failure_of, run_suites, stored_runs
-from ragwatch.offline.diagnosis.definition import Chunk, Question, RelevanceSource, Status
+from ragwatch.offline.diagnosis.definition import Chunk, Finding, Question, RelevanceSource, Status
 from ragwatch.offline.diagnosis.ranks import KS
 from ragwatch.offline.diagnosis.report import diagnose as make_checks
 from ragwatch.offline.diagnosis.report import findings_line
@@ -30,7 +29,7 @@ from ragwatch.ports import Query
 from ragwatch.statistics.canary.report import SuiteReport
 from ragwatch.statistics.verdict_line import VerdictRecord
 from ragwatch.terminal.event_loop import run_async
-from ragwatch.terminal.given import require_route
+from ragwatch.terminal.given import read_text, require_route
 from ragwatch.terminal.options.offline import DiagnoseArguments
 from ragwatch.terminal.output import escape_line, printable
 
@@ -54,11 +53,12 @@ def diagnose(given: DiagnoseArguments) -> int:
     similar = frozenset() if given.similar is None else _read_similar(given.similar)
     findings = make_checks(questions, suites, terms=terms, similar=similar)
     canaries = sum(len(suite.reports) for suite in suites)
-    line = {"route": given.route, "judge": judge, "canaries": canaries} | findings_line(findings, questions)
     if given.as_json:
-        click.echo(json.dumps(line))
+        head = {"route": given.route, "judge": judge, "canaries": canaries}
+        click.echo(json.dumps(head | findings_line(findings, questions)))
     else:
-        _show(line)
+        where = "all routes" if given.route is None else f"route {given.route}"
+        _show(f"{where}: {len(questions)} stored answers (judge {escape_line(judge)}), {canaries} canaries", findings)
     failed = _tell_failures(suites)
     if any(finding.status is Status.PROBLEM for finding in findings):
         return PROBLEMS
@@ -69,12 +69,8 @@ def diagnose(given: DiagnoseArguments) -> int:
 
 def _read_similar(path: Path) -> frozenset[frozenset[str]]:
     """Read pairs of ids, one a line; empty lines are passed over."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--similar {path}: cannot be read: {error}") from error
     pairs = set()
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_text(f"--similar {path}", path).splitlines(), start=1):
         pair = frozenset(name.strip() for name in line.split("\t"))
         if line.strip() and (len(pair) != 2 or "" in pair or line.count("\t") != 1):
             raise ConfigError(f"--similar {path}: line {number} is no pair; write two different ids with a tab between")
@@ -158,20 +154,16 @@ def _relevant(value: object, key: str) -> frozenset[str] | None:
     return frozenset(str(item.get(key)) for item in graded if item.get("grade", 1))
 
 
-def _show(line: Mapping[str, Any]) -> None:
+def _show(title: str, findings: Iterable[Finding]) -> None:
     console = Console(soft_wrap=True, highlight=False)
-    where = "all routes" if line["route"] is None else f"route {line['route']}"
-    console.print(
-        f"{where}: {line['answers']} stored answers (judge {escape_line(line['judge'])}), {line['canaries']} canaries"
-    )
-    for finding in line["findings"]:
-        status = finding["status"]
-        name = finding["check"].replace("_", " ")
-        word = "" if status == "not_measurable" else f" {status}:"
-        console.print(f"[{_COLOURS[status]}]{name}:{word}[/] {escape_line(finding['summary'])}")
-        if status == "problem":
-            for fact in finding["evidence"]:
+    console.print(title)
+    for finding in findings:
+        name = finding.check.replace("_", " ")
+        word = "" if finding.status is Status.NOT_MEASURABLE else f" {finding.status}:"
+        console.print(f"[{_COLOURS[finding.status]}]{name}:{word}[/] {escape_line(finding.summary)}")
+        if finding.status is Status.PROBLEM:
+            for fact in finding.evidence:
                 console.print(f"    {escape_line(fact)}")
-            if finding["examples"]:
-                console.print(f"    look at: {escape_line(', '.join(finding['examples']))}")
-            console.print(f"    remedy: {finding['remedy']}")
+            if finding.examples:
+                console.print(f"    look at: {escape_line(', '.join(finding.examples))}")
+            console.print(f"    remedy: {finding.remedy}")

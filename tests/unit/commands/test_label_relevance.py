@@ -16,7 +16,7 @@ from ragwatch.commands.label_relevance import RelevanceFile, qrels, suite_lines
 from ragwatch.config.canaries import read_suite
 from ragwatch.errors import ConfigError
 from ragwatch.formats.relevance import parse_qrels
-from ragwatch.offline.relevance_estimate import Grade
+from ragwatch.offline.relevance_estimate import Candidate, Grade, QueryPool
 from ragwatch.statistics.canary.definition import Canary, Expected
 
 PROBE = {"kind": "http", "body": {"query": "{{ query }}"}, "contexts": "hits", "score": "similarity"}
@@ -105,15 +105,16 @@ def test_what_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
 def test_a_query_without_anything_relevant_is_negative(tmp_path: Path) -> None:
     """Only where every candidate is judged; white space is in no column of qrels; a file must be writable."""
     file = RelevanceFile(tmp_path / "relevance.jsonl", {}, {})
-    candidate = {"id": "d1", "text": "", "rank": 1, "stratum": "top", "probability": 1.0}
     canaries = [Canary("a name", "a", (Expected("d9"),)), Canary("b", "b", (Expected("d9"),))]
-    for query in "ab":
-        file.append({"query": query, "k": 1, "sizes": {"top": 1}, "candidates": [candidate]})
-    file.append({"query": "a", "id": "d1", "annotator": "ann", "grade": str(Grade.NOT_RELEVANT)})
+    candidates = [Candidate(query, "d1", "", rank=1, stratum="top", probability=1.0) for query in "ab"]
+    pools = [QueryPool(one.query, 1, (one,), {"top": 1}) for one in candidates]
+    for pool in pools:
+        file.add(pool)
+    file.judge(candidates[0], "ann", Grade.NOT_RELEVANT)
     (line,) = suite_lines(canaries, file.pools, file.grades).splitlines()
     assert json.loads(line) == {"query": "a", "name": "a name", "category": "negative"}
     with pytest.raises(ConfigError, match="'a name' contains white space"):
         qrels(canaries, file.grades)
     assert RelevanceFile.read(file.path) == file
     with pytest.raises(ConfigError, match="cannot be written"):
-        RelevanceFile(tmp_path / "no" / "where", {}, {}).append({})
+        RelevanceFile(tmp_path / "no" / "where", {}, {}).add(pools[0])
