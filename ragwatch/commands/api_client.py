@@ -32,6 +32,7 @@ from ragwatch.statistics.sampling import SamplingHash
 from ragwatch.statistics.verdict_line import VerdictRecord, parse_verdict_line
 from ragwatch.web.pages.figure_replies import Snapshot
 
+Reply = Mapping[str, Any]
 DEFAULT_URL = "http://127.0.0.1:10477"
 TIMEOUT_SECONDS = 30.0
 FORGET_SECONDS = 1800.0
@@ -193,7 +194,7 @@ class ApiClient:
             rows = self._request(path)["samples"]
             return dict(rows[0]["verdict"]) if rows else None
 
-    def read(self, path: str, query: Mapping[str, str | None]) -> Mapping[str, Any]:
+    def read(self, path: str, query: Mapping[str, str | None]) -> Reply:
         """Return the reply at a path below `/api/v1`; an empty one where there is none of this name."""
         return self._request(f"/api/v1{path}{query_of(query)}", absent={})
 
@@ -228,11 +229,11 @@ class ApiClient:
         *,
         absent: Mapping[str, object] | None = None,
         seconds: float = TIMEOUT_SECONDS,
-    ) -> Mapping[str, Any]:
+    ) -> Reply:
         """Return the JSON object of a response; `absent` for a place that does not exist."""
         try:
             text = self._send(path, None if body is None else json.dumps(body).encode(), seconds)
-            return cast("Mapping[str, Any]", json.loads(text))
+            return cast("Reply", json.loads(text))
         except _AbsentError:
             if absent is None:
                 raise

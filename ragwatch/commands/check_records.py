@@ -34,6 +34,7 @@ from ragwatch.ports.capabilities import Finishes, HasLogFiles, log_reader, recor
 from ragwatch.sources.join.merge import MIN_PIECES
 from ragwatch.statistics.snapshot import Lag
 from ragwatch.statistics.tally import PartOutcome, Tally
+from ragwatch.terminal.output import counted
 
 MAX_RECORDS = 100
 
@@ -54,8 +55,7 @@ def check_records(options: object, batch: Batch, settings: Settings) -> Finding:
     total = len(samples) + len(errors)
     summary = f"{len(samples)} of {total} records of {batch.file} are samples"
     if skipped:
-        reasons = ", ".join(f"{reason} {count}" for reason, count in skipped.most_common())
-        summary += f"; {skipped.total()} lines are skipped ({reasons})"
+        summary += f"; {skipped.total()} lines are skipped ({counted(dict(skipped.most_common()))})"
     if not total:
         return Finding(FAILED, f"{summary}: no line is a record; see `where`, `prefix` and `records`")
     suspected = suspicions(samples)

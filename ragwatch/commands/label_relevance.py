@@ -42,7 +42,7 @@ from ragwatch.statistics.canary.definition import Canary, Category
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import read_text, write_text
 from ragwatch.terminal.options.people import LabelArguments
-from ragwatch.terminal.output import printable
+from ragwatch.terminal.output import counted, printable
 
 
 @dataclass(slots=True)
@@ -188,9 +188,8 @@ def label_relevance(config: Config, path: Path, annotator: str, given: LabelArgu
     _show(report(pools, file.grades, confidence), max(suite.ks), pairs_to_judge(pools))
     if not left_out:
         return 0
-    reasons = ", ".join(f"{reason} {count}" for reason, count in left_out.items())
     click.echo(
-        f"{left_out.total()} of {len(suite.canaries)} queries were left out: {reasons}; "
+        f"{left_out.total()} of {len(suite.canaries)} queries were left out: {counted(left_out)}; "
         "the next run asks the retriever for them again",
         err=True,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from urllib.parse import urlencode
@@ -30,7 +29,7 @@ from ragwatch.terminal.options.people import (
     OpenArguments,
     StatusArguments,
 )
-from ragwatch.terminal.output import compact_table, escape_line, printable
+from ragwatch.terminal.output import compact_table, escape_line, figure, moment, printable
 from ragwatch.web.pages.figure_replies import JudgeFigures, RouteFigures, Snapshot
 
 CODES = {"bad": 1, "silent": 3}
@@ -70,7 +69,7 @@ def status(given: StatusArguments) -> int:
 
 def _show(view: Snapshot, address: str) -> None:
     console = Console(soft_wrap=True, highlight=False)
-    at = "nothing judged yet" if view["at"] is None else f"{datetime.fromtimestamp(view['at'], UTC):%Y-%m-%d %H:%M} UTC"
+    at = "nothing judged yet" if view["at"] is None else moment(view["at"])
     console.print(f"[{_COLOURS[view['state']]}]{escape_line(view['headline'])}[/]")
     console.print(f"{at}, window {view['window'] or 'unknown'}, {escape_line(address)}")
     for problem in view["problems"]:
@@ -97,21 +96,21 @@ def _traffic(route: RouteFigures) -> str:
 def _table(judge: JudgeFigures) -> Table:
     """The figures of a judge; those that it does not give are left out."""
     table = compact_table(escape_line(judge["judge"]), "level", "judge's mean", "threshold", "answers", "")
-    for figure in judge["figures"]:
-        if "value" not in figure:
+    for one in judge["figures"]:
+        if "value" not in one:
             continue
-        level, limit = figure["corrected"], figure["threshold"]
-        sign = "<=" if figure["lower_is_better"] else ">="
-        unmeasured = figure.get("unmeasured", 0.0)
+        level, limit = one["corrected"], one["threshold"]
+        sign = "<=" if one["lower_is_better"] else ">="
+        unmeasured = one.get("unmeasured", 0.0)
         unknown = f"unknown ({unmeasured:.0%} in other languages)" if unmeasured else "unknown"
         known = unknown if level is None else f"{level['low']:.2f} .. {level['high']:.2f}"
         table.add_row(
-            figure["quantity"].replace("_", " "),
+            one["quantity"].replace("_", " "),
             known if level is None or level["calibrated"] else f"{known} (not calibrated)",
-            f"{figure['value']:.3f}",
+            f"{one['value']:.3f}",
             "" if limit is None else f"{sign} {limit:g}",
-            str(figure["n"]),
-            f"[{_COLOURS[figure['state']]}]{WORDS[figure['state']]}[/]",
+            str(one["n"]),
+            f"[{_COLOURS[one['state']]}]{WORDS[one['state']]}[/]",
         )
     return table
 
@@ -226,8 +225,5 @@ def _score(line: Line, quantity: str) -> float | None:
 
 def _about(line: Line, quantity: str) -> str:
     """One line about an answer, for people."""
-    score = _score(line, quantity)
-    figure = "unknown" if score is None else f"{score:.2f}"
-    at = datetime.fromtimestamp(number(line["at"]), UTC)
-    stage = line.get("stage") or "unknown"
-    return f"{quantity} {figure}, stage at fault {stage}, route {line['route']}, {at:%Y-%m-%d %H:%M} UTC"
+    score, stage = figure(_score(line, quantity), ".2f"), line.get("stage") or "unknown"
+    return f"{quantity} {score}, stage at fault {stage}, route {line['route']}, {moment(number(line['at']))}"

@@ -32,7 +32,7 @@ from ragwatch.telemetry import Telemetry
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import require_route
 from ragwatch.terminal.options.people import RejudgeArguments
-from ragwatch.terminal.output import printable
+from ragwatch.terminal.output import counted, printable
 from ragwatch.web.json_values import ParameterError
 from ragwatch.web.samples import moment
 
@@ -224,7 +224,7 @@ def _summarise(totals: RejudgeTotals, plan: RejudgePlan) -> None:
     if totals.skipped:
         click.echo(f"{totals.skipped} left out: read or erased meanwhile")
     if totals.failed:
-        reasons = ", ".join(f"{reason} {number}" for reason, number in totals.failed.most_common())
+        reasons = counted(dict(totals.failed.most_common()))
         click.echo(printable(f"{totals.failed.total()} could not be read: {reasons}; the last one: {totals.why}"))
     if totals.ended:
         click.echo(printable(f"ended early: {totals.ended}"), err=True)

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from statistics import fmean
 
 from ragwatch.config import Config, JudgeConfig
@@ -18,6 +17,7 @@ from ragwatch.offline.state_reader import verdicts
 from ragwatch.ports import Query, RejudgeQuery, RejudgeReader
 from ragwatch.ports.capabilities import EstimatesCost, HasDeadline
 from ragwatch.statistics.sampling import key_of
+from ragwatch.terminal.output import moment
 
 EXAMPLES = 20  # answers of which the cost is computed
 PAST_READINGS = 100  # of which the mean cost is taken
@@ -114,8 +114,8 @@ def describe(plan: RejudgePlan, cost: RejudgeCost, caps: Sequence[SpendingCap], 
     """Yield what is planned, one line at a time, for people."""
     query = plan.query
     route = "" if query.route is None else f" on route {query.route}"
-    until = "now" if query.until >= now else _instant(query.until)
-    yield f"{plan.total} answers of judge {query.of}{route}, from {_instant(query.since)} to {until}"
+    until = "now" if query.until >= now else moment(query.until)
+    yield f"{plan.total} answers of judge {query.of}{route}, from {moment(query.since)} to {until}"
     if plan.assigned:
         yield f"  {plan.assigned.total()} were assigned to {query.judge} when they were drawn{_versions(plan.assigned)}"
     if plan.read:
@@ -155,7 +155,3 @@ def require_other(config: Config, name: str, of: str | None) -> tuple[JudgeConfi
 def _versions(counts: Counter[str]) -> str:
     parts = (f"{number} {version or 'not read yet'}" for version, number in sorted(counts.items()))
     return f" ({', '.join(parts)})"
-
-
-def _instant(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"

@@ -38,7 +38,7 @@ from ragwatch.statistics.estimators import hajek
 from ragwatch.stores.postgres import Options as PostgresOptions
 from ragwatch.stores.store_base import StoreBase
 from ragwatch.terminal.options.administration import RulesArguments
-from ragwatch.terminal.output import file_name_in_errors
+from ragwatch.terminal.output import file_name_in_errors, moment
 
 _ANY_DAY = datetime(2001, 1, 1, tzinfo=UTC)
 _YEAR_SECONDS = 366 * 86400.0
@@ -269,7 +269,7 @@ def show_proposals(proposals: Sequence[Proposal]) -> None:
 def _pages(times: Sequence[float]) -> str:
     if not times:
         return "no page"
-    first = f"{datetime.fromtimestamp(times[0], UTC):%Y-%m-%d %H:%M} UTC"
+    first = moment(times[0])
     return f"1 page, {first}" if len(times) == 1 else f"{len(times)} pages, the first {first}"
 
 

@@ -28,6 +28,7 @@ from ragwatch.offline.state_reader import score_rows, state_reader
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.terminal.given import seconds_of, settings_of, write_text
 from ragwatch.terminal.options.offline import BacktestArguments
+from ragwatch.terminal.output import figure
 
 NOT_ENOUGH_DATA = 3
 MONTH_DAYS = 30.0
@@ -163,7 +164,7 @@ def _show(traces: Sequence[DetectorTrace], quiet_until: float | None) -> None:
             "none" if trace.baseline is None else f"{trace.baseline:.3f}",
             f"{trace.days_watched(inf):.1f}" if trace.points else "learning",
             str(len(trace.alarms)),
-            "unknown" if rate is None else f"{rate:.2f}",
+            figure(rate, ".2f"),
         )
     console.print(table)
     for trace in traces:

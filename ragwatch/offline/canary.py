@@ -29,7 +29,7 @@ from ragwatch.statistics.canary.report import CanaryOutcome, CanaryReport, Suite
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import write_new
 from ragwatch.terminal.options.offline import CanaryArguments, SuggestArguments
-from ragwatch.terminal.output import compact_table, escape_line
+from ragwatch.terminal.output import compact_table, escape_line, figure
 
 DEGRADED, FAILED_QUERIES, NOT_ENOUGH_DATA = 1, 3, 3
 SCORES_FELL = (
@@ -93,12 +93,12 @@ def _show(suite: SuiteReport) -> None:
     title = f"suite {suite.suite}: {len(suite.reports)} canaries"
     summary = Table("k", "recall", "precision", "F1", "NDCG", title=title)
     for k in suite.ks:
-        summary.add_row(str(k), *(_figure(suite.mean(metric, k)) for metric in SHOWN_BY_K))
+        summary.add_row(str(k), *(figure(suite.mean(metric, k)) for metric in SHOWN_BY_K))
     console.print(summary)
     console.print(
-        f"MRR {_figure(suite.mean(CanaryMetric.MRR))}"
-        f"   recall@{suite.cutoff} {_figure(suite.mean(CanaryMetric.RECALL))}"
-        f"   coverage {_figure(suite.mean(CanaryMetric.COVERAGE))}   health {_figure(suite.mean(CanaryMetric.HEALTH))}"
+        f"MRR {figure(suite.mean(CanaryMetric.MRR))}"
+        f"   recall@{suite.cutoff} {figure(suite.mean(CanaryMetric.RECALL))}"
+        f"   coverage {figure(suite.mean(CanaryMetric.COVERAGE))}   health {figure(suite.mean(CanaryMetric.HEALTH))}"
     )
     if suite.scores_fell:
         console.print(f"[red]{SCORES_FELL}[/]")
@@ -121,7 +121,7 @@ def _show_answers(console: Console, suite: SuiteReport) -> None:
     line = answers_line(suite.answers)
     if line is None:
         return
-    right, own = (_figure(line["correctness"][contexts]) for contexts in (GOLD, RETRIEVED))
+    right, own = (figure(line["correctness"][contexts]) for contexts in (GOLD, RETRIEVED))
     console.print(f"answers: correctness {right} with the expected contexts, {own} with the retrieved ones")
     for verdict in line["verdict"]:
         console.print(f"[red]{escape_line(verdict)}[/]")
@@ -141,10 +141,10 @@ def _show_categories(console: Console, suite: SuiteReport) -> None:
     k, parts = suite.cutoff, suite.by_category
     if len(parts) < 2:
         return
-    figures = (f"{name}@{k}" for name in ("recall", "precision", "F1", "NDCG"))
-    table = compact_table("category", "canaries", "degraded", *figures, "MRR")
+    columns = (f"{name}@{k}" for name in ("recall", "precision", "F1", "NDCG"))
+    table = compact_table("category", "canaries", "degraded", *columns, "MRR")
     for category, part in parts.items():
-        means = (_figure(part.mean(metric)) for metric in (*SHOWN_BY_K, CanaryMetric.MRR))
+        means = (figure(part.mean(metric)) for metric in (*SHOWN_BY_K, CanaryMetric.MRR))
         table.add_row(str(category), str(len(part.reports)), str(len(part.degraded)), *means)
     console.print(table)
 
@@ -170,10 +170,6 @@ def _reason(report: CanaryReport) -> str:
 def failure_of(report: CanaryReport) -> str:
     """Why a query failed."""
     return f"{report.failure}: {report.retrieved.detail}" if report.retrieved.detail else str(report.failure)
-
-
-def _figure(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.3f}"
 
 
 def built_suites(config: Config, *names: str) -> list[CanarySuite]:

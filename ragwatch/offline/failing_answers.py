@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from heapq import merge
 from types import MappingProxyType
 from typing import NamedTuple
@@ -41,6 +40,7 @@ from ragwatch.statistics.verdict_line import VerdictRecord
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.terminal.given import judge_name, seconds_of, write_new
 from ragwatch.terminal.options.offline import ExportArguments
+from ragwatch.terminal.output import moment
 from ragwatch.web.scope import PageScope
 
 NOTHING_STORED = 3
@@ -280,8 +280,8 @@ def _suite(answers: Iterable[FailingAnswer]) -> RegressionSet:
         else:
             canary = _canary(answer.sample, expected, names)
             names.add(canary.name)
-            verdict, at = answer.verdict, datetime.fromtimestamp(answer.verdict.at, UTC)
-            stage = f"stage at fault {verdict.stage or 'unknown'}, by {verdict.judge}, {at:%Y-%m-%d %H:%M} UTC"
+            verdict = answer.verdict
+            stage = f"stage at fault {verdict.stage or 'unknown'}, by {verdict.judge}, {moment(verdict.at)}"
             by = f"relevant by {'people' if by_people else verdict.judge}"
             lines += [comment_line(stage), comment_line(by), *canary_lines(canary)]
     text = "\n".join([*_HEAD, "items:", *lines, ""]) if lines else ""

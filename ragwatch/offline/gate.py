@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -30,7 +30,7 @@ from ragwatch.statistics.relevance import KS, CaseKind, RankingMetric
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import write_text
 from ragwatch.terminal.options.offline import GateArguments
-from ragwatch.terminal.output import compact_table, printable
+from ragwatch.terminal.output import compact_table, counted, printable
 
 CODES = {GateDecision.PASS: 0, GateDecision.FAIL: 1, GateDecision.NOT_ENOUGH_DATA: 3}
 _OUTCOMES = {True: "pass", False: "FAIL", None: "unknown"}
@@ -107,7 +107,7 @@ def _show(outcome: GateOutcome) -> None:
     for text in (*_unsupported_lines(report), *lost_lines(_lost(outcome))):
         console.print(escape(text))
     if report.unranked:
-        console.print(f"relevance judgements without a ranking: {_counts(report.unranked)}")
+        console.print(f"relevance judgements without a ranking: {counted(dict(sorted(report.unranked.items())))}")
     console.print(f"[bold]{report.verdict}[/]: {escape(recommendation(report, outcome.attribution))}")
 
 
@@ -145,12 +145,8 @@ def _cells(row: MetricFinding | Figure, between: str) -> tuple[str, str, str]:
     return f"{interval.value:.3f}", f"{interval.low:.3f}{between}{interval.high:.3f}", str(row.n)
 
 
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
-
-
 def _unread(report: GateReport) -> str:
-    return _counts(report.unread) or "none"
+    return counted(dict(sorted(report.unread.items()))) or "none"
 
 
 def junit(outcome: GateOutcome) -> str:

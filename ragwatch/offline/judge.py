@@ -41,7 +41,7 @@ from ragwatch.telemetry import Telemetry
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import settings_of
 from ragwatch.terminal.options.offline import JudgeArguments
-from ragwatch.terminal.output import file_name_in_errors, printable
+from ragwatch.terminal.output import counted, file_name_in_errors, printable
 
 
 def judge(given: JudgeArguments) -> int:
@@ -123,7 +123,7 @@ def _summarise(verdicts: Sequence[Verdict], files: SampleFiles, cases: Sequence[
         *lines,
     ):
         if counts:
-            console.print(f"{title}: " + ", ".join(f"{name} {count}" for name, count in counts.most_common()))
+            console.print(f"{title}: {counted(dict(counts.most_common()))}")
 
 
 TIMEOUT_SECONDS = 120.0

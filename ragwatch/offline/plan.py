@@ -24,6 +24,7 @@ from ragwatch.offline.power import plan as planned
 from ragwatch.offline.replay import read_answers
 from ragwatch.terminal.given import seconds_of
 from ragwatch.terminal.options.offline import PlanArguments
+from ragwatch.terminal.output import figure
 
 RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 TOO_SLOW, NOT_ENOUGH_DATA = 1, 3
@@ -121,13 +122,13 @@ def _tolerance(scores: Sequence[float], options: DriftOptions) -> float:
 def _show(answers: dict[float, PowerAnswer], best: float | None, drop: float) -> None:
     table = Table("rate", "judged/day", "USD/day", f"detects -{drop:g} after", "hour +-", "day +-")
     for rate, answer in answers.items():
-        widths = (answer.half_width_hour, answer.half_width_day)
         table.add_row(
             f"{rate:g}",
             f"{answer.scores_per_day:,.0f}",
             f"{answer.usd_per_day:,.2f}",
             _delay(answer),
-            *("unknown" if width is None else f"{width:.3f}" for width in widths),
+            figure(answer.half_width_hour),
+            figure(answer.half_width_day),
             style="bold green" if rate == best else None,
         )
     Console(soft_wrap=True).print(table)

@@ -50,7 +50,7 @@ from ragwatch.statistics.ranking import Ranking
 from ragwatch.statistics.verdict import Judged
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.options.offline import RolloutArguments
-from ragwatch.terminal.output import compact_table, escape_line
+from ragwatch.terminal.output import compact_table, escape_line, figure
 
 
 def rollout_line(reports: Sequence[StageReport], a: str, b: str) -> dict[str, object]:
@@ -299,7 +299,8 @@ def _table(metrics: Iterable[Measured]) -> Table:
         change = metric.change
         table.add_row(
             metric.name.replace("_", " "),
-            *("unknown" if mean is None else f"{mean:.3f}" for mean in (metric.a, metric.b)),
+            figure(metric.a),
+            figure(metric.b),
             "" if change is None else f"{change.value:+.3f}",
             "" if change is None else f"{change.low:+.3f}..{change.high:+.3f}",
             str(metric.n_a),

@@ -25,6 +25,7 @@ from ragwatch.stores.sqlite.opening import VERSION
 from ragwatch.stores.sqlite.sqlite_engine import ReadConnection
 from ragwatch.stores.sqlite.store import Options, SqliteReader
 from ragwatch.stores.store_base import StoreBase
+from ragwatch.terminal.output import moment
 
 MAX_VERDICTS = 20_000  # read by one command
 _PAGE_ROWS = 5000
@@ -134,8 +135,10 @@ def score_rows(store: StoreBase) -> list[ScoreRow]:
 
 def retention_warning(until: float) -> str:
     """Warning that answers before an instant are left out, because retention has deleted only good ones of them."""
-    at = f"{datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M} UTC"
-    return f"only answers since {at}: before that, retention has deleted good answers, so the mean would be too low"
+    return (
+        f"only answers since {moment(until)}: before that, retention has deleted good answers, so the mean would be "
+        "too low"
+    )
 
 
 def refuse_newer(version: int) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
 STDIN, STDOUT, STDERR = 0, 1, 2
@@ -107,6 +108,33 @@ def printable(text: str) -> str:
     'a\ufffd[2Jb'
     """
     return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
+
+
+def figure(value: float | None, form: str = ".3f") -> str:
+    """Return a figure as text, `unknown` where it is.
+
+    >>> figure(0.5), figure(None)
+    ('0.500', 'unknown')
+    """
+    return "unknown" if value is None else f"{value:{form}}"
+
+
+def moment(at: float) -> str:
+    """Return a time, in seconds since the epoch, to the minute.
+
+    >>> moment(0.0)
+    '1970-01-01 00:00 UTC'
+    """
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def counted(counts: Mapping[str, float]) -> str:
+    """Return counts by reason in one line, in their order.
+
+    >>> counted({"timeout": 2, "torn_json": 1})
+    'timeout 2, torn_json 1'
+    """
+    return ", ".join(f"{reason} {count}" for reason, count in counts.items())
 
 
 @contextmanager

@@ -217,7 +217,7 @@ def with_words(folder: Path, kind: str = "sqlite") -> Any:
 def test_words_that_are_not_indexed_are_refused_with_the_reason(
     tmp_path: Path, kind: str, settings: dict[str, Any], reason: str
 ) -> None:
-    """Nothing is found silently; what was indexed is deleted, at the start or by retention, and indexed again on request."""
+    """Nothing is found silently; what was indexed is deleted, at the start or by retention, or indexed again."""
     store = with_words(tmp_path, kind)
     assert found_by(store, BY_WORD) == ["r1"]
     store.close()
