@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import TypedDict, TypeVar
+from typing import TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.exceptions import HTTPException
@@ -39,18 +39,8 @@ from ragwatch.web.json_requests import (
 )
 from ragwatch.web.json_values import ParameterError, read_body
 from ragwatch.web.pages.overview import interval_of
-from ragwatch.web.pages.pages import Site, page
-from ragwatch.web.pages.sample_page import (
-    ANSWER_CHARS,
-    CONTEXT_CHARS,
-    MAX_CLAIMS,
-    MAX_CONTEXTS,
-    QUOTE_CHARS,
-    MarkedClaim,
-    asked,
-    cut,
-    segments,
-)
+from ragwatch.web.pages.pages import ANSWER_CHARS, QUOTE_CHARS, Site, page
+from ragwatch.web.pages.sample_page import MAX_CLAIMS, MAX_CONTEXTS, segments
 from ragwatch.web.request_limit import MIB
 from ragwatch.web.samples import KEY, shortened
 from ragwatch.web.server.guard import FIELD, FORM_TOKEN
@@ -69,59 +59,24 @@ CALIBRATING = (Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED)
 """What is asked about an answer to calibrate levels: two questions, so that fifty answers take a quarter of an hour."""
 
 
-class AnswerPart(TypedDict):
-    """A part of an answer, with the numbers of the claims that it belongs to and of those that end with it."""
-
-    text: str
-    claims: list[int]
-    ends: list[int]
-
-
 def task_view(task: LabelTask, *, calibrating: bool = False) -> dict[str, object]:
     """Builds the data of the page for one sample: its texts, with the claims marked, and the questions.
 
     When calibrating, only the questions of `CALIBRATING` are asked, about the answer as a whole.
     """
-    sample = task["sample"]
     claims = [] if calibrating else task["claims"]
+    alike = [(claim["start"], claim["end"], ClaimVerdict.SUPPORTED) for claim in claims[:MAX_CLAIMS]]
     return {
         "key": task["key"],
         "route": task["route"],
-        **asked(sample),
-        "answer": list(_marked(sample["answer"][:ANSWER_CHARS], claims[:MAX_CLAIMS])),
-        "contexts": [
-            {
-                "rank": rank,
-                "id": None if context.get("id") is None else shortened(str(context["id"]), QUOTE_CHARS),
-                "body": cut(context["text"], CONTEXT_CHARS),
-            }
-            for rank, context in enumerate(sample["contexts"][:MAX_CONTEXTS], start=1)
-        ],
-        "contexts_left_out": max(0, len(sample["contexts"]) - MAX_CONTEXTS),
+        "sample": task["sample"],
+        "answer": list(segments(task["sample"]["answer"][:ANSWER_CHARS], alike)),
+        "max_contexts": MAX_CONTEXTS,
         "claims": len(claims),
         "claims_left_out": max(0, len(claims) - MAX_CLAIMS),
         "questions": list(_questions(task, claims, CALIBRATING if calibrating else None)),
         "note_chars": MAX_NOTE_CHARS,
     }
-
-
-def _marked(answer: str, claims: Sequence[TaskClaim]) -> Iterator[AnswerPart]:
-    """Parts of an answer, each with the numbers of the claims that it belongs to; all claims are marked alike."""
-    alike: list[MarkedClaim] = [
-        {"number": number, "start": claim["start"], "end": claim["end"], "verdict": ClaimVerdict.SUPPORTED}
-        for number, claim in enumerate(claims, start=1)
-    ]
-    start = 0
-    for part in segments(answer, alike):
-        end = start + len(part["text"])
-        places = ((claim["number"], claim["start"], claim["end"]) for claim in alike)
-        inside = [
-            number
-            for number, first, last in places
-            if first is not None and last is not None and first <= start and end <= last
-        ]
-        yield {"text": part["text"], "claims": inside, "ends": [claim["number"] for claim in part["ends"]]}
-        start = end
 
 
 def _questions(

@@ -20,18 +20,21 @@ from starlette.types import ASGIApp
 from ragwatch import __version__
 from ragwatch.board import Board
 from ragwatch.errors import StoreError, UnsearchableError
+from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.model.quantity_row import UnknownReason
 from ragwatch.ports import RecordedEvent, Store
 from ragwatch.web.json_values import ParameterError, json_reply
 from ragwatch.web.pages.figure_replies import Event, Figure
 from ragwatch.web.request_limit import RequestLimit
-from ragwatch.web.samples import span_of
+from ragwatch.web.samples import shortened, span_of
 from ragwatch.web.scope import PageScope
 from ragwatch.web.server.guard import FIELD, FORM_TOKEN
 
 REFRESH, REFRESH_SECONDS = "refresh", 30
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _KIBI = 1024
+ANSWER_CHARS, CONTEXT_CHARS, QUESTION_CHARS, QUOTE_CHARS = 20_000, 6_000, 4_000, 1_000  # of stored texts on a page
+MAX_TURNS, MAX_METADATA = 20, 30
 _PAGES = Environment(
     loader=PackageLoader("ragwatch.web"),
     autoescape=True,
@@ -213,6 +216,15 @@ def points(history: Sequence[Mapping[str, object]], figure: str) -> str:
 
 
 _FILTERS = (ago, duration, size, clock, iso, stale, points)
-_PAGES.globals["unscored"] = UnknownReason.NOT_READ.text
+_PAGES.globals.update(
+    unscored=UnknownReason.NOT_READ.text,
+    low_is_good=LOW_IS_GOOD,
+    answer_chars=ANSWER_CHARS,
+    context_chars=CONTEXT_CHARS,
+    question_chars=QUESTION_CHARS,
+    max_turns=MAX_TURNS,
+    max_metadata=MAX_METADATA,
+)
 _PAGES.filters.update({function.__name__: function for function in _FILTERS})
+_PAGES.filters.update(shortened=lambda text, limit=QUOTE_CHARS: shortened(str(text), limit))
 _PAGES.filters.update(humanize=lambda name: name.replace("_", " "), thousands="{:,.0f}".format)

@@ -14,7 +14,7 @@ from ragwatch.model.sample import SampleRecord
 from ragwatch.ports import Query, Store, StoredText
 from ragwatch.web.pages.figure_replies import Anything, Key
 from ragwatch.web.pages.pages import Site
-from ragwatch.web.pages.sample_page import LINE_BYTES, MAX_JUDGES, TEXT_BYTES, cut
+from ragwatch.web.pages.sample_page import LINE_BYTES, MAX_JUDGES, TEXT_BYTES
 from ragwatch.web.request_limit import MIB
 from ragwatch.web.samples import KEY
 
@@ -70,7 +70,8 @@ def prompt_routes(site: Site, prompts: Prompts) -> list[Route]:
         return prompt_view(site.store, prompts, key, judge) if KEY.fullmatch(key) else None
 
     def context(_: Request, error: str | None, view: Prompt | None = None) -> dict[str, object]:
-        return {"root": "../../", "error": error, "view": view and _shown(view)}
+        verdict = None if view is None else json.dumps(view["verdict"], indent=1, default=dict)
+        return {"root": "../../", "error": error, "view": view, "verdict": verdict, "max_chars": MAX_CHARS}
 
     def html(request: Request) -> tuple[dict[str, object], int]:
         view = view_of(request)
@@ -139,15 +140,3 @@ def _whole(text: StoredText | None, most: int) -> SampleRecord | None:
     except StoreError:
         return None
     return fields if whole else None
-
-
-def _shown(view: Prompt) -> dict[str, object]:
-    """The data with texts of bounded length."""
-    verdict = None if view["verdict"] is None else json.dumps(view["verdict"], indent=1, default=dict)
-    texts = {"reply": view["reply"], "verdict": verdict}
-    shown = {name: None if text is None else cut(text, MAX_CHARS) for name, text in texts.items()}
-    prompts = [
-        {"system": cut(prompt["system"], MAX_CHARS), "user": cut(prompt["user"], MAX_CHARS)}
-        for prompt in view["prompts"]
-    ]
-    return {**view, **shown, "prompts": prompts}

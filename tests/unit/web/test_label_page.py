@@ -26,7 +26,8 @@ from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import Access, RequestPolicy, Right
 from ragwatch.web.json_values import ParameterError
 from ragwatch.web.pages.label_page import MAX_NOTE_CHARS, label_record
-from ragwatch.web.pages.sample_page import ANSWER_CHARS, MAX_CLAIMS, MAX_CONTEXTS
+from ragwatch.web.pages.pages import ANSWER_CHARS
+from ragwatch.web.pages.sample_page import MAX_CLAIMS, MAX_CONTEXTS
 from ragwatch.web.server.guard import SCRIPT_POLICY
 
 ORIGIN = {"Origin": "http://localhost"}

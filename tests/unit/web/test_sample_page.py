@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +14,7 @@ from support.hostile import HOSTILE
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
 
 from ragwatch.judges.claims.claims import other_sentences
-from ragwatch.model.evidence import Cell, Evidence, ReferenceClaim, UnreadReason
+from ragwatch.model.evidence import Cell, CriterionAnswer, CriterionReading, Evidence, ReferenceClaim, UnreadReason
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Role, Turn
 from ragwatch.ports import Erasure
@@ -23,15 +22,8 @@ from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.verdict import Usage
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web.pages import sample_page
-from ragwatch.web.pages.sample_page import (
-    ANSWER_CHARS,
-    LINE_BYTES,
-    MAX_CLAIMS,
-    MAX_CONTEXTS,
-    MAX_LABELS,
-    MAX_TURNS,
-    segments,
-)
+from ragwatch.web.pages.pages import ANSWER_CHARS, MAX_TURNS
+from ragwatch.web.pages.sample_page import LINE_BYTES, MAX_CLAIMS, MAX_CONTEXTS, MAX_LABELS, segments
 
 
 async def test_unknown_answers_are_not_found(store: SqliteStore) -> None:
@@ -161,6 +153,18 @@ async def test_every_judge_stands_side_by_side(store: SqliteStore) -> None:
     assert "No stage is at fault" in unknown
 
 
+async def test_a_criterion_of_one_judge_is_unknown_by_the_other(store: SqliteStore) -> None:
+    """Its row has the score of the one that reads it, and a dash for the other."""
+    draw = a_draw("a")
+    store.admit(an_admission(draw, judges=("claude", JUDGE)))
+    criteria = (CriterionReading("polite", CriterionAnswer.YES),)
+    store.settle([a_verdict(draw, an_evidence((1, 0), criteria=criteria), a_reading("claude")), a_verdict(draw)])
+    body = (await get(store, f"/samples/{draw.key}?judge=claude")).text
+    cells = re.search(r"polite</th>(.*?)</tr>", body)
+    assert cells is not None
+    assert re.findall(r">([0-9.–]+)<", cells[1]) == ["–", "1.000"]
+
+
 async def test_an_unjudged_answer_says_why(store: SqliteStore) -> None:
     """The reason, and no claims, scores or zeros."""
     draw = a_draw("a")
@@ -206,18 +210,15 @@ _ORDER = ["supported", "not_in_context", "contradicted"]
 @given(st.text(max_size=40), st.lists(_SPANS, max_size=6))
 def test_marks_cover_what_claims_cover(answer: str, spans: list[tuple[int, int, str]]) -> None:
     """The parts are the answer; each character bears the worst verdict on it; each claim ends once, if it ends here."""
-    claims: list[dict[str, Any]] = [
-        {"number": number, "start": start, "end": start + size, "verdict": verdict}
-        for number, (start, size, verdict) in enumerate(spans)
-    ]
+    claims = [(start, start + size, verdict) for start, size, verdict in spans]
     parts = list(segments(answer, claims))
     assert "".join(part["text"] for part in parts) == answer
     marks = [part["verdict"] for part in parts for _ in part["text"]]
     for place, mark in enumerate(marks):
-        over = [claim["verdict"] for claim in claims if claim["start"] <= place < claim["end"]]
+        over = [verdict for start, end, verdict in claims if start <= place < end]
         assert mark == max(over, key=_ORDER.index, default=None)
-    ended = [claim["number"] for part in parts for claim in part["ends"]]
-    assert sorted(ended) == [claim["number"] for claim in claims if claim["end"] <= len(answer)]
+    ended = [number for part in parts for number in part["ends"]]
+    assert sorted(ended) == [number for number, (_, end, _) in enumerate(claims, start=1) if end <= len(answer)]
     assert all(one["text"] and other["text"] for one, other in pairwise(parts))
 
 
