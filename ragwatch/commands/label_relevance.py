@@ -40,7 +40,7 @@ from ragwatch.offline.relevance_estimate import (
 from ragwatch.pipeline.canaries import CanarySuite
 from ragwatch.statistics.canary.definition import Canary, Category
 from ragwatch.terminal.event_loop import run_async
-from ragwatch.terminal.given import read_text, write_text
+from ragwatch.terminal.given import read_text, suites_of, write_text
 from ragwatch.terminal.options.people import LabelArguments
 from ragwatch.terminal.output import counted, printable
 
@@ -169,7 +169,8 @@ def label_relevance(config: Config, path: Path, annotator: str, given: LabelArgu
 
     Returns the exit code: 0; 1 if the retriever gave no contexts for some queries.
     """
-    suite = _suite(config, given.suite)
+    chosen = suites_of(config, *([] if given.suite is None else [given.suite]))
+    (suite,) = built_suites(config, chosen[0].place.suite)
     file = RelevanceFile.read(path)
     left_out: Counter[str] = Counter()
     confidence = config.settings.estimates.confidence
@@ -194,16 +195,6 @@ def label_relevance(config: Config, path: Path, annotator: str, given: LabelArgu
         err=True,
     )
     return FAILURE
-
-
-def _suite(config: Config, name: str | None) -> CanarySuite:
-    names = [suite.place.suite for suite in config.canaries]
-    if not names:
-        raise ConfigError("canaries: none is configured; add a suite such as {suite: docs, file: ..., probe: {...}}")
-    if name not in (None, *names):
-        raise ConfigError(f"--suite {name}: is not configured; use one of: {', '.join(names)} (key `canaries`)")
-    (suite,) = built_suites(config, name or names[0])
-    return suite
 
 
 def _add_pools(suite: CanarySuite, file: RelevanceFile, given: LabelArguments) -> Counter[str]:

@@ -27,7 +27,7 @@ from ragwatch.statistics.canary.history import levels_of, report_of, with_levels
 from ragwatch.statistics.canary.metric import CanaryMetric
 from ragwatch.statistics.canary.report import CanaryOutcome, CanaryReport, SuiteReport, suite_line
 from ragwatch.terminal.event_loop import run_async
-from ragwatch.terminal.given import write_new
+from ragwatch.terminal.given import suites_of, write_new
 from ragwatch.terminal.options.offline import CanaryArguments, SuggestArguments
 from ragwatch.terminal.output import compact_table, escape_line, figure
 
@@ -42,13 +42,7 @@ SHOWN_BY_K = (CanaryMetric.RECALL, CanaryMetric.PRECISION, CanaryMetric.F1, Cana
 def canary(given: CanaryArguments) -> int:
     """Run every canary once, now, and judge the answers of suites with a `judge`. Nothing is stored."""
     config = load(given.path)
-    configured = [suite.place.suite for suite in config.canaries]
-    for name in given.names:
-        if name not in configured:
-            raise ConfigError(f"--suite {name}: is not configured; use one of: {', '.join(configured) or 'none is'}")
-    chosen = [suite for suite in config.canaries if not given.names or suite.place.suite in given.names]
-    if not chosen:
-        raise ConfigError("canaries: none is configured; add a suite such as {suite: docs, file: ..., probe: {...}}")
+    chosen = suites_of(config, *given.names)
     reports = [_with_levels(config, report) for report in run_async(_judged_run(config, chosen))]
     if given.as_json:
         click.echo(json.dumps({"suites": [suite_line(report) for report in reports]}))

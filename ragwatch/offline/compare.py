@@ -29,7 +29,7 @@ from ragwatch.offline.canary import built_suites, run_suites
 from ragwatch.offline.estimate import known_error
 from ragwatch.offline.gate import lost_lines
 from ragwatch.offline.input_files import InputFiles
-from ragwatch.offline.judge import SampleFiles, judge_named, read_all
+from ragwatch.offline.judge import SampleFiles, judge_named, left_out, read_all
 from ragwatch.offline.relevance import RelevanceCases, read_qrels
 from ragwatch.offline.state_reader import MAX_VERDICTS, retention_warning, state_reader
 from ragwatch.pipeline.canaries import CanarySuite
@@ -191,16 +191,13 @@ def _read(paths: Sequence[Path], options: _Setting) -> _LogRows:
         verdicts = run_async(
             read_all(files, files.of_streams(streams), judge_named(options.config, options.given.judge))
         )
-    unjudged = sum(not isinstance(verdict, Judged) for verdict in verdicts)
-    names = ", ".join(path.name for path in paths)
     unranked = sum(case.ranking is None for case in relevance.cases)
-    left_out = (
-        (files.rejected.total(), "rows are rejected"),
-        (unjudged, "samples could not be judged"),
-        (unranked, "rows have relevance judgements but no ranking (no ids, or nothing is relevant)"),
-    )
-    warnings = [f"{names}: {count} {what} and are left out" for count, what in left_out if count]
-    return _LogRows(verdicts, relevance.cases, [*warnings, *relevance.warnings()])
+    notes = left_out(files, verdicts)
+    if unranked:
+        why = "rows have relevance judgements but no ranking (no ids, or nothing is relevant) and are left out"
+        notes.append(f"{unranked} {why}")
+    names = ", ".join(path.name for path in paths)
+    return _LogRows(verdicts, relevance.cases, [*(f"{names}: {text}" for text in notes), *relevance.warnings()])
 
 
 def _suites(a: Sequence[CanarySuite], b: Sequence[CanarySuite], confidence: float) -> Compared:
@@ -350,18 +347,18 @@ def live_variants(
         ]
     version = next((row.version for row in rows if row.answer is not None), "")
     sides = split_variants(a, b, ((row, row.metadata) for row in rows), label)
-    left_out: Counter[str] = Counter()
+    omitted: Counter[str] = Counter()
     compared: tuple[list[ComparedAnswer], list[ComparedAnswer]] = ([], [])
     for side, answers in zip(sides, compared, strict=True):
         for row in side:
             if row.answer is None:
-                left_out["could not be judged"] += 1
+                omitted["could not be judged"] += 1
             elif row.version != version:
-                left_out["are of an earlier version of the judge"] += 1
+                omitted["are of an earlier version of the judge"] += 1
             else:
                 answers.append(row.answer)
     warnings = [retention_warning(until)] if until >= since else []
-    warnings += [f"{count} answers {reason} and are left out" for reason, count in sorted(left_out.items())]
+    warnings += [f"{count} answers {reason} and are left out" for reason, count in sorted(omitted.items())]
     if len(rows) == limit:
         warnings.append(f"only the newest {limit} verdicts were read; give a shorter --since")
     return LiveVariants(*compared, warnings)

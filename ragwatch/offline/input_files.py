@@ -33,7 +33,6 @@ from ragwatch.formats.selection import Expand, begins_document
 from ragwatch.model.sample import OTHER, RejectReason, Sample, SkipReason
 from ragwatch.ports.capabilities import HasLogFiles, record_rules
 from ragwatch.sources.join import Options, joiner
-from ragwatch.sources.join import Options as JoinOptions
 from ragwatch.sources.join.joiner import JoinLimits
 
 _UNLIMITED = JoinLimits(float("inf"), sys.maxsize, sys.maxsize)
@@ -130,7 +129,7 @@ class InputFiles:
     def parser(self, name: str) -> LineParser:
         """The functions that find the records in a line of a file, and decode them."""
         log = self._log(name)
-        if isinstance(log, JoinOptions):
+        if isinstance(log, Options):
             return self._parts.setdefault(log.name, PartFiles(log)).parser(name)
         reader = self.reader(name)
         return LineParser(reader.parse, reader.expand, reader.encoding)

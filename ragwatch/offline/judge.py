@@ -251,6 +251,13 @@ def _parsed(name: str, stream: BinaryIO, parser: LineParser) -> Iterator[tuple[i
     yield from ((number, parse(record)) for record in parser.rest())
 
 
+def left_out(files: SampleFiles, verdicts: Iterable[Verdict]) -> list[str]:
+    """Say how many rows are no samples, and how many samples were not judged; nothing where all were."""
+    unjudged = sum(not isinstance(verdict, Judged) for verdict in verdicts)
+    counts = {"rows are rejected": files.rejected.total(), "samples could not be judged": unjudged}
+    return [f"{count} {what} and are left out" for what, count in counts.items() if count]
+
+
 def judge_named(config: Config | None, name: str | None, settings: Sequence[str] = ()) -> Judge:
     """Build the judge that a command line names.
 

@@ -24,7 +24,7 @@ from ragwatch.model.sample import Sample, SampleRecord
 from ragwatch.offline.canary import built_suites, run_suites
 from ragwatch.offline.compare import live_variants
 from ragwatch.offline.input_files import InputFiles
-from ragwatch.offline.judge import SampleFiles, judge_named, read_all
+from ragwatch.offline.judge import SampleFiles, judge_named, left_out, read_all
 from ragwatch.offline.rollout_stages import (
     JUDGED_METRICS,
     USER_METRIC,
@@ -47,7 +47,6 @@ from ragwatch.statistics.compare import key_of
 from ragwatch.statistics.compare_line import compare_answers, compare_verdicts
 from ragwatch.statistics.feedback import FIELDS, NAME, feedback_score
 from ragwatch.statistics.ranking import Ranking
-from ragwatch.statistics.verdict import Judged
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.options.offline import RolloutArguments
 from ragwatch.terminal.output import compact_table, escape_line, figure
@@ -175,10 +174,7 @@ class Rollout:
             run_async(read_all(files, [[one for one in side if _key(one) in chosen]], judge_named(self._config, None)))
             for side, chosen in zip(samples, picked, strict=True)
         )
-        unjudged = sum(not isinstance(verdict, Judged) for verdict in (*first, *second))
-        left_out = ((files.rejected.total(), "rows are rejected"), (unjudged, "samples could not be judged"))
-        notes = [f"{count} {what} and are left out" for count, what in left_out if count]
-        return judged_stage(compare_verdicts(first, second, self._confidence), notes)
+        return judged_stage(compare_verdicts(first, second, self._confidence), left_out(files, (*first, *second)))
 
     def _samples(self, files: SampleFiles, side: str, name: str) -> list[Sample]:
         path = self._folder / name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.model.sample import Sample
@@ -74,15 +74,6 @@ class LostQuestion(NamedTuple):
     lost: Mapping[str, tuple[float, float]]
 
 
-class LostLine(TypedDict):
-    """A question that lost; `scores` are those before and now (of A and of B) by metric."""
-
-    id: str
-    question: str | None
-    link: str | None
-    scores: dict[str, list[float]]
-
-
 def lost_questions(pairs: Pairs, metrics: Sequence[str]) -> tuple[LostQuestion, ...]:
     """Returns the questions that lost in a metric, by their largest loss, then by the sum of their losses."""
     rows: list[tuple[float, float, LostQuestion]] = []
@@ -101,8 +92,8 @@ def lost_questions(pairs: Pairs, metrics: Sequence[str]) -> tuple[LostQuestion, 
     return tuple(row for *_, row in sorted(rows, key=lambda one: (-one[0], -one[1])))
 
 
-def lost_line(one: LostQuestion) -> LostLine:
-    """Returns a question that lost as JSON values."""
+def lost_line(one: LostQuestion) -> dict[str, object]:
+    """Returns a question that lost as JSON values; `scores` are those before and now (of A and of B) by metric."""
     return {
         "id": one.question.id,
         "question": one.question.question,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ragwatch.config import Config
+from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.text import value_of
 from ragwatch.errors import ConfigError
 from ragwatch.model.sample import OTHER
@@ -26,6 +27,17 @@ def judge_name(config: Config, name: str | None) -> str:
     if name not in (None, *names):
         raise ConfigError(f"--judge {name}: is not configured; use one of: {', '.join(names)}")
     return name or names[0]
+
+
+def suites_of(config: Config, *names: str) -> list[SuiteConfig]:
+    """Return the suites of `--suite`, or all; `ConfigError` if one is not configured, or there is none."""
+    configured = {suite.place.suite: suite for suite in config.canaries}
+    if not configured:
+        raise ConfigError("canaries: none is configured; add a suite such as {suite: docs, file: ..., probe: {...}}")
+    for name in names:
+        if name not in configured:
+            raise ConfigError(f"--suite {name}: is not configured; use one of: {', '.join(configured)}")
+    return [suite for name, suite in configured.items() if not names or name in names]
 
 
 def seconds_of(option: str, text: str) -> float:
