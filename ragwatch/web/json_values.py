@@ -30,6 +30,14 @@ def check_names(given: Iterable[str], known: Sequence[str]) -> None:
         raise ParameterError(f"{min(unknown)}: is not known; use {', '.join(known)}")
 
 
+def chosen(name: str, value: str, known: Iterable[str]) -> str:
+    """Returns the value of a parameter that is one of these. Raises ParameterError: it is none of them."""
+    names = list(map(str, known))
+    if value not in names:
+        raise ParameterError(f"{name}: {value!r:.100} is not known; use one of: {', '.join(names)}")
+    return value
+
+
 async def read_body(request: Request) -> bytes:
     """Reads the body of a request, up to `MAX_BODY_BYTES`. Raises ParameterError: the body is too large."""
     body = bytearray()

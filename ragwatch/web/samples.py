@@ -15,7 +15,7 @@ from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.ports import PackedVerdict, Query, Store, StoredVerdict
 from ragwatch.statistics.text.search_words import MAX_ASKED, phrases_of
 from ragwatch.web.audit_trail import shown
-from ragwatch.web.json_values import TEXT, ParameterError, Schema, one_of
+from ragwatch.web.json_values import TEXT, ParameterError, Schema, chosen, one_of
 from ragwatch.web.pages.figure_replies import FailingAnswer
 
 KEY = re.compile(r"[0-9a-f]{32}")
@@ -167,11 +167,7 @@ def _words(values: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
 
 
 def _one_of(values: Mapping[str, str], name: str, allowed: Iterable[str]) -> str | None:
-    value = values.get(name)
-    names = tuple(allowed)
-    if value is not None and value not in names:
-        raise ParameterError(f"{name}: not one of {', '.join(names)}")
-    return value
+    return chosen(name, values[name], allowed) if name in values else None
 
 
 def _flag(values: Mapping[str, str], name: str) -> bool | None:

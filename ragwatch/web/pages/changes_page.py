@@ -30,7 +30,7 @@ from ragwatch.statistics.trends import (
     sides_of,
     start_of,
 )
-from ragwatch.web.json_values import ParameterError, check_names
+from ragwatch.web.json_values import ParameterError, check_names, chosen
 from ragwatch.web.pages.canaries import suites_of
 from ragwatch.web.pages.figure_replies import (
     ChangeRow,
@@ -110,8 +110,7 @@ class ChangeRequest:
         if at is None or not now - MAX_AGE_SECONDS < at <= now:
             raise ParameterError("at: give a time of the past; write 2h or 3d (ago), or 2026-01-31T12:00")
         wanted = cls(at, **{name: value for name, value in parameters.items() if name != "at" and value})
-        if wanted.span not in SPANS:
-            raise ParameterError(f"span: {wanted.span!r} is not known; use one of: {', '.join(SPANS)}")
+        chosen("span", wanted.span, SPANS)
         if wanted.questions not in ("", SAME):
             raise ParameterError(f"questions: {wanted.questions!r} is not known; use {SAME}, or leave it out")
         return wanted
@@ -136,10 +135,7 @@ def change_routes(site: Site) -> list[Route]:
         now = site.clock()
         return {**changes(ChangeRequest(now), None, PageScope(), now=now)[0], "error": why}
 
-    return [
-        site.page("/changes", "changes.html", view, RESPONSE_SIZE, invalid=invalid),
-        site.reply("/api/v1/changes", view, RESPONSE_SIZE),
-    ]
+    return site.page_and_reply("/changes", "changes.html", view, RESPONSE_SIZE, invalid=invalid)
 
 
 def changes(

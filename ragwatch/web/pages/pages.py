@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -114,10 +115,24 @@ class Site:
         return Route(path, serve)
 
     def page_and_reply(
-        self, path: str, template: str, view: View, size: int, *, refreshes: bool = False
+        self,
+        path: str,
+        template: str,
+        view: View,
+        size: int,
+        *,
+        drawn: Callable[[Any], Mapping[str, object]] = lambda data: data,
+        invalid: Callable[[Request, str], Mapping[str, object]] | None = None,
+        refreshes: bool = False,
     ) -> list[Route]:
-        """The routes of a page and of the same data as JSON, below `/api/v1`."""
-        page = self.page(path, template, view, size, refreshes=refreshes)
+        """The routes of a page and of the same data as JSON, below `/api/v1`; `drawn` adds what the page alone has."""
+
+        def shown(request: Request) -> tuple[Mapping[str, object], int]:
+            data, status = view(request)
+            return drawn(data), status
+
+        refused = None if invalid is None else lambda request, why: drawn(invalid(request, why))
+        page = self.page(path, template, shown, size, invalid=refused, refreshes=refreshes)
         return [page, self.reply(f"/api/v1{path}", view, size)]
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.routing import Route
 
-from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
+from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.sample import OTHER
 from ragwatch.model.stages import Stage
 from ragwatch.ports import Query, Store, StoredVerdict
@@ -26,7 +26,6 @@ from ragwatch.web.scope import PageScope
 FIELDS = samples.PARAMETERS
 LIMITS = ("25", "50", "100", "250", "500")
 COLUMNS = tuple(quantity for quantity in Quantity if quantity.row.listed)
-QUESTION_CHARS = 240
 LIST_SIZE, SAMPLE_SIZE = 8 * MIB, 16 * MIB  # approximate memory for one response
 
 Pairs = Sequence[tuple[str, str]]
@@ -75,7 +74,7 @@ def _frame(filters: Pairs, scope: PageScope) -> dict[str, object]:
 
 
 def listing(filters: Pairs, store: Store, *, now: float, criteria: Sequence[str] = ()) -> dict[str, object]:
-    """Reads a page of verdicts as table rows, with the address of the next page.
+    """Reads a page of verdicts, with the address of the next page.
 
     Raises:
         ParameterError: A parameter is unknown, repeated, or has no meaning.
@@ -86,8 +85,9 @@ def listing(filters: Pairs, store: Store, *, now: float, criteria: Sequence[str]
     fixed = [*_fixed(filters, now), *([] if until is None else [("until", repr(until))])]
     examined = samples.examined(store, query).get("examined_since")
     before = [] if examined is None else [*_fixed(filters, now), ("until", repr(examined + 1.0))]
+    shown(stored.verdict.key for stored in verdicts)
     return {
-        "rows": [row(stored) for stored in verdicts],
+        "rows": verdicts,
         "worst": query.worst,
         "older": None if until is None else f"?{urlencode(fixed)}",
         "crowded": crowded,
@@ -117,26 +117,6 @@ def read_page(store: Store, query: Query) -> tuple[list[StoredVerdict], float | 
     return crowd[: samples.MAX_LIMIT], cut_at if older else None, len(crowd) > samples.MAX_LIMIT
 
 
-def row(stored: StoredVerdict) -> dict[str, object]:
-    """Formats a verdict as a table row."""
-    verdict = stored.verdict
-    shown([verdict.key])
-    question = None if stored.sample is None else stored.sample.get("question")
-    return {
-        "key": verdict.key,
-        "at": verdict.at,
-        "route": verdict.route,
-        "judge": verdict.judge,
-        "outcome": verdict.outcome,
-        "reason": verdict.reason,
-        "stage": verdict.stage,
-        "scores": verdict.scores,
-        "kept": stored.sample is not None,
-        "question": None if question is None else samples.shortened(question, QUESTION_CHARS),
-        "damage": stored.damage,
-    }
-
-
 def columns(filters: Pairs, criteria: Sequence[str] = ()) -> list[dict[str, object]]:
     """Quantities to show, the selected one first.
 
@@ -148,7 +128,6 @@ def columns(filters: Pairs, criteria: Sequence[str] = ()) -> list[dict[str, obje
     return [
         {
             "quantity": str(quantity),
-            "low_is_good": quantity in LOW_IS_GOOD,
             "selected": quantity in selected,
             "worst": _worst(filters, str(quantity)),
         }

@@ -27,7 +27,7 @@ from ragwatch.statistics.estimators.shrinkage import Noisy, drawn, noisy, score_
 from ragwatch.statistics.segments import NO_STEP, STEP, StepMeasure, period_of
 from ragwatch.statistics.snapshot import Gauge, Snapshot
 from ragwatch.statistics.trends import difference, estimate_of
-from ragwatch.web.json_values import ParameterError, check_names
+from ragwatch.web.json_values import ParameterError, check_names, chosen
 from ragwatch.web.pages.charts import Scale, TimeAxis, step_path
 from ragwatch.web.pages.drift_replies import Segment, SegmentFigure, SegmentNames, SegmentPoint, SegmentValue
 from ragwatch.web.pages.overview import routes_of, window_of, windows_of
@@ -264,11 +264,9 @@ class SegmentRequest:
         given = {name: value for name, value in parameters.items() if value and name != REFRESH}
         check_names(given, cls.__slots__)
         sort, page = given.pop("sort", Sort.CHANGE), given.pop("page", "1")
-        if sort not in set(Sort):
-            raise ParameterError(f"sort: {sort!r} is not known; use one of: {', '.join(Sort)}")
         if not (page.isascii() and page.isdecimal() and len(page) <= 6 and int(page) >= 1):
             raise ParameterError("page: not a whole number from 1")
-        return cls(**given, sort=Sort(sort), page=int(page))
+        return cls(**given, sort=Sort(chosen("sort", sort, Sort)), page=int(page))
 
 
 def segment_routes(site: Site) -> list[Route]:
@@ -279,20 +277,13 @@ def segment_routes(site: Site) -> list[Route]:
         wanted, key = SegmentRequest.of(request.query_params), request.path_params["segment"]
         return segment(wanted, key, own.store, own.board.latest(), own.scope(), now=own.clock())
 
-    def drawn_page(request: Request) -> tuple[Mapping[str, object], int]:
-        shown, status = view(request)
-        return page_of(shown), status
-
-    def invalid(request: Request, why: str) -> Mapping[str, object]:
+    def invalid(request: Request, why: str) -> Segment:
         key, scope = request.path_params["segment"], own.scope()
         shown, _ = segment(SegmentRequest(), key, None, own.board.latest(), scope, now=own.clock())
-        return page_of({**shown, "error": why})
+        return {**shown, "error": why}
 
     path = "/segments/{segment:path}"
-    return [
-        own.page(path, "segment.html", drawn_page, RESPONSE_SIZE, invalid=invalid, refreshes=True),
-        own.reply(f"/api/v1{path}", view, RESPONSE_SIZE),
-    ]
+    return own.page_and_reply(path, "segment.html", view, RESPONSE_SIZE, drawn=page_of, invalid=invalid, refreshes=True)
 
 
 def page_of(shown: Segment) -> dict[str, object]:
@@ -392,6 +383,4 @@ def segment(
 
 
 def _one_of(name: str, wanted: str, names: Sequence[str]) -> str:
-    if wanted and wanted not in names:
-        raise ParameterError(f"{name}: {wanted!r:.100} is not known; use one of: {', '.join(names)}")
-    return wanted or next(iter(names), "")
+    return chosen(name, wanted, names) if wanted else next(iter(names), "")

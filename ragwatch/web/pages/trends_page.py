@@ -27,7 +27,7 @@ from ragwatch.statistics.trends import (
     points,
     steps_of,
 )
-from ragwatch.web.json_values import ParameterError, check_names
+from ragwatch.web.json_values import check_names, chosen
 from ragwatch.web.pages.canaries import suites_of
 from ragwatch.web.pages.charts import Line, TimeAxis, bars, evidence_chart, marks, score_chart
 from ragwatch.web.pages.figure_replies import Chart, Mean, TrendPoint, Trends
@@ -62,8 +62,7 @@ class TrendRequest:
         """Parses the parameters of a request. Raises ParameterError: a parameter is unknown or invalid."""
         check_names(parameters, cls.__slots__)
         wanted = cls(**{name: value for name, value in parameters.items() if value})
-        if wanted.range not in RANGES:
-            raise ParameterError(f"range: {wanted.range!r} is not known; use one of: {', '.join(RANGES)}")
+        chosen("range", wanted.range, RANGES)
         return wanted
 
 
