@@ -78,12 +78,9 @@ def _baseline(path: Path, version: str) -> GateRun:
     """The run in the output of an earlier `gate --json`; `version` is that of the judge."""
     try:
         report = json.loads(path.read_bytes())  # bytes, because some shells write a byte order mark, or UTF-16
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"--baseline {path}: cannot be read: {error}") from error
-    if not isinstance(report, dict):
-        raise ConfigError(f"--baseline {path}: is not the JSON that `ragwatch gate --json` prints")
-    try:
         return baseline_of(report, version)
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ConfigError(f"--baseline {path}: cannot be read: {error}") from error
     except ValueError as error:
         raise ConfigError(f"--baseline {path}: {error}") from error
 

@@ -150,7 +150,7 @@ def baseline_of(line: Mapping[str, Any], judge: str) -> GateRun:
             QuestionScores(**{name: row[name] for name in QuestionScores._fields}) for row in line.get("questions", ())
         )
         return GateRun({row.metric: row for row in rows}, questions)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("is not the JSON that `ragwatch gate --json` prints") from error
 
 

@@ -162,7 +162,7 @@ def rankings_of(line: Mapping[str, Any], k: int) -> dict[str, Ranking]:
             rankings[key if occurrences[key] == 1 else f"{key}\n{occurrences[key]}"] = _ranking(
                 item["ranks"], item["grades"]
             )
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise ValueError("is not what `ragwatch canary --json` of this version prints; record it again") from error
     if cutoff < k:
         raise ValueError(f"holds the first {cutoff} chunks only, not {k}; add {k} to `k` of the suite")

@@ -125,7 +125,7 @@ def test_the_worst_answer_of_the_time(address: str) -> None:
 def test_a_wrong_word_is_told(address: str, tmp_path: Path) -> None:
     """By name: of the running ragwatch for quantities and times, of the configuration for routes."""
     for more, named in (
-        (["--quantity", "colour"], f"{address} refused: quantity: not one of"),
+        (["--quantity", "colour"], f"{address} refused: quantity: 'colour' is not known; use one of"),
         (["--since", "soon"], f"{address} refused: since: not a time"),
         (["--route", "caf\udce9"], "--route caf\udce9: is not UTF-8"),
     ):

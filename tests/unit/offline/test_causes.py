@@ -71,7 +71,7 @@ def test_wrong_words_are_refused(tmp_path: Path) -> None:
     config = configured(tmp_path, **SECTIONS)
     for arguments, said in (
         (("--route", "nowhere"), "--route nowhere: is not configured"),
-        (("--quantity", "charm"), "--quantity: not one of"),
+        (("--quantity", "charm"), "--quantity: 'charm' is not known; use one of"),
         (("--window", "soon"), "--window: not a duration"),
         (("--judge", "nope"), f"--judge nope: is not configured; use one of: {JUDGE}"),
         (("--quantity", "faithfulness", "--below", "5"), "--below 5: is no score; write a number from 0 to 1"),

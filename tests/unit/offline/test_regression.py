@@ -240,7 +240,9 @@ def test_a_line_is_a_baseline_for_a_later_one() -> None:
 
 def test_what_is_no_gate_line_is_refused() -> None:
     """Any other JSON is named as such; verdicts of different versions of a judge never share a comparison."""
-    for line in ({}, {"judge": "v1"}, {"judge": "v1", "metrics": [{}]}, {"judge": "v1", "metrics": 3}):
+    metrics: tuple[Any, ...] = ([{}], 3, ["recall"], [None])
+    lines: list[Any] = [[], "", {}, {"judge": "v1"}, *({"judge": "v1", "metrics": one} for one in metrics)]
+    for line in lines:
         with pytest.raises(ValueError, match="is not the JSON that `ragwatch gate --json` prints"):
             baseline_of(line, "v1")
     with pytest.raises(ValueError, match="was made by the judge v1, and this one is v2"):

@@ -161,6 +161,7 @@ def test_recorded_runs() -> None:
     with pytest.raises(ValueError, match="holds the first 10 chunks only, not 20"):
         rankings_of(line, 20)
     del line["suites"][0]["items"][0]["grades"]
-    for wrong in (line, {}, {"suites": []}, {"suites": [3]}):
+    place = {"query": "q", "ranks": [-5], "grades": [1]}  # no list has it
+    for wrong in (line, {}, {"suites": []}, {"suites": [3]}, {"suites": [{"recall": {"10": 1}, "items": [place]}]}):
         with pytest.raises(ValueError, match="is not what `ragwatch canary --json` of this version prints"):
             rankings_of(wrong, 10)
