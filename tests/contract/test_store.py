@@ -187,17 +187,6 @@ def test_pruning_keeps_what_a_judge_waits_for(store: Store) -> None:
     assert store.find(Query()) == []
 
 
-def test_an_admission_is_written_whole_or_not_at_all(store: Store) -> None:
-    """When one draw of a batch cannot be written, neither cursor nor tallies nor its neighbours are."""
-    store.admit(an_admission(a_draw("a"), cursor="1"))
-    before = (store.tallies(), store.pending(), store.cursors("app"))
-    for broken in ({"x": object()}, {"x": {1, 2}}):
-        with pytest.raises((StoreError, TypeError)):
-            store.admit(an_admission(a_draw("b"), a_draw("c", metadata=broken), cursor="2"))
-    assert (store.tallies(), store.pending(), store.cursors("app")) == before
-    assert store.admit(an_admission(a_draw("b"), cursor="2")) == 1
-
-
 def test_a_second_owner_is_refused(opened: Callable[[], Store], store_kind: str, tmp_path: Path) -> None:
     """Two ragwatch on one state would count everything twice."""
     opened()

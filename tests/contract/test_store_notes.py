@@ -151,16 +151,19 @@ def test_received_ids_are_recognised_by_source(opened: Callable[[], Store]) -> N
     assert (list(store.parts("app")), store.received("app", ["r3"])) == ([], set())
 
 
-def test_nothing_is_held_or_received_when_the_admission_fails(store: Store) -> None:
-    """Parts, ids, draws and cursor are one transaction: a client that was not answered sends all of it again.
+def test_an_admission_is_written_whole_or_not_at_all(store: Store) -> None:
+    """Parts, ids, draws, counts and cursor are one transaction: a client that was not answered sends all of it again.
 
     Ids are remembered for a day, and parts of a source that releases none do not stay for ever.
     """
-    broken = [(replace(a_draw("x"), at="no time"), ())]  # type: ignore[arg-type]
-    bad = replace(holding(part("t1"), received=("r1",)), draws=broken, tallies={("bad",): 1})
-    with pytest.raises((StoreError, ValueError, TypeError)):
-        store.admit(bad)
+    good = an_admission(a_draw("b"), a_draw("c")).draws
+    broken = an_admission(a_draw("x", metadata={"x": object()})).draws
+    for bad in ({"draws": [*good, *broken]}, {"draws": good, "tallies": {("bad",): 1}}):
+        with pytest.raises((StoreError, ValueError, TypeError)):
+            store.admit(replace(holding(part("t1"), received=("r1",)), **bad))  # type: ignore[arg-type]
     assert (list(store.parts("app")), store.received("app", ["r1"]), store.cursors("app")) == ([], set(), {})
+    assert store.tallies_and_pending() == ({}, {})
+    assert store.admit(replace(an_admission(), draws=good)) == 2
     store.admit(holding(part("t1"), received=("old",)))
     store.admit(holding(replace(part("t2"), at=AT + DAY), received=("new",), at=AT + DAY))
     store.prune(Retention(30, 90, 1 << 40), now=AT + DAY + 1)

@@ -126,14 +126,6 @@ def unless_in_use() -> Iterator[None]:
             raise
 
 
-def _nothing(_: TimedConnection) -> None:
-    """Begin nothing."""
-
-
-def _begin(connection: TimedConnection) -> None:
-    connection.execute("BEGIN")
-
-
 class PostgresEngine:
     """Runs statements on as many connections as are needed at a time, up to a limit.
 
@@ -211,7 +203,7 @@ class PostgresEngine:
         """See `Reader.walk`."""
         with (
             store_errors("cannot read"),
-            self._borrowed(_nothing) as (connection, _),
+            self._borrowed(lambda _: None) as (connection, _),
             connection.transaction(),
             connection.cursor(name="walk", binary=True) as cursor,
         ):
@@ -227,7 +219,7 @@ class PostgresEngine:
         """
         if reserve > 0.0:  # rows are inserted that have partitions
             self.parts.refresh()
-        with store_errors("cannot write"), self._borrowed(_begin) as (connection, _):
+        with store_errors("cannot write"), self._borrowed(lambda one: one.execute("BEGIN")) as (connection, _):
             try:
                 with connection.cursor(binary=True) as cursor:
                     writer = PostgresWriter(cursor, self._cipher, self.slot, self.parts.of)
@@ -283,7 +275,7 @@ class PostgresEngine:
 
     def rewrite(self, tables: Sequence[str]) -> bool:
         """Write tables again, so that no deleted text remains in their files. Returns False if one is in use."""
-        with store_errors("cannot rewrite a table"), self._borrowed(_nothing) as (connection, _):
+        with store_errors("cannot rewrite a table"), self._borrowed(lambda _: None) as (connection, _):
             try:
                 connection.execute("SET statement_timeout = 0")
                 connection.patience = None

@@ -25,8 +25,9 @@ from support.stores import WORKERS_SCHEMA, Workers, database, sql
 
 from ragwatch.errors import StoreError
 from ragwatch.model.estimate import Addends
+from ragwatch.ports import TrendQuery
 from ragwatch.statistics.tally import Tally
-from ragwatch.statistics.trends import SPANS, start_of
+from ragwatch.statistics.trends import SPANS, TrendKind, start_of
 from ragwatch.stores.postgres import Options, build, describe
 from ragwatch.stores.postgres import migrations as schema
 from ragwatch.stores.postgres.connections import PostgresEngine, connect
@@ -143,31 +144,27 @@ def test_workers_that_start_at_once_make_one_schema(server: Postgres) -> None:
 def test_an_upgrade_sums_the_stored_scores(server: Postgres) -> None:
     """Charts begin with the scores of before: expectations where the judge gave them, by judge and version."""
     name = "upgraded"
-    row = "(key, judge, version, at, route, probability, outcome, failing, scores, line)"
+    scores = (
+        ("a", '{"faithfulness": 1.0, "top_ranked_ignored": 1.0, "expected": {"top_ranked_ignored": 0.75}}'),
+        ("b", '{"faithfulness": null, "expected": {}}'),
+        ("c", None),
+        ("d", "[1]"),
+    )
     with psycopg.connect(server.url, autocommit=True, options=f"-c search_path={name}") as connection:
         connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE".encode())
         schema.prepare(connection, name, schema.SCRIPTS[:1])
-        for key, scores in (
-            ("a", '{"faithfulness": 1.0, "top_ranked_ignored": 1.0, "expected": {"top_ranked_ignored": 0.75}}'),
-            ("b", '{"faithfulness": null, "expected": {}}'),
-            ("c", None),
-            ("d", "[1]"),
-        ):
-            connection.execute(
-                f"INSERT INTO verdicts {row} VALUES (%s, 'j', 'v', %s, 'search', 0.5, 'judged', 0, %s, '')".encode(),  # noqa: S608 - a constant
-                (key, AT, scores),
-            )
-        schema.prepare(connection, name)
+        connection.cursor().executemany(
+            "INSERT INTO verdicts (key, judge, version, at, route, probability, outcome, failing, scores, line)"
+            " VALUES (%s, 'j', 'v', %s, 'search', 0.5, 'judged', 0, %s, '')",
+            [(key, AT, stored) for key, stored in scores],
+        )
+    with closing(PostgresStore(database(server.url, name))) as store:
         for span in SPANS:
             start = start_of(AT, span)
-            sums = connection.execute(
-                "SELECT name, n, w, wx, w2, w2x, w2x2, w3, w4 FROM trends WHERE span = %s AND start = %s"
-                " AND (kind, place, judge, version) = ('score', 'search', 'j', 'v') ORDER BY name",
-                (span, start),
-            ).fetchall()
-            assert {quantity: Addends(*others) for quantity, *others in sums} == {
-                "faithfulness": Addends.one(1.0, 0.5),
-                "top_ranked_ignored": Addends.one(0.75, 0.5),
+            rows = store.trends(TrendQuery(TrendKind.SCORE, "search", span, span, start, start + span))
+            assert {(row.series.judge, row.series.version, row.series.name): row.sums for row in rows} == {
+                ("j", "v", "faithfulness"): Addends.one(1.0, 0.5),
+                ("j", "v", "top_ranked_ignored"): Addends.one(0.75, 0.5),
             }
 
 
