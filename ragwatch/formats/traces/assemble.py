@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from ragwatch.formats.traces.flow import given
 from ragwatch.formats.traces.messages import OUTPUT_KEYS, VALUE_OUTPUTS, messages_in, messages_out
-from ragwatch.formats.traces.record import Naming, answer_in, record_of
+from ragwatch.formats.traces.record import Answer, Naming, answer_in, candidates_of, record_of, unclear
 from ragwatch.formats.traces.retrieval import Contexts, Resolve, contexts_of
 from ragwatch.formats.traces.span import Span, cut_length, first, is_torn, with_events
 from ragwatch.formats.traces.steps import Kind, Request, Step, requests
@@ -21,6 +22,11 @@ LIMIT_ADVICE = (
     "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
 )
 _CUT_ADVICE = "raise or unset OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT in the service that sends it"
+_UNCLEAR = (
+    "several calls of a model have answered, and no span says which text the user got: let the span around them hold "
+    "it (output.value or gen_ai.output.messages)"
+)
+_FAILED = "the retrieval failed, and no span says from which contexts the model has answered"
 _OTEL = "opentelemetry"
 SWITCHES: Mapping[str, str] = MappingProxyType(
     {
@@ -119,36 +125,52 @@ def _assembled(  # noqa: PLR0911 - one return for each outcome
     if all(step.kind is Kind.OTHER for step in request.steps):
         result.unrelated += 1
         return None
-    answering, answer = answer_in(request)
+    candidates = candidates_of(request)
+    answering, answer = answer_in(request, candidates)
     if answer is None:
         _count_unanswered(request, result)
         return None
     contexts = contexts_of(request, answering, resolve)
-    if contexts.lost:
-        advice = _CUT_ADVICE if contexts.lost[0].torn else LIMIT_ADVICE
-        detail = f"{contexts.lost[0].problem}: its contexts would be incomplete; {advice}"
-        result.refused.append(Refused(RejectReason.TRUNCATED, "contexts", detail))
-        return None
-    if answering is None and _only_retrieves(answer, contexts):
+    if answering is None and not contexts.lost and _only_retrieves(answer, contexts):
         result.unrelated += 1
         return None
-    cut = _cut_field(request, answer, contexts)
-    if cut is not None:
-        result.refused.append(cut)
-        return None
-    if not contexts.documents and contexts.textless:
-        result.refused.append(_textless(contexts))
+    refused = _refused(request, (answering, answer), candidates, contexts)
+    if refused is not None:
+        result.refused.append(refused)
         return None
     if request.root is None and not contexts.documents:
         result.incomplete += 1
         return None
     if not contexts.retrieved and not ungrounded:
-        if request.of_kind(Kind.RETRIEVER, Kind.RERANKER):
-            result.refused.append(_silent(request, "contexts", "the retriever's span does not say what it returned"))
-        else:
-            result.ungrounded += 1
+        result.ungrounded += 1
         return None
     return request.root or request.steps[0], record_of(request, answering, answer, contexts, naming)
+
+
+def _refused(  # noqa: PLR0911 - one return for each reason
+    request: Request, answered: tuple[Step | None, str], candidates: Sequence[Answer], contexts: Contexts
+) -> Refused | None:
+    """Why a request cannot be judged; None if it can. Contexts that the model was not given are removed."""
+    answering, answer = answered
+    if contexts.lost:
+        advice = _CUT_ADVICE if contexts.lost[0].torn else LIMIT_ADVICE
+        detail = f"{contexts.lost[0].problem}: its contexts would be incomplete; {advice}"
+        return Refused(RejectReason.TRUNCATED, "contexts", detail)
+    if answering is not None and len(candidates) > 1 and unclear(answering, candidates, contexts.documents):
+        return Refused(RejectReason.MISSING_FIELD, "answer", _UNCLEAR)
+    if answering is not None and contexts.steps:
+        calls = [(step.span, text) for step, text in candidates if step is not answering]
+        contexts.keep(given(answering.span, calls, contexts.documents, several=len(contexts.steps) > 1))
+    if (cut := _cut_field(request, answer, contexts)) is not None:
+        return cut
+    if not contexts.documents and contexts.textless:
+        return _textless(contexts)
+    retrievals = () if contexts.retrieved else request.of_kind(Kind.RETRIEVER, Kind.RERANKER)
+    if request.root is None or not retrievals:
+        return None
+    if any(step.span.failed for step in retrievals):
+        return Refused(RejectReason.MISSING_FIELD, "contexts", _FAILED)
+    return _silent(request, "contexts", "the retriever's span does not say what it returned")
 
 
 def _cut_field(request: Request, answer: str, contexts: Contexts) -> Refused | None:

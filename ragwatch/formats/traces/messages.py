@@ -39,10 +39,11 @@ VALUE_INPUTS = ("input.value", "traceloop.entity.input", "gen_ai.task.input", "l
 VALUE_OUTPUTS = ("output.value", "traceloop.entity.output", "gen_ai.task.output", "langfuse.observation.output",
                  "mlflow.spanOutputs", "haystack.component.output", "haystack.component.output_data",
                  "haystack.pipeline.output_data", "haystack.pipeline.output", "final_result", "ai.response.text",
+                 "ai.response.object",
                  "gen_ai.tool.call.result", "ai.toolCall.result", "tool_response", "braintrust.output",
                  "lmnr.span.output", "gcp.vertex.agent.tool_response", "langfuse.trace.output",
                  "gen_ai.completion")  # fmt: skip
-_SYSTEM_KEYS = ("gen_ai.system_instructions", "gen_ai.system.instructions", "system_prompt")
+SYSTEM_KEYS = ("gen_ai.system_instructions", "gen_ai.system.instructions", "system_prompt")
 _EVENT_ROLES = {
     "gen_ai.system.message": SYSTEM,
     "gen_ai.user.message": USER,
@@ -91,7 +92,7 @@ def unwrapped(value: object) -> object:
 def messages_in(span: Span) -> list[Message]:
     """Return the messages that were sent to the model, oldest first, instructions of the system included."""
     attributes = span.attributes
-    prompts = [content_text(decoded(attributes[key])) for key in _SYSTEM_KEYS if key in attributes]
+    prompts = [content_text(decoded(attributes[key])) for key in SYSTEM_KEYS if key in attributes]
     system = [Message(SYSTEM, text) for text in prompts if text]
     messages = (
         _flattened(attributes, ("llm.input_messages", "gen_ai.prompt", "llm.prompts"), USER)
@@ -128,7 +129,7 @@ def _flat_message(item: dict[str, object], role: str) -> Message | None:
     content = first(fields, ("content", "text", "user", ""))
     if content is None:
         content = [stripped(part, "message_content.") for part in by_index(fields, "contents").values()]
-    text = content_text(decoded(content)) or ""
+    text = content_text(decoded(content)) or (content if isinstance(content, str) else "")
     calls = any(key.startswith(("tool_calls", "function_call")) for key in fields)
     known = _ROLES.get(str(fields.get("role", role)).lower(), role)
     return Message(known, text, calls) if text or calls else None
@@ -143,7 +144,7 @@ def _of_events(span: Span, *, sent: bool) -> Iterator[Message]:
             yield from messages_of({"role": role, **body}, role)
         elif sent and name in ("gen_ai.content.prompt", "gen_ai.client.inference.operation.details"):
             yield from messages_of(decoded(first(fields, INPUT_KEYS)), USER)
-        elif not sent and name == "gen_ai.choice":
+        elif not sent and name == "gen_ai.choice" and str(body.get("index", 0)) == "0":
             message = decoded(body.get("message"))
             yield from messages_of(message if message is not None else body, ASSISTANT)
         elif not sent and name in ("gen_ai.content.completion", "gen_ai.client.inference.operation.details"):
@@ -169,6 +170,8 @@ def messages_of(value: object, role: str, depth: int = _MAX_DEPTH) -> list[Messa
     if isinstance(value, list):
         if len(value) == 2 and isinstance(value[0], str) and value[0].lower() in _ROLES and isinstance(value[1], str):
             return [Message(_ROLES[value[0].lower()], value[1])]
+        if len(value) > 1 and all(isinstance(item, dict) and "finish_reason" in item for item in value):
+            value = value[:1]  # choices, of which the first is used
         return [message for item in value for message in messages_of(decoded(item), role, depth - 1)]
     if not isinstance(value, dict):
         return []

@@ -30,6 +30,7 @@ _SEPARATORS = (
     re.compile(r"\n"),
 )
 _MAX_CHARS = 400_000
+_MIN_WORDS = 3  # of a passage; less may be a part of a question
 _DASHES = re.compile(r"(?m)^-{5,}[ \t]*$")
 _CONTEXT_WORD = re.compile(r"(?i)context|document|passage|source|excerpt|search result|knowledge")
 _NAMED = (
@@ -137,8 +138,22 @@ def question_without_label(text: str) -> str | None:
     else:
         span = _between_dashes(text) or _after_heading(text) or (0, len(text))
     heading = text.rfind("\n", 0, span[0]) + 1  # the line that announces the passages
-    outside = BLANK_LINE.split(f"{text[:heading]}\n\n{text[span[1] :]}")
-    parts = [part for one in outside if (part := _TAG.sub("", one).strip(" \t\r\n-"))]
+    return _asked_in(f"{text[:heading]}\n\n{text[span[1] :]}")
+
+
+def question_without_passages(prompt: str, documents: Sequence[Document]) -> str | None:
+    """Return the question in a text that holds documents, the text itself if it holds none; None if none is found."""
+    held = [one.text for one in documents if one.text and one.text in prompt and len(one.text.split()) >= _MIN_WORDS]
+    if not held:
+        return prompt
+    for text in held:
+        prompt = prompt.replace(text, "\n\n")
+    return question_in(prompt) or _asked_in(prompt)
+
+
+def _asked_in(outside: str) -> str | None:
+    """The one paragraph outside of passages that neither gives an order nor announces them."""
+    parts = [part for one in BLANK_LINE.split(outside) if (part := _TAG.sub("", one).strip(" \t\r\n-"))]
     asked = [part for part in parts if not ORDER.match(part) and not _CONTEXT_WORD.search(part)]
     return asked[0] if len(asked) == 1 else None
 

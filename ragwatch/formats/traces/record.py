@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ragwatch.formats.messages import logged_turns, turns
+from ragwatch.formats.traces.documents import Document
+from ragwatch.formats.traces.flow import builds_on, holds, prompt_of
 from ragwatch.formats.traces.messages import (
     ASSISTANT,
     USER,
@@ -22,7 +24,7 @@ from ragwatch.formats.traces.messages import (
     value_in,
     value_out,
 )
-from ragwatch.formats.traces.prompt_contexts import question_among, question_in, variables
+from ragwatch.formats.traces.prompt_contexts import question_among, question_in, question_without_passages, variables
 from ragwatch.formats.traces.retrieval import Contexts
 from ragwatch.formats.traces.span import EARLIEST, Span, decoded, first, inside, is_torn, plain_text
 from ragwatch.formats.traces.steps import Kind, Request, Step
@@ -51,13 +53,14 @@ _PLACES: Mapping[str, tuple[tuple[str, ...], tuple[type, ...], tuple[str, ...], 
     ),
 }
 """By who said a text: keys and types of the text, keys of lists of messages, and keys of what wraps them."""
+Answer = tuple[Step, str]
+"""A call of a model, and the text with which it has answered."""
 _MAX_DEPTH = 4
 _THOUGHTS = frozenset({"reasoning", "rationale", "completed"})
 
 
-def answer_in(request: Request) -> tuple[Step | None, str | None]:
+def answer_in(request: Request, candidates: Sequence[Answer]) -> tuple[Step | None, str | None]:
     """The call of a model that has answered, and the answer as the user got it."""
-    candidates = _candidates(request)
     outermost = (step for step in request.of_kind(Kind.CHAIN) if not step.callers())
     finals = [text for step in outermost if (text := _answer_of_chain(step))]
     if not candidates:
@@ -73,18 +76,35 @@ def same_text(text: str, final: str) -> bool:
     return bool(text) and (text in final or (bool(final) and final in text))
 
 
-def _candidates(request: Request) -> list[tuple[Step, str]]:
+def unclear(answering: Step, candidates: Sequence[Answer], documents: Sequence[Document]) -> bool:
+    """Whether the last call may have graded, named or summarised the answer of one before it, or built on it.
+
+    So it is if no chain around both says what the user got, and the call before was given the documents, but the last
+    one was not, or was given the answer of that call too.
+    """
+    said = {id(step) for step in answering.callers() if _answer_of_chain(step)}
+    others = [pair for pair in candidates if pair[0] is not answering and said.isdisjoint(map(id, pair[0].callers()))]
+    prompt = prompt_of(answering.span) if others else ""
+    grounded = any(holds(prompt, one.text) >= 0 for one in documents)
+    return any(
+        (not grounded or builds_on(prompt, text)) and any(holds(earlier, one.text) >= 0 for one in documents)
+        for step, text in others
+        for earlier in [prompt_of(step.span)]
+    )
+
+
+def candidates_of(request: Request) -> list[Answer]:
     """Calls of models that have answered in text, in the order in which they ended; those in tools if none else."""
     answered = []
     for step in request.of_kind(Kind.LLM):
-        if step.retrieval is None:
+        if step.retrieval is None and not step.span.failed:
             text = _text_of(step.span)
             if text and not any(outer.kind is Kind.LLM and _text_of(outer.span) for outer in step.outer()):
                 answered.append((step, text))
     answered = answered or [
         (step, text)
         for step in request.of_kind(Kind.RETRIEVER)
-        if step.retrieval is None and first(step.span.attributes, _MODELS) is not None
+        if step.retrieval is None and not step.span.failed and first(step.span.attributes, _MODELS) is not None
         for text in [plain_text(value_out(step.span))]  # it retrieves and generates in one call
         if text
     ]
@@ -99,22 +119,27 @@ def _text_of(span: Span) -> str | None:
         if messages[-1].calls:
             return None
         text = plain_text(last_text(messages, ASSISTANT))
-        return text if text is None else _without_sections(text)
+        return text if text is None else _said(text)
     if not any(key in _MODEL_MARKS or key.startswith(_PROMPTS) for key in span.attributes):
         return None  # a builder of prompts, which some instrumentations mark as a call of a model
     value = value_out(span)
     text = answer_of(value) or (last_text(conversation(value), ASSISTANT) if isinstance(value, (dict, list)) else None)
-    return None if text is None else _without_sections(text)
+    return None if text is None else _said(text)
 
 
-def _without_sections(text: str) -> str:
-    """The last section of an answer that is written in sections, as DSPy asks for; the text itself if it is not."""
+def _said(text: str) -> str | None:
+    """The answer in a text: in an object in JSON, or the last of the sections that DSPy asks for; else the text."""
+    value = decoded(text)
+    if isinstance(value, (dict, list)):
+        return answer_of(value) if isinstance(value, dict) else None
     parts = _SECTION.split(text)
     sections = [body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True) if name not in _THOUGHTS]
     return next((body for body in reversed(sections) if body), text)
 
 
 def _answer_of_chain(step: Step) -> str | None:
+    if step.span.failed:
+        return None
     text = answer_of(value_out(step.span))
     if text is None and step.span.attributes.keys() & {"gen_ai.output.messages", "gen_ai.completion"}:
         text = last_text(messages_out(step.span), ASSISTANT)
@@ -212,18 +237,21 @@ def _question(request: Request, answering: Step | None, contexts: Contexts) -> s
         text = question_of(value_in(step.span))
         if text is None and step.span.attributes.keys() & {"gen_ai.input.messages", "gen_ai.prompt"}:
             text = question_of(last_text(messages_in(step.span), USER))
-        if text:
+        if text and (text := question_without_passages(text, contexts.documents)):
             return text
     asked = None if answering is None else last_text(messages_in(answering.span), USER)
-    spans = [step.span for step in contexts.steps if step.kind is not Kind.TOOL]
+    steps = contexts.steps or request.of_kind(Kind.RETRIEVER, Kind.RERANKER)
+    spans = [step.span for step in steps if step.kind in (Kind.RETRIEVER, Kind.RERANKER)]
     found_by = (plain_text(first(span.attributes, _QUERY_KEYS)) or question_of(value_in(span)) for span in spans)
     queries = [query for query in found_by if query]
     if answering is not None and (of_prompt := question_among(variables(answering.span.attributes))):
         return of_prompt
-    exact = asked is not None and (not queries or any(same_text(asked, query) for query in queries))
-    if asked is not None and exact and len(asked) <= 2 * max(map(len, queries), default=len(asked)):
-        return question_in(asked) or asked
-    return (queries[0] if queries else None) or (asked and (question_in(asked) or asked))
+    bare = asked and question_without_passages(asked, contexts.documents)
+    if bare is None or bare != asked:
+        return bare or (queries[0] if queries else None)
+    inside_it = [query for query in queries if same_text(bare, query)]
+    is_short = not inside_it or len(bare) <= 2 * max(map(len, inside_it))
+    return question_in(bare) or (bare if is_short else inside_it[0])
 
 
 def _history(request: Request, answering: Step | None, question: str | None, answer: str) -> tuple[Turn, ...]:

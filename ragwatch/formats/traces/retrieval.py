@@ -33,6 +33,12 @@ class Contexts:
     textless: int = 0  # how many documents have no text anywhere
     retrieved: bool = False  # whether anything was retrieved, as far as the spans say
 
+    def keep(self, documents: list[Document]) -> None:
+        """Keep these documents only, in this order, and the spans that they come from."""
+        if documents != self.documents:
+            names = {one.step for one in documents}
+            self.documents, self.steps = documents, [one for one in self.steps if one.span.name in names] or self.steps
+
 
 class _Entry(NamedTuple):
     """What one retriever or reranker returned."""
@@ -161,10 +167,13 @@ def _entries_of_tools(request: Request, answering: Step | None) -> list[_Entry]:
     """What tools returned before the answer, as their spans say it, else as the messages of the model do."""
     until = None if answering is None else answering.span.end
     entries = []
-    for step in request.of_kind(Kind.TOOL):
-        if step.tool is None and (until is None or step.span.start <= until):
+    around = () if answering is None else answering.callers()
+    for step in request.of_kind(Kind.TOOL, Kind.CHAIN):
+        if step.tool is None and step not in around and (until is None or step.span.start <= until):
             name = str(first(step.span.attributes, _TOOL_NAMES) or step.span.name)
-            if documents := _of_tool(name, decoded(value_out(step.span))):
+            value = decoded(value_out(step.span))
+            searches = step.kind is Kind.TOOL or (isinstance(value, (list, dict)) and _SEARCH.search(name))
+            if searches and (documents := _of_tool(name, value)):
                 entries.append(_Entry(step, _named(documents, name)))
     for step in () if answering is None else (answering, *reversed(answering.callers())):
         if not entries:

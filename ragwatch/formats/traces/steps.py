@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
+from ragwatch.formats.traces.messages import INPUT_KEYS, OUTPUT_KEYS, VALUE_INPUTS, VALUE_OUTPUTS
 from ragwatch.formats.traces.span import Span
 
 
@@ -187,6 +188,8 @@ _LLM_EVENTS = frozenset({"gen_ai.choice", "gen_ai.content.completion", "gen_ai.u
 
 _IGNORED = frozenset({Kind.EVALUATOR, Kind.GUARDRAIL})
 _RETRIEVALS = frozenset({Kind.RETRIEVER, Kind.RERANKER})
+_INPUTS, _OUTPUTS = frozenset((*INPUT_KEYS, *VALUE_INPUTS)), frozenset((*OUTPUT_KEYS, *VALUE_OUTPUTS))
+_SILENT = "silent"  # a first chain that says neither what was asked nor what was answered
 Children = dict[str, list[Span]]
 """The spans that a span has called, by its id."""
 
@@ -282,7 +285,7 @@ def _starts_of_requests(tops: Sequence[Span], children: Children, kinds: Mapping
     """Spans that start a request of their own.
 
     Local roots with a known caller in whose process a retrieval and a generation happened; and chains below one span
-    that is no chain, such as a job, or is missing, if several retrieve and generate.
+    that is no chain, such as a job, or a conversation without texts of its own, if several retrieve and generate.
     """
     first = {span.span_id for span in tops}
 
@@ -290,12 +293,17 @@ def _starts_of_requests(tops: Sequence[Span], children: Children, kinds: Mapping
         return span.span_id if span.remote is True and span.span_id not in first else name
 
     def chain(span: Span, name: str) -> str:
-        return name or (span.span_id if kinds[span.span_id] is Kind.CHAIN else "")
+        if name not in ("", _SILENT) or kinds[span.span_id] is not Kind.CHAIN:
+            return name
+        keys = span.attributes.keys()
+        if name == "" and span.span_id in first and keys.isdisjoint(_INPUTS | _OUTPUTS):
+            return _SILENT
+        return span.span_id if name == "" or not (keys.isdisjoint(_INPUTS) or keys.isdisjoint(_OUTPUTS)) else name
 
     several = [*kinds.values()].count(Kind.LLM) > 1  # without it no walk is needed
     below = _whole(tops, children, kinds, chain) if several else set()
     times = Counter(root for root, _ in below)
-    starts = {name for root, name in below if times[root] > 1}
+    starts = {name for root, name in below if times[root] > 1 and (root, _SILENT) not in below}
     called = (span for some in children.values() for span in some)
     if any(span.remote is True for span in called):
         starts |= {name for _, name in _whole(tops, children, kinds, process)}
