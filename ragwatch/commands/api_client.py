@@ -114,11 +114,14 @@ def reason_of(body: bytes) -> str:
 
     >>> reason_of(b'{"error": "quantity: is not known"}'), reason_of(b"no JSON")
     ('quantity: is not known', 'no JSON')
+    >>> reason_of(b"<!doctype html>")
+    'a web page, and no reply of ragwatch: is the address right?'
     """
     try:
         return str(json.loads(body)["error"])
     except (ValueError, KeyError, TypeError):
-        return body.decode("utf-8", "replace").strip()[:200]
+        text = body.decode("utf-8", "replace").strip()[:200]
+        return "a web page, and no reply of ragwatch: is the address right?" if text.startswith("<") else text
 
 
 def address_of(config: Config) -> str:

@@ -180,7 +180,7 @@ def _agreement(agreement: Agreement | TooFewLabels, names: Sequence[str]) -> dic
 
 def _show(calibration: CalibrationReport, verdicts: _LabelledVerdicts, judge: str, address: str) -> None:
     console = Console(soft_wrap=True, highlight=False)
-    console.print(_summary(calibration, f"{judge} ({verdicts.version})"))
+    console.print(_summary(calibration, f"{judge} ({verdicts.version})" if verdicts.version else judge))
     if verdicts.other_versions:
         console.print(f"{verdicts.other_versions} labelled answers were read by another version of {judge}: left out.")
     if verdicts.pruned_until is not None:

@@ -184,8 +184,9 @@ def _read_content(source: Source, options: BaseModel, settings: Settings) -> tup
         return Finding(FAILED, fault), lag
     if batch is not None:
         return check_records(options, batch, settings), lag
-    reason = incomplete_file(options.patterns) if isinstance(options, HasLogFiles) else None
-    return Finding(WARNING, f"nothing to read yet: {reason or 'no file matches, or all are empty'}"), lag
+    patterns = options.patterns if isinstance(options, HasLogFiles) else ()
+    nothing = f"no file matches {', '.join(patterns)}, or all are empty"
+    return Finding(WARNING, f"nothing to read yet: {incomplete_file(patterns) or nothing}"), lag
 
 
 def _skipped_records(config: KindConfig, whole: Config) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import shlex
-import socket
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ from ragwatch.config import Config
 from ragwatch.config.web import WebOptions
 from ragwatch.daemon.process import stored_secret
 from ragwatch.daemon.web_access import read_rules
-from ragwatch.errors import StoreError
+from ragwatch.errors import AddressError, StoreError
 from ragwatch.formats.traces.assemble import SWITCHES
 from ragwatch.judges.llm.options import is_llm
 from ragwatch.offline.state_reader import refuse_newer, state_reader, stored_tallies
@@ -39,6 +38,7 @@ from ragwatch.stores.sqlite.opening import (
     version_of,
 )
 from ragwatch.web import Access, Right
+from ragwatch.web.server.serve import listen
 
 OK, WARNING, SUSPECT, FAILED = "ok", "warning", "suspect", "failed"
 
@@ -232,18 +232,15 @@ def check_push(options: PushOptions, config: Config) -> Finding:
 NOBODY_SENDS = "nobody has the right ingest: give it to a token, as `web.tokens: [{name, token, rights: [ingest]}]`"
 
 
-def check_address(listen: str, owner: str | None) -> Finding:
-    """Whether an address is free; `owner` is the process that has the state. `OSError` says why it is not."""
-    host = host_of(listen)
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as server:
-        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            server.bind((host, int(listen.rpartition(":")[2])))
-        except OSError as error:
-            if owner is None or error.errno != errno.EADDRINUSE:
-                raise
-            return Finding(WARNING, f"{listen} is in use, as it is while ragwatch runs (process {owner})")
-    return Finding(OK, f"{listen} is free")
+def check_address(address: str, owner: str | None) -> Finding:
+    """Whether an address is free; `owner` is the process that has the state. `AddressError` says why it is not."""
+    try:
+        listen(host_of(address), int(address.rpartition(":")[2])).close()
+    except AddressError as error:
+        if owner is None or not isinstance(error.__cause__, OSError) or error.__cause__.errno != errno.EADDRINUSE:
+            raise
+        return Finding(WARNING, f"{address} is in use, as it is while ragwatch runs (process {owner})")
+    return Finding(OK, f"{address} is free")
 
 
 def check_web(web: WebOptions, listeners: Sequence[GrpcListener]) -> Finding:

@@ -234,7 +234,7 @@ def _next_steps(path: Path) -> Iterator[str]:
     yield f"Test it again:  ragwatch check --config {name}"
     yield f"Try it once:    ragwatch run --once --config {name}"
     yield f"Start it:       ragwatch run --config {name}"
-    yield f"Calibrate it:   ragwatch label --config {name}    (50 answers of a route; or at /label?for=calibration)"
+    yield f"Calibrate it:   ragwatch label --config {name} --annotator YOU --count 50    (or at /label?for=calibration)"
     yield f"Alerts:         ragwatch rules --config {name} --out rules/"
     yield "Scrape job for prometheus.yml:"
     yield ""

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from ragwatch.commands.api_client import DEFAULT_URL, ApiClient, address_of, read_token, reply_of_this_version
 from ragwatch.config import load
@@ -36,6 +36,8 @@ CODES = {"bad": 1, "silent": 3}
 NOTHING_FAILS = 3
 WORDS = {"bad": "worse", "unsure": "inconclusive", "good": "good", "plain": "", "silent": "no data"}
 _COLOURS = {"bad": "bold red", "unsure": "yellow", "good": "green", "plain": "default", "silent": "dim"}
+
+_NOT_CALIBRATED = "* not calibrated: wide until people have labelled about 50 answers of a route"
 
 Line = Mapping[str, object]
 
@@ -78,24 +80,28 @@ def _show(view: Snapshot, address: str) -> None:
         where = f" on route {escape_line(alarm['route'])}" if alarm["route"] else ""
         console.print(f"[bold red]drift alarm[/]: {alarm['kind']}: {escape_line(alarm['name'])}{where}")
     for route in view["routes"]:
-        console.print(f"\n[bold]route {escape_line(route['route'])}[/]: {_traffic(route)}")
+        console.print(f"\n[bold]route {escape_line(route['route'])}[/]: {_traffic(route, view['window'])}")
         for judge in route["judges"]:
             table = _table(judge)
             console.print(table if table.row_count else f"{escape_line(judge['judge'])}: {judge['why'] or 'no figure'}")
+            levels = [one["corrected"] for one in judge["figures"] if "value" in one]
+            if not all(level is None or level["calibrated"] for level in levels):
+                console.print(_NOT_CALIBRATED)
     for line in _sources_and_judges(view):
         console.print(escape_line(line))
 
 
-def _traffic(route: RouteFigures) -> str:
+def _traffic(route: RouteFigures, window: str) -> str:
     stages = ", ".join(
         f"{'good' if one['stage'] == 'none' else one['stage']} {one['share']:.0%}" for one in route["stages"]
     )
-    return f"{route['drawn']:,.0f} sampled" + (f"; stage at fault: {stages}" if stages else "")
+    return f"{route['drawn']:,.0f} sampled in all" + (f"; stage at fault in {window}: {stages}" if stages else "")
 
 
 def _table(judge: JudgeFigures) -> Table:
-    """The figures of a judge; those that it does not give are left out."""
-    table = compact_table(escape_line(judge["judge"]), "level", "judge's mean", "threshold", "answers", "")
+    """The figures of a judge; those that it does not give are left out. It fits into 80 characters."""
+    first = Column(escape_line(judge["judge"]), overflow="fold")
+    table = compact_table(first, "level", "judge's\nmean", "threshold", "n", "")
     for one in judge["figures"]:
         if "value" not in one:
             continue
@@ -106,7 +112,7 @@ def _table(judge: JudgeFigures) -> Table:
         known = unknown if level is None else f"{level['low']:.2f} .. {level['high']:.2f}"
         table.add_row(
             one["quantity"].replace("_", " "),
-            known if level is None or level["calibrated"] else f"{known} (not calibrated)",
+            known if level is None or level["calibrated"] else f"{known} *",
             f"{one['value']:.3f}",
             "" if limit is None else f"{sign} {limit:g}",
             str(one["n"]),
@@ -171,13 +177,14 @@ def acknowledge(given: AcknowledgeArguments) -> None:
         "judge": given.judge,
         "renew": "true" if given.renew else None,
     }
-    client = ApiClient(given.url, read_token(given.token_file))
+    client = ApiClient(_address(given.url, given.path), read_token(given.token_file))
     click.echo(printable(client.acknowledge(options)), nl=False)
 
 
 def open_worst(given: OpenArguments) -> int:
     """Print the address of the worst answer of the newest time. Returns 0, or 3 if there is none."""
-    config = None if given.path is None else load(given.path)
+    path = None if given.url is not None and given.path is None else given.path or usual_config()
+    config = None if path is None else load(path)
     if config is not None:
         require_route(config, given.route)
     address = given.url or (DEFAULT_URL if config is None else address_of(config))

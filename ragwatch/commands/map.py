@@ -25,7 +25,7 @@ from ragwatch.offline.input_files import Rejects
 from ragwatch.terminal.options.administration import MapArguments
 from ragwatch.terminal.output import file_name_in_errors, printable
 
-_SEPARATE = "# no answer is proposed: log an answer and its contexts in one record, then map again"
+_SEPARATE = "# no answer is proposed: log an answer and its contexts in one record"
 _NOTHING = "# no field looks like a question, contexts or an answer: write a mapping by hand"
 DRAFT, SUSPECT = 1, 3  # exit codes
 
@@ -154,12 +154,16 @@ def _decided(proposal: _Proposal, log: LogHead, choose: Choose) -> _Proposal:
     """The proposal with the fields that a person chooses; as it is where none is chosen."""
     best = proposal.guess
     asked = {part: listed for part, listed in {**best.missing, **best.decisions}.items() if listed}
-    chosen = {part: one.expression for part, listed in asked.items() if (one := choose(part, listed)) is not None}
+    chosen: dict[str, str] = {}
+    for part, listed in asked.items():
+        left = [one for one in listed if one.expression not in chosen.values()]
+        if left and (one := choose(part, left)) is not None:
+            chosen[part] = one.expression
     mapping = {**best.mapping, **chosen}
     if not chosen or not {*REQUIRED} <= mapping.keys() or best.format not in (None, CUSTOM):
         return proposal
-    left = {part: listed for part, listed in best.missing.items() if part not in chosen}
-    decided = replace(best, format=CUSTOM, mapping=mapping, missing=left, decisions={}, apart=False)
+    missing = {part: listed for part, listed in best.missing.items() if part not in chosen}
+    decided = replace(best, format=CUSTOM, mapping=mapping, missing=missing, decisions={}, apart=False)
     return _try(decided, log)
 
 

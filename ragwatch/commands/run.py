@@ -51,9 +51,16 @@ def run(given: RunArguments) -> int:
         text, once_run = run_async(_run_once(once_config))
     click.echo(text, nl=False)
     code = _report_problems(once_run.read)
-    if code == OK:
-        _report_few_draws(once_run)
-    return code
+    if code != OK:
+        return code
+    for judge, count in once_run.waiting.items():
+        click.echo(
+            f"ragwatch: judge {judge}: {count:,} of {once_run.drawn:,.0f} sampled answers are not judged, because it "
+            "does not answer; `ragwatch check` says why",
+            err=True,
+        )
+    _report_few_draws(once_run)
+    return FAILURE if once_run.waiting else OK
 
 
 def _private_store(config: Config) -> KindConfig:
@@ -150,7 +157,10 @@ def _report_problems(sources: Iterable[SourceProgress]) -> int:
         elif source.left_out:
             click.echo(f"ragwatch: source {source.source}: lines left out{_counts(': ', source.left_out)}", err=True)
     if code == OK and not records:
-        click.echo("ragwatch: nothing to read: no file matches the sources, or all are empty", err=True)
+        click.echo(
+            "ragwatch: nothing to read: no file matches the sources, or all are empty; `ragwatch check` names them",
+            err=True,
+        )
         return NOT_ENOUGH_DATA
     return code
 

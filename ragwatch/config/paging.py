@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ragwatch.config import Config, JudgeConfig
+from ragwatch.config.model import Settings
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import OTHER
 from ragwatch.model.signals import Signal
@@ -202,7 +203,24 @@ def unpaged(config: Config, dated: Container[str] = ()) -> tuple[str, ...]:
     thresholds = {*settings.live_thresholds, *(name for own in settings.route_thresholds.values() for name in own)}
     watched = any(not quantity.row.own_alert for quantity in settings.drift.quantities)
     reasons += _without_levels({*thresholds, *settings.alerts.slos}, "; drift can page" if watched else "")
-    return tuple(reasons)
+    return (*reasons, *_before_baselines(settings))
+
+
+def _before_baselines(settings: Settings) -> Iterator[str]:
+    """What drift detection needs before it can raise an alarm."""
+    drift, traffic = settings.drift, settings.drift.traffic
+    scores, requests = min(100, drift.reference), min(500, traffic.requests)
+    if drift.quantities:
+        yield _before("answers", f"{scores} scores", drift.reference_time, "drift.reference_time")
+    if traffic.signals:
+        yield _before("traffic", f"{requests} requests", traffic.reference, "drift.traffic.reference")
+
+
+def _before(what: str, count: str, seconds: float, key: str) -> str:
+    return (
+        f"no drift of {what} pages on a route before it has a baseline: {count}, and answers of "
+        f"{seconds / 3600.0:g} h (`{key}`)"
+    )
 
 
 def _outcome(config: Config, way: Way) -> Outcome:

@@ -52,6 +52,7 @@ class OneShotRun:
     Attributes:
         read: Progress of each source; set when `run` returns.
         drawn: Number of sampled answers, of all runs with this state directory; set when `run` returns.
+        waiting: Number of sampled answers that each judge could not read yet; set when `run` returns.
 
     Raises:
         SourceError: A source cannot be read.
@@ -64,6 +65,7 @@ class OneShotRun:
         self._now = time.time()
         self.read: tuple[SourceProgress, ...] = ()
         self.drawn = 0.0
+        self.waiting: Mapping[str, int] = {}
         self._config = replace(config, judges=tuple(self._without_batches(judge) for judge in config.judges))
 
     async def run(self, notify: Callable[[str], None] = lambda _: None) -> str:
@@ -80,6 +82,7 @@ class OneShotRun:
                         intake.source.finish()
                 await self._work(runtime, notify)
                 self.read = tuple(map(self._progress, runtime.intakes))
+                self.waiting = {judge: count for judge, count in self._store.pending().items() if count}
                 self.drawn = sum(count for (tally, _), count in self._store.tallies().items() if tally is Tally.DRAWN)
             finally:
                 await runtime.close()

@@ -72,10 +72,11 @@ NAMES: Mapping[str, _Names] = MappingProxyType(
             "title name type question query summary",
         ),
         "context_id": _names(
-            "id, uuid, chunk id, passage id, segment id, node id, point id, doc id, document id, file id, key",
+            "id, uuid, chunk id, passage id, segment id, node id, point id, doc id, document id, file id, doc ref,"
+            " document ref, key",
             "user session dataset collection index parent tenant type",
         ),
-        "score": _names("score, similarity, relevance, distance", "threshold min max top vector term"),
+        "score": _names("score, similarity, relevance, distance, sim", "threshold min max top vector term"),
         "id": _names(
             "id, request id, message id, response id, answer id, interaction id, query id, event id, uuid, run id,"
             " generation id, transaction id, trace id, guid",

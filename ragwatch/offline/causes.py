@@ -17,6 +17,7 @@ from ragwatch.terminal.output import escape_line
 from ragwatch.web.json_values import ParameterError
 from ragwatch.web.pages.causes import DEFAULT_WINDOW, PARAMETERS, CauseQuestion, causes_view, question_of
 from ragwatch.web.pages.drift_replies import CausesLine
+from ragwatch.web.pages.pages import clock
 from ragwatch.web.scope import PageScope
 
 NOT_ENOUGH_DATA = 3
@@ -76,7 +77,8 @@ def _show(view: CausesLine) -> None:
     by = "any stage at fault" if view["quantity"] is None else view["quantity"]
     console.print(
         f"{view['failing']} of {view['answers']} answers fail ({_percent(view['share'])} %; {by}, judge "
-        f"{escape_line(view['judge'] or 'unknown')}); {view['looked_at']} slices looked at"
+        f"{escape_line(view['judge'] or 'unknown')}) since {clock(view['since'])} UTC; "
+        f"{view['looked_at']} slices looked at"
     )
     for cause in view["causes"]:
         console.print(f"[red]{escape_line(cause['attribute'])}[/]: {escape_line(cause['text'])}")

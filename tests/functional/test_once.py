@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from functional.daemon import SEEN, parse_series
 from functional.forked import run_forked
+from support.answering import answering
 from support.patience import DEADLINE, wait_until
 
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -189,6 +190,21 @@ def test_nothing_to_read_is_too_little(config: Path, tmp_path: Path) -> None:
     assert (done.returncode, f"source app: {tmp_path}/log: no such directory" in done.stderr) == (1, True)
     done = run_forked("run", "--state", "x", "--config", config)
     assert (done.returncode, "--state is for --once" in done.stderr) == (2, True)
+
+
+def test_a_judge_that_refuses_is_told(config: Path, tmp_path: Path) -> None:
+    """Answers that a judge with an expired key could not read are no success: exit code 1, and the judge is named."""
+    (tmp_path / "log" / "rag.jsonl").write_text(_good(1) + "\n")
+    with answering(lambda _: (401, {"error": {"message": "Incorrect API key", "code": "invalid_api_key"}}, {})) as (
+        url,
+        _,
+    ):
+        judge = {"name": "llm", "kind": "openai", "base_url": f"{url}/v1", "model": "m", "allow_unknown_price": True}
+        config.write_text(f"{config.read_text()}judges: [{json.dumps(judge)}]\n")
+        done = _trial(config)
+    assert (done.returncode, "judge llm: 1 of 1 sampled answers are not judged" in done.stderr) == (1, True), (
+        done.stderr
+    )
 
 
 def test_a_trial_that_is_terminated_leaves_nothing_behind(config: Path, tmp_path: Path) -> None:

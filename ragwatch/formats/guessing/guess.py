@@ -152,8 +152,8 @@ def propose(records: Sequence[Record]) -> FormatGuess:
     """Return a mapping of the fields whose names and values look right, and what is missing in it."""
     unlike = list({orjson.dumps(record, default=str): record for record in records}.values())
     parts = _Parts(unlike)
-    missing = {part: parts.likely(part) for part in ("answer", "contexts") if not parts.chosen[part]}
-    if missing or parts.is_apart:
+    missing = {part: parts.likely(part) for part in ("answer", "contexts", "question") if not parts.chosen[part]}
+    if missing.keys() - {"question"} or parts.is_apart:
         apart = parts.apart()
         errors = (apart,) if apart else tuple(map(parts.lacking, missing))
         mapping = parts.mapping()
@@ -162,7 +162,6 @@ def propose(records: Sequence[Record]) -> FormatGuess:
             mapping.pop("answer", None)
         return FormatGuess(None, 0.0, errors, mapping, missing=missing, apart=bool(apart))
     tried = _tried(CUSTOM, MappingReader(parts.mapping()), parts.mapping(), records)
-    missing = {} if parts.chosen["question"] else {"question": parts.likely("question")}
     return replace(tried, missing=missing, decisions=parts.decisions())
 
 
@@ -271,7 +270,8 @@ class _Parts:
         """Whether retrieval and answer are in separate records; empty if they are not."""
         retrieved = self._places("contexts")
         answered = self._places("answer") - retrieved
-        if not retrieved or not (answered or self._number > len(retrieved)):
+        in_same = any(not one.fault and retrieved & one.values.keys() for one in self.listed["answer"])
+        if not retrieved or not (answered or (self._number > len(retrieved) and not in_same)):
             return ""
         answers = f"an answer in {len(answered)} others" if answered else "no answer was recognised in any"
         return (

@@ -98,8 +98,8 @@ class OpenArguments(Arguments, work="ragwatch.commands.looking:open_worst"):
     Exit code 3 when no answer of that time fails.
     """
 
-    url: str | None = option(metavar="URL", help="Address of the running ragwatch; default: http://127.0.0.1:10477.")
-    path: Path | None = option("--config", type=CONFIG, help="Configuration file (YAML), which names the address.")
+    url: str | None = _URL
+    path: Path | None = _ADDRESS_CONFIG
     token_file: Path | None = TOKEN_FILE
     quantity: str | None = option(
         metavar="QUANTITY", help="The worst score of this quantity; default: any stage at fault."
@@ -111,7 +111,8 @@ class OpenArguments(Arguments, work="ragwatch.commands.looking:open_worst"):
 class AcknowledgeArguments(Arguments, work="ragwatch.commands.looking:acknowledge"):
     """Acknowledge drift alarms. Evidence restarts at 0; if the drift persists, the alarm is raised again."""
 
-    url: str = option(default="http://127.0.0.1:10477", help="Address of the running ragwatch.")
+    url: str | None = _URL
+    path: Path | None = _ADDRESS_CONFIG
     token_file: Path | None = TOKEN_FILE
     quantity: str | None = option(help="Only this quantity or traffic signal.")
     route: str | None = option(help="Only this route.")

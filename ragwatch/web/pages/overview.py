@@ -95,18 +95,17 @@ def overview(
 ) -> figure_replies.Snapshot:
     """Builds the data of the page; a window that is None or unknown selects the shortest with an estimate."""
     shown = snapshot or Snapshot(at=now)
-    windows = windows_of(snapshot, scope)
     builder = _OverviewBuilder(shown, scope, now, window_of(snapshot, scope, window), changes)
     routes = [_route(builder, route) for route in routes_of(shown, scope)]
     states = [figure["state"] for route in routes for judge in route["judges"] for figure in judge["figures"]]
     alarms = active_alarms(shown)
-    state, headline = overall(routes, alarms)
+    state, headline = overall(routes, alarms, shown)
     return {
         "version": __version__,
         "at": None if snapshot is None else snapshot.at,
         "now": now,
         "window": builder.window,
-        "windows": list(windows),
+        "windows": list(windows_of(snapshot, scope)),
         "state": state,
         "headline": headline,
         "drift": alarms,
@@ -349,7 +348,7 @@ def active_alarms(snapshot: Snapshot) -> list[Alarm]:
     return sorted(active, key=lambda alarm: (alarm["kind"], alarm["name"], alarm["route"]))
 
 
-def overall(routes: Sequence[RouteFigures], alarms: Sequence[Alarm]) -> tuple[str, str]:
+def overall(routes: Sequence[RouteFigures], alarms: Sequence[Alarm], snapshot: Snapshot) -> tuple[str, str]:
     """The worst state of all figures, and a headline that names the route and the stage at fault in the window.
 
     An alarm about answers is as bad as a threshold, any other leaves it open. What is not compared with its threshold
@@ -360,14 +359,15 @@ def overall(routes: Sequence[RouteFigures], alarms: Sequence[Alarm]) -> tuple[st
     uncalibrated = any(figure["state"] == "plain" and figure["threshold"] is not None for figure in figures)
     drifted = any(alarm["kind"] == "answers" for alarm in alarms)
     if drifted or "bad" in states:
-        headline = "Answer quality has drifted" if drifted else _HEADLINES["bad"]
-        more = ", and is worse than a threshold" if drifted and "bad" in states else ""
-        return "bad", f"{headline}{more}{_broken_stage(routes)}"
+        more = ", and is worse than a threshold" if "bad" in states else ""
+        return "bad", f"{f'Answer quality has drifted{more}' if drifted else _HEADLINES['bad']}{_broken_stage(routes)}"
     if alarms:
         return "unsure", "A judge or the traffic has drifted"
     state = next((state for state in STATES if state in states), "silent")
     if uncalibrated and state in ("good", "plain"):
-        return "plain", "Not calibrated yet: label answers to compare levels with thresholds"
+        drift = {gauge for gauge, _ in snapshot.gauges} & {Gauge.BAND_MEAN, Gauge.DRIFT_EVIDENCE}
+        learning = "; drift is learning its baselines, and raises no alarm yet" if drift == {Gauge.BAND_MEAN} else ""
+        return "plain", f"Not calibrated yet: label answers to compare levels with thresholds{learning}"
     return state, _HEADLINES[state]
 
 

@@ -59,7 +59,7 @@ def of_log(folder: Path, *rows: object, sections: dict[str, Any] | None = None, 
         ([HEALTH], {}, FAILED, "first error: "),
         ([GOOD, {"question": "x", "answer": "y"}], {}, WARNING, "missing_field"),
         ([{**GOOD, "contexts": []}], {}, FAILED, "none has a context with text"),
-        ([], {"path": "/tmp/absent-*.jsonl"}, WARNING, "nothing to read yet: no file matches"),  # noqa: S108
+        ([], {"path": "/tmp/absent-*.jsonl"}, WARNING, "nothing to read yet: no file matches /tmp/absent-.*, or"),  # noqa: S108
         ([], {"path": "/nowhere/*.jsonl"}, FAILED, "/nowhere: no such directory; create or mount it"),
         # What a context must hold.
         ([row("doc-17#3"), row("6f1c2b")], {}, FAILED, "contexts: hold ids instead of texts"),

@@ -236,3 +236,22 @@ def test_a_part_that_is_not_recognised_is_asked_for_with_values(tmp_path: Path) 
     text = out.read_text(encoding="utf-8")
     assert yaml.safe_load(text)["sources"][0]["mapping"].keys() == {"question", "contexts"}
     assert "# answer is missing: is it one of these?" in text
+
+
+def test_every_part_without_a_telling_name_is_asked_for(tmp_path: Path) -> None:
+    """Records of another kind are no sign that the answer stands elsewhere; what was chosen is not offered again."""
+    texts = [(f"Where is kettle {n}?", f"Kettle {n} is in the hall.") for n in range(4)]
+    rows = (
+        {"user_said": q, "hits": [{"doc_ref": f"d{q}", "passage": a, "sim": 0.5}], "bot": {"said": a}} for q, a in texts
+    )
+    log = log_of(tmp_path / "app.jsonl", *rows, {"event": "health"})
+    result = _init(log, "--out", "-", "--state", tmp_path / "state", typed="2\n1\n100\n\n")
+    source = yaml.safe_load(result.stdout[result.stdout.index("# Configuration") :])["sources"][0]
+    assert source["mapping"] == {
+        "question": "user_said",
+        "contexts": "hits[].{id: doc_ref, text: passage, score: sim}",
+        "answer": "bot.said",
+    }
+    assert "separate records" not in result.stderr
+    asked = result.stdout.partition("Which of these is the question?")[2].partition("Number")[0]
+    assert ("user_said" in asked, "bot.said" in asked) == (True, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import ssl
 from collections.abc import Iterator
@@ -182,6 +183,42 @@ def test_code_and_text() -> None:
             assert (done.return_value, text in done.output) == (code, True), arguments
         else:
             assert text in refused(done, code)
+
+
+@pytest.mark.parametrize(("command_line", "asked"), [
+    (["status"], "/api/v1/snapshot"), (["open"], "/api/v1/samples"), (["acknowledge"], "/-/drift/acknowledge"),
+    (["incident", "--since", "1h"], "/incident.md"),
+])  # fmt: skip
+def test_the_usual_configuration_names_the_address(
+    command_line: list[str], asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands that ask the daemon find it at `web.listen` of the file in the folder, as `run` does."""
+    monkeypatch.chdir(tmp_path)
+    with answering(lambda _: (404, b"<!doctype html><title>Error</title>", {})) as (url, requests):
+        config = {
+            "state": "state",
+            "sources": [{"kind": "push", "name": "app"}],
+            "web": {"listen": url.removeprefix("http://")},
+        }
+        (tmp_path / "ragwatch.yaml").write_text(json.dumps(config))
+        assert "a web page, and no reply of ragwatch" in refused(command(*command_line), RagwatchError)
+        assert requests[0].path == asked
+
+
+def test_status_fits_into_a_terminal() -> None:
+    """No figure is cut at 80 characters, and what is not calibrated is marked and explained."""
+    level = {"value": 0.8, "low": 0.61, "high": 1.0, "n": 31, "labels": 0, "labels_given": 0, "calibrated": False}
+    given = {"lower_is_better": False, "threshold": 0.85, "state": "plain", "value": 0.98, "n": 12345}
+    figures = [{**given, "quantity": "context_sentence_precision", "corrected": level}]
+    route = {"route": "web", "drawn": 2150.0, "stages": [{"stage": "none", "share": 1.0}]}
+    view = {**overview(None, PageScope(), now=0.0), "window": "15m", "state": "plain"}
+    view |= {"routes": [{**route, "judges": [{"judge": "embedded", "why": None, "figures": figures}]}]}
+    with answering(lambda _: (200, view, {})) as (url, _):
+        shown = command("status", "--url", url).output
+    row = "context sentence precision 0.61 .. 1.00 * 0.980 >= 0.85 12345"
+    assert row in [" ".join(line.split()) for line in shown.splitlines()]
+    assert "2,150 sampled in all; stage at fault in 15m: good 100%" in shown
+    assert max(map(len, shown.splitlines()[2:])) <= 80
 
 
 def test_another_server_writes_no_incident(tmp_path: Path) -> None:

@@ -94,6 +94,11 @@ def test_reasons_say_what_to_log_and_what_to_write() -> None:
     reasons = unpaged(a_config())
     assert any("no threshold or objective of answer_relevancy, faithfulness pages" in reason for reason in reasons)
     assert all("drift can page" in reason for reason in reasons if "threshold" in reason)
+    baselines = [reason for reason in reasons if "before it has a baseline" in reason]
+    assert ["100 scores, and answers of 24 h" in baselines[0], "500 requests, and answers of 24 h" in baselines[1]] == [
+        True,
+        True,
+    ]
     assert any("`routes` is empty" in reason for reason in unpaged(a_config(routes=[])))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,18 @@ def test_a_standing_drift_alarm_is_not_green(gauge: Gauge, labels: Any, state: s
     shown = page("overview.html", {"version": "1", **view})
     assert f'<section class="banner {state}">' in shown
     assert labels[0] in shown.split("</section>")[0]
+
+
+@pytest.mark.parametrize(
+    ("gauges", "is_learning"),
+    [((Gauge.BAND_MEAN,), True), ((Gauge.BAND_MEAN, Gauge.DRIFT_EVIDENCE), False), ((), False)],
+)
+def test_nothing_compares_while_drift_learns(gauges: Sequence[Gauge], *, is_learning: bool) -> None:
+    """Without a label and without a baseline the headline says that no alarm can come yet."""
+    plain = replace(with_estimate(Quantity.FAITHFULNESS, 0.8, 0.2), corrected=())
+    learning = dict.fromkeys(((gauge, ("faithfulness", "search")) for gauge in gauges), 0.5)
+    headline = overview(replace(plain, gauges=learning), SCOPE, now=AT)["headline"]
+    assert headline.endswith("raises no alarm yet") == is_learning, headline
 
 
 def test_drift_and_a_threshold_are_both_said() -> None:
