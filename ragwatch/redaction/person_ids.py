@@ -8,8 +8,10 @@ shapes are rows of persons.toml.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from heapq import merge
 
 from ragwatch.redaction.person_checks import CHECKS, Check, mrz, stdnum
 from ragwatch.redaction.rule import NamedRule, SensitiveKind, Span, Taken, TextView, letters_and_digits, rules, table
@@ -92,124 +94,78 @@ _LETTERED_START = re.compile(r"[A-Z](?<![A-Za-z0-9_.-][A-Z])(?=[A-Z]{0,6}-? ?\d)
 
 
 class PersonIds:
-    """Finds candidates once for all countries, and asks the rules for their shape."""
+    """Finds candidates once for all countries, and asks the rules for their shape.
+
+    Each word is looked for once, and few of them at all; most texts have none.
+    """
 
     def __init__(self, rules: tuple[PersonIdRule, ...]) -> None:
-        self._by_shape: dict[str, list[PersonIdRule]] = {}
-        self._words = _Words(rules)
+        self._rules = rules
+        self._names: dict[str, set[str]] = {}  # of the rules with a word
         for rule in rules:
-            for shape in rule.shapes:
-                self._by_shape.setdefault(shape, []).append(rule)
+            for word in rule.words:
+                self._names.setdefault(word, set()).add(rule.name)
+        self._anywhere = [word for word in self._names if not word.isascii()]
+        self._by_start: dict[str, list[str]] = {}
+        for word in self._names:
+            for start in _RUNS.findall(word)[:1] if word.isascii() else ():
+                self._by_start.setdefault(start[:_START_CHARS], []).append(word)
+        self._eligible = lru_cache(maxsize=1 << 8)(self._by_shape)
 
     def taken(self, view: TextView) -> list[Taken]:
         """All numbers in the text, in order, without overlaps."""
+        taken: list[Taken] = []
         if view.digits < _MIN_DIGITS_AND_LETTERS:
-            return []
-        scan = _Scan(view, self._by_shape, self._words)
-        taken = scan.lettered()
-        if view.digits >= _MIN_DIGITS:
-            taken += scan.numbers()
-            taken.sort(key=lambda one: one[:2])
+            return taken
+        eligible: Mapping[str, list[PersonIdRule]] | None = None
+        numbers = _numbers(view.text) if view.digits >= _MIN_DIGITS else ()
+        for begin, shape, match in merge(_lettered(view.text), numbers):
+            if taken and begin < taken[-1][1]:
+                continue
+            if eligible is None:
+                eligible = self._eligible(self._mentioned(view.folded))
+            if candidates := eligible.get(shape):
+                value = letters_and_digits(match[0])
+                rules = [rule for rule in candidates if rule.check(value)]
+                if rules and (rule := _told_apart(rules, shape, match)):
+                    taken.append((begin, match.end(), rule))
         return taken
 
-
-class _Words:
-    """Which rules have one of their words in a text: each word is looked for once, and few of them at all."""
-
-    def __init__(self, rules: tuple[PersonIdRule, ...]) -> None:
-        self._rules: dict[str, set[str]] = {}
-        for rule in rules:
-            for word in rule.words:
-                self._rules.setdefault(word, set()).add(rule.name)
-        self._by_start: dict[str, list[str]] = {}
-        self._anywhere = [word for word in self._rules if not word.isascii()]
-        for word in self._rules:
-            for start in _RUNS.findall(word)[:1] if word.isascii() else ():
-                self._by_start.setdefault(start[:_START_CHARS], []).append(word)
-
-    def mentioned(self, folded: str) -> set[str]:
-        """Names of the rules of which the text has a word."""
+    def _mentioned(self, folded: str) -> frozenset[str]:
+        """Names of the rules of which a text has a word."""
         starts = {run[:_START_CHARS] for run in _RUNS.findall(folded)} & self._by_start.keys()
         words = [word for start in starts for word in self._by_start[start] if word in folded]
         if not folded.isascii():
             words += [word for word in self._anywhere if word in folded]
-        return set().union(*(self._rules[word] for word in words))
+        return frozenset().union(*(self._names[word] for word in words))
+
+    def _by_shape(self, mentioned: frozenset[str]) -> Mapping[str, list[PersonIdRule]]:
+        """The rules that may take a value of each shape in a text with words of these rules."""
+        rules: dict[str, list[PersonIdRule]] = {}
+        for rule in self._rules:
+            for shape in rule.shapes if rule.name in mentioned else rule.bare:
+                rules.setdefault(shape, []).append(rule)
+        return rules
 
 
-class _Scan:
-    """One reading of one text. What the words of a rule and the check of a value say is asked once each."""
+_Candidate = tuple[int, str, re.Match[str]]
+"""Where a value with the shape of such a number begins, the name of the shape, and the value."""
 
-    def __init__(self, view: TextView, by_shape: Mapping[str, list[PersonIdRule]], words: _Words) -> None:
-        self._view, self._by_shape, self._words = view, by_shape, words
-        self._eligible: dict[tuple[str, int], tuple[str, list[PersonIdRule]]] = {}
-        self._valid: dict[tuple[str, str], list[PersonIdRule]] = {}
-        self._mentioned: set[str] | None = None
 
-    def lettered(self) -> list[Taken]:
-        """Values that begin with letters."""
-        taken: list[Taken] = []
-        text, position = self._view.text, 0
-        while start := _LETTERED_START.search(text, position):
-            match = _LETTERED.match(text, start.start())
-            span = self._take(match, LETTERED_SHAPES, taken) if match else None
-            position = span or start.end()
-        return taken
+def _lettered(text: str) -> Iterator[_Candidate]:
+    """Values that begin with letters."""
+    for start in _LETTERED_START.finditer(text):
+        if match := _LETTERED.match(text, start.start()):
+            yield match.start(), LETTERED_SHAPES[int(str(match.lastgroup)[1:])][0], match
 
-    def numbers(self) -> list[Taken]:
-        """Values that begin with a digit."""
-        taken: list[Taken] = []
-        text, position = self._view.text, 0
-        search = _NUMBER_START.search
-        tried: dict[int, Callable[[str, int], re.Match[str] | None] | None] = {}
-        while start := search(text, position):
-            begin, position = start.span()
-            digits = position - begin
-            if digits not in tried:
-                tried[digits] = _NUMBER_BY_DIGITS[digits].match if self._any_rule(digits) else None
-            match_at = tried[digits]
-            match = match_at(text, begin) if match_at else None
-            if match:
-                position = self._take(match, SHAPES, taken) or position
-        return taken
 
-    def _any_rule(self, digits: int) -> bool:
-        """Whether any rule may take a value that begins with so many digits."""
-        shapes = _SHAPES_BY_DIGITS.get(digits, ())
-        return any(self._rules_of(shape, digits if shape == "plain" else 0)[1] for shape in shapes)
-
-    def _take(self, match: re.Match[str], shapes: Sequence[tuple[str, str]], taken: list[Taken]) -> int | None:
-        """Take a value if a rule accepts it. Returns its end."""
-        begin, end = match.span()
-        shape = shapes[int(str(match.lastgroup)[1:])][0]
-        eligible = self._rules_of(shape, end - begin if shape == "plain" else 0)
-        rule = self._rule(match, eligible) if eligible[1] else None
-        if rule is None:
-            return None
-        taken.append((begin, end, rule))
-        return end
-
-    def _rules_of(self, shape: str, length: int) -> tuple[str, list[PersonIdRule]]:
-        """Name of a shape, with the length of a plain number, and the rules that may take such a value in this text."""
-        eligible = self._eligible.get((shape, length))
-        if eligible is None:
-            name = f"{shape}{length or ''}"
-            rules = [rule for rule in self._by_shape.get(name, ()) if name in rule.bare or self._mentions(rule)]
-            eligible = self._eligible[shape, length] = (name, rules)
-        return eligible
-
-    def _rule(self, match: re.Match[str], eligible: tuple[str, list[PersonIdRule]]) -> PersonIdRule | None:
-        shape, candidates = eligible
-        key = (shape, match[0])
-        rules = self._valid.get(key)
-        if rules is None:
-            value = letters_and_digits(match[0])
-            rules = self._valid[key] = [rule for rule in candidates if rule.check(value)]
-        return _told_apart(rules, shape, match) if rules else None
-
-    def _mentions(self, rule: PersonIdRule) -> bool:
-        if self._mentioned is None:
-            self._mentioned = self._words.mentioned(self._view.folded)
-        return rule.name in self._mentioned
+def _numbers(text: str) -> Iterator[_Candidate]:
+    """Values that begin with a digit."""
+    for start in _NUMBER_START.finditer(text):
+        pattern = _NUMBER_BY_DIGITS.get(len(start[0]))
+        if match := pattern and pattern.match(text, start.start()):
+            shape = SHAPES[int(str(match.lastgroup)[1:])][0]
+            yield match.start(), f"plain{len(match[0])}" if shape == "plain" else shape, match
 
 
 def _told_apart(rules: list[PersonIdRule], shape: str, match: re.Match[str]) -> PersonIdRule | None:
