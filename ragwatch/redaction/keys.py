@@ -98,7 +98,7 @@ class VendorKeys:
     """Tries the rules of all vendors, where a text has a word as long as a key that begins or is made as a key is."""
 
     def __init__(self) -> None:
-        self._prefixes: dict[str, list[RedactionRule]] = {}  # by the first three characters of a key
+        self._prefixes: dict[str, list[RedactionRule]] = {}  # by the first two or three characters of a key
         self._long: list[tuple[int, RedactionRule]] = []  # those that would be tried on most texts
         self._others: list[tuple[tuple[str, ...], RedactionRule]] = []
         for row, rule in zip(_ROWS, VENDOR_RULES, strict=True):
@@ -109,7 +109,6 @@ class VendorKeys:
                 self._long.append((row["least"], rule))
             else:
                 self._others.append((rule.anchors or rule.hints, rule))
-        self._short = {start: rules for start, rules in self._prefixes.items() if len(start) == 2}
 
     def taken(self, view: TextView) -> list[Taken]:
         """All keys in the text, in order, without overlaps."""
@@ -132,10 +131,8 @@ class VendorKeys:
         """Rules that may match in the long words."""
         rules = [rule for hints, rule in self._others if not hints or any(hint in joined for hint in hints)]
         starts = set(_STARTS.findall(joined))
-        for start in starts & self._prefixes.keys():
+        for start in (starts | {one[:2] for one in starts}) & self._prefixes.keys():
             rules += self._prefixes[start]
-        for start in {one[:2] for one in starts} & self._short.keys():
-            rules += self._short[start]
         return list(dict.fromkeys(rules)) if len(rules) > 1 else rules
 
 

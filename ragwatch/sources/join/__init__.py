@@ -297,15 +297,9 @@ class JoinSource:
         lines, offsets, numbers = zip(*joined, strict=True) if joined else ((), (), ())
         if batch.report is not None:  # of a source that answers its clients
             batch.report.rejections[:] = rejections
-        outer = Batch(
-            stream=f"{name}/{batch.stream}",
-            file=batch.file,
-            lines=lines,
-            offsets=offsets,
-            numbers=numbers,
-            cursor=batch.cursor,
-            rejections=rejections,
-            resets=batch.resets,
+        stream = f"{name}/{batch.stream}"
+        outer = replace(
+            batch, stream=stream, lines=lines, offsets=offsets, numbers=numbers, rejections=rejections, report=None
         )
         return self._with_changes(outer, +tallies, self._joiner.changes())
 

@@ -11,67 +11,60 @@ from ragwatch.sources.tail.identity import FileIdentity, FilePosition
 from ragwatch.sources.tail.reader import FollowedFile
 
 
-class ClosedFiles:
-    """Finds closed files again. An open file does not depend on its path; a closed one is reopened by it."""
+def update_paths(table: FileTable) -> set[str]:
+    """Update the paths of closed files and release deleted ones. Returns the original paths of the latter.
 
-    def __init__(self, table: FileTable) -> None:
-        self._table = table
-
-    def update_paths(self) -> set[str]:
-        """Update the paths of closed files and release deleted ones. Returns the original paths of the latter."""
-        gone: set[str] = set()
-        listings: dict[str, DirectoryListing | None] = {}
-        for followed in list(self._table.active):
-            content = followed.content
-            if content is None or content.handle.is_reachable():
+    An open file does not depend on its path; a closed one is reopened by it.
+    """
+    gone: set[str] = set()
+    listings: dict[str, DirectoryListing | None] = {}
+    for followed in list(table.active):
+        content, position = followed.content, followed.position
+        if content is None or content.handle.is_reachable():
+            continue
+        path = _find(table, followed, listings)
+        if path is None:
+            continue  # its directory cannot be listed at present, or is not mounted
+        if path and not position.offset and _is_of_another(table, path, position):
+            table.forget(followed)  # a scan follows it again, by the path that it has: its inode may be reused
+            continue
+        if path and path.endswith(GZIP) == followed.is_packed:
+            content.handle.path = path
+            try:
+                same = content.fits(position)  # else the inode was reused
+            except OSError:
+                same = True  # it cannot be read at present: the next step raises it again
+            if same:
+                followed.path = path
                 continue
-            path = self._find(followed, listings)
-            if path is None:
-                continue  # its directory cannot be listed at present, or is not mounted
-            if path and not followed.position.offset and self._is_of_another(path, followed):
-                self._table.forget_unread(followed)  # its inode may be reused
-                continue
-            if path and path.endswith(GZIP) == followed.is_packed:
-                content.handle.path = path
-                if self._is_same(followed):
-                    followed.path = path
-                    continue
-            gone.add(followed.position.path)
-            self._table.release_deleted(followed)
-        return gone
+        gone.add(position.path)
+        table.release_deleted(followed)
+    return gone
 
-    def _find(self, followed: FollowedFile, listings: dict[str, DirectoryListing | None]) -> str | None:
-        """The path of the file by now; empty when it was deleted, None when that is not known."""
-        identity = followed.position.identity
-        if identity in self._table.matched:
-            return self._table.matched[identity].paths[0]
-        searched = True
-        for directory in {os.path.dirname(path) for path in (followed.path, followed.position.path)}:
-            if directory not in listings:
-                listings[directory] = list_directory(directory)
-            listing = listings[directory]
-            if listing is None or listing.device != identity.dev:
-                searched = False
-            elif identity.ino in listing.paths:
-                return listing.paths[identity.ino]
-        return "" if searched else None
 
-    def _is_of_another(self, path: str, followed: FollowedFile) -> bool:
-        """Whether a path is that of another log, or of a rotation of one; a scan follows it by that path."""
-        log = family(os.path.realpath(path))
-        if log == family(followed.position.path):
-            return False
-        is_matched = followed.position.identity in self._table.matched
-        return is_matched or log in {family(position.path) for position in self._table.positions()}
+def _find(table: FileTable, followed: FollowedFile, listings: dict[str, DirectoryListing | None]) -> str | None:
+    """The path of a file by now; empty when it was deleted, None when that is not known."""
+    identity = followed.position.identity
+    if identity in table.matched:
+        return table.matched[identity].paths[0]
+    searched = True
+    for directory in {os.path.dirname(path) for path in (followed.path, followed.position.path)}:
+        if directory not in listings:
+            listings[directory] = list_directory(directory)
+        listing = listings[directory]
+        if listing is None or listing.device != identity.dev:
+            searched = False
+        elif identity.ino in listing.paths:
+            return listing.paths[identity.ino]
+    return "" if searched else None
 
-    @staticmethod
-    def _is_same(followed: FollowedFile) -> bool:
-        """Whether the file with this inode has the content that was read. If not, the inode was reused."""
-        position = followed.position
-        try:
-            return followed.content is None or followed.content.fits(position)
-        except OSError:
-            return True  # it cannot be read at present: the next step raises it again
+
+def _is_of_another(table: FileTable, path: str, position: FilePosition) -> bool:
+    """Whether a path is that of another log, or of a rotation of one; a scan follows it by that path."""
+    log = family(os.path.realpath(path))
+    if log == family(position.path):
+        return False
+    return position.identity in table.matched or log in {family(other.path) for other in table.positions()}
 
 
 class UnopenedFiles:

@@ -168,19 +168,15 @@ class FileTable:
     def release_deleted(self, followed: FollowedFile) -> None:
         """Close a file that is gone: its copy is searched for, or its loss is counted, as after a restart."""
         position = followed.last_seen
-        self.active.remove(followed)
         if followed.stream is not None:
             self.stored[position.identity] = (followed.stream, position)
         elif position.size:
             self.count_deleted(position.identity, followed.path)
-        self._forget(followed)
+        self.forget(followed)
 
-    def forget_unread(self, followed: FollowedFile) -> None:
-        """Close a file of which nothing was read: a scan follows it again, by the path that it has."""
+    def forget(self, followed: FollowedFile) -> None:
+        """Close a file, and follow it no longer."""
         self.active.remove(followed)
-        self._forget(followed)
-
-    def _forget(self, followed: FollowedFile) -> None:
         for stream in followed.superseded:
             self.delete_cursor(stream, followed.path)
         followed.close()

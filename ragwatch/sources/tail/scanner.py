@@ -9,7 +9,7 @@ from glob import has_magic
 
 import orjson
 
-from ragwatch.sources.tail.closed import ClosedFiles, UnopenedFiles
+from ragwatch.sources.tail.closed import UnopenedFiles, update_paths
 from ragwatch.sources.tail.content import Content, OpenedFile, continues
 from ragwatch.sources.tail.disk import (
     GZIP,
@@ -99,7 +99,6 @@ class FileScanner:
         self._table = table
         self._search = search
         self._unopened = UnopenedFiles(table)
-        self._closed = ClosedFiles(table)
         self._directories = DirectoryWatch()
         self._unseen_since: dict[str, int] = {}
         self._originals: dict[FileIdentity, tuple[FileIdentity, int]] = {}
@@ -131,7 +130,7 @@ class FileScanner:
         since = {path: min(mtime_ns, before.get(path, table.since_ns)) for path, mtime_ns in unseen_since.items()}
         self._unseen_since = unseen_since
         unread = dict.fromkeys(self._unread_paths(now) - unseen_since.keys(), table.since_ns)
-        moved = self._closed.update_paths() | table.detect_renames()
+        moved = update_paths(table) | table.detect_renames()
         active = {followed.position.identity for followed in table.active}
         new = [self._follow_if_due(identity) for identity in matched if identity not in active]
         if begins:
