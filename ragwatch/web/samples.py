@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from math import isfinite
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
@@ -88,6 +89,10 @@ def schemas(criteria: Sequence[str] = ()) -> dict[str, Schema]:
 
 JSON_PARAMETERS = tuple(schemas())
 PARAMETERS = JSON_PARAMETERS[:-2]  # without `texts` and `after`
+_AS_READ = frozenset(
+    {"route", "judge", "stage", "outcome", "below", "above", "since", "until", "context", "top_context", "limit"}
+)
+"""Parameters that are fields of a `Query` as they are."""
 
 
 def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Sequence[str] = ()) -> Query:
@@ -100,6 +105,7 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Seq
     Raises ParameterError: A parameter is unknown, repeated or invalid.
     """
     values: dict[str, str] = {}
+    known = schemas(criteria)
     for name, value in canonical(parameters):
         if name not in PARAMETERS and not name.startswith(METADATA_PREFIX):
             raise ParameterError(f"{name}: not a parameter; there are {', '.join(PARAMETERS)}")
@@ -111,29 +117,31 @@ def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Seq
             raise ParameterError(f"{name}: needs a quantity")
     if values.get("sort") == Order.WORST and "quantity" not in values:
         raise ParameterError("sort: worst needs a quantity")
-    quantity = _one_of(values, "quantity", (*Quantity, *criteria))
-    limit = values.get("limit", str(DEFAULT_LIMIT))
-    if not re.fullmatch(r"[0-9]{1,4}", limit) or not 1 <= int(limit) <= MAX_LIMIT:
-        raise ParameterError(f"limit: not a whole number from 1 to {MAX_LIMIT}")
-    return Query(
-        route=values.get("route"),
-        judge=values.get("judge"),
-        stage=_one_of(values, "stage", Stage),
-        outcome=_one_of(values, "outcome", Outcome),
-        quantity=None if quantity is None else quantity_of(quantity),
-        below=_number(values, "below"),
-        above=_number(values, "above"),
-        since=moment(values, "since", now),
-        until=moment(values, "until", now),
-        labelled=_flag(values, "labelled"),
-        disputed=_flag(values, "disputed"),
-        metadata=_metadata(values),
-        context=values.get("context"),
-        top_context=values.get("top_context"),
-        words=_words(values),
-        worst=_one_of(values, "sort", Order) == Order.WORST,
-        limit=int(limit),
-    )
+    read = {name: _read(name, text, known[name], now) for name, text in values.items() if name in known}
+    fields: dict[str, Any] = {name: value for name, value in read.items() if name in _AS_READ}
+    fields |= {name: read[name] == FLAGS[0] for name in ("labelled", "disputed") if name in read}
+    if "quantity" in read:
+        fields["quantity"] = quantity_of(values["quantity"])
+    worst = read.get("sort") == Order.WORST
+    return Query(**fields, metadata=_metadata(values), words=_words(values), worst=worst)
+
+
+def _read(name: str, text: str, schema: Schema, now: float) -> object:
+    """Reads a parameter as its published schema says. Raises ParameterError: it is invalid."""
+    value: object = text
+    if schema is TIME:
+        value = moment({name: text}, name, now)
+    elif "enum" in schema:
+        value = chosen(name, text, cast("list[str]", schema["enum"]))
+    elif schema.get("type") == "number":
+        value = _finite(text)
+        if value is None:
+            raise ParameterError(f"{name}: not a number")
+    elif schema.get("type") == "integer":
+        if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= MAX_LIMIT:
+            raise ParameterError(f"{name}: not a whole number from 1 to {MAX_LIMIT}")
+        value = int(text)
+    return value
 
 
 def canonical(parameters: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -164,24 +172,6 @@ def _words(values: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
     if not 1 <= len(phrases) <= MAX_ASKED:
         raise ParameterError(f'text: not 1 to {MAX_ASKED} words; quotes make a phrase of several: "gift card"')
     return phrases
-
-
-def _one_of(values: Mapping[str, str], name: str, allowed: Iterable[str]) -> str | None:
-    return chosen(name, values[name], allowed) if name in values else None
-
-
-def _flag(values: Mapping[str, str], name: str) -> bool | None:
-    value = _one_of(values, name, FLAGS)
-    return None if value is None else value == FLAGS[0]
-
-
-def _number(values: Mapping[str, str], name: str) -> float | None:
-    if name not in values:
-        return None
-    value = _finite(values[name])
-    if value is None:
-        raise ParameterError(f"{name}: not a number")
-    return value
 
 
 def _finite(text: str) -> float | None:
