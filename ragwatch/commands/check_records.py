@@ -300,5 +300,5 @@ def format_advice(line: Line) -> Iterator[str]:
     text = line.lstrip() if isinstance(line, bytes) else b"{"
     if text.startswith(b"["):
         yield f"the file is a JSON array; {JSONL_ADVICE}"
-    elif not text.startswith(b"{") and b"{" in text:
+    elif not text.startswith(b"{") and b"{" in text and b"\0" not in text:  # a zero byte has a message of its own
         yield "there is text before the JSON; set prefix: auto in this source"

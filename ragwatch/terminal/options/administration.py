@@ -98,7 +98,8 @@ class RunArguments(Arguments, work="ragwatch.commands.run:run"):
 
     With --once, files are read from the beginning, whatever `start` says, and the state is a temporary directory that
     is removed at the end: the configured state is not used, and the budgets of the judges start unused. Exit code 1
-    when no record of a source could be read or a directory is missing, 3 when there was nothing to read.
+    when no record of a source could be read, a directory is missing or a judge did not answer, 3 when there was
+    nothing to read.
     """
 
     path: Path = CONFIG_FILE

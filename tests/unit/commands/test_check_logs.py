@@ -107,6 +107,9 @@ def test_files_and_lines_are_named(tmp_path: Path) -> None:
     """The first fault has its place; of files that cannot be read the first is named, and how many there are."""
     batch = Batch("s", "a.jsonl", [b"{"], [0], [7], "")
     assert "a.jsonl:7: torn_json" in check_records(object(), batch, Settings()).detail
+    wide = Batch("s", "a.jsonl", ['{"a": 1}'.encode("utf-16")], [0], [1], "")
+    said = check_records(object(), wide, Settings()).detail
+    assert ("set encoding: utf-16" in said, "prefix: auto" in said) == (True, False)
     for name in (b"caf\xe9.jsonl", b"caf\xea.jsonl"):
         (tmp_path / os.fsdecode(name)).write_text("{}\n")
     found = of_log(tmp_path, GOOD, path=f"{tmp_path}/*.jsonl")
