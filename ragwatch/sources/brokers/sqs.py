@@ -96,16 +96,16 @@ class SqsClient(Client):
             raise self._refused(error.response.get("Error", {}), action) from error
         except self._errors.BotoCoreError as error:
             why = f"the server cannot be reached ({error}); correct queue_url"
-            raise self._error(type(error).__name__, action, why) from error
+            raise self._error(type(error).__name__, str(error), action, why) from error
 
     def _refused(self, error: Mapping[str, object], action: str) -> SourceError:
         code, text = str(error.get("Code", "")), str(error.get("Message", ""))
-        return self._error(code, action, f"the server refuses {action} ({code}: {text})")
+        return self._error(code, code, action, f"the server refuses {action} ({code}: {text})")
 
-    def _error(self, code: str, action: str, otherwise: str) -> SourceError:
-        """The error that stands for a code of the server, or for one of the library by its name."""
-        why = reason(code, _REASONS, otherwise).replace("sqs:*", f"sqs:{action}")
-        return SourceError(f"sqs queue {self._options.queue_url}: {why}")
+    def _error(self, code: str, text: str, action: str, otherwise: str) -> SourceError:
+        """The error that stands for a code of the server, or for an error of the library by its name."""
+        rows = [(words, why.replace("{}", text).replace("sqs:*", f"sqs:{action}")) for words, why in _REASONS]
+        return SourceError(f"sqs queue {self._options.queue_url}: {reason(code, rows, otherwise)}")
 
     def measure(self) -> None:
         """Ask how many there are, delivered ones included. SQS counts roughly, and does not say how old they are."""
