@@ -19,6 +19,7 @@ from ragwatch.web.pages.drift_replies import (
     Alarmed,
     AnswerDrift,
     Band,
+    DatedAlarm,
     Drift,
     JudgeDrift,
     PastAlarm,
@@ -128,13 +129,13 @@ class _DriftRows:
     def answer(self, quantity: str, route: str) -> AnswerDrift:
         """Row of a quantity on a route."""
         labels = (quantity, route)
+        dated, runs = self._dated(KIND, labels, Gauge.DRIFT_ALARM)
         evidence, threshold = self._value(Gauge.DRIFT_EVIDENCE, labels), self._value(Gauge.DRIFT_THRESHOLD, labels)
-        alarm = bool(self._value(Gauge.DRIFT_ALARM, labels))
-        runs, past = self._history(KIND, labels)
+        body = runs[0].body if dated["alarm"] and runs else {}
         baseline = self._value(Gauge.DRIFT_BASELINE, labels)
         paused = (place[2] for gauge, place in self._gauges if gauge is Gauge.DRIFT_PAUSED and place[:2] == labels)
-        since = runs[0].at if alarm and runs else None
         return {
+            **dated,
             "quantity": quantity,
             "route": route,
             "lower_is_better": quantity in LOW_IS_GOOD,
@@ -143,28 +144,31 @@ class _DriftRows:
             "share": None if evidence is None or not threshold else min(max(evidence / threshold, 0.0), 1.0),
             "words": None if evidence is None or not threshold else evidence_words(evidence, threshold),
             "baseline": baseline,
-            "learning": evidence is None and not alarm,
+            "learning": evidence is None and not dated["alarm"],
             "paused": next(paused, None),
-            "changed_stage": runs[0].body.get("changed_stage") if alarm and runs else None,
+            "changed_stage": body.get("changed_stage"),
             "band": self._band(labels),
-            "alarm": alarm,
-            "since": since,
-            "since_seconds": self._age(since),
-            "judge_moved": bool(alarm and runs and runs[0].body.get("judge_moved")),
-            "back": past[0]["back"] if past and not alarm else None,
-            "past": past,
-            "acknowledge": self._command("--quantity", quantity, "--route", route) if alarm else None,
+            "judge_moved": bool(body.get("judge_moved")),
             "samples": _samples(quantity, route, baseline, runs),
         }
 
-    def _history(self, kind: str, labels: tuple[str, str]) -> tuple[list[StoredRun], list[PastAlarm]]:
-        """Runs of the newest alarms, and when each ended."""
-        newest = self._past.get((kind, "/".join(labels)), [])
+    def _dated(self, kind: str, labels: tuple[str, str], gauge: Gauge) -> tuple[DatedAlarm, list[StoredRun]]:
+        """Whether an alarm stands and since when, past alarms with their ends, and their runs, the newest first."""
+        newest, alarm = self._past.get((kind, "/".join(labels)), []), bool(self._value(gauge, labels))
         runs = [run for run in newest if run.failing][:PAST_ALARMS]
-        back = {run.body.get("seq"): run.body.get("since") for run in newest if not run.failing}
-        return runs, [
-            {"at": run.at, "evidence": run.body.get("evidence"), "back": back.get(run.body.get("seq"))} for run in runs
+        ends = {run.body.get("seq"): run.body.get("since") for run in newest if not run.failing}
+        past: list[PastAlarm] = [
+            {"at": run.at, "evidence": run.body.get("evidence"), "back": ends.get(run.body.get("seq"))} for run in runs
         ]
+        since = runs[0].at if alarm and runs else None
+        return {
+            "alarm": alarm,
+            "since": since,
+            "since_seconds": None if since is None else max(self._now - since, 0.0),
+            "back": past[0]["back"] if past and not alarm else None,
+            "past": past,
+            "acknowledge": self._command("--quantity", labels[0], "--route", labels[1]) if alarm else None,
+        }, runs
 
     def segment(self, labels: tuple[str, ...]) -> SegmentDrift:
         """Row of an alarm about a segment."""
@@ -184,26 +188,19 @@ class _DriftRows:
     def traffic(self, signal: str, route: str) -> TrafficDrift:
         """Row of a traffic signal on a route."""
         labels = (signal, route)
-        alarm = bool(self._value(Gauge.TRAFFIC_DRIFT_ALARM, labels))
-        runs, past = self._history(TRAFFIC_KIND, labels)
-        body = runs[0].body if alarm and runs else {}
-        since = runs[0].at if alarm and runs else None
+        dated, runs = self._dated(TRAFFIC_KIND, labels, Gauge.TRAFFIC_DRIFT_ALARM)
+        body = runs[0].body if dated["alarm"] and runs else {}
         evidence = self._value(Gauge.TRAFFIC_DRIFT_EVIDENCE, labels)
         limit = self._value(Gauge.TRAFFIC_DRIFT_THRESHOLD, labels) or body.get("threshold")
         return {
+            **dated,
             "signal": signal,
             "route": route,
             "evidence": evidence,
             "words": None if evidence is None or not limit else evidence_words(evidence, limit),
             "threshold": body.get("threshold"),
-            "alarm": alarm,
-            "since": since,
-            "since_seconds": self._age(since),
             "cut": body.get("cut"),
             "direction": body.get("direction"),
-            "back": past[0]["back"] if past and not alarm else None,
-            "past": past,
-            "acknowledge": self._command("--quantity", signal, "--route", route) if alarm else None,
         }
 
     def judge(self, judge: str) -> JudgeDrift:
@@ -232,9 +229,6 @@ class _DriftRows:
 
     def _value(self, gauge: Gauge, labels: tuple[str, ...]) -> float | None:
         return self._gauges.get((gauge, labels))
-
-    def _age(self, since: float | None) -> float | None:
-        return None if since is None else max(self._now - since, 0.0)
 
     def _command(self, *options: str) -> str:
         """Shell command to acknowledge an alarm; has `--url` unless the address is the default."""

@@ -18,15 +18,6 @@ class Alarmed(TypedDict):
     acknowledge: str | None
 
 
-class DatedAlarm(Alarmed):
-    """A row that says since when its alarm stands, and how strong the evidence is."""
-
-    since: Time | None
-    since_seconds: float | None
-    evidence: float | None
-    threshold: float | None
-
-
 class Band(TypedDict):
     """The mean of a day, with bounds that hold at every look."""
 
@@ -45,6 +36,15 @@ class PastAlarm(TypedDict):
     back: Time | None
 
 
+class DatedAlarm(Alarmed):
+    """A row that says since when its alarm stands, or since when the answers are at the baseline again."""
+
+    since: Time | None
+    since_seconds: float | None
+    back: Time | None
+    past: Sequence[PastAlarm]
+
+
 class ChangedStage(TypedDict):
     """A stage at fault that became more frequent: its shares before and since."""
 
@@ -59,6 +59,8 @@ class AnswerDrift(DatedAlarm):
     quantity: str
     route: str
     lower_is_better: bool
+    evidence: float | None
+    threshold: float | None
     share: Share | None
     words: str | None
     baseline: float | None
@@ -67,8 +69,6 @@ class AnswerDrift(DatedAlarm):
     changed_stage: ChangedStage | None
     band: Band | None
     judge_moved: bool
-    past: Sequence[PastAlarm]
-    back: Time | None
     samples: str
 
 
@@ -93,9 +93,9 @@ class TrafficDrift(DatedAlarm):
     route: str
     cut: Annotated[object, Also(description="above which value requests are counted: a number, or a text such as yes")]
     direction: str | None
+    evidence: float | None
+    threshold: float | None
     words: str | None
-    back: Time | None
-    past: Sequence[PastAlarm]
 
 
 class PausedSignal(TypedDict):
