@@ -33,6 +33,7 @@ _MAX_CANDIDATES = 8
 _MIN_SHARE = 0.5  # of the requests that have records of different shapes
 _MIN_REQUESTS = 2
 _MAX_PARTS = 500
+_WORD = re.compile(r"\w+")
 _PLAIN = re.compile(r'[A-Za-z0-9_.]+|"[A-Za-z0-9_.]+"')
 
 
@@ -99,9 +100,27 @@ def _of_path(path: str, placed: Sequence[tuple[int, Mapping[str, object]]]) -> J
     traced = guess(records)  # traces are read from their parts
     if traced.format in TRACES and traced.share:
         return JoinGuess(path, number, len(several), traced, strays)
-    for record in records:
-        del record[PARTS]
-    return JoinGuess(path, number, len(whole), guess(records), strays)
+    rows = [record.pop(PARTS) for record in records]
+    joined = guess(records)
+    return JoinGuess(
+        path, number, len(whole), replace(joined, problems=joined.problems + _hidden(joined, rows)), strays
+    )
+
+
+def _hidden(joined: FormatGuess, groups: Sequence[object]) -> tuple[str, ...]:
+    """Which fields of a sample have several values in a request, of which only the last one would be read."""
+    read = " ".join(joined.mapping.get(part) or part for part in ("question", "contexts", "answer"))
+    values: defaultdict[tuple[int, str], set[bytes]] = defaultdict(set)
+    for number, rows in enumerate(groups):
+        for row in rows if isinstance(rows, list) else ():
+            for name in row.keys() & set(_WORD.findall(read)):
+                values[number, name].add(orjson.dumps(row[name]))
+    several = sorted({name for (_, name), different in values.items() if len(different - {b"null"}) > 1})
+    return tuple(
+        f"several records of a request hold {name}, and only the last one is read: map the one that is meant, as "
+        f"parts[0].{name}, or all of them, as parts[].{name}[]"
+        for name in several
+    )
 
 
 def _streamed(path: str, groups: Sequence[tuple[str, list[RecordPart]]], strays: int) -> JoinGuess | None:
@@ -185,6 +204,7 @@ def join_yaml(proposal: JoinGuess, logs: Sequence[tuple[str, LogHead]]) -> Itera
     records = f"{'about ' if proposal.stream is not None else ''}{proposal.number} records"
     yield f"# {proposal.requests} requests are in {records} each, with the same {proposal.by};"
     yield f"# joined, {share:.0%} of them can be read. A whole source, in place of kind, name and path:"
+    yield from (f"# {problem}" for problem in proposal.guess.problems)
     yield "kind: join"
     yield "name: app"
     yield "of:"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import orjson
@@ -46,7 +47,7 @@ class RecordPart(NamedTuple):
 def merged(parts: Sequence[RecordPart], group: str, pieces: Pieces = WHOLE) -> dict[str, object]:
     """Return one record with the fields of all parts, the id of the group, and the parts themselves as `parts`.
 
-    Fields in pieces are the pieces of all parts, joined in their order.
+    Fields in pieces are the pieces of all parts, joined in their order; the last one if each repeats those before it.
 
     Parts are taken in the order of their sources in the configuration, then of their own times, then of their text. Of
     different values of a field the last one that is not null stands; objects are merged field by field.
@@ -67,8 +68,16 @@ def merged(parts: Sequence[RecordPart], group: str, pieces: Pieces = WHOLE) -> d
     taken = [pieces.texts_in(record) for record in records] if pieces.concat else []
     for name in pieces.concat:
         if any(texts[name] for texts in taken):
-            result[name] = "".join(piece for texts in taken for piece in texts[name])
+            result[name] = _whole([piece for texts in taken for piece in texts[name]])
     return {**result, "id": group, PARTS: records}
+
+
+def _whole(texts: Sequence[str]) -> str:
+    """The whole of some pieces: joined, or the last one if each repeats those before it."""
+    grows = all(later.startswith(earlier) for earlier, later in pairwise(texts))
+    if len(texts) >= MIN_PIECES and ((grows and texts[-1] != texts[0]) or texts[-1] == "".join(texts[:-1])):
+        return texts[-1]
+    return "".join(texts)
 
 
 def _position(record: Mapping[str, object], order: Extract | None) -> float:

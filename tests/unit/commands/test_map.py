@@ -250,6 +250,14 @@ def test_a_join_is_proposed_over_records_of_two_shapes(tmp_path: Path, files: in
     assert "9 requests are in 2 records each" in result.stdout
 
 
+def test_two_searches_of_a_request_are_a_question(tmp_path: Path) -> None:
+    """The last search would be read alone, with its rewritten query as the question: a person has to say which."""
+    again = [{**row, "query": f"again: {row['query']}", "hits": row["hits"][:1]} for row in RETRIEVAL]
+    result = run_map(tmp_path, [*RETRIEVAL, *again, *ANSWERS])
+    assert (result.return_value, options(result).parts) == (1, 3)
+    assert "several records of a request hold query" in result.stdout
+
+
 def test_parts_in_several_records(tmp_path: Path) -> None:
     """Other records and text are skipped, the number of parts is proposed; what no id joins is mapped by itself."""
     proposed = options(run_map(tmp_path, [*RETRIEVAL, OTHER, *ANSWERS], before="12:00 INFO "))

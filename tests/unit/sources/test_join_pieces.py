@@ -36,6 +36,25 @@ def test_pieces_are_joined_up_to_the_mark(tmp_path: Path) -> None:
     assert (reading.outcomes(), reading.stored) == ({"joined": 6}, {})
 
 
+@pytest.mark.parametrize(
+    ("texts", "answer"),
+    [
+        (("The", "The old", "The old mill"), "The old mill"),
+        (("", "The", "The", "The old"), "The old"),
+        (("The ", "old ", "The old "), "The old "),
+        (("ha", "ha", "ha"), "hahaha"),
+        (("The", " old"), "The old"),
+        (("a", "b", "c"), "abc"),
+    ],
+)
+def test_pieces_that_repeat_those_before_them(tmp_path: Path, texts: tuple[str, ...], answer: str) -> None:
+    """Of snapshots of a growing answer, and of pieces with the whole behind them, the last one is the answer."""
+    reading = Reading(tmp_path, **ENDS)
+    write(tmp_path, "asked", SEARCH, *map(delta, texts), DONE)
+    (record,) = reading.read()
+    assert record["answer"] == answer
+
+
 def test_silence_ends_an_answer_without_a_mark(tmp_path: Path) -> None:
     """It is counted from the newest piece on."""
     reading = Reading(tmp_path, **CONCAT)
