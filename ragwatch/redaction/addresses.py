@@ -1,6 +1,6 @@
 """Detects addresses of e-mail and of the Internet protocol.
 
-Of an address that is written for people (`jane [at] example [dot] com`, `jane&#64;example.com`) the sign is looked
+Of an address that is written for people (`jane [at] example [dot] com`) the sign is looked
 for, then the domain behind it, then the name before it. A sign that prose has as well, such as ` at `, needs a dot that
 prose does not have, and a name of a domain that is in use.
 """
@@ -73,25 +73,18 @@ def _ipv6(match: re.Match[str]) -> Span | None:
 _WORDS_FOR_AT = "at|ät|arroba|arobase|chez|małpa|собака|chiocciola|snabel-a|kukac|zavináč"
 _FOREIGN_DOT = re.compile(r"(?i)[ ](?:punkt|punto|point|ponto|punt|piste|pont)[ ]")
 _WORDS_FOR_DOT = "dot|punkt|punto|point|ponto|punt|kropka|точка|nokta|tečka|piste|pont"
-_HIDDEN_ONES = "\xad\u200b\u200c\u200d\u2060\ufeff"
-_HIDDEN = "\xad\u200b-\u200d\u2060\ufeff"
 _OPEN, _CLOSE = r"[\[({<*#|-]", r"[\])}>*#|-]"
-_STRONG_AT = (
-    rf"{_OPEN}[ ]?(?:{_WORDS_FOR_AT}|@)[ ]?{_CLOSE}[ ]?|_at_|[＠﹫]"
-    rf"|&(?:#0{{0,4}}64|#x0{{0,4}}40|commat);[ ]?|%40|\\u0040"
-    rf"|[{_HIDDEN}]{{1,3}}@[{_HIDDEN}]{{0,3}}"
-)
-_WEAK_AT = rf"[ ](?:{_WORDS_FOR_AT})[ ]|@[{_HIDDEN} ]?"
+_STRONG_AT = rf"{_OPEN}[ ]?(?:{_WORDS_FOR_AT}|@)[ ]?{_CLOSE}[ ]?|_at_|%40|\\u0040"
+_WEAK_AT = rf"[ ](?:{_WORDS_FOR_AT})[ ]|@[ ]?"
 _STRONG_DOT = (
     rf"[ ]?[\[({{<*#][ ]?(?:{_WORDS_FOR_DOT}|\.)[ ]?[\])}}>*#][ ]?"
-    rf"|[ ]-(?:{_WORDS_FOR_DOT})-[ ]|_dot_|[ ](?:{_WORDS_FOR_DOT})[ ]|[．。｡]"
-    r"|&#0{0,4}46;|&#x0{0,4}2e;|&period;|[ ]\.[ ]"
+    rf"|[ ]-(?:{_WORDS_FOR_DOT})-[ ]|_dot_|[ ](?:{_WORDS_FOR_DOT})[ ]|[．。｡]|[ ]\.[ ]"
 )
-_LABEL = rf"[^\W_](?:[^\W_]|[{_HIDDEN}-]){{0,62}}(?![^\W_]|-)"
+_LABEL = r"[^\W_](?:[^\W_]|-){0,62}(?![^\W_]|-)"
 _SIGN = re.compile(
-    rf"(?i)[@%&\\_\[({{<*#-](?:(?<=@)(?:(?<=[ ]@)|(?<=[{_HIDDEN}]@)"
-    rf"|(?=(?:[^\W_]|-){{0,63}}(?:[ \[({{<_&．。｡{_HIDDEN}]|\.(?!\w))))"
-    rf"|(?<=%)40|(?<=&)(?:\#x?0{{0,4}}[46]|comm)|(?<=\\)u0040|(?<=_)at_|[ ]?(?:{_WORDS_FOR_AT}|@))"
+    rf"(?i)[@%\\_\[({{<*#-](?:(?<=@)(?:(?<=[ ]@)"
+    rf"|(?=(?:[^\W_]|-){{0,63}}(?:[ \[({{<_．。｡]|\.(?!\w))))"
+    rf"|(?<=%)40|(?<=\\)u0040|(?<=_)at_|[ ]?(?:{_WORDS_FOR_AT}|@))"
 )
 _SPELLED = re.compile(r"(?:[\w.+-][ ]){2,64}\Z")
 _ADDRESS = re.compile(
@@ -101,7 +94,7 @@ _ADDRESS = re.compile(
 )
 _DOT = re.compile(rf"(?i){_STRONG_DOT}")
 _AT = re.compile(rf"(?i){_STRONG_AT}|{_WEAK_AT}")
-_LOCAL = re.compile(rf"(?i)[\w.%+{_HIDDEN}-]{{1,64}}(?:[ ](?:{_WORDS_FOR_DOT})[ ][\w%+-]{{1,64}}){{0,2}}\Z")
+_LOCAL = re.compile(rf"(?i)[\w.%+-]{{1,64}}(?:[ ](?:{_WORDS_FOR_DOT})[ ][\w%+-]{{1,64}}){{0,2}}\Z")
 _TOP = frozenset(
     """
     ai app at be biz br ca cc ch cn co com cz de dev dk edu es eu fi fr gov gr hu ie in info int io it jp kr me mil mx
@@ -138,8 +131,7 @@ def _plainly_written(match: re.Match[str], name: str, before: str) -> bool:
     if _DOT.search(domain):
         return weak != "@" or "://" not in before
     if "@" in weak:
-        hidden = any(char in domain for char in _HIDDEN_ONES)
-        return hidden or weak != "@" or match.string[max(0, match.start() - 1) : match.start()] == " "
+        return weak != "@" or match.string[max(0, match.start() - 1) : match.start()] == " "
     return (weak == " AT " and not name.isupper()) or _MAIL.search(before) is not None
 
 
@@ -150,7 +142,7 @@ def plain_address(value: str) -> str:
     ('jane@example.com', 'jane@x.org')
     """
     value = _AT.sub("@", value, count=1) if " @ " not in value else value
-    return re.sub(rf"[ {_HIDDEN}]", "", _DOT.sub(".", value)).lower()
+    return _DOT.sub(".", value).replace(" ", "").lower()
 
 
 _CHECKS: dict[str, Accept] = {"address": _address, "ipv4": _ipv4, "ipv6": _ipv6}

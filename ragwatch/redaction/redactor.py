@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ragwatch.model.sample import Sample
 from ragwatch.redaction.credentials import is_secret_name
 from ragwatch.redaction.person_ids import NAMES_OF_NUMBERS
-from ragwatch.redaction.rule import AsWritten, Detector, NamedRule, SensitiveKind, Taken, TextView
+from ragwatch.redaction.rule import Detector, NamedRule, SensitiveKind, Taken, TextView
 from ragwatch.redaction.rules import DETECTORS
 
 DEFAULT_SALT = b"ragwatch"
@@ -112,7 +112,7 @@ class Redactor:
 
     def __init__(self, salt: bytes = DEFAULT_SALT, custom: tuple[Detector, ...] = (), *, ids: bool = False) -> None:
         self._key = blake2b(salt, digest_size=32).digest()
-        self._detectors = (*(tried for rule in custom for tried in (AsWritten(rule), rule)), *DETECTORS)
+        self._custom, self._detectors = custom, (*custom, *DETECTORS)
         self._ids = ids
 
     def redact(self, text: str) -> str:
@@ -144,13 +144,15 @@ class Redactor:
         rounds = _MAX_ROUNDS if len(text) <= _LONG_TEXT else _MAX_ROUNDS_OF_LONG_TEXT
         while rounds:
             rounds -= 1
-            view, exposed = TextView(text), False
-            for detector in self._detectors:
-                if taken := detector.taken(view):
-                    exposed = exposed or rounds > _MAX_ROUNDS_OF_LONG_TEXT or _any_glued(view.text, taken)
-                    text = self._replace(view, taken)
-                    view = TextView(text)
-                    yield taken, text
+            exposed = False
+            for plain, detectors in ((False, self._custom), (True, self._detectors)):
+                view = TextView(text, plain=plain)
+                for detector in detectors:
+                    if taken := detector.taken(view):
+                        exposed = exposed or rounds > _MAX_ROUNDS_OF_LONG_TEXT or _any_glued(view.text, taken)
+                        places, text = self._replace(view, taken)
+                        view = TextView(text, plain=plain)
+                        yield places, text
             if not exposed:
                 break
 
@@ -178,13 +180,15 @@ class Redactor:
         )
         return redacted, counts
 
-    def _replace(self, view: TextView, taken: list[Taken]) -> str:
+    def _replace(self, view: TextView, taken: list[Taken]) -> tuple[list[Taken], str]:
+        """Where the values are written, and the text with tokens in their place."""
         text = view.written
+        places = [(*view.place(start, end), rule) for start, end, rule in taken]
         parts: list[str] = []
         tokens: dict[tuple[SensitiveKind, str], str] = {}
         copied = 0
-        for start, end, rule in taken:
-            value = view.text[start:end]
+        for (first, last, rule), (start, end, _) in zip(taken, places, strict=True):
+            value = view.text[first:last]
             token = tokens.get((rule.kind, value))
             if token is None:
                 token = tokens[rule.kind, value] = self._token(rule.kind, rule.normalize(value))
@@ -192,7 +196,7 @@ class Redactor:
             parts.append(token)
             copied = end
         parts.append(text[copied:])
-        return "".join(parts)
+        return places, "".join(parts)
 
     def _token(self, kind: SensitiveKind, value: str) -> str:
         encoded = value.encode("utf-8", "surrogatepass")

@@ -17,18 +17,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from ragwatch.redaction.plain_text import PlainText
+
 Span = tuple[int, int]
 Accept = Callable[[re.Match[str]], "Span | None"]
 """Returns the span of the value in the text; None if the match is a false positive."""
 MAX_STARTS = 16
 """Places where a value is looked for within a false positive."""
-
-
-_SPACES = "\xa0\u2000-\u200a\u202f\u205f"
-_HYPHENS = "\u2010\u2011"
-_DASHES = "\u2012-\u2015\u2212"  # figure dash, en dash, em dash, bar and minus
-# A dash only in a number: between words, as a hyphen, it would join parts of a sentence with an address or a number.
-_UNTYPED = re.compile(rf"[{_SPACES}{_HYPHENS}{_DASHES}](?:(?<![{_DASHES}])|(?=\(?\d)(?:(?<=\d.)|(?<=\(\d\d\d\).)))")
 
 
 class SensitiveKind(StrEnum):
@@ -53,14 +48,19 @@ class SensitiveKind(StrEnum):
 class TextView:
     """A text as it is `written`, with what the rules look at before they search it; `digits` is the number of these."""
 
-    __slots__ = ("digits", "folded", "text", "written")
+    __slots__ = ("_plain", "digits", "folded", "text", "written")
 
-    def __init__(self, text: str, *, typed: bool = True) -> None:
-        encoded = text.encode("utf-8", "surrogatepass")
+    def __init__(self, text: str, *, plain: bool = True) -> None:
+        self._plain = PlainText(text) if plain else None
         self.written = text
-        self.text = as_typed(text, encoded) if typed else text  # as rules read it, and as long as it was
+        self.text = self._plain.text if self._plain else text  # as rules read it
         self.folded = self.text.lower()
+        encoded = self.text.encode("utf-8", "surrogatepass")
         self.digits = len(encoded) - len(encoded.translate(None, b"0123456789"))
+
+    def place(self, start: int, end: int) -> Span:
+        """Where what rules read from `start` to `end` is written."""
+        return self._plain.place(start, end) if self._plain else (start, end)
 
 
 def unchanged(value: str) -> str:
@@ -255,17 +255,6 @@ class RuleGroup:
         return taken
 
 
-class AsWritten:
-    """Tries a rule of the configuration on a text as it is written: its pattern may contain dashes of typography."""
-
-    def __init__(self, rule: Detector) -> None:
-        self._rule = rule
-
-    def taken(self, view: TextView) -> list[Taken]:
-        """All values in the text, in order, without overlaps; none if the text is as typed."""
-        return [] if view.text is view.written else self._rule.taken(TextView(view.written, typed=False))
-
-
 def _merged(first: list[Taken], second: list[Taken]) -> list[Taken]:
     """Both in order, without those of the second that overlap one of the first."""
     kept = list(first)
@@ -301,13 +290,3 @@ def contains_any(text: str, hints: tuple[str, ...]) -> bool:
         if hint in text:
             return True
     return not hints
-
-
-def as_typed(text: str, encoded: bytes) -> str:
-    r"""Returns the text, as long as it was, with spaces and hyphens as on a keyboard, and so the dashes in numbers.
-
-    Language models write both. Whether it has any is seen in the UTF-8, in a tenth of the time.
-    """
-    if text.isascii() or (b"\xe2" not in encoded and b"\xc2\xa0" not in encoded):
-        return text
-    return _UNTYPED.sub(lambda match: " " if match[0].isspace() else "-", text)

@@ -237,6 +237,64 @@ def test_a_sign_of_typography_is_the_one_that_is_typed(sign: str, typed: re.Patt
         assert Redactor().redact(typed.sub(sign, text)) == typed.sub(sign, redacted)
 
 
+MARKUP = (
+    *("{}", "**{}**", "<b>{}</b>", "<td>{}</td>", "&nbsp;{}&nbsp;", "\u200b{}\u200b", "<p>{}</p>", "`{}`"),
+    *("<span class='x'>{}</span>", "- {}", "> {}", "*{}*"),
+)
+INSIDE = ("<wbr>", "<b>", "</b>", "\u200b", "\xad", "&shy;", "<i></i>", "\ufe0f", "&#8203;")
+NUMBERS = ("4111 1111 1111 1111", "DE89 3704 0044 0532 0130 00", "4111-1111-1111-1111", "+1 415 555 2671")
+WIDE = str.maketrans({char: chr(ord(char) + 0xFEE0) for char in "0123456789@+"} | {"-": "\u2010"})
+INTRODUCED = (
+    *("**Password:** {}", "**Password**: `{}`", "*Password:* {}", "<b>Password:</b> {}", "Password: <code>{}</code>"),
+    *("<td>Password</td><td>{}</td>", "<th>Password</th>\n  <td>{}</td>", "<dt>Password</dt><dd>{}</dd>"),
+    *("| **Password** | {} |", "password&#58; {}", "password&colon; {}", "pass\u200bword: {}", "Pass<wbr>word: {}"),
+    *("&quot;password&quot;: &quot;{}&quot;", "Password:&nbsp;{}", "- **Passwort:** **{}**", "**Contraseña:** {}"),
+)
+
+
+@pytest.mark.parametrize("text", INTRODUCED)
+def test_markup_parts_no_secret_from_its_word(text: str) -> None:
+    """Markdown, HTML and what is not shown hide neither the word nor the secret, and stay as they are."""
+    redacted = Redactor().redact(text.format("Xk9!pq2z"))
+    assert TOKEN.sub("{}", redacted).replace("**{}**", "{}") == text.replace("**{}**", "{}")
+
+
+@pytest.mark.parametrize("inside", INSIDE)
+def test_what_is_not_shown_parts_no_value(inside: str) -> None:
+    """A value is found and is one token, the same as without, wherever in it something stands that is not shown."""
+    for value in ("4111111111111111", "jane@example.com", "DE89370400440532013000", "sk-ant-api03-" + "a1B2" * 8):
+        token = Redactor().redact(value)
+        assert TOKEN.fullmatch(token)
+        for place in range(1, len(value)):
+            parted = f"{value[:place]}{inside}{value[place:]}"
+            assert Redactor().redact(parted) == token, parted
+            assert [(one.start, one.end) for one in Redactor().findings(f"x {parted} y")] == [(2, 2 + len(parted))]
+
+
+@pytest.mark.parametrize("around", MARKUP)
+def test_markup_around_a_number_stays(around: str) -> None:
+    """Also where spaces are entities, and digits wide: the token is that of the number as it is typed."""
+    for number in NUMBERS:
+        token = Redactor().redact(number)
+        for written in (number, number.replace(" ", "&nbsp;"), number.replace(" ", "</b> <b>"), number.translate(WIDE)):
+            assert Redactor().redact(around.format(written)) == around.format(token)
+
+
+def test_what_only_looks_like_markup_stays_in_the_text() -> None:
+    """Powers, pointers, masks, parameters of addresses, and tags with addresses in them hide nothing."""
+    kept = "2**31, x **kw, `*args`, char **p, password: ***, a < b && c > d, /x?a=1&copy=2, &unknown; 5* and AT&T;"
+    assert Redactor().redact(kept) == kept
+    link = Redactor().redact('<a href="mailto:jane@example.com">write</a>')
+    assert TOKEN.sub("#", link) == '<a href="mailto:#">write</a>'
+
+
+@pytest.mark.parametrize("sign", [".", "/", "_", "-", " "])
+def test_cards_have_many_separators(sign: str) -> None:
+    """Their checksum decides."""
+    assert TOKEN.fullmatch(Redactor().redact(sign.join(["4111", "1111", "1111", "1111"])))
+    assert Redactor().redact(other := sign.join(["4111", "1111", "1111", "1112"])) == other
+
+
 def test_a_dash_between_words_joins_nothing() -> None:
     """What stands before or behind a dash of a sentence is no part of a value, and hides none."""
     text = "call us\u2014415-555-2671\u2014that's us, or write\u2014ann@example.org\u2013any day"
