@@ -25,8 +25,10 @@ _NETWORKS = tuple(
         "fe80::/10",  # link-local: OpenStack uses fe80::a9fe:a9fe
     )
 )
-_LAST_FOUR = tuple(map(ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96")))
-"""Networks in which the last four bytes are an IPv4 address: NAT64 (RFC 6052, 8215), IPv4-compatible (RFC 4291)."""
+_LAST_FOUR = tuple(map(ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96", "::ffff:0:0:0/96")))
+"""Networks in which the last four bytes are an IPv4 address: NAT64 (RFC 6052, 8215), IPv4-compatible (RFC 4291),
+IPv4-translated (RFC 2765)."""
+_ISATAP = (b"\0\0\x5e\xfe", b"\2\0\x5e\xfe")  # before these four bytes in any network: RFC 5214
 
 
 def forbidden(host: str) -> bool:
@@ -47,7 +49,7 @@ def _with_embedded(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv
     if isinstance(address, IPv4Address):
         return [address]
     embedded = [address.ipv4_mapped, address.sixtofour, address.teredo[1] if address.teredo else None]
-    if any(address in network for network in _LAST_FOUR):
+    if address.packed[8:12] in _ISATAP or any(address in network for network in _LAST_FOUR):
         embedded.append(IPv4Address(address.packed[-4:]))
     return [address, *(candidate for candidate in embedded if candidate is not None)]
 

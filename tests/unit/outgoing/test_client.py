@@ -198,11 +198,12 @@ FORBIDDEN = """
     169.254.169.254 169.254.170.2 100.100.100.200 168.63.129.16 192.0.0.192 fd00:ec2::254 [fd00:ec2::254] fd20:ce::254
     fe80::a9fe:a9fe fe80::a9fe:a9fe%eth0 fe80::1 febf::1 64:ff9b:1::a9fe:a9fe 64:ff9b:1:2:3::169.254.169.254
     ::169.254.169.254 ::ffff:169.254.169.254 64:ff9b::a9fe:a9fe 2002:a9fe:a9fe::1
+    ::ffff:0:169.254.169.254 2001:db8::5efe:169.254.169.254 2001:db8::200:5efe:a9fe:a9fe
     metadata metadata.google.internal METADATA.google.internal. instance-data.ec2.internal
 """
 ALLOWED = """
     127.0.0.1 10.0.0.7 192.168.1.1 100.100.100.201 ::1 fd00::1 2001:db8::1 ::ffff:10.0.0.1 64:ff9b::a00:1
-    retriever.internal metadata.example.com
+    2001:db8::5efe:10.0.0.1 retriever.internal metadata.example.com
 """
 
 
