@@ -202,8 +202,7 @@ def common_start(texts: Sequence[str]) -> str:
 
 
 def _are_fragments(sample: Sample) -> bool:
-    texts = [context.text.strip() for context in sample.contexts]
-    return all(len(text) < len(sample.answer.strip()) and text in sample.answer for text in texts)
+    return all(context.text.strip() in sample.answer for context in sample.contexts)
 
 
 def _cut_length(texts: Sequence[str]) -> int | None:
@@ -249,6 +248,8 @@ def _answer(samples: Sequence[Sample]) -> Iterator[str]:
         yield f"the answer is the same in every record: {shown}"
     elif words and len(different) <= MAX_STATUSES and len(said) >= MIN_STATUS_SAMPLES:
         yield f"the answer is one of a few words, like a status: {shown}"
+    if all(one.answer.rstrip().endswith("?") and (one.question or "?").rstrip()[-1:] != "?" for one in said):
+        yield f"every answer asks and no question does, as if one were the other: {shown}"
 
 
 def _id_and_time(samples: Sequence[Sample]) -> Iterator[str]:
