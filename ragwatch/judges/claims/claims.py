@@ -40,6 +40,7 @@ _SOURCE = re.compile(
     re.IGNORECASE,
 )
 _ADDRESS = re.compile(r"[<(]?(?:https?://|www\.)\S{1,2000}")
+_LISTED = re.compile(r"[*_ ]{0,4}\n\s{0,8}(?:[-*+•▪–]\s|\(?\d{1,2}[.)\[])")
 _YES_OR_NO = re.compile(r"\W{0,3}(?:yes|no|yeah|nope|true|false|correct)\b", re.IGNORECASE)
 
 
@@ -97,6 +98,8 @@ def claims_of(
         is_list_number = _BARE_NUMBER.fullmatch(text) and len(answer) > len(text) + _MAX_MARGIN
         if is_list_number or (rest == text and is_meta(text)) or _is_label(text, has_lead=words != rest):
             continue
+        if text.rstrip("*_ ").endswith(":") and _LISTED.match(answer, end) and not _has_number(words):
+            continue  # the items say what it announces
         if not terms(words):
             if not (question and _YES_OR_NO.match(text)):
                 continue
@@ -169,6 +172,10 @@ def _is_label(text: str, *, has_lead: bool) -> bool:
     if _HEADING.match(text):
         return True
     return text.rstrip("*_ ").endswith(":") and (has_lead or len(TOKEN.findall(text)) <= _MAX_LABEL_WORDS)
+
+
+def _has_number(words: str) -> bool:
+    return any(name[0].isdigit() for name in terms(words))
 
 
 def _without_sources(answer: str) -> str:

@@ -191,10 +191,18 @@ def test_an_offer_behind_an_abstention(answer: str, address: Address | None) -> 
         ("Sure.", ["Sure."]),
         ("I Will Always Love You", ["I Will Always Love You"]),
         ("Sources:\n- Vitamin C comes from oranges.", ["Vitamin C comes from oranges."]),
+        ("Some foods that help against kidney stones include:\n\n* Melons and figs", ["Melons and figs"]),
+        (
+            "The warranty lasts nine years and covers:\n- The battery is covered",
+            ["The warranty lasts nine years and covers:", "The battery is covered"],
+        ),
     ],
 )
 def test_what_states_something_is_a_claim(answer: str, claims: list[str]) -> None:
-    """Rhetorical questions, what stands before a question, bare answers, and lists of sources of something else."""
+    """Rhetorical questions, what stands before a question, bare answers, and lists of sources of something else.
+
+    What announces a list is no claim, unless it has a number.
+    """
     assert [answer[claim.start : claim.end] for claim in claims_of(answer).claims] == claims
 
 
