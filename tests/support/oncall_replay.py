@@ -52,7 +52,7 @@ GROSS_SCENARIOS = (
     Scenario("quiet"),
 )
 """Failures that page whatever a judge says."""
-QUALITY = ("RagwatchQualityDrift", "RagwatchQualityBad")
+QUALITY = ("RagwatchQualityDrift", "RagwatchQualityBad", "RagwatchSegmentDrift")
 SCENARIOS = (
     Scenario("inventions", Breakage.INVENTION, 0.6, "QualityDrift|QualityBad", stage="generation", max_answers=400),
     Scenario("irrelevant", Breakage.IRRELEVANT, 0.6, "QualityDrift|QualityBad", stage="retrieval", max_answers=400),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import socket
@@ -18,6 +19,8 @@ from support.patience import DEADLINE
 
 LOWEST, EPHEMERAL = 10_000, 32_768
 """Ports below the range that Linux gives out by itself."""
+WORKER, SHARES = "TEST_WORKER", 16
+"""Variable that holds the number of a worker, and in how many shares workers divide the ports."""
 RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
@@ -47,12 +50,13 @@ def promtool(*arguments: str | Path, given: str = "") -> tuple[int, str]:
 def free_port() -> int:
     """A port that is free now, and that no server of another test is given by the kernel in the meantime.
 
-    A port of the ephemeral range would not do: a test beside this one that asks for port 0 may get the same.
+    A port of the ephemeral range would not do: a test beside this one that asks for port 0 may get the same. Each
+    worker has ports of its own: a daemon that a test kills and starts again has none while it does not run.
     """
     draw = random.SystemRandom()  # tests run with fixed seeds, in several processes
     end = int(RANGE.read_text().split()[0]) if RANGE.exists() else EPHEMERAL
     while True:
-        port = draw.randrange(LOWEST, max(end, LOWEST + 1_000))
+        port = draw.randrange(LOWEST + int(os.environ.get(WORKER, "0")) % SHARES, max(end, LOWEST + 1_000), SHARES)
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))

@@ -189,7 +189,8 @@ def _work(session: pytest.Session, connection: Connection, number: int) -> None:
 
 
 def _separate(config: pytest.Config, number: int) -> None:
-    """Give the process what it must not share: files of captured output, terminal, folder of temporary files."""
+    """Give the process what it must not share: captured output, terminal, ports, folder of temporary files."""
+    os.environ["TEST_WORKER"] = str(number)  # support.programs reads it; that is not imported before tests are measured
     capture = config.pluginmanager.getplugin("capturemanager")
     if capture is not None:
         capture.stop_global_capturing()
