@@ -291,7 +291,7 @@ def _failing_row(stored: StoredVerdict) -> FailingAnswer:
         shortened(text, QUESTION_CHARS) if isinstance(text := sample.get(name), str) else None for name in _EXCERPTS[1:]
     )
     scores = {quantity: score for quantity, score in verdict.scores.items() if score is not None}
-    of_stage = [quantity for quantity in scores if quantity.row.stage == verdict.stage] or list(scores)
+    of_stage = [quantity for quantity in scores if quantity.row.stage == verdict.stage]
     worst = min(of_stage, key=lambda one: 1.0 - scores[one] if one in LOW_IS_GOOD else scores[one], default=None)
     row: FailingAnswer = {
         "key": verdict.key,

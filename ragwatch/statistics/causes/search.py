@@ -27,6 +27,7 @@ from ragwatch.model.estimate import Addends
 from ragwatch.statistics.causes.slices import (
     MIN_ANSWERS,
     Answer,
+    Attribute,
     Slice,
     candidates,
     missing_documents,
@@ -38,6 +39,7 @@ FALSE_DISCOVERY_RATE = 0.05
 MAX_SHOWN = 20
 _MAX_COMPARED = 100  # of the slices with the most evidence, with which others are compared
 _EXAMPLES = 3
+_DAY = 86400.0
 QUIET_SECONDS = 300.0  # without a failing answer, before a cause counts as ended
 _GAP = 8.0  # times the mean distance of answers: chance leaves such a gap once in 3000 times
 _MAX_FOLDED = 10  # names of slices that one explains
@@ -227,11 +229,11 @@ def _cause(table: Table, kept: _Kept, level: float) -> Cause:
     places = kept.slice.places
     addends = table.addends(places)
     low, high = score.interval(score.SampleMoments.of(addends), level)
-    moments = [table.answers[place].at for place in places]
     newest = sorted((table.answers[place] for place in places if table.failing[place]), key=lambda answer: -answer.at)
     weight, failing = kept.sums
     share, others = failing / weight, (table.failing_weight - failing) / (table.weight - weight)
     passing = table.weight - table.failing_weight
+    moments = _moments(table, kept.slice, (share + others) / 2.0)
     return Cause(
         slice=kept.slice,
         log_e=kept.log_e,
@@ -248,6 +250,17 @@ def _cause(table: Table, kept: _Kept, level: float) -> Cause:
         examples=tuple(answer.key for answer in newest[:_EXAMPLES]),
         folded=tuple(kept.folded[:_MAX_FOLDED]),
     )
+
+
+def _moments(table: Table, slice_: Slice, least: float) -> list[float]:
+    """Times of the answers of a slice; of an hour, on those days on which it failed: it comes back every day."""
+    if slice_.attribute != Attribute.HOUR:
+        return [table.answers[place].at for place in slice_.places]
+    by_day: dict[float, list[int]] = {}
+    for place in slice_.places:
+        by_day.setdefault(table.answers[place].at // _DAY, []).append(place)
+    sums = {day: table.sums(places) for day, places in by_day.items()}
+    return [table.answers[place].at for day, (all_, bad) in sums.items() if bad > least * all_ for place in by_day[day]]
 
 
 def _cell_of(answer: Answer) -> tuple[str, int]:

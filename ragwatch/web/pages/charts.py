@@ -31,8 +31,8 @@ class TimeAxis:
     step: int
 
     def x(self, at: float) -> float:
-        """Horizontal position of an instant."""
-        return round(WIDTH * (at - self.since) / (self.until - self.since), 1)
+        """Horizontal position of an instant, at most that of the end: the last step is still going on."""
+        return round(WIDTH * (min(at, self.until) - self.since) / (self.until - self.since), 1)
 
     def labels(self) -> list[str]:
         """Texts below the chart: where it begins, its middle and its end, in UTC."""

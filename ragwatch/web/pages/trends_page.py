@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -158,7 +159,7 @@ class _Trends:
         self._scope = scope
         self._range = shown
         self._starts = steps_of(shown, now)
-        self.axis = TimeAxis(self._starts[0], self._starts[-1] + shown.step, shown.step)
+        self.axis = TimeAxis(self._starts[0], math.floor(now) + 1, shown.step)
 
     def events(self) -> list[RecordedEvent]:
         """Events of the time that is shown, oldest first."""

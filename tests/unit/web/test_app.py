@@ -17,6 +17,7 @@ from support.patience import DEADLINE
 from support.snapshots import AT, JUDGE, ROUTES, an_exporter, small
 
 from ragwatch.errors import ConfigError
+from ragwatch.model.evidence import Evidence
 from ragwatch.ports import Erasure
 from ragwatch.ports.sources import IncomingRequest, Reply
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -134,6 +135,23 @@ async def test_the_page_and_its_json_show_the_newest_failing_answers(store: Sqli
     assert [row["at"] - AT for row in failing] == [15, 13, 12, 10, 9, 7, 6, 4, 3, 1]
     assert [row["stage"] for row in failing[:2]] == ["retrieval", "generation"]
     assert (failing[0]["question"], len(failing[1]["question"])) == (None, 140)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "stage", "shown"),
+    [
+        (an_evidence((0, 0), relevant=(True, False)), "generation", ("faithfulness", 0.0)),
+        (an_evidence(address="abstained"), "generation", (None, None)),
+    ],
+)
+async def test_a_failing_answer_is_shown_with_a_score_of_its_stage(
+    store: SqliteStore, evidence: Evidence, stage: str, shown: tuple[str | None, float | None]
+) -> None:
+    """A score of another stage says nothing about the fault: an abstention has none."""
+    judged(store, a_draw("r1", at=AT), evidence)
+    async with asking(app(store=store)) as client:
+        (row,) = (await client.get("/api/v1/snapshot", params={"window": "1h"})).json()["failing"]
+    assert (row["stage"], (row["quantity"], row["score"])) == (stage, shown)
 
 
 def receiver(name: str) -> Any:

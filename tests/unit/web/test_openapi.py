@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -212,3 +215,15 @@ def test_only_the_time_of_the_request_is_left_out_of_a_tag() -> None:
     assert entity_tag(b'{"now":1,"question":"\\"now\\":1"}') != entity_tag(b'{"now":1,"question":"\\"now\\":2"}')
     assert entity_tag(b'{"samples":[{"now":0.5}]}') != entity_tag(b'{"samples":[{"now":0.6}]}')
     assert entity_tag(b'{"version":"1","now":5.5e9,"n":1}') == entity_tag(b'{"version":"1","now":7,"n":1}')
+
+
+def test_the_document_is_the_same_in_every_process() -> None:
+    """Its values have an order of their own, not that of a set, so that two documents can be compared as texts."""
+    code = f"import json; from {document.__module__} import document; print(json.dumps(document(('polite', 'brief'))))"
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, check=True, stdout=subprocess.PIPE
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(texts) == 1

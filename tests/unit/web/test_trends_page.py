@@ -20,6 +20,7 @@ from ragwatch.statistics.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.statistics.trends import COARSE, DAY, FINE, HOUR, RANGES, BucketKey, TrendKey, TrendKind, add_to, start_of
 from ragwatch.web import PageScope
 from ragwatch.web.pages.changes_page import ChangeRequest, changes
+from ragwatch.web.pages.charts import WIDTH
 from ragwatch.web.pages.trends_page import TrendRequest, trends
 
 SCOPE = PageScope(routes=("search",), judges=(JUDGE,), suites=("docs",), thresholds={"faithfulness": 0.85})
@@ -72,13 +73,16 @@ def test_a_chart_shows_what_was_judged_and_gaps_where_nothing_was(store: Store) 
 
 @pytest.mark.parametrize("name", RANGES)
 def test_every_range_counts_all_of_its_time(store: Store, name: str) -> None:
-    """The first and the last instant of a range are on the chart, and nothing before it."""
-    since, until = (view(store, range=name)[end] for end in ("since", "until"))
-    assert until - since == RANGES[name].seconds
+    """The first and the last instant of a range are on the chart, and nothing before it; it ends now."""
+    since, until, step = (view(store, range=name)[end] for end in ("since", "until", "step"))
+    assert until == AT + 1
+    assert RANGES[name].seconds - step < until - since <= RANGES[name].seconds
     for at in (since - 1, since, AT):
         add(store, FAITHFULNESS, at, scored(1, 0))
     (chart,) = view(store, range=name)["charts"]
     assert chart["mean"]["n"] == 2
+    last = chart["columns"][-1]
+    assert last["x"] + last["width"] == pytest.approx(WIDTH)
 
 
 def test_scores_of_two_versions_of_a_judge_are_two_lines(store: Store) -> None:

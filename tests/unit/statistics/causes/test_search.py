@@ -129,6 +129,21 @@ def test_two_causes_are_both_named_what_goes_on_first() -> None:
     assert [cause.is_new(BEGIN) for cause in findings.causes] == [False, True]
 
 
+@pytest.mark.parametrize(("days", "since"), [([1], 1), ([0, 1], 0)])
+def test_the_time_of_an_hour_is_that_of_the_days_on_which_it_failed(days: list[int], since: int) -> None:
+    """An hour of the day comes back: that it was good yesterday is no part of what began today."""
+    rng, hour = random.Random(7), BEGIN + 2800  # at 23:00
+    failing_hours = [hour + day * 86_400 for day in days]
+    answers = []
+    for number in range(3200):
+        at = BEGIN + 30 * number
+        failing = rng.random() < (0.9 if any(start <= at < start + 3600 for start in failing_hours) else 0.05)
+        answers.append(an_answer(number, at=at, failing=failing))
+    (cause,) = find_causes(answers).causes
+    assert (cause.slice.attribute, cause.slice.value) == ("hour", "23:00 to 00:00 UTC")
+    assert 0.0 <= cause.since - (hour + since * 86_400) < 30.0
+
+
 def test_every_shown_slice_passes_for_the_number_of_all_that_were_looked_at() -> None:
     """Evidence that is enough among ten slices is not enough among ten thousand."""
     answers = traffic(400, 0.2, seed=9)
