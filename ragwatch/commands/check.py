@@ -45,7 +45,6 @@ from ragwatch.model.sample import OTHER, Context, Sample
 from ragwatch.offline.judge import build_judge
 from ragwatch.offline.state_reader import has_started
 from ragwatch.pipeline.export.evaluation import Signal
-from ragwatch.pipeline.export.loop import try_endpoint
 from ragwatch.ports import Source
 from ragwatch.ports.capabilities import HasFallback, HasLogFiles, ReadsCriteria, SupportsPeek, SupportsProbe
 from ragwatch.ports.sources import GrpcListener
@@ -255,6 +254,8 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 async def _export(options: OtlpExportOptions, config: Config) -> Finding:
     """Whether the endpoint of the export accepts all that is sent."""
+    from ragwatch.pipeline.export.loop import try_endpoint  # noqa: PLC0415 - heavy, and for this option only
+
     faults = await try_endpoint(options.target, options.signals)
     quantities = "all quantities" if options.quantities is None else ", ".join(options.quantities)
     texts = "and texts of answers that explain them" if options.explanations else "and no text of users"

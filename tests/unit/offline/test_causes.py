@@ -88,7 +88,7 @@ def test_what_is_folded_or_left_out_is_said(capsys: pytest.CaptureFixture[str]) 
     cause = {"attribute": "context", "text": "[b]doc-42 is in", "failing": 0.9, "low": 0.8, "high": 1.0, "others": 0.1}
     cause |= {"n": 9, "examples": ["k1"], "folded": [{"attribute": "term", "value": "refund"}]}
     view = {"answers": 30, "failing": 9, "share": 0.3, "quantity": None, "judge": "embedded", "looked_at": 12}
-    view |= {"causes": [cause], "texts": "all", "without_traits": 3, "complete": False}
+    view |= {"since": 1767225600.0, "causes": [cause], "texts": "all", "without_traits": 3, "complete": False}
     _show(view)
     said = capsys.readouterr().out
     assert "context: [b]doc-42 is in" in said
