@@ -99,13 +99,19 @@ async def evidence_of(judge: Judge, sample: Sample) -> Evidence:
     placed = [claim for claim in evidence.claims if claim.start is not None]
     assert [claim.text for claim in placed] == [sample.answer[claim.start : claim.end] for claim in placed]
     assert [claim.start for claim in placed] == sorted(claim.start for claim in placed)
+    texts = [context.text for context in sample.contexts]
     for claim in evidence.claims:
-        assert claim.evidence is None or any(claim.evidence in context.text for context in sample.contexts)
+        assert claim.evidence is None or any(on_one_line(claim.evidence) in on_one_line(text) for text in texts)
         assert claim.support is None or 0.0 <= claim.support <= 1.0
     assert len(evidence.contexts) == len(sample.contexts)
     assert all(value is None or 0.0 <= value <= 1.0 for value in score_all(evidence).values())
     stage(evidence)
     return evidence
+
+
+def on_one_line(text: str) -> str:
+    """A text with single spaces, as LLM judges quote it."""
+    return " ".join(text.split())
 
 
 def verdicts(evidence: Evidence) -> dict[str, str]:

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from functional.daemon import JUDGED, RagwatchProcess, append_records, write_config
@@ -72,6 +73,9 @@ def test_what_was_said_before_an_interrupt_is_kept(tmp_path: Path) -> None:
             seen = ""
             while seen.count("does it address the question?") < 3:
                 seen += process.stdout.read(1)
+            # A signal just before the call that waits for a line is only seen after that line.
+            while "pipe_read" not in Path(f"/proc/{process.pid}/wchan").read_text():
+                time.sleep(0.01)
             process.send_signal(signal.SIGINT)
             assert "3 saved" in process.stdout.read()
             assert process.wait(DEADLINE) == 0
