@@ -25,10 +25,19 @@ _NETWORKS = tuple(
         "fe80::/10",  # link-local: OpenStack uses fe80::a9fe:a9fe
     )
 )
-_LAST_FOUR = tuple(map(ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96", "::ffff:0:0:0/96")))
-"""Networks in which the last four bytes are an IPv4 address: NAT64 (RFC 6052, 8215), IPv4-compatible (RFC 4291),
-IPv4-translated (RFC 2765)."""
-_ISATAP = (b"\0\0\x5e\xfe", b"\2\0\x5e\xfe")  # before these four bytes in any network: RFC 5214
+_LAST_FOUR = (12, 13, 14, 15)
+_EMBEDDED = (
+    ("::/96", _LAST_FOUR),  # IPv4-compatible: RFC 4291
+    ("::ffff:0:0:0/96", _LAST_FOUR),  # IPv4-translated: RFC 2765
+    ("64:ff9b::/96", _LAST_FOUR),  # NAT64: RFC 6052
+    ("64:ff9b:1::/48", _LAST_FOUR),  # NAT64 of a site, whose prefix has 96, 64, 56 or 48 bits: RFC 8215, 6052
+    ("64:ff9b:1::/48", (9, 10, 11, 12)),
+    ("64:ff9b:1::/48", (7, 9, 10, 11)),
+    ("64:ff9b:1::/48", (6, 7, 9, 10)),
+)
+"""Networks whose addresses have an IPv4 address within, and in which bytes."""
+_PLACES = tuple((ip_network(network), places) for network, places in _EMBEDDED)
+_ISATAP = (b"\0\0\x5e\xfe", b"\2\0\x5e\xfe")  # before the last four bytes in any network: RFC 5214
 
 
 def forbidden(host: str) -> bool:
@@ -49,8 +58,10 @@ def _with_embedded(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv
     if isinstance(address, IPv4Address):
         return [address]
     embedded = [address.ipv4_mapped, address.sixtofour, address.teredo[1] if address.teredo else None]
-    if address.packed[8:12] in _ISATAP or any(address in network for network in _LAST_FOUR):
-        embedded.append(IPv4Address(address.packed[-4:]))
+    places = [bytes_within for network, bytes_within in _PLACES if address in network]
+    if address.packed[8:12] in _ISATAP:
+        places.append(_LAST_FOUR)
+    embedded += [IPv4Address(bytes(address.packed[place] for place in four)) for four in places]
     return [address, *(candidate for candidate in embedded if candidate is not None)]
 
 

@@ -36,6 +36,10 @@ class ForbiddenAddressError(Exception):
     """The cause of a connection error: the address may not be asked."""
 
 
+class TooLargeError(Exception):
+    """The cause of a read error: the reply has more bytes than its limit."""
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """Checks the requests of one client."""
@@ -64,14 +68,6 @@ class Guard:
                 return self._checked(await asyncio.to_thread(resolve, host, port), host, request)
         except TimeoutError:
             raise self.library.ConnectTimeout(f"{host} was not resolved in time", request=request) from None
-        except OSError as error:
-            raise self.library.ConnectError(f"{host} cannot be resolved: {error}", request=request) from error
-
-    def resolved_blocking(self, request: httpx.Request) -> list[str]:
-        """The same, in a thread that may wait."""
-        host, port = _place(request)
-        try:
-            return self._checked(resolve(host, port), host, request)
         except OSError as error:
             raise self.library.ConnectError(f"{host} cannot be resolved: {error}", request=request) from error
 
@@ -131,13 +127,19 @@ def _stream(library: ModuleType) -> Callable[..., httpx.AsyncByteStream]:
             self._stream, self._unpack, self._limit, self._request = stream, unpack, limit, request
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            left = self._limit
+            sent = unpacked = 0
             async for chunk in self._stream:
+                sent += len(chunk)  # counted as well: compressed bytes without end need not unpack to anything
+                self._check(sent)
                 for piece in (chunk,) if self._unpack is None else self._unpack(chunk):
-                    left -= len(piece)
-                    if left < 0:
-                        raise library.ReadError(f"a reply of more than {self._limit} bytes", request=self._request)
+                    unpacked += len(piece)
+                    self._check(unpacked)
                     yield piece
+
+        def _check(self, size: int) -> None:
+            if size > self._limit:
+                message = f"a reply of more than {self._limit} bytes"
+                raise library.ReadError(message, request=self._request) from TooLargeError()
 
         async def aclose(self) -> None:
             await self._stream.aclose()
@@ -156,7 +158,7 @@ def _unpacker(headers: Mapping[str, str], library: ModuleType) -> Unpack | None:
         if unpacker is None:
             raise library.DecodingError(f"a reply is compressed with {name[:20]!r}, which was not asked for")
         try:
-            while chunk:
+            while chunk and not unpacker.eof:  # what follows the end is no part of the body
                 yield unpacker.decompress(chunk, _PIECE)
                 chunk = unpacker.unconsumed_tail
         except zlib.error as error:
@@ -192,30 +194,6 @@ def async_client(
 def judge_client(library: ModuleType, *, unbounded_suffix: str | None = None, **options: Any) -> Any:
     """Return an asynchronous client for an LLM: it uses the proxies of the environment, and bounds replies."""
     return async_client(library, guard=Guard(library, proxies(), MAX_REPLY_BYTES, unbounded_suffix), **options)
-
-
-def blocking_client(library: ModuleType, **options: object) -> httpx.Client:
-    """Return a client for a thread that may wait; it uses no proxies, and its caller bounds what it reads."""
-    guard = Guard(library)
-    direct: httpx.BaseTransport = library.HTTPTransport(trust_env=False)
-
-    class Transport(library.BaseTransport):  # type: ignore[misc, name-defined]  # of a library that is chosen late
-        """Sends requests that a guard has checked."""
-
-        def handle_request(self, request: httpx.Request) -> httpx.Response:
-            *others, last = guard.resolved_blocking(request)
-            for address in others:
-                try:
-                    return direct.handle_request(guard.at(request, address))
-                except library.ConnectError:
-                    continue
-            return direct.handle_request(guard.at(request, last))
-
-        def close(self) -> None:
-            direct.close()
-
-    client: httpx.Client = library.Client(transport=Transport(), trust_env=False, follow_redirects=False, **options)
-    return client
 
 
 def _async_transport(library: ModuleType) -> Callable[[Guard, Verify, httpx.Limits], httpx.AsyncBaseTransport]:

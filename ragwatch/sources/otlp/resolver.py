@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from time import monotonic
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -15,11 +16,11 @@ from ragwatch.errors import SourceError
 from ragwatch.formats.record import decode_body
 from ragwatch.formats.traces.documents import document, documents_in
 from ragwatch.outgoing.addresses import checked_url
-from ragwatch.outgoing.client import blocking_client
+from ragwatch.outgoing.client import Guard, TooLargeError, async_client
 from ragwatch.sources.record_options import Size
 
 if TYPE_CHECKING:
-    from httpx import Client
+    from httpx import AsyncClient
 
 _NOT_THERE = frozenset({404, 410})
 _NO_SEGMENTS = frozenset({"", ".", ".."})  # ids with which a request would leave the folder of `url`
@@ -51,7 +52,10 @@ class ResolveOptions(BaseModel):
 
 
 class Resolver:
-    """Asks for one document after the other; texts that were found are kept for later traces."""
+    """Asks for one document after the other; texts that were found are kept for later traces.
+
+    Requests run in an event loop of its own, where each has a deadline: timeouts of the library are per byte.
+    """
 
     def __init__(self, options: ResolveOptions) -> None:
         import httpx  # noqa: PLC0415 - slow to import, and only this option needs it
@@ -61,51 +65,59 @@ class Resolver:
         headers = {"Accept": "application/json, text/plain", "Accept-Encoding": "identity"}
         if options.bearer is not None:
             headers["Authorization"] = f"Bearer {options.bearer.get_secret_value()}"
-        self._client: Client = blocking_client(httpx, timeout=options.timeout_seconds, headers=headers)
+        guard = Guard(httpx, max_bytes=options.max_bytes)
+        self._client: AsyncClient = async_client(httpx, guard=guard, timeout=None, headers=headers)
+        self._thread, self._loop = ThreadPoolExecutor(1, "resolve"), asyncio.Runner()
 
     def __call__(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the texts of the documents that exist, by id. Raises SourceError: no answer, or none in time."""
+        return self._thread.submit(self._loop.run, self._found(ids)).result()
+
+    def close(self) -> None:
+        """Close connections."""
+        self._thread.submit(self._loop.run, self._client.aclose()).result()
+        self._thread.submit(self._loop.close).result()
+        self._thread.shutdown()
+
+    async def _found(self, ids: Sequence[str]) -> dict[str, str]:
         texts = {}
-        deadline = monotonic() + self._options.max_seconds
-        for name in ids:
-            text = self._texts.get(name)
-            if text is None:
-                if monotonic() > deadline:
-                    raise SourceError(
-                        f"resolve.url: no answer for all documents within {self._options.max_seconds:g} s"
-                    )
-                text = self._fetched(name)
-            if text:
-                texts[name] = self._texts[name] = text
-                self._texts.move_to_end(name)
+        seconds = self._options.max_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                for name in ids:
+                    text = self._texts.get(name) or await self._fetched(name)
+                    if text:
+                        texts[name] = self._texts[name] = text
+                        self._texts.move_to_end(name)
+        except TimeoutError:
+            raise SourceError(f"resolve.url: no answer for all documents within {seconds:g} s") from None
         while len(self._texts) > self._options.cached:
             self._texts.popitem(last=False)
         return texts
 
-    def close(self) -> None:
-        """Close connections."""
-        self._client.close()
-
-    def _fetched(self, name: str) -> str | None:
+    async def _fetched(self, name: str) -> str | None:
         if name in _NO_SEGMENTS:
             return None
         import httpx  # noqa: PLC0415 - the same
 
-        address = self._options.url.replace("{id}", quote(name, safe=""))
-        body = bytearray()
+        address, seconds = self._options.url.replace("{id}", quote(name, safe="")), self._options.timeout_seconds
+        timeout = asyncio.timeout(seconds)
         try:
-            with self._client.stream("GET", address) as response:
-                if response.status_code in _NOT_THERE:
-                    return None
-                if not response.is_success:
-                    raise SourceError(f"resolve.url: answered with HTTP {response.status_code}")
-                for chunk in response.iter_raw():
-                    body += chunk
-                    if len(body) > self._options.max_bytes:
-                        return None
+            async with timeout:
+                response = await self._client.get(address)
+        except TimeoutError:
+            if not timeout.expired():  # that of all documents
+                raise
+            raise SourceError(f"resolve.url: no whole reply within {seconds:g} s") from None
         except httpx.HTTPError as error:
+            if isinstance(error.__cause__, TooLargeError):
+                return None
             raise SourceError(f"resolve.url: {type(error).__name__}: {error}") from error
-        return _text_of(bytes(body))
+        if response.status_code in _NOT_THERE:
+            return None
+        if not response.is_success:
+            raise SourceError(f"resolve.url: answered with HTTP {response.status_code}")
+        return _text_of(response.content)
 
 
 def _text_of(body: bytes) -> str | None:

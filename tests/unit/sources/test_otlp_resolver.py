@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import socket
+import time
 from collections.abc import Iterator
+from contextlib import suppress
+from threading import Thread
 from urllib.parse import unquote
 
 import pytest
@@ -29,8 +34,10 @@ REPLIES = {
     "nothing": (200, json.dumps({"count": 3})),
     "gone": (404, "no"),
     "large": (200, "x" * 5_000),
+    "packed": (200, gzip.compress(b"a packed text")),
     "broken": (500, "no"),
 }
+PACKED = {"Content-Encoding": "gzip"}
 
 
 class Documents:
@@ -47,7 +54,7 @@ class Documents:
         self.asked.append(name)
         self.tokens.add(request.headers.get("authorization", ""))
         status, body = REPLIES[name]
-        return Response(body, status)
+        return Response(body, status, PACKED if isinstance(body, bytes) else None)
 
 
 @pytest.fixture
@@ -63,7 +70,9 @@ def test_texts_by_id(server: Documents) -> None:
     """Text or JSON; ids are quoted; what is not there or too large has no text; what is known is not asked again."""
     resolver = Resolver(ResolveOptions(url=server.url, bearer=SecretStr("token"), max_bytes=4_000, cached=3))
     names = [name for name in REPLIES if name != "broken"]
-    assert resolver(names) == {"d0": TEXTS[0], "d1": TEXTS[1], "quoted/../d2": "a text", "listed": "the first"}
+    assert resolver(names) == {"d0": TEXTS[0], "d1": TEXTS[1], "quoted/../d2": "a text", "listed": "the first"} | {
+        "packed": "a packed text"
+    }
     assert server.asked == names
     assert resolver(["listed"]) == {"listed": "the first"}
     assert (server.asked, server.tokens) == (names, {"Bearer token"})
@@ -83,6 +92,40 @@ def test_a_server_that_is_not_there(server: Documents) -> None:
     resolver = Resolver(ResolveOptions(url="http://127.0.0.1:9/{id}"))
     with pytest.raises(SourceError, match="ConnectError"):
         resolver(["d0"])
+    slow.close()
+    resolver.close()
+
+
+def drips(listener: socket.socket, head: bytes) -> None:
+    """Answer one request with a byte at a time, for at most five seconds."""
+    with suppress(OSError), listener.accept()[0] as connection:
+        connection.recv(65536)
+        connection.sendall(head)
+        for _ in range(50):
+            connection.sendall(b"x")
+            time.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    ("head", "limits", "message"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX-Header: ", {"timeout_seconds": 0.3}, "no whole reply within 0.3 s"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n", {"timeout_seconds": 0.3}, "no whole reply within 0.3 s"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n", {"max_seconds": 0.3}, "all documents within 0.3 s"),
+    ],
+)
+def test_a_reply_that_drips_holds_up_nobody(head: bytes, limits: dict[str, float], message: str) -> None:
+    """The time limits are those of the whole reply, and of all replies, however often a byte comes."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = Thread(target=drips, args=(listener, head))
+        thread.start()
+        resolver = Resolver(
+            ResolveOptions.model_validate({"url": f"http://127.0.0.1:{listener.getsockname()[1]}/{{id}}", **limits})
+        )
+        with pytest.raises(SourceError, match=message):
+            resolver(["d0"])
+        resolver.close()
+        thread.join()
 
 
 async def test_a_source_waits_for_the_texts(server: Documents) -> None:
