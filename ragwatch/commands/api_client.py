@@ -139,11 +139,22 @@ def answer_chars_of(sample: Mapping[str, object] | None) -> int | None:
     return len(answer) if isinstance(answer, str) else None
 
 
+def _is_url(address: str) -> bool:
+    """Whether requests can be made for an address."""
+    try:
+        parts = urllib.parse.urlsplit(address)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, half of a pair of brackets
+        return False
+    shown = address + urllib.parse.unquote(parts.netloc)
+    return known and shown.isprintable() and " " not in shown
+
+
 class ApiClient:
     """Client of the HTTP API of a running ragwatch at an address. Each request may raise what `_send` says."""
 
     def __init__(self, address: str, token: str | None = None) -> None:
-        if urllib.parse.urlsplit(address).scheme not in ("http", "https"):
+        if not _is_url(address):
             raise ConfigError(f"--url {address}: is not a URL; give one such as http://127.0.0.1:10477")
         self.address = address.rstrip("/")
         self._token = token

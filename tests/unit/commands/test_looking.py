@@ -67,7 +67,18 @@ def test_refusals_and_silence_are_reported() -> None:
     assert message == f"{url} refused: route: 'gone' is not known"
     assert "no response" in refused(acknowledge("--url", url), ExternalError)
     for arguments, message in (
-        (["--url", "file:///etc/passwd"], "is not a URL"),
+        *(
+            (["--url", url], "is not a URL")
+            for url in (
+                "file:///etc/passwd",
+                "http://[x/",
+                "http://a:b/",
+                "http://a b/",
+                "http://a\nb/",
+                "http://a/\x7f",
+            )
+        ),
+        *((["--url", url], "is not a URL") for url in ("http://a%00/", "http://a:99999/", "http://\udcff/", "http://")),
         (["--judge", "claude", "--route", "search"], "anchors have no quantity and no route"),
         (["--route", "caf\udce9"], "is not UTF-8"),
     ):
