@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from text_classifier import DATA, HERE, Line, fit, lines_of, logits, table_of, write
+from text_classifier import DATA, HERE, Line, Settings, fit, lines_of, logits, table_of, write
 
 from ragwatch.judges.llm.injection import windows
 from ragwatch.judges.text_classifier import words_of
@@ -31,7 +31,8 @@ HELD_OUT = ("expertqa/all",)
 ROUNDS, HARDEST = 4, 6000
 """Times that it is fitted; each time with more of those real windows that look most like instructions."""
 SHARES = (0.30, 0.25, 0.45)
-ALONE, WITH_PHRASE = 0.0, -1.75
+SETTINGS = Settings(penalty=5e-5)
+ALONE, WITH_PHRASE = 0.0, -2.25
 MOST_REAL = 8000
 
 
@@ -60,7 +61,7 @@ def print_held_out(name: str, lines: Sequence[Line], real: Sequence[str], group:
     for held in sorted({group(number, line) for number, line in enumerate(lines)}):
         rest = [line for number, line in enumerate(lines) if group(number, line) != held]
         tested = [line for number, line in enumerate(lines) if group(number, line) == held]
-        found = logits(fit(read_words, rest, real[:2000], SHARES), [read_words(line.text) for line in tested])
+        found = logits(fit(read_words, rest, real[:2000], SHARES, SETTINGS), [read_words(line.text) for line in tested])
         ours = [float(logit) for logit, line in zip(found, tested, strict=True) if line.positive]
         theirs = [float(logit) for logit, line in zip(found, tested, strict=True) if not line.positive]
         by_group[held] = (
@@ -80,7 +81,7 @@ def print_held_out(name: str, lines: Sequence[Line], real: Sequence[str], group:
 
 def main() -> None:
     """Fit and write, or print figures."""
-    lines = [*lines_of(HERE / "injection" / "english.txt"), *lines_of(HERE / "injection" / "languages.txt")]
+    lines = [line for path in sorted((HERE / "injection").glob("*.txt")) for line in lines_of(path)]
     real = real_sentences(FITTED)[:MOST_REAL]
     if "--figures" in sys.argv:
         print_held_out("a tenth of the lines", lines, real, lambda number, _: str(number * 7919 % 10))
@@ -88,13 +89,13 @@ def main() -> None:
         print_held_out(
             "a kind (en)", [line for line in lines if line.language == "en"], real, lambda _, line: line.kind
         )
-    model = fit(read_words, lines, real, SHARES)
+    model = fit(read_words, lines, real, SHARES, SETTINGS)
     everything = real_sentences(FITTED)
     read = list(map(read_words, everything))
     for _ in range(ROUNDS - 1):
         order = np.argsort(-logits(model, read))[:HARDEST]
         real = list(dict.fromkeys([*real, *(everything[number] for number in order)]))
-        model = fit(read_words, lines, real, SHARES)
+        model = fit(read_words, lines, real, SHARES, SETTINGS)
     for names in (FITTED, HELD_OUT):
         found = logits(model, list(map(read_words, real_sentences(names))))
         print(names, len(found), {cut: float(np.mean(found > cut)) for cut in (-2.5, -1, -0.5, 0, 0.5)})

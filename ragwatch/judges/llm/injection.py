@@ -1,10 +1,8 @@
 r"""Detects prompt injection, text with instructions to the judge, and compares the second reading without it.
 
 Detection is best effort; verdicts are protected by the escaped page and the check of quotes. A text is read by patterns
-and by a fitted classifier (`training/injection.py`), as it is and after deobfuscation: invisible characters, tag
-characters, homoglyphs, l e t t e r s  s p a c e d  o u t, digits for letters, reversed text, rot13, base64,
-hexadecimal, percent and character escapes. Every pattern is bounded to some hundred characters, so that matching takes
-linear time.
+and by a fitted classifier (`training/injection.py`), as it is and after deobfuscation (`deobfuscation.py`). Every
+pattern is bounded to some hundred characters, so that matching takes linear time.
 
 A sample with a suspected injection is read again without the instructions, each context alone. Where the model does not
 support a claim again, nobody knows which reading is right, and the sample gets no score.
@@ -12,21 +10,15 @@ support a claim again, nobody knows which reading is right, and the sample gets 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
-import unicodedata
 from bisect import bisect_left
-from codecs import decode
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from html import unescape
 from math import log2
-from urllib.parse import unquote
 
 from ragwatch.judges.claims.sentences import spans
-from ragwatch.judges.llm.page import INVISIBLE
+from ragwatch.judges.llm.deobfuscation import variants
 from ragwatch.judges.text_classifier import TextClassifier, shipped_classifier, words_of
 from ragwatch.model.evidence import Claim, ClaimVerdict, CriterionAnswer, Evidence
 from ragwatch.model.sample import Sample
@@ -190,17 +182,6 @@ def _allowance(text: str) -> float:
 
 
 _WORD = re.compile(r"[^\W\d]+")
-_BLOB = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,20000}={0,2}")
-_SPACED = re.compile(r"(?<!\w)(?:\w {1,3}){7,2000}\w(?!\w)")
-_TAGS = re.compile("[\U000e0020-\U000e007e]{8,}")
-_OVERRIDE = re.compile("[\u202e\u202d][^\u202c\n]{8,2000}")
-_HOMOGLYPHS = str.maketrans("аесорхуіјѕԁтѵкмвнαορντικυχ", "aecopxyijsdtvkmbhaopvtikux")
-_HEX = re.compile(r"(?<![0-9a-zA-Z])(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ ,]?){12,10000}(?![0-9a-zA-Z])")
-_LEET = re.compile(r"(?i)\b[a-z]*[a-z][013457@$][a-z][a-z013457@$]*\b")
-_DIGIT_LETTERS = str.maketrans("013457@$", "oieastas")
-_ORDINARY = re.compile(r"(?i)\b(?:the|of|and|to|is|in|for|you|this|that|it)\b")
-_MIN_ESCAPES = 6
-_MIN_LETTERS_SHARE = 0.9  # share of letters and punctuation in decoded base64 that is a sentence
 
 
 def is_prompt_injection(text: str) -> bool:
@@ -211,7 +192,7 @@ def is_prompt_injection(text: str) -> bool:
     >>> is_prompt_injection("The judge marked the papers, and ignored the noise.")
     False
     """
-    return any(map(_matches, _variants(text)))
+    return any(map(_matches, variants(text)))
 
 
 def _matches(text: str) -> bool:
@@ -225,60 +206,6 @@ def _matches(text: str) -> bool:
     joined = " ".join(text.lower().split())
     words = frozenset(_WORD.findall(joined))
     return any(not any_of.isdisjoint(words) and pattern.search(joined) for any_of, pattern in _RULES)
-
-
-def _variants(text: str) -> Iterator[str]:
-    """Yield the text as it is, and each deobfuscation of it."""
-    yield text
-    if not text.isascii():
-        for match in _OVERRIDE.finditer(text):
-            yield match.group()[:0:-1]
-        for match in _TAGS.finditer(text):
-            yield "".join(chr(ord(tag) - 0xE0000) for tag in match.group())
-        seen = INVISIBLE.sub(lambda match: " " if match.group().isspace() else "", text)
-        visible = unicodedata.normalize("NFKC", seen).lower().translate(_HOMOGLYPHS)
-        if visible != text.lower():
-            yield visible
-    for match in _SPACED.finditer(text):
-        yield re.sub(r"(?<=\S) (?=\S)", "", match.group())
-    for match in _BLOB.finditer(text):
-        yield from _decoded(match.group())
-    yield from _escaped(text)
-
-
-def _escaped(text: str) -> Iterator[str]:
-    """Yield the text with other ways to write letters undone."""
-    for match in _HEX.finditer(text):
-        yield from _sentence(bytes.fromhex(re.sub(r"[^0-9a-fA-F]", "", match.group())))
-    if text.count("%") >= _MIN_ESCAPES:
-        yield unquote(text)
-    if text.count("&#") >= _MIN_ESCAPES:
-        yield unescape(text)
-    if _LEET.search(text):
-        yield text.translate(_DIGIT_LETTERS)
-    if text.isascii() and not _ORDINARY.search(text):
-        yield text[::-1]
-        yield decode(text, "rot13")
-
-
-def _decoded(blob: str) -> Iterator[str]:
-    """Yield decoded base64, if it is a sentence."""
-    body = blob.rstrip("=").replace("-", "+").replace("_", "/")
-    try:
-        yield from _sentence(base64.b64decode(body + "=" * (-len(body) % 4), validate=True))
-    except binascii.Error:
-        return
-
-
-def _sentence(decoded: bytes) -> Iterator[str]:
-    """Yield a decoded text, if it is a sentence."""
-    try:
-        text = decoded.decode()
-    except UnicodeDecodeError:
-        return
-    letters = sum(character.isalpha() or character in " .,;:'" for character in text)
-    if " " in text and letters >= _MIN_LETTERS_SHARE * len(text):
-        yield text
 
 
 _TURN = re.compile(r"\W*(?:human|user|system|assistant|developer|judge)\s*:", re.IGNORECASE)
