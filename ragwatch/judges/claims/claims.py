@@ -30,8 +30,9 @@ _COMMA = re.compile(r",\s")
 _MAX_TURNS = 8  # per sentence
 _CONCESSION = re.compile(r"\W{0,3}(?:while|whilst|although|though|even though)\b", re.IGNORECASE)
 _SOURCES = re.compile(
-    r"[ \t>#*_-]{0,8}(?:sources?|references?|citations?|bibliography|further reading|read more|learn more|links)"
-    r"[*_ ]{0,4}(?::[*_ \t]{0,6}|[*_ \t]{0,4}$)",
+    r"[ \t>#*_-]{0,8}(?:sources?|references?|citations?|bibliography|further reading|read more|learn more|links"
+    r"|quellen?|fuentes?|références|referencias|referências|font[ei]s?|riferimenti|bron(?:nen)?)"
+    r"[*_ \u00a0\u202f]{0,4}(?::[*_ \t]{0,6}|[*_ \t]{0,4}$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _SOURCE = re.compile(
@@ -39,8 +40,16 @@ _SOURCE = re.compile(
     r"|\b(?:pp?|pages?|sections?|chapters?)\.? ?\d|§ ?\d|\[\^?\d{1,3}\^?\]|\(\d{4}\)|【",
     re.IGNORECASE,
 )
+_FOOTNOTE = re.compile(r"[ \t]{0,8}\[\^[\w-]{1,20}\^?\]:")
+_SENTENCE = re.compile(r"[.!?]\s*$")
+_REASONING = re.compile(  # of the model; its first tag may stand in the prompt, its last one be cut off
+    r"^[ \t]{0,8}<(think(?:ing)?|reasoning)>.*?(?:</\1>|\Z)|\A(?:[^<]|<(?!/?think))*</think>[ \t]{0,8}(?=\n)",
+    re.IGNORECASE | re.MULTILINE | re.DOTALL,
+)
+_KEPT = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")  # all but ends of lines
 _ADDRESS = re.compile(r"[<(]?(?:https?://|www\.)\S{1,2000}")
 _LISTED = re.compile(r"[*_ ]{0,4}\n\s{0,8}(?:[-*+•▪–]\s|\(?\d{1,2}[.)\[])")
+_TABLE = re.compile(r"[ \t]{0,8}\n[ \t]{0,8}\|?[ \t:]{0,8}--")  # below the names of its columns
 _YES_OR_NO = re.compile(r"\W{0,3}(?:yes|no|yeah|nope|true|false|correct)\b", re.IGNORECASE)
 
 
@@ -85,7 +94,8 @@ def claims_of(
     answer, question = visible_text(answer), question and visible_text(question)
     claims: list[ClaimText] = []
     abstained = has_asked = False
-    for start, end, is_question in _joined(answer, spans(_without_sources(answer)), check):
+    shown = _without_sources(answer)
+    for start, end, is_question in _joined(shown, spans(shown), check):
         text = answer[start:end]
         if is_question:
             has_asked = True
@@ -96,7 +106,8 @@ def claims_of(
             continue
         words = without_leads(rest)
         is_list_number = _BARE_NUMBER.fullmatch(text) and len(answer) > len(text) + _MAX_MARGIN
-        if is_list_number or (rest == text and is_meta(text)) or _is_label(text, has_lead=words != rest):
+        is_label = _is_label(text, has_lead=words != rest) and not (text == shown.strip() and text[-1] in "*_")
+        if is_list_number or (rest == text and is_meta(text)) or is_label or _names_columns(answer, start, end):
             continue
         if text.rstrip("*_ ").endswith(":") and _LISTED.match(answer, end) and not _has_number(words):
             continue  # the items say what it announces
@@ -120,7 +131,7 @@ def other_sentences(answer: str, claims: Iterable[tuple[int, int]]) -> Iterator[
     [('Sure!', 'courtesy'), ('Shall I say more?', 'question')]
     """
     answer = visible_text(answer)
-    without_sources = _without_sources(answer)
+    without_sources, thoughts = _without_sources(answer), [part.span() for part in _REASONING.finditer(answer)]
     placed = sorted([*claims, *((claim.start, claim.end) for claim in claims_of(answer).claims)])
     position = 0  # of the first claim that may overlap this sentence or a later one
     for span in spans(answer):
@@ -130,8 +141,11 @@ def other_sentences(answer: str, claims: Iterable[tuple[int, int]]) -> Iterator[
             continue
         text = answer[span.start : span.end]
         if not _BARE_NUMBER.fullmatch(text):
-            is_source = without_sources[span.start : span.end].isspace()
-            kind = "code" if span.block else "sources" if is_source else _other_kind(text)
+            is_left_out = without_sources[span.start : span.end].isspace()
+            is_thought = is_left_out and any(a <= span.start < b for a, b in thoughts)
+            out = "reasoning" if is_thought else "sources" if is_left_out else None
+            names_columns = _names_columns(answer, span.start, span.end)
+            kind = "code" if span.block else out or ("heading" if names_columns else _other_kind(text))
             yield span.start, span.end, kind
 
 
@@ -174,21 +188,29 @@ def _is_label(text: str, *, has_lead: bool) -> bool:
     return text.rstrip("*_ ").endswith(":") and (has_lead or len(TOKEN.findall(text)) <= _MAX_LABEL_WORDS)
 
 
+def _names_columns(answer: str, start: int, end: int) -> bool:
+    """Whether a line is the first one of a table in Markdown."""
+    return answer[start] == "|" and _TABLE.match(answer, end) is not None
+
+
 def _has_number(words: str) -> bool:
     return any(name[0].isdigit() for name in terms(words))
 
 
 def _without_sources(answer: str) -> str:
-    """The answer with spaces in place of its lists of sources; the length stays the same."""
-    if not _SOURCES.search(answer):
+    """The answer with spaces in place of its lists of sources and of reasoning; the length stays the same."""
+    answer = _REASONING.sub(lambda part: _KEPT.sub(" ", part.group()), answer)
+    if not _SOURCES.search(answer) and "[^" not in answer:
         return answer
     lines, is_listed = [], False
     for line in answer.splitlines(keepends=True):
         head = _SOURCES.match(line)
         rest = line[head.end() :] if head else line
         is_entry = not rest.strip() or _SOURCE.search(rest) is not None
-        is_listed = is_entry and (head is not None or is_listed)
-        lines.append(re.sub(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]", " ", line) if is_listed else line)
+        note = _FOOTNOTE.match(line)
+        is_note = note is not None and (not _SENTENCE.search(line) or _SOURCE.search(line, note.end()) is not None)
+        is_listed = is_note or (is_entry and (head is not None or is_listed))
+        lines.append(_KEPT.sub(" ", line) if is_listed else line)
     return "".join(lines)
 
 

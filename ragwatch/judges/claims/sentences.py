@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from unicodedata import category
 
-from ragwatch.judges.claims.words import word_set
+from ragwatch.judges.claims.words import MONTHS, SHORT_MONTHS, word_set
 
 _STOP = re.compile(r"[.!?…]+|[。！？]+")
 _CLOSERS = re.compile(r"""["'”’»)\]*_`]{0,4}(?:\s?\[\d{1,3}(?:[,;–-]\s?\d{1,3}){0,8}\]){0,6}""")
@@ -40,6 +40,12 @@ _LEADING = word_set(
 _TRAILING = word_set(
     "etc inc ltd co corp jr sr u.s u.k u.n e.u u.s.a a.m p.m b.c a.d ph.d m.d d.c est dept univ jan feb mar apr jun jul"
     " aug sep sept oct nov dec"
+)
+_CLOCK = frozenset({"a.m", "p.m"})
+_AT = re.compile(r"\b(?:At|By|About|Around|Before|After|From|Until|On)\b[^.!?]{0,12}[ap]\.m$")  # which opens a sentence
+_OF_CLOCK = re.compile(  # what goes on about a time: a weekday, a month, a zone
+    r"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|Eastern|Central|Mountain|Pacific|Greenwich|[A-Z]{2,5}"
+    rf"|{'|'.join(name.title() for name in (*MONTHS, *SHORT_MONTHS))}|[^\W\d_]{{1,16}} time)\b"
 )
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")  # "J.", "G.I."
 _FIRST = re.compile(r"[:;]\s{0,3}(?=\(?1$)")  # "... these steps: 1. Boil the water. 2. Add the tea."
@@ -221,6 +227,8 @@ def _ends(text: str, stop: re.Match[str], begin: int, end: int) -> bool:
     token = before[-1].strip("([{\"'“‘*_").lower() if before and not before[-1][-1:].isspace() else ""
     if token in _LEADING or (token in _BEFORE_DIGIT and first.isdigit()):
         return False
+    if token in _CLOCK and first.isupper() and not _AT.search(text, max(0, stop.start() - 24), stop.start()):
+        return _OF_CLOCK.match(text, begin, end) is None
     if token in _TRAILING or _INITIALS.fullmatch(token):
         word = _WORD.match(text, begin, end)
         return word is not None and len(token) > 0 and word.group().lower() in _OPENING and first.isupper()

@@ -42,6 +42,7 @@ _NEGATIVE = re.compile(
     r"\b(?:no|not|never|none|nor|neither|nothing|without|cannot|non|except|unless|excluded|false)\b|n['’]t\b",
     re.IGNORECASE,
 )
+_NEGATING = re.compile(r"(?:un|in|im|ir|il|dis|non)(?=\w{3})")
 _EVERY = re.compile(r"\b(?:every|all|each|any|always|everyone|anyone|everything|entire|whole)\b", re.IGNORECASE)
 _RESTRICTED = re.compile(
     r"\b(?:only|above|over|under|below|between|except|unless|if|when|until|at least|at most|up to|more than|less than"
@@ -76,7 +77,7 @@ def _is_undecided(claim: ClaimText, sample: Sample, check: Check) -> bool:
     sentence = _closest(question, [context.text for context in sample.contexts], check)
     if sentence is None:
         return False  # no sentence is about it: it is not in the contexts
-    if _NEGATIVE.search(question) or _is_narrower(sentence, question):
+    if _NEGATIVE.search(question) or _is_narrower(sentence, question) or _is_opposite(sentence, question):
         return True
     return (_NEGATIVE.search(sentence) is None) is not (_YES.match(text) is not None)
 
@@ -89,6 +90,18 @@ def _is_narrower(sentence: str, question: str) -> bool:
     """
     asked = _EVERY.search(question) is not None and _RESTRICTED.search(question) is None
     return asked and _EVERY.search(sentence) is None and _RESTRICTED.search(sentence) is not None
+
+
+def _is_opposite(sentence: str, question: str) -> bool:
+    """Whether one of the two has a word of the other with a negating prefix.
+
+    >>> _is_opposite("It is available on all plans.", "Is it unavailable on the Free plan?")
+    True
+    """
+    both = frozenset(terms(sentence)), frozenset(terms(question))
+    return any(
+        _NEGATING.sub("", name, count=1) in (one - other) for one, other in (both, both[::-1]) for name in other - one
+    )
 
 
 def _closest(question: str, contexts: Sequence[str], check: Check) -> str | None:

@@ -56,7 +56,11 @@ _ABSTENTIONS = r"""
 \bi (?:really |honestly |just )?(?:do not|don['’]t|did not|didn['’]t) (?:actually |really |currently )?
     (?:know|have|see|find)\b(?! that (?:i|you|the)\b)
 \bi(?: am|['’]m) (?:not sure|unsure|not certain|not aware|unable to|not able to|not familiar)\b
-\b(?:i|we) (?:could not|couldn['’]t|cannot|can not|can['’]t|(?:was|were) (?:not able|unable) to) <FIND>\b
+\b(?:i|we) (?:could not|couldn['’]t|cannot|can not|can['’]t|(?:was|were) unable to
+    |(?:was|were|wasn['’]t|weren['’]t) (?:not )?able to) <FIND>\b
+\b<NOT> (?:find|have|locate) (?:enough|sufficient) (?:\w{1,15} )?<WHAT>
+     to (?:\w{1,12} )?(?:answer|respond to) (?:this|that|the|your)(?: \w{1,12})? (?:question|query|request)\b
+\brequested (?:information|details?|data|answer) (?:is|are|was|were|could|can) (?:currently )?not (?:be )?<TOLD>\b
 (?<!you are )(?<!they are )(?<!who are )\b(?:unable|not possible|impossible|not able) to (?!see\b|give\b)<FIND>\b
 \b(?:there is|there['’]s|there was|there are|i found|i have|we have) (?:currently )?
     (?:no|not enough|insufficient|nothing|not any) ?[^.!?]{0,40}?\b(?:<WHAT>|answer|mention|details?|data)\b
@@ -109,6 +113,13 @@ _META = r"""
     \W{0,3}$
 ^\W{0,3}(?:here (?:is|are)|here['’]s|below (?:is|are)|the following (?:is|are)|these are|let['’]s)\b.{0,200}:\W{0,3}$
 \b(?:if you (?:have|need|want|would like|could|can) [^.!?]{0,40}(?:question|information|detail|help|assist|context))
+^\W{0,3}(?:please )?(?:try|ask|use) (?:another|a different|a new|a more specific)
+     (?:query|question|topic|search|wording|keyword)(?: or \w{1,12}(?: \w{1,12})?)?\W{0,3}$
+^\W{0,3}(?:(?:this|the) (?:answer|response|reply|message|summary|content) (?:is|was|has been) (?:\w{1,14} )?
+    (?:generated|created|written|produced)(?: (?:by|with|using) (?:an? )?(?:\w{1,14} )?
+    (?:ai|llm|assistant|artificial intelligence|(?:language )?model))?|ai[- ]generated (?:answers?|content|responses?))
+    (?:,?(?: and| so)?(?: it)? (?:may|might|can|could) (?:\w{1,14} ){0,3}
+    (?:mistakes?|errors?|inaccura\w{1,8}|wrong|incorrect|incomplete))\W{0,3}$
 \b(?:as an ai|i am an ai|i['’]m an ai)\b
 \b(?:based|basing|relying) (?:solely |only |purely |entirely )?(?:up)?on <PASSAGES>.{0,160}:\W{0,3}$
 \baccording to <PASSAGES>.{0,160}:\W{0,3}$

@@ -23,6 +23,8 @@ CONTEXTS = (
     Context("Shipping takes three days.", id="doc-9"),
 )
 
+HEADS_OF_SOURCES = ("Quellen:", "**Fuentes**", "Sources :", "## Fonti", "Bronnen:", "Fontes:", "Références :")
+
 # None of these lines is in training/kinds, nor is one of the inventions.
 OPENINGS = """\
 Sure! Here is what I found for you.
@@ -142,6 +144,9 @@ def test_an_invention_in_a_courteous_tone_stays_a_claim() -> None:
         f"{WARRANTY[:-1]} [^1^].",
         f"{WARRANTY[:-1]} (Source: handbook_v3.pdf, p. 12).",
         f"{WARRANTY}\n\nSources:\n- handbook_v3.pdf, page 12\n- https://docs.example.org/h/17",
+        *(f"{WARRANTY}\n\n{head}\n[1] handbook_v3.pdf" for head in HEADS_OF_SOURCES),
+        f"{WARRANTY[:-1]} [^1^].\n\n[^1^]: handbook_v3.pdf",
+        f"{WARRANTY[:-1]} [^1].\n\n[^1]: Handbook of the shop",
         f"{WARRANTY}\nSource: https://docs.example.org/h/17",
         f"{WARRANTY} Would you like me to check your order?",
         f"Hi there! Thanks for reaching out. {WARRANTY} Have a great day!",

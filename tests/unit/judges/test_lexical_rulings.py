@@ -222,6 +222,9 @@ FREE = "Shipping is free for orders above 50 euros."
         ("Yes.", "Lions sleep.", "Is shipping free?", 0.0),
         ("No.\nThe shipping of orders above 50 euros is free.", FREE, "Is shipping free?", 1.0),
         ("Yes.", FREE, "Is shipping free for every order?", None),
+        ("Yes.", "Shipping is possible.", "Is shipping impossible?", None),
+        ("No.", "Shipping is unavailable.", "Is shipping available?", None),
+        ("Yes.", "Shipping is included.", "Is shipping included?", 1.0),
         ("Yes.", FREE, "Is shipping free for orders above 50 euros?", 1.0),
     ],
 )
