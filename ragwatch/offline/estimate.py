@@ -50,6 +50,8 @@ class Verdicts:
 def estimate(given: EstimateArguments) -> int:
     """Print the mean of each quantity and its level."""
     verdicts = _read_verdicts(given.files or (sys.stdin.buffer,))
+    if not verdicts.answers:
+        raise ConfigError("no verdict was read; give what `ragwatch judge` prints")
     people = {} if given.labels is None else read_labels(given.labels)
     warn_of_unmatched_labels(given.labels, people, verdicts.answers)
     error = known_error(verdicts.kind, verdicts.version, people)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Protocol, runtime_checkable
 
 import orjson
@@ -145,6 +146,9 @@ class HttpProvider:
         """
         limits = self._limits(headers)
         error = error_of_response(status, headers, body, now=self._clock(), page=page, key=self._key, limits=limits)
+        if status == HTTPStatus.UNAUTHORIZED:
+            advice = f"{error}; the server does not accept the key: correct {self._where}.api_key"
+            return CallError(error.reason, advice, limits=error.limits, detail=error.detail)
         setting = next((one for one in self._settings if one.named.match(error.detail)), None)
         if error.reason is not CallFailure.REJECTED or setting is None:
             return error

@@ -21,6 +21,7 @@ from ragwatch.sources.brokers.consumer import BrokerSource, Client, Delivery, Fe
 MAX_AT_ONCE = 10  # messages in a request
 FIFO = ".fifo"  # how the names of FIFO queues end
 WAIT_SECONDS = 1  # for messages, where there are none: a shorter poll asks only some of Amazon's servers
+_KEYS = "correct access_key_id and secret_access_key, or what stands for them in the environment (AWS_*, the profile)"
 _LOGIN = "correct access_key_id, secret_access_key and region, or the role, and allow sqs:*"
 _REASONS = (
     (("nonexistentqueue", "queuedoesnotexist"), "there is no such queue; create it, or correct queue_url"),
@@ -81,6 +82,8 @@ class SqsClient(Client):
                 aws_secret_access_key=None if secret is None else secret.get_secret_value(),
                 config=settings,
             )
+        except (self._errors.PartialCredentialsError, self._errors.CredentialRetrievalError) as error:
+            raise ConfigError(f"sources.{options.name}.access_key_id: {error}; {_KEYS}") from None
         except (self._errors.BotoCoreError, ValueError) as error:
             raise ConfigError(f"sources.{options.name}.region: {error}; set it, or correct endpoint_url") from None
 

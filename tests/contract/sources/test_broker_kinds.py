@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -257,6 +258,28 @@ async def test_batches_of_sqs_grow(queue: SqsQueue, store: SqliteStore) -> None:
     assert sizes == [1, 2, 4, 8, 16, 9]
     with pytest.raises(ConfigError, match=r"sources\.app\.region: "):
         sqs.build(sqs.Options(name="app", queue_url="https://sqs.eu.amazonaws.com/1/rag"))
+
+
+@pytest.mark.parametrize(
+    ("login", "profile", "key"),
+    [
+        ({"region": "eu-west-1", "access_key_id": "AKIA"}, "", "access_key_id"),
+        ({"region": "eu-west-1"}, "[default]\ncredential_process = false\n", "access_key_id"),
+        ({"access_key_id": "AKIA", "secret_access_key": "x"}, "", "region"),
+    ],
+)
+def test_the_key_that_is_wrong_is_named(
+    login: dict[str, str], profile: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A login that is half, or that a command does not give, is no matter of the region."""
+    (tmp_path / "config").write_text(profile)
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    options = sqs.Options.model_validate({"name": "app", "queue_url": "https://sqs.eu.amazonaws.com/1/rag", **login})
+    with pytest.raises(ConfigError, match=rf"sources\.app\.{key}: "):
+        sqs.build(options)
 
 
 def send_to_groups(queue: SqsQueue, *records: str) -> None:

@@ -162,7 +162,7 @@ async def test_probe_tells_what_is_wrong_with_an_address(openai_at: JudgeAt) -> 
     nobody = openai_at("http://127.0.0.1:9")
     await refused(nobody.probe(), r"no answer from http://127\.0\.0\.1:9/v1 .*is base_url right")
     with canned((401, {}, {"error": {"message": "no such key"}})) as (address, _):
-        await refused(openai_at(address).probe(), "HTTP 401, no such key")
+        await refused(openai_at(address).probe(), r"HTTP 401, no such key; .*correct .*\.api_key")
     for status, listed in ((404, {}), (200, b"<html>"), (200, {"data": [1, {"id": 2}]})):
         with canned((status, {}, listed), (200, {}, completion('{"ready":"yes"}'))) as (address, _):
             assert (await openai_at(address).probe()).startswith("loopback answers")

@@ -87,6 +87,13 @@ def test_the_table_for_people(tmp_path: Path) -> None:
     assert "1 labels of answers without a verdict, such as other" in result.stderr
 
 
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_an_empty_file_is_refused(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """Nothing was judged: that is a wrong file, not a figure of none."""
+    error = refused(run(log_of(tmp_path / "empty.jsonl"), *options))
+    assert "no verdict was read; give what `ragwatch judge` prints" in error
+
+
 @pytest.mark.parametrize(
     ("kind", "line", "message"),
     [
