@@ -143,7 +143,7 @@ def _is_url(address: str) -> bool:
     """Whether requests can be made for an address."""
     try:
         parts = urllib.parse.urlsplit(address)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 0) >= 0
     except ValueError:  # a port that is no number, half of a pair of brackets
         return False
     shown = address + urllib.parse.unquote(parts.netloc)
