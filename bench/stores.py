@@ -21,6 +21,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
+from cpu import tree_seconds
+
 HOME = Path(__file__).parents[1]
 BATCH, LEASED, STEPS, ROWS = 500, 50, 20, 5000
 NOW = 1.7e9
@@ -79,21 +81,6 @@ def costs(kind: str, answers: int, url: str, server: int) -> Iterator[tuple[str,
             before = time.process_time() + tree_seconds(server)
             step()
             yield name, 1000.0 * (time.process_time() + tree_seconds(server) - before) / number
-
-
-def tree_seconds(process: int) -> float:
-    """CPU seconds of a server and of its sessions, ended ones too; 0 without a server."""
-    total = 0
-    for entry in Path("/proc").glob("[0-9]*") if process else ():
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(entry.name) == process:
-            total += sum(map(int, fields[11:15]))
-        elif int(fields[1]) == process:
-            total += sum(map(int, fields[11:13]))
-    return total / os.sysconf("SC_CLK_TCK")
 
 
 def measured(checkout: Path, *arguments: str) -> dict[str, float]:

@@ -13,7 +13,6 @@ import argparse
 import asyncio
 import math
 import multiprocessing
-import os
 import sys
 import tempfile
 import time
@@ -22,6 +21,8 @@ from multiprocessing.sharedctypes import Synchronized
 from multiprocessing.synchronize import Event, Semaphore
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from cpu import tree_seconds
 
 from ragwatch.judges import KINDS as JUDGES
 from ragwatch.model.sample import Draw
@@ -69,14 +70,14 @@ class Admitted(NamedTuple):
 def admit(store: Store, items: Sequence[Draw], server: Postgres | None = None) -> Admitted:
     """Store draws in batches."""
     batches = [an_admission(*items[start : start + BATCH]) for start in range(0, len(items), BATCH)]
-    of_server = 0.0 if server is None else tree_seconds(server)
+    of_server = 0.0 if server is None else tree_seconds(int(server.postmaster()))
     started, own, best = time.perf_counter(), time.process_time(), math.inf
     for batch in batches:
         begun = time.perf_counter()
         store.admit(batch)
         best = min(best, (time.perf_counter() - begun) / len(batch.draws))
     seconds, own = time.perf_counter() - started, time.process_time() - own
-    return Admitted(seconds, best, own, 0.0 if server is None else tree_seconds(server) - of_server)
+    return Admitted(seconds, best, own, 0.0 if server is None else tree_seconds(int(server.postmaster())) - of_server)
 
 
 def told(name: str, count: int, admitted: Admitted) -> str:
@@ -137,7 +138,7 @@ class Costs:
 
     def _now(self) -> tuple[float, float]:
         commits = self._server.sql("SELECT xact_commit FROM pg_stat_database WHERE datname = 'postgres'")
-        return tree_seconds(self._server), float(commits)
+        return tree_seconds(int(self._server.postmaster())), float(commits)
 
     def per(self, verdicts: int, workers: float) -> str:
         """The costs of one verdict; `workers` are the CPU seconds of the workers."""
@@ -146,22 +147,6 @@ class Costs:
             f"CPU {1e3 * workers / verdicts:.2f} ms in workers, {1e3 * server / verdicts:.2f} ms in the server;"
             f" {commits / verdicts:.2f} transactions"
         )
-
-
-def tree_seconds(server: Postgres) -> float:
-    """CPU seconds of a server and of its sessions, ended ones too."""
-    pid = int((server.folder / "data" / "postmaster.pid").read_text().split()[0])
-    total = 0
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(folder.name) == pid:
-            total += sum(map(int, fields[11:15]))
-        elif int(fields[1]) == pid:
-            total += sum(map(int, fields[11:13]))
-    return total / os.sysconf("SC_CLK_TCK")
 
 
 def judge_by_sqlite(folder: str, count: int) -> float:

@@ -144,7 +144,7 @@ def _is_url(address: str) -> bool:
     try:
         parts = urllib.parse.urlsplit(address)
         known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 0) >= 0
-    except ValueError:  # a port that is no number, half of a pair of brackets
+    except ValueError:  # half of a pair of brackets, or a port that is no number, which `parts.port` refuses
         return False
     shown = address + urllib.parse.unquote(parts.netloc)
     return known and shown.isprintable() and " " not in shown

@@ -16,6 +16,8 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import OTHER
 from ragwatch.model.signals import Signal
 from ragwatch.rules.alert import PREFIX
+from ragwatch.statistics.drift.reference import FIRST_SCORES
+from ragwatch.statistics.drift.shift import FIRST_REQUESTS
 from ragwatch.statistics.estimators.level import CALIBRATED_LABELS
 
 
@@ -209,7 +211,7 @@ def unpaged(config: Config, dated: Container[str] = ()) -> tuple[str, ...]:
 def _before_baselines(settings: Settings) -> Iterator[str]:
     """What drift detection needs before it can raise an alarm."""
     drift, traffic = settings.drift, settings.drift.traffic
-    scores, requests = min(100, drift.reference), min(500, traffic.requests)
+    scores, requests = min(FIRST_SCORES, drift.reference), min(FIRST_REQUESTS, traffic.requests)
     if drift.quantities:
         yield _before("answers", f"{scores} scores", drift.reference_time, "drift.reference_time")
     if traffic.signals:

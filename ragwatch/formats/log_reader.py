@@ -25,9 +25,8 @@ class RecordRules:
     """How the records of a log are read."""
 
     format: str = "auto"  # name of a format
-    mapping: Mapping[str, str] = field(
-        default_factory=dict
-    )  # expressions of the format `custom`, or in place of what another one reads
+    # Expressions of the format `custom`; with another one, in place of what it reads
+    mapping: Mapping[str, str] = field(default_factory=dict)
     where: str | None = None  # JMESPath condition on records; None for all
     prefix: str | None = None  # what stands before the JSON object of a line; see `selection.line_parser`
     # Kind of the passages in a text, or an object with `by`, `after` and `before`; None to take texts whole

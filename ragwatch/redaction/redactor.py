@@ -112,7 +112,8 @@ class Redactor:
 
     def __init__(self, salt: bytes = DEFAULT_SALT, custom: tuple[Detector, ...] = (), *, ids: bool = False) -> None:
         self._key = blake2b(salt, digest_size=32).digest()
-        self._custom, self._detectors = custom, (*custom, *DETECTORS)
+        # Own rules search the text as it is written first, then as it is shown, as all others do.
+        self._searches = (*([(False, custom)] if custom else []), (True, (*custom, *DETECTORS)))
         self._ids = ids
 
     def redact(self, text: str) -> str:
@@ -145,7 +146,7 @@ class Redactor:
         while rounds:
             rounds -= 1
             exposed = False
-            for plain, detectors in ((False, self._custom), (True, self._detectors)):
+            for plain, detectors in self._searches:
                 view = TextView(text, plain=plain)
                 for detector in detectors:
                     if taken := detector.taken(view):

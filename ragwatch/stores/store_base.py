@@ -34,7 +34,7 @@ class StoreBase(
 ):
     """Implements `ports.Store` but for leases, which each engine has in its own way."""
 
-    def whole(self) -> Self:
+    def require_complete(self) -> Self:
         """Return this store; if copying into it has not ended, close it and raise a `StoreError`."""
         with ExitStack() as failed:
             failed.callback(self.close)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from ragwatch.formats.traces.flow import given
+from ragwatch.formats.traces.flow import documents_given
 from ragwatch.formats.traces.messages import OUTPUT_KEYS, VALUE_OUTPUTS, messages_in, messages_out
 from ragwatch.formats.traces.record import Answer, Naming, answer_in, candidates_of, record_of, unclear
 from ragwatch.formats.traces.retrieval import Contexts, Resolve, contexts_of
@@ -160,7 +160,7 @@ def _refused(  # noqa: PLR0911 - one return for each reason
         return Refused(RejectReason.MISSING_FIELD, "answer", _UNCLEAR)
     if answering is not None and contexts.steps:
         calls = [(step.span, text) for step, text in candidates if step is not answering]
-        contexts.keep(given(answering.span, calls, contexts.documents, several=len(contexts.steps) > 1))
+        contexts.keep(documents_given(answering.span, calls, contexts.documents, several=len(contexts.steps) > 1))
     if (cut := _cut_field(request, answer, contexts)) is not None:
         return cut
     if not contexts.documents and contexts.textless:

@@ -29,8 +29,8 @@ def prompt_of(span: Span) -> str:
     return _letters("\n".join(_sent(span)))
 
 
-def holds(prompt: str, text: str | None) -> int:
-    """Return where a prompt holds a text, or a piece of it; -1 if it does not."""
+def position_in(prompt: str, text: str | None) -> int:
+    """Return where a text, or a piece of it, is in a prompt; -1 if it is not."""
     letters = _letters(text or "")
     middle = max(0, len(letters) - _PIECE) // 2
     pieces = (letters[:_PIECE], letters[middle : middle + _PIECE], letters[-_PIECE:])
@@ -43,7 +43,7 @@ def builds_on(prompt: str, answer: str) -> bool:
     return len(letters) >= _LEAST_ANSWER and letters in prompt
 
 
-def given(
+def documents_given(
     span: Span, calls: Iterable[tuple[Span, str]], documents: Sequence[Document], *, several: bool
 ) -> list[Document]:
     """Return those of the documents that a call was given, in their order.
@@ -51,12 +51,15 @@ def given(
     A document counts that is in its prompt, or in that of a call whose answer the prompt holds. Where prompts hold
     fewer than two, or were cut, all of them count. Documents of `several` retrievals are in the order of the prompt.
     """
-    if not several and (_all_in(_raw(span), documents) or _all_in("\n".join(_sent(span)), documents)):
+    if not several and _all_in(_raw(span), documents):
         return list(documents)
-    if span.dropped or _is_shortened(span):
+    texts = list(_sent(span))
+    whole = "\n".join(texts)
+    is_cut = span.dropped or _are_shortened(texts, cut_length([span.attributes]))
+    if is_cut or (not several and _all_in(whole, documents)):
         return list(documents)
-    prompts, waiting = [prompt_of(span)], list(calls)
-    places = [holds(prompts[0], one.text) for one in documents]
+    prompts, waiting = [_letters(whole)], list(calls)
+    places = [position_in(prompts[0], one.text) for one in documents]
     if min(places, default=0) >= 0:
         ordered = sorted(zip(places, range(len(places)), strict=True)) if several else enumerate(range(len(places)))
         return [documents[rank] for _, rank in ordered]
@@ -64,7 +67,7 @@ def given(
         for call in [one for one in waiting if builds_on(prompt, one[1])]:
             waiting.remove(call)
             prompts.append(prompt_of(call[0]))
-    kept = [one for one in documents if any(holds(prompt, one.text) >= 0 for prompt in prompts)]
+    kept = [one for one in documents if any(position_in(prompt, one.text) >= 0 for prompt in prompts)]
     return kept if len(kept) >= _LEAST_GIVEN else list(documents)
 
 
@@ -95,11 +98,9 @@ def _texts(value: object, depth: int) -> Iterator[str]:
             yield from _texts(part, depth - 1)
 
 
-def _is_shortened(span: Span) -> bool:
-    length = cut_length([span.attributes])
-    return any(
-        is_torn(text) or len(text) == length or _SHORTENED.search(text[-100:]) is not None for text in _sent(span)
-    )
+def _are_shortened(texts: Iterable[str], length: int | None) -> bool:
+    """Whether a text ends in a mark of omission, or has the length at which this span's attributes are cut."""
+    return any(is_torn(text) or len(text) == length or _SHORTENED.search(text[-100:]) is not None for text in texts)
 
 
 def _letters(text: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ragwatch.formats.messages import logged_turns, turns
 from ragwatch.formats.traces.documents import Document
-from ragwatch.formats.traces.flow import builds_on, holds, prompt_of
+from ragwatch.formats.traces.flow import builds_on, position_in, prompt_of
 from ragwatch.formats.traces.messages import (
     ASSISTANT,
     USER,
@@ -85,9 +85,9 @@ def unclear(answering: Step, candidates: Sequence[Answer], documents: Sequence[D
     said = {id(step) for step in answering.callers() if _answer_of_chain(step)}
     others = [pair for pair in candidates if pair[0] is not answering and said.isdisjoint(map(id, pair[0].callers()))]
     prompt = prompt_of(answering.span) if others else ""
-    grounded = any(holds(prompt, one.text) >= 0 for one in documents)
+    grounded = any(position_in(prompt, one.text) >= 0 for one in documents)
     return any(
-        (not grounded or builds_on(prompt, text)) and any(holds(earlier, one.text) >= 0 for one in documents)
+        (not grounded or builds_on(prompt, text)) and any(position_in(earlier, one.text) >= 0 for one in documents)
         for step, text in others
         for earlier in [prompt_of(step.span)]
     )
@@ -119,15 +119,15 @@ def _text_of(span: Span) -> str | None:
         if messages[-1].calls:
             return None
         text = plain_text(last_text(messages, ASSISTANT))
-        return text if text is None else _said(text)
+        return text if text is None else _answer_of_text(text)
     if not any(key in _MODEL_MARKS or key.startswith(_PROMPTS) for key in span.attributes):
         return None  # a builder of prompts, which some instrumentations mark as a call of a model
     value = value_out(span)
     text = answer_of(value) or (last_text(conversation(value), ASSISTANT) if isinstance(value, (dict, list)) else None)
-    return None if text is None else _said(text)
+    return None if text is None else _answer_of_text(text)
 
 
-def _said(text: str) -> str | None:
+def _answer_of_text(text: str) -> str | None:
     """The answer in a text: in an object in JSON, or the last of the sections that DSPy asks for; else the text."""
     value = decoded(text)
     if isinstance(value, (dict, list)):

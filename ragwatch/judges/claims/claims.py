@@ -199,7 +199,8 @@ def _has_number(words: str) -> bool:
 
 def _without_sources(answer: str) -> str:
     """The answer with spaces in place of its lists of sources and of reasoning; the length stays the same."""
-    answer = _REASONING.sub(lambda part: _KEPT.sub(" ", part.group()), answer)
+    if "<" in answer:
+        answer = _REASONING.sub(lambda part: _KEPT.sub(" ", part.group()), answer)
     if not _SOURCES.search(answer) and "[^" not in answer:
         return answer
     lines, is_listed = [], False

@@ -38,6 +38,10 @@ EARLY_RISK = 0.1
 _NO_PARTS = (0.0,) * (3 * PARTS)
 
 
+FIRST_SCORES = 100
+"""Scores after which detection starts, if the reference is not complete with fewer."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReferenceScheme(Scheme[Score]):
     """Scheme that learns the mean of the first scores, and then detects one that is worse."""
@@ -51,7 +55,7 @@ class ReferenceScheme(Scheme[Score]):
     unit: Unit = Unit.SCORES
     risk: float = 0.05  # that the lower end of a complete reference is above the true mean
     span: float = 0.0  # minimum learning time in seconds: with the best hours alone, every night would be a fall
-    first: int = 100  # number of scores after which detection starts, if the reference is not complete with fewer
+    first: int = FIRST_SCORES
     _sizes: Numbers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

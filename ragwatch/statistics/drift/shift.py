@@ -105,6 +105,10 @@ class ShiftDetector:
         return cut, Direction.RISE if rest < len(FRACTIONS) else Direction.FALL
 
 
+FIRST_REQUESTS = 500
+"""Requests after which detection starts, if the reference is not complete with fewer."""
+
+
 @dataclass(frozen=True, slots=True)
 class CountScheme:
     """Scheme that learns the distribution over buckets, and then detects a shift."""
@@ -116,7 +120,7 @@ class CountScheme:
     unit: Unit = Unit.SCORES  # unit of the run length; `scores` means requests
     risk: float = 0.05  # probability that at least one bound does not hold
     span: float = 0.0  # minimum learning time in seconds
-    first: int = 500  # number of requests after which detection starts, if the reference is not complete with fewer
+    first: int = FIRST_REQUESTS
     # for values that grow by themselves: index of the bound from which on the next bound is the double. Only shares
     # above a bound are watched, against the reference's share above the bound before it: values may double. None: all
     # changes are

@@ -43,7 +43,7 @@ def build(options: Options, state: Path) -> Store:
     except BaseException:
         lock.close()
         raise
-    return store.whole()
+    return store.require_complete()
 
 
 @_extra()

@@ -205,4 +205,6 @@ class SqliteStore(StoreBase):
 def build(options: Options, state: Path) -> SqliteStore:
     """Open and lock the store."""
     cipher, search = options.cipher(), options.text_search
-    return SqliteStore(state, min_free=options.min_free, texts=options.texts, cipher=cipher, text_search=search).whole()
+    return SqliteStore(
+        state, min_free=options.min_free, texts=options.texts, cipher=cipher, text_search=search
+    ).require_complete()

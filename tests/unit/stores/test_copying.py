@@ -207,14 +207,14 @@ def test_a_copy_goes_back_and_on_after_a_kill(
                 with pytest.raises(StoreError, match="cut"):
                     copying.copy_state(source, engine)
                 with pytest.raises(StoreError, match="copying into it was cut short"):
-                    worker().whole()
+                    worker().require_complete()
             else:
                 copying.copy_state(source, engine)
     with closing(PostgresEngine(target)) as source, closing(SqliteEngine(tmp_path / "back")) as engine:
         copying.copy_state(source, engine)
     one, other, copy = SqliteStore(tmp_path / "state"), SqliteStore(tmp_path / "back"), worker()
     with closing(one), closing(other):
-        assert copy.whole() is copy
+        assert copy.require_complete() is copy
         for part in (stored, ends, stored):
             for first, second in zip(part(one), part(other), strict=True):
                 assert first == second
