@@ -1,7 +1,5 @@
 """Fixtures of the store's contract: each kind, opened again and again over one state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -7,8 +7,6 @@ There a rule answers, which reads as the embedded judge does. So for those kinds
 the page, the schema, the check of the reply. What a model can be talked into is another matter, and has its own tests.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence

@@ -1,7 +1,5 @@
 """The contract of `ports.Store`, for every kind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

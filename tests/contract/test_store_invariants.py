@@ -1,7 +1,5 @@
 """Invariants of counters and costs, for every kind of store and any order of operations of a free and a paid judge."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections import Counter

@@ -1,7 +1,5 @@
 """The contract of `ports.Store` beside verdicts: runs, labels, states, rights, parts, feedback, erasure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The contract of `ports.Store` about queue, leases, batches and costs: nothing is lost, given or counted twice."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """The contract of `ports.Store` for searches and lists: filters, words, the worst first, pages, excerpts, texts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The contract of `ports.TrendStore`: charts show the gauge of a window, and an empty hour is a gap."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace

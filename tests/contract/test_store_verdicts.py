@@ -1,7 +1,5 @@
 """The contract of `ports.Store` about what lies beside scores, and about readings again, in no live figure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The real daemon with an LLM judge that asks the loopback server."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The stage on which commands are driven through everything that a user or a host may do to them."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The real daemon as a process, for functional tests."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

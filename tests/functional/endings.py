@@ -1,7 +1,5 @@
 """Cases of a command line that must end well: what is run, under which conditions, and what may come of it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Real daemons over one PostgreSQL, each with a log of its own, and what they have done together."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

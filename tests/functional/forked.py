@@ -4,8 +4,6 @@ A forked process is a real one, with an environment, streams and signals of its 
 imports are skipped. Tests of starting itself use a new Python instead.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

@@ -4,8 +4,6 @@ It imports everything once. A message is one JSON object, with the descriptors o
 pipe. Into the pipe goes the process id, and later the exit code, a line each.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os

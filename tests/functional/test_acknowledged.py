@@ -1,7 +1,5 @@
 """Kill -9: what is acknowledged is counted once, pushed or traced over HTTP and gRPC; what is judged is exported."""
 
-from __future__ import annotations
-
 import gzip
 import http.client
 import json

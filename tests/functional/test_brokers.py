@@ -1,7 +1,5 @@
 """The real daemon behind a real broker: records count once, whatever is killed or stopped, and it says what is down."""
 
-from __future__ import annotations
-
 import json
 import random
 import signal

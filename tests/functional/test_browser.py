@@ -3,8 +3,6 @@
 Every page keeps to its Content-Security-Policy, asks no other host, and has no serious violation of axe-core.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

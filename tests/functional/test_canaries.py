@@ -1,7 +1,5 @@
 """Canaries in the daemon: a real retriever over HTTP loses a document; the series and the page say so within a run."""
 
-from __future__ import annotations
-
 import csv
 import json
 import random

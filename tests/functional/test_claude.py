@@ -1,7 +1,5 @@
 """The real daemon with Claude at the loopback server: one call a sample, every failure by its reason, two judges."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

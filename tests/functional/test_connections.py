@@ -1,7 +1,5 @@
 """Connections: clients that say nothing, or take nothing, hold up neither health nor scrapes nor memory."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

@@ -1,7 +1,5 @@
 """The daemon as an operator meets it: start, signals, lock, and reloads, many at once too."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

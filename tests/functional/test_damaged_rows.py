@@ -1,7 +1,5 @@
 """A damaged row in the state: it costs itself, is shown and counted, and stops neither pages nor judging."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """`ragwatch demo --degrade-after`: each breakage moves the scores that ought to move, and names the right stage."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """T21: the disk of the state fills, is limited, or is read-only under the real daemon. Nothing is lost or doubled."""
 
-from __future__ import annotations
-
 import base64
 import os
 import random

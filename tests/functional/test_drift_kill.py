@@ -1,7 +1,5 @@
 """Drift of a real process: kill -9 in mid-stream, replayed lines and unread answers leave the alarm where it was."""
 
-from __future__ import annotations
-
 import json
 import random
 import time

@@ -1,7 +1,5 @@
 """Whose fault it is, live: the demo over HTTP, ragwatch as a process beside its log; judge and index are changed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from itertools import islice

@@ -3,8 +3,6 @@
 That is a documented exit code, a few lines, and never a traceback.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import select

@@ -1,7 +1,5 @@
 """Every command ends well where a file, a directory, a configuration or a port is not what it ought to be."""
 
-from __future__ import annotations
-
 import random
 import socket
 from itertools import cycle

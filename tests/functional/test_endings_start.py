@@ -1,7 +1,5 @@
 """SIGTERM at any moment of the start of `run` and `demo` ends it with 0 or with the start's own error."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """Every command ends well where the state is damaged, vanishes, or its disk is full."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Daemons over one PostgreSQL, killed, stopped and cut off: every sample, canary and drift step counts once."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import time

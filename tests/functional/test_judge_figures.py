@@ -6,8 +6,6 @@ onnxruntime; `training/LOCAL.md` has in full what was asked for and is not reach
 judge with gold answers; its model was fitted on these sets (left-one-set-out figures stand in the model card).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import cache

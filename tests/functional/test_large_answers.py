@@ -1,7 +1,5 @@
 """Answers of megabytes: no request, and no number of requests at once, takes much memory or holds up a scrape."""
 
-from __future__ import annotations
-
 import json
 import random
 import threading

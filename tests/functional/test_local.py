@@ -1,7 +1,5 @@
 """The local judge in the real daemon and on the command line, with the small model of the tests."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

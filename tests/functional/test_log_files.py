@@ -1,7 +1,5 @@
 """Log files under the real daemon: more than it may have open, directories that vanish, logs of before its start."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

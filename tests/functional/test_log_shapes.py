@@ -1,7 +1,5 @@
 """Services whose logs are not one answer a line: from `init` to figures in three commands, and no line is lost."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Assistants ask a real ragwatch: over standard streams and HTTP, and about twelve breakages of its traffic."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -4,8 +4,6 @@ A real RAG service, ragwatch, Prometheus and Alertmanager on loopback, with wind
 has to be waited for is played by four stories at the same time (`oncall_stories`); each test tells how one ended.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

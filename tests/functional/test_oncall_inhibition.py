@@ -1,7 +1,5 @@
 """What is held back while its cause stands, and what is not: the committed Alertmanager configuration, really run."""
 
-from __future__ import annotations
-
 import json
 import urllib.request
 from collections.abc import Iterator

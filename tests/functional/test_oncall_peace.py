@@ -1,7 +1,5 @@
 """What calls nobody (rollouts, restarts, gaps in scraping, rare schedules) and what still does, played to promtool."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Every alert, played to promtool: it fires once, holds its peace, resolves, and its texts can be rendered."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Texts of alerts, rendered by promtool, and which of several alerts about one route pages."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`ragwatch run --once` over a log with faults: everything adds up, and a second run adds nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

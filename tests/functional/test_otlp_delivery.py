@@ -1,7 +1,5 @@
 """Traces of real frameworks become one right sample each, however they arrive, and whenever ragwatch is killed."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Iterator

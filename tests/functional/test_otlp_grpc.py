@@ -1,7 +1,5 @@
 """Traces over gRPC reach the store of the real daemon; hostile calls take little memory; the end is announced."""
 
-from __future__ import annotations
-
 import signal
 import zlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The real OpenTelemetry SDK with its OTLP exporters, and real instrumentations, end to end into the store."""
 
-from __future__ import annotations
-
 import subprocess
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Outages and budgets: nothing hangs, nothing is lost, no money is forgotten, and figures stay what they were."""
 
-from __future__ import annotations
-
 import random
 import signal
 import time

@@ -1,7 +1,5 @@
 """People beside the real daemon: labels come in while it runs, and become corrected gauges; nothing said is lost."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

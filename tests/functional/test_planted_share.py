@@ -1,7 +1,5 @@
 """A planted share of answers that ignore the first passage is the same everywhere: one mean."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from statistics import fmean

@@ -1,7 +1,5 @@
 """A daemon that keeps no texts leaves none, and nothing leaves the machine but for what is configured: kind by kind."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

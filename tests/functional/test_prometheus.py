@@ -1,7 +1,5 @@
 """A real Prometheus scrapes the real server: series, OpenMetrics and exemplars arrive; promtool finds no fault."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

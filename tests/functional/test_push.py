@@ -1,7 +1,5 @@
 """What is sent to the real daemon over HTTP: hostile bodies harm nothing; answers and feedback of the helper arrive."""
 
-from __future__ import annotations
-
 import gzip
 import urllib.error
 import urllib.request

@@ -4,8 +4,6 @@ Each attack is a small request whose decoded form would take a gigabyte. The pea
 seconds later are read from the kernel.
 """
 
-from __future__ import annotations
-
 import gzip
 import http.client
 import json

@@ -1,7 +1,5 @@
 """The provider's key stands nowhere: not in logs, tracebacks, series, pages, the state directory, or on a terminal."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

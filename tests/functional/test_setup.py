@@ -1,7 +1,5 @@
 """`make run` installs what the demo needs, and nothing else; every Python that ragwatch admits reads alike."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

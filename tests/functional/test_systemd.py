@@ -1,7 +1,5 @@
 """The unit of systemd in force: judges read under its filter, and the daemon works in a sandbox like its own."""
 
-from __future__ import annotations
-
 import base64
 import ctypes
 import errno

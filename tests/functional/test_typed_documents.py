@@ -3,8 +3,6 @@
 A line that starts a program of its own, needs a key, root, a server or a network is not typed; `NOT_TYPED` says why.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

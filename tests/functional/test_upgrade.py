@@ -1,7 +1,5 @@
 """Upgrades: the daemon opens a state and a configuration as an earlier version wrote them, and loses nothing."""
 
-from __future__ import annotations
-
 import signal
 import sqlite3
 import time

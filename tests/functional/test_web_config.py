@@ -1,7 +1,5 @@
 """`web.config_file` from end to end: Prometheus scrapes over TLS with a password and with a certificate."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil

@@ -1,7 +1,5 @@
 """What tests of the server ask it: a page as our own judges write it, and the request around it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from support.embedded import LEXICAL

@@ -1,7 +1,5 @@
 """Message Batches: created, looked at until they end, read as lines of JSON in no order."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """The chat protocol that OpenAI set and everybody speaks: completions, embeddings, the list of models."""
 
-from __future__ import annotations
-
 import base64
 import json
 import struct

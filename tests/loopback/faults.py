@@ -3,8 +3,6 @@
 Every field of a script has a default: `{}` is a server without faults.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

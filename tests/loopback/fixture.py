@@ -3,8 +3,6 @@
 `from loopback.fixture import loopback, loopback_process` in a conftest makes them known to the tests beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import anthropic

@@ -1,7 +1,5 @@
 """The Messages API of Anthropic, version 2026-10-21: what it refuses, and the message it answers with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

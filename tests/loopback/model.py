@@ -3,8 +3,6 @@
 The reply is cut to the schema as constrained decoding would do it, or spoilt: it parses, or nearly, and is wrong.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import re

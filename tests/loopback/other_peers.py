@@ -4,8 +4,6 @@ Which tool asks follows from fixed words of its prompts. A statement is a senten
 only where it is "no", as deepeval wants it.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable, Sequence

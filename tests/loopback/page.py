@@ -1,7 +1,5 @@
 """The page that a judge is shown, read back from its text form as a model would read it: by its marks alone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

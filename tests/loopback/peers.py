@@ -4,8 +4,6 @@ ragas shows its input as JSON behind a fixed line; which prompt it is follows fr
 the reply goes back as the call of a tool.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The server as a process, for tests and benches."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

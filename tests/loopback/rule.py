@@ -3,8 +3,6 @@
 Quotes are taken from the page as it is seen, escapes and all, because a model copies what it sees.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Every request takes one way: it is recorded, let in by its key, struck by the script, made to wait, and answered.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import hmac

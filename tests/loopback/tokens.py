@@ -1,7 +1,5 @@
 """Tokens, at four characters each, and what a prompt cache makes of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple

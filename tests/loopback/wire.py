@@ -1,7 +1,5 @@
 """What goes over the wire: replies, and errors in the two shapes that clients know."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

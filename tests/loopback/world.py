@@ -3,8 +3,6 @@
 A new script makes a new one. The key itself is never kept, only whether it was right.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter, deque

@@ -1,7 +1,5 @@
 """Servers of all kinds of brokers, started when a test needs them. See `support.queues`."""
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import os

@@ -6,8 +6,6 @@ ended, and holds the next ones back until its module has ended. One worker, the 
 that the second core is not idle for a minute.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Generator, Iterator

@@ -1,7 +1,5 @@
 """A real HTTP server on the loopback interface that replies as a test says, and records what it was asked."""
 
-from __future__ import annotations
-
 import json
 import ssl
 from collections.abc import Callable, Iterator, Mapping

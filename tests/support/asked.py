@@ -1,7 +1,5 @@
 """Pages as a client asks for them, and what a browser makes of them."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import re

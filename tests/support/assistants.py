@@ -1,7 +1,5 @@
 """Assistants in tests: an application that serves them, and clients that read what stands outside the fence."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import AsyncIterator, Mapping

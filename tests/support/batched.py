@@ -1,7 +1,5 @@
 """For tests of message batches: a provider that takes them, and a process around it that can die at any instant."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence

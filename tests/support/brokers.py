@@ -1,7 +1,5 @@
 """Real message brokers of Debian packages on a port and in a folder of their own; and a worker that reads from one."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import socket

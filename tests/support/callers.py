@@ -1,7 +1,5 @@
 """For tests of judges that call: time wound by hand, a provider and a server that say what a test tells them."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping

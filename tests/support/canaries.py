@@ -1,7 +1,5 @@
 """Canaries and replies for tests, a line each."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

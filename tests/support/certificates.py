@@ -1,7 +1,5 @@
 """Certificates of a test: an authority, a server and clients, made by the `openssl` program."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A browser without a window, driven over a pipe (Chrome DevTools Protocol), as a person would use it."""
 
-from __future__ import annotations
-
 import base64
 import fcntl
 import json

@@ -1,7 +1,5 @@
 """The command line, run in this process: what a command prints and returns, what it refuses, and files for it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@ These are the ones marked `uncounted` or `costly`, those of `tests/house`, which
 Tests that cost little cover everything that must be covered.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Generator, Iterator

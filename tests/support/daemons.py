@@ -1,7 +1,5 @@
 """A daemon that follows a log, for tests that run it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

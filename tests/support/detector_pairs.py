@@ -1,7 +1,5 @@
 """The 500 texts on which small detectors are compared with their reference implementation, of seeded words."""
 
-from __future__ import annotations
-
 import random
 from typing import NamedTuple
 

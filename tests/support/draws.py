@@ -3,8 +3,6 @@
 `EXAMPLES` scales examples as it scales those of all other tests: fewer under other Pythons, many in `make slow`.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Stores that several workers share, in one process: who leads, what a leader has written, what each has counted."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any

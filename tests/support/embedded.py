@@ -1,7 +1,5 @@
 """Embedded judges, and what they read in one answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One RAG request as several frameworks and conventions trace it, and what all of these traces must become."""
 
-from __future__ import annotations
-
 from ragwatch.formats.traces.span import Span
 from support.spans import (
     ANSWER,

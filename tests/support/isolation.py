@@ -7,8 +7,6 @@
 - When the run ends, processes that it left behind are killed, and named.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

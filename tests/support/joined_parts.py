@@ -1,7 +1,5 @@
 """A source of kind `join` as intake drives it: files of parts, batches that are stored, kills."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

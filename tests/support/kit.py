@@ -1,7 +1,5 @@
 """Builders and stand-ins shared by all tests: real values with one line each, ports played from a script."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A population whose truth is known: a harsh judge reads it, a better one a part of it, people a part of that."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from random import Random

@@ -1,7 +1,5 @@
 """The answered question that every file of tests/data/formats holds, each in another library's spelling."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

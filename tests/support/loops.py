@@ -1,7 +1,5 @@
 """Loops of the pipeline for tests: intakes of scripted batches, a scripted judge, a digest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cases for promtool: for every alert, series that set it off, series just short of that, and series that end it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

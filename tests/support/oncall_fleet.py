@@ -4,8 +4,6 @@ Jobs: `ragwatch` watches a demo with canaries; `paid` watches another one throug
 that read half of a recorded log each, and `single` reads all of it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Traffic of real answers for replays: rows of labelled sets in `../shared/data`, drawn at random and broken."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping, Sequence

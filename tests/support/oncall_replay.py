@@ -4,8 +4,6 @@ Every route answers healthily until its baselines are learnt, then all routes bu
 and are mended once everybody who should be told has been told.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections import defaultdict

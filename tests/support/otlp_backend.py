@@ -1,7 +1,5 @@
 """A backend that receives OTLP over HTTP on loopback, with faults in the order that a test gives."""
 
-from __future__ import annotations
-
 import gzip
 import socket
 import struct

@@ -1,7 +1,5 @@
 """The package's own modules, parsed once for all tests that look at its code."""
 
-from __future__ import annotations
-
 import ast
 from functools import cache
 from pathlib import Path

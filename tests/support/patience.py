@@ -5,8 +5,6 @@ machine needs. One scale stretches them all: RAGWATCH_TEST_PATIENCE, or else wha
 of work at the start, compared with two quiet cores.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator

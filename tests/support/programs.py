@@ -1,7 +1,5 @@
 """Programs of system packages, promtool among them, and free TCP ports for servers that tests start."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

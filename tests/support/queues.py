@@ -5,8 +5,6 @@ mock cluster inside of librdkafka, a loopback server with Kafka's protocol, or a
 names (`host:port`).
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping
 from types import MappingProxyType

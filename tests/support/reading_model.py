@@ -1,7 +1,5 @@
 """A stand-in for a model: it reads the page and replies in the shape that was asked for, as a test tells it to."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any, Literal

@@ -9,8 +9,6 @@ Nothing but the standard library, stdnum, `ragwatch.statistics`, `ragwatch.redac
 imported here, so that `BARE` can run it under interpreters for which no packages are installed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

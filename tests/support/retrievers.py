@@ -1,7 +1,5 @@
 """Retrievers on the loopback interface, for probes to ask: real HTTP by starlette and uvicorn, in a thread."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import socket

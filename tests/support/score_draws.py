@@ -3,8 +3,6 @@
 `mean` is one for all, or an array of one for each score.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -6,8 +6,6 @@ Run it in namespaces of its own: `unshare --net --mount --map-root-user python t
 `--audit` instead it listens inside the daemon's Python, which does not see what native libraries do.
 """
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import json

@@ -6,8 +6,6 @@ of vendors, a part `<an36>` stands for 36 characters of an alphabet: `an` letter
 and digits, `up` capitals and digits, `hex`, `b64`, `url` (with `_` and `-`), `dig`.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import string

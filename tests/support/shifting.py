@@ -1,7 +1,5 @@
 """Names that change hands while a tail looks: the steps of a rotation fall between its own calls of the system."""
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Answers with traits, some of which fail more than others."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Hand-made Snapshots for tests of what is shown: small enough to check by hand, or as large as wanted."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Sequence

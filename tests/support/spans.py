@@ -4,8 +4,6 @@ Also one RAG request as several frameworks and conventions trace it: same questi
 after what the frameworks really send, shortened to what matters; none of it is anybody's recorded traffic.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 Also everything that can be read from the bytes of such a folder.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Callable

@@ -5,8 +5,6 @@ that the test has started are named and ended, and the test fails. What is stuck
 interrupts, a fixture that never ends) costs its worker: Python writes the stacks to standard error and exits.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import os
 import signal

@@ -5,8 +5,6 @@ A line may be lost only when every file that held it is gone: truncated, or unli
 may ever be counted twice.
 """
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Scores in a store, for what watches them: faithful and unfaithful answers, one a minute."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import Any

@@ -9,8 +9,6 @@ wait, run beside unit tests, which compute. A worker that dies fails the test th
 left.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import os

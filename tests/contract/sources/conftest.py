@@ -1,7 +1,5 @@
 """Fixtures of the sources' contract: brokers of each kind, and one store."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

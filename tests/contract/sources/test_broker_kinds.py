@@ -1,7 +1,5 @@
 """What only one kind of broker does: see `test_brokers` for what all of them promise."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Redis and NATS are real servers, SQS is moto's, Kafka is librdkafka's loopback c
 cluster keeps a member that has left until its session ends: its tests wait.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from dataclasses import replace

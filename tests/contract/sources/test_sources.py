@@ -1,7 +1,5 @@
 """What every kind of source promises: see `ports.Source`. What only brokers promise is in `test_brokers`."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

@@ -1,7 +1,5 @@
 """Replays against a real Prometheus and Alertmanager: breakages, quiet traffic, and lost documents; in `make slow`."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """`ragwatch check`: a good configuration passes, every problem is reported; what `run --once` says."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sqlite3

@@ -1,7 +1,5 @@
 """`ragwatch check` of addresses, rights, brokers and exports: nothing is taken, and no text is sent."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`ragwatch check` of a log: what is read, what is read wrongly, and what to change; the first samples are shown."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

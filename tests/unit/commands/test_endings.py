@@ -1,7 +1,5 @@
 """However a command ends: exit code, what is shown, standard streams, and signals."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os

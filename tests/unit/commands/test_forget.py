@@ -1,7 +1,5 @@
 """`ragwatch forget`, commands that need texts where the store does not keep them, and `ragwatch redact`."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

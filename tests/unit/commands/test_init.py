@@ -1,7 +1,5 @@
 """`ragwatch init`: a configuration that works, from a log and a few answers; nothing is overwritten."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`ragwatch label`: what a person says at a terminal, or in a file, is kept."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

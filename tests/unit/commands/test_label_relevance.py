@@ -1,7 +1,5 @@
 """`ragwatch label --relevance`: from a retriever to judgements, recall, qrels and a suite."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

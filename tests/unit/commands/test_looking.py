@@ -1,7 +1,5 @@
 """Commands that ask a running ragwatch: what they ask for and say, and to whom they send which token."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """`ragwatch map`: known formats are named, others get a proposal, also of a join; what is no JSON is named, too."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

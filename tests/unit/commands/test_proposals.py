@@ -1,7 +1,5 @@
 """`ragwatch rules --from-baseline`: thresholds from stored baselines, and what they would have paged."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`ragwatch rejudge`: stored answers are read by another judge, by this process or by the ragwatch that runs."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Logs under other names, nested, wrapped and mixed: what `map` proposes without a question reads what was logged."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """A person is erased, and a source continues from its place or is refused, while the daemon runs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,7 +1,5 @@
 """Loops go on while there is work and outlive what they meet; reloads wait in turn; the process and its secret."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import shutil

@@ -1,7 +1,5 @@
 """Stored answers are read again: what was read is stored at once. The action of the daemon, and prompts."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections import Counter

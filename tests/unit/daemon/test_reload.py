@@ -1,7 +1,5 @@
 """Reloads at bad moments: while the daemon starts or stops, several at once, and without a store that answers."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import threading

@@ -1,7 +1,5 @@
 """The runtime of a configuration, a single run of it with failing judges, and what changed since another one."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator

@@ -1,7 +1,5 @@
 """Sampling control: probabilities fall before the draw; budgets reserve the worst case and tell how long to wait."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from pathlib import Path

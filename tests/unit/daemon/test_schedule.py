@@ -1,7 +1,5 @@
 """Crontab expressions follow crontab(5); suites that run at the start run in time, and once."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Workers that share a store: one at a time leads and computes, from what is stored, and all show its figures."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Rules of the section `web`: what is open where, what refuses to start, files that change, and addresses of gRPC."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from pathlib import Path

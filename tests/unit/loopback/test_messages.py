@@ -1,7 +1,5 @@
 """The loopback server speaks the Messages API, plays its script, reads pages, and answers what other tools ask."""
 
-from __future__ import annotations
-
 import ast
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Fixtures of the pipeline: an export of scores to a backend."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

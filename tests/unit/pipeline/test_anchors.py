@@ -1,7 +1,5 @@
 """Anchors and version bridges: detect that a judge has drifted, and measure the offset of a new version."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Batch judging: half the price, nothing paid twice, nothing lost, at whatever instant the process is killed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path

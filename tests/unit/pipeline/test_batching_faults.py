@@ -1,7 +1,5 @@
 """Message batches at bad moments: kill -9, results that need a second reading (X1), batches that are left open."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import tempfile

@@ -1,7 +1,5 @@
 """Canaries: a run is stored and exposed, never overlaps another, survives a restart; a failure has no score."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Canaries across reloads and outages, and their answers: what was not judged has no score, and costs no other."""
 
-from __future__ import annotations
-
 import asyncio
 import tracemalloc
 from collections import Counter

@@ -1,7 +1,5 @@
 """Digest: the rows, counts and queues of the store become one Snapshot, and evidence becomes peaks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Score drift: alarms at the right score, once; latched; by route; a new start per judge; weights and controls."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What an alarm of score drift says: the stage that changed, when the change began, both means, and whose answers."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The end of a drift alarm, and kills at any instant: told once, at the same score, whatever process runs the test."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import tempfile

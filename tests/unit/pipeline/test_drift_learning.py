@@ -1,7 +1,5 @@
 """When score drift learns and what it keeps: pauses during alerts, days, wrong clocks, state of other versions."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

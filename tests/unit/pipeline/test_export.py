@@ -1,7 +1,5 @@
 """Export of scores over OTLP to a real server: what is sent, and once, whatever the server does."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Feedback from a log to figures: what is counted, what is estimated, and what follows when it arrives late."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

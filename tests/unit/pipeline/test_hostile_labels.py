@@ -1,7 +1,5 @@
 """Hostile labels: what one annotator can and cannot do to a corrected estimate whose truth is known."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Intake: every record is counted once, drawn by its hash, redacted, and written with its cursor in one transaction."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Intake beside its usual way: lag, odd records, records that come again, parts, canaries, named versions."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

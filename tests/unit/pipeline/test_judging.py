@@ -1,7 +1,5 @@
 """Judging: every outcome of a judge becomes a verdict, once, also with slow readings and a store that is full."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

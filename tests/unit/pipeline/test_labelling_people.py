@@ -1,7 +1,5 @@
 """Label tasks and the queue of an annotator: what people get, and the probability stored with their labels."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from random import Random

@@ -1,7 +1,5 @@
 """Label correction: corrected estimates cover the truth, and there are none without enough labels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path

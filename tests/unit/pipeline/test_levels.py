@@ -1,7 +1,5 @@
 """Sums of labels count each row once; levels of windows contain the error of the judge, and labels narrow them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import replace

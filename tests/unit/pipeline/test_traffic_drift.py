@@ -1,7 +1,5 @@
 """Traffic drift: shifts of all traffic raise an alarm, ordinary days do not, and kills change nothing."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Traffic without a judge: silence of a route, the age of documents, and how surely a share since a change is known."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,5 @@
 """What is kept and for how long: retention, vocabularies, the stored snapshot, and files that cannot be read."""
 
-from __future__ import annotations
-
 import json
 import math
 import tempfile

@@ -1,7 +1,5 @@
 """Draws that wait or are damaged: deferred, read by a second judge, or unjudged; none is lost or read twice."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from itertools import pairwise

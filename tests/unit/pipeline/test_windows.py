@@ -1,7 +1,5 @@
 """Sliding windows: sums by minute for routes, by segment for the configured values, added up over each window."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """A log, and what follows it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Source kind `join`: parts of a request become one record, whatever their order, files and batches, across kills."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """Answers that are logged in pieces: `concat` joins all of them in order; without it none is taken for the whole."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

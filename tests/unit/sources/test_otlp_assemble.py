@@ -1,7 +1,5 @@
 """Traces of many conventions become the same record; what is refused and why, broken trees, texts in prompts."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

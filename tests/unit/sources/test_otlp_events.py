@@ -1,7 +1,5 @@
 """GenAI events that are sent as log records, responses of tools in messages, and times in another unit."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

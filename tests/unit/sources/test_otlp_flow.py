@@ -1,7 +1,5 @@
 """Which contexts, question and answer a trace of several steps has: those of the call that the user was answered by."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

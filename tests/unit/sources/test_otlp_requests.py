@@ -1,7 +1,5 @@
 """Requests: what is decoded, what is refused with which status, and that nothing hostile takes memory or time."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import resource

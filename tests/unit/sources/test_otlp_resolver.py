@@ -1,7 +1,5 @@
 """Texts of documents by id, from a real server on the loopback interface."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import socket

@@ -1,7 +1,5 @@
 """The source: replies after the commit, waiting for the rest of a trace, limits, late spans, restarts."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable

@@ -1,7 +1,5 @@
 """Spans whose SDK has dropped or cut attributes are refused, unless nothing is missing; any spans are assembled."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

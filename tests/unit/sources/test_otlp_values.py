@@ -1,7 +1,5 @@
 """Spellings of documents, messages, questions and answers inside of JSON values."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

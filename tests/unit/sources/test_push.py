@@ -1,7 +1,5 @@
 """Source `push` over HTTP: what is acknowledged is stored once, and all else is refused with the right status."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Fixtures of the PostgreSQL store: a real server, an empty schema, and workers on it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The index of searches in SQLite: by its plan, complete after an upgrade, and without what is not kept."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """`ragwatch store copy`: a state goes on in another kind of store, with the same answers to all steps."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

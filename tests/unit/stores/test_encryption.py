@@ -1,7 +1,5 @@
 """Encryption of stored texts: nothing readable on disk, rotation of keys, and clear errors instead of losses."""
 
-from __future__ import annotations
-
 import base64
 import os
 import sys

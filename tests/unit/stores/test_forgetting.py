@@ -1,7 +1,5 @@
 """`Store.forget` and `store.texts`: of what is not kept no byte remains, counters stay balanced, scores remain."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import suppress
 from dataclasses import replace

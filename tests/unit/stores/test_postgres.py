@@ -1,7 +1,5 @@
 """The PostgreSQL store beyond the contract of all kinds: workers, damage, retention, and commands beside workers."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The PostgreSQL store and its server: lost connections, versions, addresses, limits."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Workers over a real PostgreSQL: terms, fenced writes, counters, the index of searches, and partitions by day."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Rows, texts and damage: what is stored comes back, and a row that cannot be read costs itself."""
 
-from __future__ import annotations
-
 import json
 import random
 import zlib

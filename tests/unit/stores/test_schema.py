@@ -1,7 +1,5 @@
 """Schema: made once, newer ones refused, a failed migration leaves nothing."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections import Counter

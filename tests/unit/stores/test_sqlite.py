@@ -1,7 +1,5 @@
 """The SQLite store under bad luck: full disks, odd paths, many threads, long readers, and too much to keep."""
 
-from __future__ import annotations
-
 import random
 import stat
 import threading

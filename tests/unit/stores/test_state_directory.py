@@ -1,7 +1,5 @@
 """The state directory: one process owns it, its disk is local and has room, its database is sound."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import stat

@@ -1,8 +1,6 @@
 """Views of the PostgreSQL store: what they show, who may read them, and that they survive migrations."""
 # ruff: noqa: S608 - the statements are those of tests
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Certificates for the tests of servers."""
 
-from __future__ import annotations
-
 import pytest
 from support.certificates import Authority, Pair
 

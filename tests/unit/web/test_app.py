@@ -1,7 +1,5 @@
 """The endpoints, and the requests with records that reach the source that receives them."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import re

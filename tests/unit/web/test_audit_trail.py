@@ -1,7 +1,5 @@
 """The audit log of requests: who was shown which samples, who changed what, and no texts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

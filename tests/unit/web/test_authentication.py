@@ -1,7 +1,5 @@
 """Rights by route: who is asked, who passes, what is refused with which status; what passwords cost."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import time

@@ -1,7 +1,5 @@
 """What browsers and proxies could be made to do: read a rebound name, change by a link or a form, smuggle a request."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import socket

@@ -1,7 +1,5 @@
 """The canary page: degraded canaries, changes, history, failures."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from typing import Any

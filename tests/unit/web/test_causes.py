@@ -1,7 +1,5 @@
 """The page of causes: what is asked, which answers are read, and what is shown."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterable

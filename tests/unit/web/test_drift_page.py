@@ -1,7 +1,5 @@
 """The drift page: alarms with time and command; missing data is not called healthy."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import replace

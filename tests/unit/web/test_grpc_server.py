@@ -1,7 +1,5 @@
 """Calls over gRPC: who may send, what is received, and what is refused with which status."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import ssl

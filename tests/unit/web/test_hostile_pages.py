@@ -1,7 +1,5 @@
 """Texts and names of others on every page: they become neither elements nor addresses, and can be read."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

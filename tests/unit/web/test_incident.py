@@ -1,7 +1,5 @@
 """An incident as Markdown: what it says is what the pages say; texts of others are no markup; unknown is a word."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import replace

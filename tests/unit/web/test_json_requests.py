@@ -1,7 +1,5 @@
 """JSON requests that change something: labels, the erasure of a person, a second reading."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager

@@ -1,7 +1,5 @@
 """The page on which people label answers: plain forms that work without a script, one answer at a time."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Tools for assistants at `/mcp`: every tool, who may call it, small replies, and foreign texts that stay data."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

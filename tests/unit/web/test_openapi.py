@@ -1,7 +1,5 @@
 """The OpenAPI document: it names every route under `/api/v1`, and real responses have the shapes that it gives."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The overview: states follow intervals, missing figures have a reason, alarms are never green."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The page of a prompt: what a judge is asked, the verdict as stored, and what is missing, said plainly."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

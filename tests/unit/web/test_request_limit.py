@@ -1,7 +1,5 @@
 """Limits on requests in progress: FIFO order and 503; slow bodies get 408, and a disconnect gives its place back."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

@@ -3,8 +3,6 @@
 Missing figures are named, not invented. Beside them stand scores of users, annotators of a correction, and criteria.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from typing import Any

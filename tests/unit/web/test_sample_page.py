@@ -1,7 +1,5 @@
 """The sample page: claims are marked and labelled, large and damaged data are cut."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Search parameters are parsed or refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from urllib.parse import parse_qsl
 

@@ -1,7 +1,5 @@
 """The search page: links of alerts open, no verdict is skipped, and errors are shown."""
 
-from __future__ import annotations
-
 import re
 from contextlib import closing
 from html import unescape

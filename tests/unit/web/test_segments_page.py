@@ -1,7 +1,5 @@
 """The page of a segment: what is worst stands first, and thin values say that they are drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The server and its connections: the address it binds, how it stops, deadlines, and limits of connections."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import re

@@ -1,7 +1,5 @@
 """Searches as data: streamed JSON, CSV and JSONL; complete if they fit, cut if not, damage reported."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """TLS of the real server: versions, client certificates, rotation, and clients that never finish the handshake."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 import warnings

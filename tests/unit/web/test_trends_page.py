@@ -1,7 +1,5 @@
 """The pages of trends and of before and after: values, gaps, events, evidence in words."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from typing import Any
