@@ -145,11 +145,13 @@ async def test_the_page_and_its_json_show_the_newest_failing_answers(store: Sqli
 async def test_a_failing_answer_is_shown_with_a_score_of_its_stage(
     store: SqliteStore, evidence: Evidence, stage: str, shown: tuple[str | None, float | None]
 ) -> None:
-    """A score of another stage says nothing about the fault: an abstention has none."""
-    judged(store, a_draw("r1", at=AT), evidence)
+    """A score of another stage says nothing about the fault: an abstention has none. The time is on the hover text."""
+    judged(store, a_draw("r1", at=AT - 130.0), evidence)
     async with asking(app(store=store)) as client:
         (row,) = (await client.get("/api/v1/snapshot", params={"window": "1h"})).json()["failing"]
+        page = (await client.get("/")).text
     assert (row["stage"], (row["quantity"], row["score"])) == (stage, shown)
+    assert ('UTC">2 min ago</time>' in page, row["answer"] in page) == (True, True)
 
 
 def receiver(name: str) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.asked import get, released
+from support.asked import get
 from support.snapshots import AT, JUDGE, KEY, estimate, small
 
 from ragwatch.model.quantities import Quantity
@@ -321,14 +321,3 @@ def test_the_headline_names_the_stage_that_broke_in_the_window(usual: dict[str, 
     gauges |= {(Gauge.STAGE_BASELINE, ("search", stage)): share for stage, share in usual.items()}
     view = overview(replace(small(), stages=stages, gauges=gauges), SCOPE, now=AT)
     assert view["headline"] == "Answer quality has drifted" + (f": {named} on search" if named else "")
-
-
-async def test_a_failing_answer_shows_its_score_its_beginning_and_its_age(store: SqliteStore) -> None:
-    """The worst score about the stage at fault; the time itself is on the hover text."""
-    released(store, [AT - 130.0], fails=True)
-    (row,) = (await get(store, "/api/v1/snapshot", scope=SCOPE, snapshot=small())).json()["failing"]
-    assert (row["stage"], row["quantity"], row["score"]) == ("generation", "faithfulness", 0.0)
-    body = (await get(store, "/", scope=SCOPE, snapshot=small())).text
-    assert "2 min ago" in body
-    assert 'UTC">2 min ago</time>' in body
-    assert row["answer"] in body
