@@ -8,6 +8,7 @@ import pytest
 from functional.daemon import record, write_config
 from functional.endings import CommandLine, Stage
 from functional.forked import end_server
+from loopback.fixture import loopback, loopback_process  # noqa: F401 - fixtures
 from support.counting import uncounted
 
 from ragwatch.audit import AuditLog

@@ -8,12 +8,13 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from resource import RLIMIT_NOFILE, setrlimit
+from ssl import SSLContext
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from functional.forked import ForkedProcess
 from support.patience import DEADLINE, pauses
@@ -56,6 +57,32 @@ def append_records(folder: Path, numbers: Iterable[int], **changes: object) -> N
     """Append records to a log that the configuration of `write_config` watches."""
     with (folder / "log" / "rag.jsonl").open("a") as log:
         log.writelines(record(number, **changes) + "\n" for number in numbers)
+
+
+class Reply(NamedTuple):
+    """A reply to a request."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
+def asked(
+    url: str,
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+    *,
+    method: str | None = None,
+    context: SSLContext | None = None,
+) -> Reply:
+    """The reply to a request, whatever its status."""
+    request = urllib.request.Request(url, body, dict(headers or {}), method=method)
+    try:
+        reply = urllib.request.urlopen(request, timeout=DEADLINE, context=context)
+    except urllib.error.HTTPError as error:
+        reply = error
+    with reply:
+        return Reply(reply.status, reply.read(), reply.headers)
 
 
 class RagwatchProcess:
@@ -136,13 +163,8 @@ class RagwatchProcess:
 
     def get(self, path: str, *, method: str = "GET") -> tuple[int, str]:
         """Status and body of a request."""
-        request = urllib.request.Request(self.address + path, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=DEADLINE) as reply:
-                return reply.status, reply.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
+        reply = asked(self.address + path, method=method)
+        return reply.status, reply.body.decode()
 
     def series(self) -> dict[str, float]:
         """All samples of /metrics by name and labels."""

@@ -21,19 +21,9 @@ from ragwatch.rules import alerts
 
 ANSWERS, FAILING = 60, 20
 PAGES = (
-    "/",
-    "/trends",
-    "/samples",
-    "/label",
-    "/label?annotator=reader",
-    "/canaries",
-    "/drift",
-    "/causes",
-    "/segments/release?window=1h",
-    "/segments/step?window=1h",
-    "/routes?route=search",
-    "/changes?at=1h&route=search",
-    "/acknowledge?judge=embedded",
+    *("/", "/trends", "/samples", "/label", "/label?annotator=reader", "/canaries", "/drift", "/causes"),
+    *("/segments/release?window=1h", "/segments/step?window=1h", "/routes?route=search"),
+    *("/changes?at=1h&route=search", "/acknowledge?judge=embedded"),
 )
 XSS = "<script>alert(1)</script><img src=x onerror=alert(1)><style>body{display:none}</style>"
 NEITHER = "document.querySelector('mark.not_in_context, mark.contradicted')"

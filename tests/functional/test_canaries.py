@@ -28,12 +28,7 @@ ITEMS: list[dict[str, Any]] = [
     {"query": "Is shipping free?", "expected": ["shipping"], "name": "shipping"},
     {"query": "xylophone zeppelin", "category": "negative", "name": "nothing", "min_relevance_score": 0.1},
 ]
-PROBE = {
-    "kind": "http",
-    "body": {"query": "{{ query }}", "k": "{{ k }}"},
-    "contexts": "hits",
-    "score": "similarity",
-}
+PROBE = {"kind": "http", "body": {"query": "{{ query }}", "k": "{{ k }}"}, "contexts": "hits", "score": "similarity"}
 
 
 @pytest.fixture

@@ -7,19 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from functional.asking import (
-    PENDING,
-    an_llm,
-    by_label,
-    configure,
-    records,
-    verdicts,
-    wait_for,
-    write_log,
-)
+from functional.asking import PENDING, an_llm, by_label, configure, records, verdicts, wait_for, write_log
 from functional.daemon import RagwatchProcess, record
 from functional.forked import run_forked
-from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+from loopback.process import LoopbackProcess
 
 from ragwatch.judges.llm.injection import is_prompt_injection
 
@@ -46,10 +37,7 @@ def texts_of(row: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_five_hundred_real_samples_take_one_call_each(
-    tmp_path: Path,
-    loopback: LoopbackProcess,  # noqa: F811
-) -> None:
+def test_five_hundred_real_samples_take_one_call_each(tmp_path: Path, loopback: LoopbackProcess) -> None:
     """Exactly one request a sample, no sampling parameter in any, the rubric cached, every verdict complete."""
     lines = [*real_lines("attributionbench/dev.jsonl"), *real_lines("expertqa/all.jsonl")][:REAL]
     write_log(tmp_path, lines)
@@ -76,10 +64,7 @@ def test_five_hundred_real_samples_take_one_call_each(
         assert (verdict["scores"]["answer_relevancy"] is None) == (verdict["address"] == "abstained")
 
 
-def test_every_failure_has_its_reason_and_no_score(
-    tmp_path: Path,
-    loopback: LoopbackProcess,  # noqa: F811
-) -> None:
+def test_every_failure_has_its_reason_and_no_score(tmp_path: Path, loopback: LoopbackProcess) -> None:
     """J6, through the daemon: what lies in the sample is unjudged by its reason, counted as a call and as a sample."""
     rows = {
         "refusal": ("refused", "refusal"),
@@ -112,7 +97,7 @@ def test_every_failure_has_its_reason_and_no_score(
     assert all(not any((found[kind]["scores"] or {}).values()) for kind in rows)
 
 
-def test_two_judges_are_two_series(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+def test_two_judges_are_two_series(tmp_path: Path, loopback: LoopbackProcess) -> None:
     """A judge that follows reads a part of what the first has read, with its own label and its own probability."""
     embedded = {"name": "embedded", "kind": "lexical"}
     follower = an_llm(loopback, follows="embedded", probability=0.25, unsure_probability=0.25)
@@ -130,7 +115,7 @@ def test_two_judges_are_two_series(tmp_path: Path, loopback: LoopbackProcess) ->
     assert len(found) == 80 + read
 
 
-def test_a_judge_that_is_fooled_or_wavers_is_told(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+def test_a_judge_that_is_fooled_or_wavers_is_told(tmp_path: Path, loopback: LoopbackProcess) -> None:
     """Known-bad probes and second readings that differ have their series.
 
     The claims of probes have words of the passages, so a model that calls everything supported is believed; one that
@@ -152,7 +137,7 @@ def test_a_judge_that_is_fooled_or_wavers_is_told(tmp_path: Path, loopback: Loop
     assert 0.5 < by_label(series, agreed, "quantity")["faithfulness"] < 1.0
 
 
-def test_relaxed_samples_go_out_in_batches(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+def test_relaxed_samples_go_out_in_batches(tmp_path: Path, loopback: LoopbackProcess) -> None:
     """With `urgency: relaxed` no single call is made; the samples are judged all the same, at half the price."""
     write_log(tmp_path, records(20))
     judge = an_llm(loopback, urgency="relaxed")
@@ -168,7 +153,7 @@ def test_relaxed_samples_go_out_in_batches(tmp_path: Path, loopback: LoopbackPro
     assert sum(by_label(series, "ragwatch_judge_cost_dollars_total", "judge").values()) == pytest.approx(half)
 
 
-def test_x1_a_suspected_injection_in_a_batch_is_read_again(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+def test_x1_a_suspected_injection_in_a_batch_is_read_again(tmp_path: Path, loopback: LoopbackProcess) -> None:
     """The provider's model is fooled in batches: the sample has no score, and only it is asked about with calls."""
     loopback.control({"kind": "fooled", "path": "/v1/messages/batches/entry"})
     told = {
@@ -187,7 +172,7 @@ def test_x1_a_suspected_injection_in_a_batch_is_read_again(tmp_path: Path, loopb
     assert {each["id"]: each["reason"] for each in verdicts(tmp_path)}["told"] == "prompt_injection"
 
 
-def test_a_relaxed_judge_is_asked_at_once_by_a_run_that_ends(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+def test_a_relaxed_judge_is_asked_at_once_by_a_run_that_ends(tmp_path: Path, loopback: LoopbackProcess) -> None:
     """`run --once` does not wait a day for a batch: it asks call by call, and nothing stays pending."""
     write_log(tmp_path, records(5))
     config = configure(tmp_path, an_llm(loopback, urgency="relaxed"))
@@ -196,7 +181,7 @@ def test_a_relaxed_judge_is_asked_at_once_by_a_run_that_ends(tmp_path: Path, loo
     assert (len(loopback.requests("/v1/messages/batches")), len(loopback.requests("/v1/messages"))) == (0, 5)
 
 
-def test_the_demo_takes_an_llm_judge(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+def test_the_demo_takes_an_llm_judge(tmp_path: Path, loopback: LoopbackProcess) -> None:
     """`ragwatch demo --judge claude --base-url` asks the model there about a part of the answers."""
     command = ["demo", "--port", "0", "--judge", "claude", "--base-url", loopback.address, "--seconds"]
     env = os.environ | {"TMPDIR": str(tmp_path)}

@@ -3,12 +3,10 @@
 import signal
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from functional.daemon import JUDGED, SEEN, RagwatchProcess, append_records, write_config
+from functional.daemon import JUDGED, SEEN, RagwatchProcess, append_records, asked, write_config
 from functional.forked import run_forked
 from support.patience import DEADLINE, wait_until
 
@@ -120,13 +118,8 @@ def test_who_asks_for_no_library_does_not_load_it() -> None:
 
 def _reloaded(ragwatch: RagwatchProcess) -> tuple[int, str | None]:
     """Status and `Retry-After` of a request to reload."""
-    request = urllib.request.Request(ragwatch.address + "/-/reload", method="POST")
-    try:
-        with urllib.request.urlopen(request, timeout=DEADLINE) as reply:
-            return reply.status, reply.headers["Retry-After"]
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.headers["Retry-After"]
+    reply = asked(ragwatch.address + "/-/reload", method="POST")
+    return reply.status, reply.headers.get("Retry-After")
 
 
 def test_a_storm_of_reloads_is_a_few_reloads(tmp_path: Path) -> None:

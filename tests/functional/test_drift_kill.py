@@ -2,7 +2,6 @@
 
 import json
 import random
-import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from functional.daemon import JUDGED, RagwatchProcess, parse_series, record, write_config
 from functional.forked import run_forked
-from support.patience import DEADLINE
+from support.patience import wait_until
 
 from ragwatch.stores.sqlite.store import SqliteStore
 
@@ -54,13 +53,9 @@ def configure(folder: Path) -> Path:
     )
 
 
-def until(ragwatch: RagwatchProcess, judged: int) -> dict[str, float]:
-    """The series once so many answers are judged."""
-    end = time.monotonic() + DEADLINE
-    while (series := ragwatch.series()).get(JUDGED, 0.0) < judged:
-        assert time.monotonic() < end, series
-        time.sleep(0.05)
-    return series
+def until(ragwatch: RagwatchProcess, judged: int) -> None:
+    """Wait until so many answers are judged."""
+    wait_until(lambda: ragwatch.series().get(JUDGED, 0.0) >= judged, f"{judged} answers are judged")
 
 
 def taken_stock(config: Path) -> dict[str, float]:

@@ -21,23 +21,8 @@ from ragwatch.commands import cli
 from ragwatch.process import INTERRUPTED
 
 LOUD = {
-    "once",
-    "judge",
-    "gate",
-    "compare",
-    "diagnose",
-    "causes",
-    "rollout",
-    "backtest",
-    "estimate",
-    "stored",
-    "plan",
-    "export",
-    "parquet",
-    "calibrate",
-    "check",
-    "map",
-    "rules",
+    *("once", "judge", "gate", "compare", "diagnose", "causes", "rollout", "backtest", "estimate", "stored"),
+    *("plan", "export", "parquet", "calibrate", "check", "map", "rules"),
 }
 """Commands that have something to say on standard output here."""
 

@@ -6,16 +6,15 @@ onnxruntime; `training/LOCAL.md` has in full what was asked for and is not reach
 judge with gold answers; its model was fitted on these sets (left-one-set-out figures stand in the model card).
 """
 
-import json
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 from ragwatch_reader import MODEL_FOLDER
 from scipy.stats import mannwhitneyu
 from support.kit import a_judge_context
+from support.oncall_real import labelled_rows
 
 from ragwatch.judges.lexical import judge as lexical
 from ragwatch.judges.local import judge as local
@@ -25,11 +24,11 @@ from ragwatch.model.sample import Context, Sample
 from ragwatch.model.stages import Stage
 from ragwatch.statistics.stage import stage
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 LEXICAL = lexical.build(lexical.Options(), name="embedded", context=a_judge_context())
 ATTRIBUTION, WICE = "judge/dev/attributionbench/test_id500", "judge/dev/wice/claim_test"
 FEVER = "judge/dev/fever_symmetric/test"
 Row = dict[str, Any]
+load = cache(labelled_rows)
 
 
 @cache
@@ -40,22 +39,6 @@ def reader() -> local.LocalJudge:
     judge = local.build(local.Options(), name="reader", context=a_judge_context())
     assert judge.fallback is None
     return judge
-
-
-@cache
-def load(name: str) -> list[Row]:
-    """Rows of one file, contexts filled in; skips the test where the data is not at hand."""
-    path = DATA / f"{name}.jsonl"
-    if not path.exists():
-        pytest.skip(f"needs ../shared/data/{name}.jsonl")
-    rows: list[Row] = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
-    documents: dict[str, Any] = {}
-    for row in rows:
-        if "context_refs" in row:
-            if row["docs"] not in documents:
-                documents[row["docs"]] = json.loads((path.parent / row["docs"]).read_text(encoding="utf-8"))
-            row["contexts"] = [documents[row["docs"]][key] for key in row["context_refs"]]
-    return rows
 
 
 def sample_of(row: Row, contexts: Sequence[str] | None = None, answer: str | None = None) -> Sample:

@@ -4,17 +4,15 @@ import json
 import random
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from functional.daemon import RagwatchProcess, write_config
+from functional.daemon import RagwatchProcess, asked, write_config
 from support.kit import a_claim, a_draw, a_verdict, an_admission, an_evidence
-from support.patience import DEADLINE, SCALE
+from support.patience import SCALE
 
 from ragwatch.model.quantities import Quantity
 from ragwatch.statistics.labels.label import Label
@@ -59,41 +57,18 @@ def ragwatch(config: Path) -> Iterator[RagwatchProcess]:
         yield daemon
 
 
-def get(ragwatch: RagwatchProcess, path: str) -> tuple[int, bytes]:
-    """Status and body."""
-    try:
-        with urllib.request.urlopen(ragwatch.address + path, timeout=DEADLINE) as reply:
-            return reply.status, reply.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read()
-
-
 def a_key(ragwatch: RagwatchProcess) -> str:
     """Key of one of the answers."""
-    found: str = json.loads(get(ragwatch, "/api/v1/samples?limit=1")[1])["samples"][0]["verdict"]["key"]
+    found: str = json.loads(ragwatch.get("/api/v1/samples?limit=1")[1])["samples"][0]["verdict"]["key"]
     return found
 
 
 def paths(key: str) -> list[str]:
     """Everything that can be asked for, with the greatest limits."""
-    return [
-        "/",
-        "/samples?limit=500",
-        "/samples?limit=500&quantity=faithfulness&below=0.5",
-        f"/samples/{key}",
-        "/canaries",
-        "/drift",
-        "/causes?since=2023-01-01",
-        "/api/v1/causes?since=2023-01-01",
-        "/api/v1/snapshot",
-        "/api/v1/samples?limit=500",
-        "/api/v1/samples?limit=500&texts=true",
-        f"/api/v1/samples/{key}",
-        "/api/v1/labels",
-        "/api/v1/canaries",
-        "/api/v1/drift",
-    ]
+    both = ("canaries", "drift", "causes?since=2023-01-01", "samples?limit=500", f"samples/{key}")
+    pages = ("", *both, "samples?limit=500&quantity=faithfulness&below=0.5")
+    replies = (*both, "snapshot", "samples?limit=500&texts=true", "labels")
+    return [*(f"/{page}" for page in pages), *(f"/api/v1/{reply}" for reply in replies)]
 
 
 @contextmanager
@@ -105,7 +80,7 @@ def scraping(ragwatch: RagwatchProcess) -> Iterator[list[float]]:
     def scrape() -> None:
         while not stop.wait(0.05):
             start = time.monotonic()
-            assert get(ragwatch, "/metrics")[0] == 200
+            assert ragwatch.get("/metrics")[0] == 200
             seconds.append(time.monotonic() - start)
 
     with ThreadPoolExecutor(1) as pool:
@@ -120,22 +95,22 @@ def scraping(ragwatch: RagwatchProcess) -> Iterator[list[float]]:
 
 def test_every_list_is_short_and_light(ragwatch: RagwatchProcess) -> None:
     """Each page, list and API with its greatest limit: at most 8 MiB, below 256 MiB resident, scrapes go on."""
-    asked = paths(a_key(ragwatch))
+    every = paths(a_key(ragwatch))
     with scraping(ragwatch) as seconds:
-        for path in asked:
-            status, body = get(ragwatch, path)
-            assert (path, status) == (path, 200)
-            assert len(body) <= A_RESPONSE, path
+        for path in every:
+            reply = asked(ragwatch.address + path)
+            assert (path, reply.status) == (path, 200)
+            assert len(reply.body) <= A_RESPONSE, path
             assert ragwatch.memory() < RESIDENT, path
     assert max(seconds) < A_SCRAPE
 
 
 def test_all_at_once_is_light_too(ragwatch: RagwatchProcess) -> None:
     """Sixteen clients ask for all of it at once: each is answered, or told when to ask again, in the same memory."""
-    asked = paths(a_key(ragwatch)) * 3
-    random.Random(1).shuffle(asked)
+    every = paths(a_key(ragwatch)) * 3
+    random.Random(1).shuffle(every)
     with scraping(ragwatch) as seconds, ThreadPoolExecutor(16) as clients:
-        statuses = {status for status, _ in clients.map(lambda path: get(ragwatch, path), asked)}
+        statuses = {status for status, _ in clients.map(ragwatch.get, every)}
     assert statuses <= {200, 503}
     assert 200 in statuses
     assert ragwatch.memory() < RESIDENT
@@ -147,7 +122,7 @@ def test_whole_texts_come_page_by_page(ragwatch: RagwatchProcess) -> None:
     path: str | None = f"/api/v1/samples?limit={ANSWERS}&texts=true&since=1h"
     lengths: list[tuple[str, int]] = []
     while path is not None:
-        page = json.loads(get(ragwatch, path)[1])
+        page = json.loads(ragwatch.get(path)[1])
         lengths += [(each["verdict"]["key"], len(each["sample"]["answer"])) for each in page["samples"]]
         path = page.get("next")
     assert len({key for key, _ in lengths}) == len(lengths) == ANSWERS

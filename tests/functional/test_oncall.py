@@ -7,7 +7,6 @@ has to be waited for is played by four stories at the same time (`oncall_stories
 import json
 import re
 import time
-import urllib.request
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -19,10 +18,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from functional.asking import by_label
-from functional.daemon import RagwatchProcess
+from functional.daemon import RagwatchProcess, asked
 from support.oncall_fleet import FLEET, JOB, JUDGE, LONG, PAID, SINGLE, WINDOW, Fleet, plan_at
 from support.oncall_stage import ROOT, Stage, get, until
-from support.patience import DEADLINE
 
 from ragwatch.demo import endless
 from ragwatch.demo.questions import questions
@@ -180,10 +178,7 @@ def _label(ragwatch: RagwatchProcess) -> None:
 
 
 def _post(ragwatch: RagwatchProcess, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    request = urllib.request.Request(ragwatch.address + path, json.dumps(body).encode())
-    with urllib.request.urlopen(request, timeout=DEADLINE) as reply:
-        found: dict[str, Any] = json.load(reply)
-    return found
+    return dict(json.loads(asked(ragwatch.address + path, json.dumps(body).encode()).body))
 
 
 def _anchored(stage: Stage, ragwatch: RagwatchProcess) -> bool:
@@ -257,12 +252,7 @@ def _label_values(query: str) -> tuple[str, str]:
     return label.strip(), selector
 
 
-STORIES = (
-    a_broken_retriever_is_one_page,
-    a_failing_judge_hides_no_page,
-    two_replicas_are_one,
-    every_panel_has_series,
-)
+STORIES = (a_broken_retriever_is_one_page, a_failing_judge_hides_no_page, two_replicas_are_one, every_panel_has_series)
 
 
 pytestmark = pytest.mark.alone

@@ -228,12 +228,7 @@ SCENES = {
     ),
     "canaries at the start, before the service listens": Scene(
         "RagwatchCanariesFailing",
-        _suite(
-            "docs",
-            f"{flat(0, 2)} {flat(4, 88)}",
-            f"{flat(60, 11)} {flat(660, 79)}",
-            f"{gone(11)} {flat(660, 79)}",
-        ),
+        _suite("docs", f"{flat(0, 2)} {flat(4, 88)}", f"{flat(60, 11)} {flat(660, 79)}", f"{gone(11)} {flat(660, 79)}"),
         quiet=(5, 8, 12, 20, 40, 80),
     ),
     "canaries that cannot be asked": Scene(

@@ -5,12 +5,11 @@ import os
 import shutil
 import subprocess
 import sys
-import urllib.request
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from functional.daemon import RagwatchProcess, record, write_config
+from functional.daemon import JUDGED, RagwatchProcess, asked, record, write_config
 from support.patience import DEADLINE
 from support.sealed import KINDS, SERVICE
 from support.stores import readable
@@ -18,8 +17,6 @@ from support.stores import readable
 from ragwatch import judges, probes
 from ragwatch.audit import verify
 from ragwatch.commands import cli
-
-JUDGED = 'ragwatch_samples_judged_total{judge="embedded",route="search"}'
 
 
 @pytest.mark.costly
@@ -36,11 +33,8 @@ def test_a_daemon_without_texts(tmp_path: Path) -> None:
         key = rows[0]["verdict"]["key"]
         assert "are deleted after judging" in ragwatch.get(f"/samples/{key}")[1]
         body = json.dumps({"annotator": "ann", "count": 1}).encode()
-        request = urllib.request.Request(f"{ragwatch.address}/v1/labels/tasks", body)
-        with pytest.raises(urllib.error.HTTPError, match="400") as refused:
-            urllib.request.urlopen(request, timeout=DEADLINE)
-        assert b"store.texts: is none" in refused.value.read()
-        refused.value.close()
+        refused = asked(f"{ragwatch.address}/v1/labels/tasks", body)
+        assert (refused.status, b"store.texts: is none" in refused.body) == (400, True)
         forget = ["forget", "--config", str(config), "--url", ragwatch.address]
         assert CliRunner().invoke(cli, [*forget, "request-0"], standalone_mode=False).return_value == 0
         ragwatch.kill()

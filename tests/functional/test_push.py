@@ -1,14 +1,12 @@
 """What is sent to the real daemon over HTTP: hostile bodies harm nothing; answers and feedback of the helper arrive."""
 
 import gzip
-import urllib.error
-import urllib.request
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from functional.daemon import JUDGED, RagwatchProcess, record, write_config
+from functional.daemon import JUDGED, RagwatchProcess, asked, record, write_config
 from support.patience import DEADLINE
 from support.spans import JSON, PROTOBUF
 
@@ -23,13 +21,7 @@ PACKED, LINES = {"Content-Encoding": "gzip"}, {"Content-Type": "application/x-nd
 
 def post(address: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
     """Status and body of the reply to a request."""
-    request = urllib.request.Request(address, body, {"Content-Type": JSON, **headers})
-    try:
-        reply = urllib.request.urlopen(request, timeout=DEADLINE)
-    except urllib.error.HTTPError as error:
-        reply = error
-    with reply:
-        return reply.status, reply.read()
+    return asked(address, body, {"Content-Type": JSON, **headers})[:2]
 
 
 def bomb() -> bytes:

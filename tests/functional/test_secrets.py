@@ -10,19 +10,12 @@ from pathlib import Path
 import pytest
 from functional.asking import an_llm, configure, records, write_log
 from functional.forked import run_forked
-from loopback.fixture import LoopbackProcess, loopback, loopback_process  # noqa: F401 - fixtures
+from loopback.process import LoopbackProcess
 from support.patience import DEADLINE
 
 PAGES = (
-    "/",
-    "/canaries",
-    "/metrics",
-    "/-/healthy",
-    "/-/ready",
-    "/api/v1/snapshot",
-    "/api/v1/canaries",
-    "/api/v1/samples",
-    "/no/such/page",
+    *("/", "/canaries", "/metrics", "/-/healthy", "/-/ready", "/api/v1/snapshot", "/api/v1/canaries"),
+    *("/api/v1/samples", "/no/such/page"),
 )
 # Something of ours that fails while the key is a local variable's attribute, as any bug in a provider could.
 BUGGY = """
@@ -73,9 +66,7 @@ def got(url: str) -> bytes:
 
 @pytest.mark.parametrize("format_", ["json", pytest.param("text", marks=pytest.mark.slow)])
 def test_x5_x16_neither_logs_nor_pages_nor_state_hold_the_key(
-    tmp_path: Path,
-    loopback: LoopbackProcess,  # noqa: F811
-    format_: str,
+    tmp_path: Path, loopback: LoopbackProcess, format_: str
 ) -> None:
     """With failures of the provider, and with a bug of ours whose traceback is logged, in both shapes of the log."""
     key = str(loopback.key)
@@ -98,7 +89,7 @@ def test_x5_x16_neither_logs_nor_pages_nor_state_hold_the_key(
             assert BODY.encode() not in body, "no log holds text of a sample"
 
 
-def test_check_and_its_errors_do_not_show_the_key(tmp_path: Path, loopback: LoopbackProcess) -> None:  # noqa: F811
+def test_check_and_its_errors_do_not_show_the_key(tmp_path: Path, loopback: LoopbackProcess) -> None:
     """`ragwatch check` shows the line of the probe; refused keys and wrong configurations are told without the key."""
     key = str(loopback.key)
     write_log(tmp_path, records(3))

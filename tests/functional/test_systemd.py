@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from typing import Any
 
 import bcrypt
 import pytest
-from support.patience import DEADLINE
+from support.patience import DEADLINE, wait_until
 from support.programs import installed
 
 ALLOW, KILL, FAIL = 0x7FFF0000, 0x80000000, 0x00050000
@@ -247,11 +246,8 @@ def test_the_daemon_works_in_a_sandbox_like_that_of_the_unit(tmp_path: Path) -> 
             assert lines[-1], f"ended with {process.wait()} before it served: {lines}"
             lines.append(process.stderr.readline())
         address = json.loads(lines[-1])["address"]
-        end = time.monotonic() + DEADLINE
-        while JUDGED not in (series := fetched(address, "/metrics")):
-            assert time.monotonic() < end, series
-            time.sleep(0.05)
-        assert "process_resident_memory_bytes" in series
+        wait_until(lambda: JUDGED in fetched(address, "/metrics"), "the answer is judged")
+        assert "process_resident_memory_bytes" in fetched(address, "/metrics")
         os.kill(pid, signal.SIGTERM)
         assert process.wait(DEADLINE) == 0, process.stderr.read()
     assert {"ragwatch.db", "ragwatch.state"} <= {path.name for path in (tmp_path / "state").iterdir()}

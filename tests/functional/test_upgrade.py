@@ -2,14 +2,13 @@
 
 import signal
 import sqlite3
-import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from functional.daemon import RagwatchProcess, parse_series
 from support.callers import canned
-from support.patience import DEADLINE
+from support.patience import pauses
 
 from ragwatch.ports import Query
 from ragwatch.statistics.tally import violations
@@ -45,9 +44,9 @@ def test_nothing_is_lost_in_an_upgrade(version: str, tmp_path: Path) -> None:
             text = text.replace(f"${{{name}}}", value)
         (tmp_path / "ragwatch.yaml").write_text(text, encoding="utf-8")
         with RagwatchProcess(tmp_path / "ragwatch.yaml").wait_until_serving() as ragwatch:
-            end = time.monotonic() + DEADLINE
-            while not figures.items() <= (series := ragwatch.series()).items() and time.monotonic() < end:
-                time.sleep(0.05)
+            for _ in pauses():
+                if figures.items() <= (series := ragwatch.series()).items():
+                    break
             assert {name: series.get(name) for name in figures} == figures
             assert any("scores are not comparable" in str(line.get("detail")) for line in ragwatch.log)
             ragwatch.signal(signal.SIGTERM)

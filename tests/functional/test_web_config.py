@@ -6,7 +6,6 @@ import shutil
 import ssl
 import threading
 import time
-import urllib.error
 import urllib.request
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import bcrypt
 import httpx
 import pytest
-from functional.daemon import RagwatchProcess, write_config
+from functional.daemon import RagwatchProcess, asked, write_config
 from functional.forked import run_forked
 from functional.test_prometheus import prometheus, until
 from support.certificates import Authority
@@ -52,18 +51,11 @@ def protected(folder: Path, name: str, *, tls: str = "", users: bool = True, web
     return write_config(place, web=f"{{listen: '127.0.0.1:0', config_file: web.yml{web}}}")
 
 
-def get(url: str, authority: Path, user: str | None = None, *, method: str = "GET") -> tuple[int, str]:
-    """Status and body of a request over a connection of its own."""
+def get(url: str, authority: Path, user: str | None = None) -> int:
+    """Status of a request over a connection of its own."""
     context = ssl.create_default_context(cafile=str(authority))
-    request = urllib.request.Request(url, method=method)
-    if user is not None:
-        request.add_header("Authorization", "Basic " + base64.b64encode(f"{user}:{PASSWORD}".encode()).decode())
-    try:
-        with urllib.request.urlopen(request, timeout=DEADLINE, context=context) as response:
-            return response.status, response.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
+    login = "Basic " + base64.b64encode(f"{user}:{PASSWORD}".encode()).decode()
+    return asked(url, headers={} if user is None else {"Authorization": login}, context=context).status
 
 
 @pytest.mark.costly
@@ -96,9 +88,9 @@ async def test_x20_prometheus_scrapes_over_tls(folder: Path) -> None:
                     query="up",
                 )
         authority = folder / "authority.crt"
-        assert get(first.address + "/", authority, "prometheus")[0] == 403
-        assert get(first.address + "/metrics", authority, "anna")[0] == 200
-        assert get(first.address + "/metrics", authority)[0] == 401
+        assert get(first.address + "/", authority, "prometheus") == 403
+        assert get(first.address + "/metrics", authority, "anna") == 200
+        assert get(first.address + "/metrics", authority) == 401
 
 
 @pytest.mark.costly

@@ -68,19 +68,25 @@ class RealTraffic(Traffic):
         return BREAK[breakage](Asked(place, others, self._chance))[1]
 
 
-def rows_of(name: str) -> list[Mapping[str, Any]]:
-    """Answers of a set that have contexts."""
+def labelled_rows(name: str) -> list[dict[str, Any]]:
+    """Rows of one file, contexts filled in; skips the test where the data is not at hand."""
     path = DATA / f"{name}.jsonl"
     if not path.exists():
         pytest.skip(f"needs ../shared/data/{name}.jsonl")
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    rows: list[dict[str, Any]] = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
     documents: dict[str, dict[str, str]] = {}
-    kept = []
     for row in rows:
         if "context_refs" in row:
             if row["docs"] not in documents:
                 documents[row["docs"]] = json.loads((path.parent / row["docs"]).read_text(encoding="utf-8"))
             row["contexts"] = [documents[row["docs"]][key] for key in row["context_refs"]]
+    return rows
+
+
+def rows_of(name: str) -> list[Mapping[str, Any]]:
+    """Answers of a set that have contexts."""
+    kept: list[Mapping[str, Any]] = []
+    for row in labelled_rows(name):
         size = len(row["answer"]) + sum(map(len, row["contexts"]))
         if row["contexts"] and row["answer"].strip() and size <= MAX_CHARS:
             kept.append(row)

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from functional.daemon import RagwatchProcess, write_config
+from functional.test_canaries import PROBE
+from functional.test_canaries import TEXTS as CANARY_TEXTS
 from support.oncall_fleet import JUDGE, plan_at
 from support.oncall_real import RealTraffic
 from support.oncall_replay import (
@@ -185,10 +187,7 @@ def _is_page(alert: Told, route: str) -> bool:
 
 
 SUITE, DEGRADED = "docs", "RagwatchCanariesDegraded"
-TEXTS = {
-    "refunds": "Refunds are paid within five days to the card that was used.",
-    "shipping": "Shipping is free for orders above forty euros.",
-    "opening": "The shop opens at nine and closes at six, except on Sundays.",
+TEXTS = CANARY_TEXTS | {
     "parking": "Parking costs two euros an hour behind the cathedral.",
     "returns": "Unworn shoes come back in their box within thirty days.",
 }
@@ -200,12 +199,6 @@ def watched_canaries(folder: Path, index: Bm25) -> Iterator[Stage]:
     port = free_port()
     stage = Stage({REPLAY: [port]})
     items = [{"query": text, "expected": [name], "name": name} for name, text in TEXTS.items()]
-    probe = {
-        "kind": "http",
-        "body": {"query": "{{ query }}", "k": "{{ k }}"},
-        "contexts": "hits",
-        "score": "similarity",
-    }
     with (
         serving(index.route()) as address,
         stage.open(folder, lambda opened: replace(plan_at(opened, port), job=REPLAY, thresholds={}, objectives={})),
@@ -214,7 +207,7 @@ def watched_canaries(folder: Path, index: Bm25) -> Iterator[Stage]:
         config = write_config(
             folder,
             web=f"{{listen: '127.0.0.1:{port}'}}",
-            canaries=json.dumps([suite | {"probe": probe | {"url": f"{address}/search"}}]),
+            canaries=json.dumps([suite | {"probe": PROBE | {"url": f"{address}/search"}}]),
         )
         with RagwatchProcess(config).wait_until_serving():
             until("runs of the suite", lambda: stage.value(f'ragwatch_canary_degraded{{suite="{SUITE}"}}') == 0)

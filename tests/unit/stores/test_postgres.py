@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,11 +59,8 @@ def test_one_budget_for_all_workers(worker: Workers) -> None:
     def spend(store: PostgresStore) -> None:
         reserved.extend(store.reserve(JUDGE, Cost(0.125, 1), [cap], now=AT) for _ in range(6))
 
-    threads = [threading.Thread(target=spend, args=(store,)) for store in stores]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(DEADLINE)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(spend, stores, timeout=DEADLINE))
     assert (len(reserved), sum(number is not None for number in reserved)) == (18, 8)
     assert stores[0].spent(JUDGE, 0.0) == Cost(1.0, 8)
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -122,20 +123,10 @@ def test_workers_that_start_at_once_make_one_schema(server: Postgres) -> None:
     name = "at_once"
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE".encode())
-    failures = list[BaseException]()
-
-    def start() -> None:
-        try:
-            PostgresStore(database(server.url, name)).close()
-        except BaseException as error:  # noqa: BLE001 - told below
-            failures.append(error)
-
-    threads = [threading.Thread(target=start) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(DEADLINE)
-    assert failures == []
+    with ThreadPoolExecutor() as pool:
+        starts = [pool.submit(lambda: PostgresStore(database(server.url, name)).close()) for _ in range(3)]
+        for start in starts:
+            start.result(DEADLINE)
     assert sql(database(server.url, name), "SELECT version, compatible FROM schema_version") == [(VERSION, 1)]
 
 
