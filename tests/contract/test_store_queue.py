@@ -166,10 +166,7 @@ def test_batches_are_told_whole(opened: Callable[[], Store]) -> None:
     first, second = prepared(store, "ca", seed="5eed", now=AT + 7), prepared(store, "b")
     store.send_batch(second, "msgbatch_2")
     store = opened()
-    assert store.batches(JUDGE) == [
-        OpenBatch(first, None, AT + 7, "5eed"),
-        OpenBatch(second, "msgbatch_2", AT, "seed"),
-    ]
+    assert store.batches(JUDGE) == [OpenBatch(first, None, AT + 7, "5eed"), OpenBatch(second, "msgbatch_2", AT, "seed")]
     assert store.batches("second") == []
     assert store.batched(first) == [(DRAWS["a"], ord("a")), (DRAWS["c"], ord("c"))]
 

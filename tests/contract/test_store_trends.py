@@ -100,10 +100,7 @@ def test_the_highest_evidence_of_a_bucket_counts(opened: Callable[[], Store]) ->
     store.add_peaks([Peak(DRIFT, COARSE, START + HOUR, 7.0, None), Peak(DRIFT, FINE, START, 1e9, 90.0)])
     query = TrendQuery(TrendKind.DRIFT, "search", COARSE, HOUR, START, START + 2 * HOUR)
     store = opened()
-    assert store.peaks(query) == [
-        Peak(DRIFT, HOUR, START, 40.0, 90.0),
-        Peak(DRIFT, HOUR, START + HOUR, 7.0, None),
-    ]
+    assert store.peaks(query) == [Peak(DRIFT, HOUR, START, 40.0, 90.0), Peak(DRIFT, HOUR, START + HOUR, 7.0, None)]
     start = start_of(START, 2 * DAY)
     wide = replace(query, step=2 * DAY, since=start, until=start + 2 * DAY)
     assert store.peaks(wide) == [Peak(DRIFT, 2 * DAY, start, 40.0, 90.0)]

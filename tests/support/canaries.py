@@ -112,18 +112,7 @@ def a_suite_of(**place: Any) -> dict[str, Any]:
 
 
 SUBJECTS = (
-    "cats",
-    "dogs",
-    "mills",
-    "rivers",
-    "clocks",
-    "bridges",
-    "lamps",
-    "ships",
-    "trees",
-    "wells",
-    "kites",
-    "drums",
+    *("cats", "dogs", "mills", "rivers", "clocks", "bridges", "lamps", "ships", "trees", "wells", "kites", "drums"),
 )
 
 

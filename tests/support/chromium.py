@@ -18,15 +18,8 @@ from support.patience import DEADLINE, pauses
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--hide-scrollbars",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--no-proxy-server",
+    *("--headless", "--no-sandbox", "--hide-scrollbars", "--no-first-run", "--no-proxy-server"),
+    *("--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
     "--remote-debugging-pipe",
 )
 KEYS = {"Enter": {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}}
@@ -138,11 +131,7 @@ class Browser:
         """Set width and height, and the colour scheme that the person prefers."""
         width, height = window
         self._send(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=width < 600,
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._send("Emulation.setEmulatedMedia", features=[scheme])

@@ -54,25 +54,8 @@ DISGUISED = (
 )
 HOSTILE = (*PLAIN, *STRUCTURED, *DISGUISED)
 SEARCHES = (
-    '"',
-    '"" ""',
-    '"unclosed phrase',
-    "*",
-    "a* OR b*",
-    "NEAR(a b, 5)",
-    "question: a AND (b",
-    "{question answer}: a",
-    "^a + b",
-    "a & !b | (c <-> d):*",
-    "'a':1A 'b':*",
-    "\\' \\\\ \\0",
-    "%_%",
-    "-1 -- /* */ ;",
-    "NULL",
-    "=1+1",
-    "\x00\x01\x7f",
-    "\ud800 lone",
-    "\u2028\u2029\ufeff",
-    "=".join("metadata" * 3),
+    *('"', '"" ""', '"unclosed phrase', "*", "a* OR b*", "NEAR(a b, 5)", "question: a AND (b", "{question answer}: a"),
+    *("^a + b", "a & !b | (c <-> d):*", "'a':1A 'b':*", "\\' \\\\ \\0", "%_%", "-1 -- /* */ ;", "NULL", "=1+1"),
+    *("\x00\x01\x7f", "\ud800 lone", "\u2028\u2029\ufeff", "=".join("metadata" * 3)),
 )
 """Texts that mean something to search engines, databases and spreadsheets."""

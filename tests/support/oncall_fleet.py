@@ -103,10 +103,7 @@ class Fleet:
 
     def _watching(self) -> RagwatchProcess:
         return self._process(
-            "free",
-            self.own,
-            canaries=json.dumps([self.demo.suite() | {"schedule": "2s"}]),
-            drift=QUICK,
+            "free", self.own, canaries=json.dumps([self.demo.suite() | {"schedule": "2s"}]), drift=QUICK
         )
 
     def _paying(self) -> RagwatchProcess:

@@ -112,11 +112,7 @@ FURTHER_SCENARIOS = {
     ),
 }
 """Further breakages."""
-UNSEEN_SCENARIOS = (
-    Scenario("stale", Breakage.STALE, 0.5),
-    Scenario("topic", Breakage.TOPIC, 0.5),
-    Scenario("quiet"),
-)
+UNSEEN_SCENARIOS = (Scenario("stale", Breakage.STALE, 0.5), Scenario("topic", Breakage.TOPIC, 0.5), Scenario("quiet"))
 """Breakages that no signal of answers shows: nobody is told, and `check` names them as failures that do not page."""
 _SIGNALS = (
     "abstentions, empty_retrievals, empty_answers, other_language, repeated_answers, duplicate_contexts, "

@@ -48,16 +48,8 @@ def _pem(label: str, body: str = BODY) -> str:
 
 
 _NAMES = (
-    "api_key",
-    "api-key",
-    "apikey",
-    "secret",
-    "access_key",
-    "access-key",
-    "accesskey",
-    "password",
-    "passwd",
-    "pwd",
+    *("api_key", "api-key", "apikey", "secret", "access_key", "access-key", "accesskey"),
+    *("password", "passwd", "pwd"),
 )
 _TOKENS = tuple(f"{kind}{sign}token" for kind in ("auth", "access", "refresh") for sign in ("_", "-", ""))
 _CARDS = (
@@ -77,12 +69,8 @@ _GROUPED = (
     "3056{0}930902{0}5904",
 )
 _WORLD = (
-    "+49 (0)30 1234567",
-    "+1-415-555-2671",
-    "+4915112345678",
-    "0049 30 1234567",
-    "0049(3(0(1(2(3",
-    "001 415 555 2671",
+    *("+49 (0)30 1234567", "+1-415-555-2671", "+4915112345678"),
+    *("0049 30 1234567", "0049(3(0(1(2(3", "001 415 555 2671"),
 )
 _DIALLED = ("phone", "tel", "telephone", "telefon", "mobile", "mobil", "cell", "fax", "hotline", "whatsapp", "call")
 _LINKS = ("number", "no", "nr", "is", "us", "at", "me", "on")
@@ -109,10 +97,7 @@ EXAMPLES: dict[str, list[Example]] = {
         *_after("abc.def-ghi123456", "Authorization: Bearer ", "bearer ", "BEARER\t"),
         *_after("dXNlcjpwYXNzd29yZA==", "Authorization: Basic ", "basic  "),
     ],
-    "url-password": [
-        ("postgres://bob:s3cret@db.local/x", "s3cret"),
-        ("redis://:s3cret@cache", "s3cret"),
-    ],
+    "url-password": [("postgres://bob:s3cret@db.local/x", "s3cret"), ("redis://:s3cret@cache", "s3cret")],
     "assigned-secret": [
         *(pair for name in (*_NAMES, *_TOKENS) for pair in _after("hunter2", f"{name}=", f"{name.upper()}: ")),
         *_after("hunter2", *(f"password {sign} " for sign in (":", "=", ":=", "=>"))),
@@ -125,12 +110,8 @@ EXAMPLES: dict[str, list[Example]] = {
     "email": _alone("ann@example.org", "ann.o'neil+news@mail.example.co.uk", "jürgen@bücher.example", "a@b.co"),
     "iban": _alone(
         *(_iban(country, length) for country, length in IBAN_LENGTHS.items()),
-        "DE89 3704 0044 0532 0130 00",
-        "DE89-3704-0044-0532-0130-00",
-        "AT61 1904 3002 3457 3201",
-        "NO93 8601 1117 947",
-        "GB29NWBK60161331926819",
-        "de89370400440532013000",
+        *("DE89 3704 0044 0532 0130 00", "DE89-3704-0044-0532-0130-00", "AT61 1904 3002 3457 3201"),
+        *("NO93 8601 1117 947", "GB29NWBK60161331926819", "de89370400440532013000"),
     ),
     "card": _alone(*_CARDS, *(card.format(sign) for card in _GROUPED for sign in (" ", "-", "\xa0"))),
     "ipv6": _alone("2001:db8::1", "fe80::1", "::ffff:192.0.2.1", "2001:0db8:85a3:0000:0000:8a2e:0370:7334"),
@@ -140,15 +121,8 @@ EXAMPLES: dict[str, list[Example]] = {
     ),
     "telephone": _alone(
         *_WORLD,
-        *(
-            "(415) 555-2671",
-            "(415)-555-2671",
-            "(415)555-2671",
-            "1 (415) 555-2671",
-            "1 (415)555-2671",
-            "415-555-2671",
-            "617/555-2671",
-        ),
+        *("(415) 555-2671", "(415)-555-2671", "(415)555-2671", "1 (415) 555-2671", "1 (415)555-2671"),
+        *("415-555-2671", "617/555-2671"),
         *("1-800-555-0199", "415.555.2671", "1.415.555.2671", "030 1234567", "(030) 1234567", "0151/23456789"),
         *("020 7946 0958", "030 12345 678", "06 12 34 56 78", "06.12.34.56.78", "06-12-34-56-78"),
     ),

@@ -55,6 +55,12 @@ def test_asks_for_what_was_said() -> None:
     assert [(one.path, one.query) for one in asked] == [("/-/drift/acknowledge", query) for query in said.values()]
 
 
+NO_URLS = (
+    *("file:///etc/passwd", "http://[x/", "http://a:b/", "http://a b/", "http://a\nb/", "http://a/\x7f", "http://"),
+    *("http://a%00/", "http://a:99999/", "http://\udcff/"),
+)
+
+
 def test_refusals_and_silence_are_reported() -> None:
     """As a usage error with the reason in the response, without the JSON around it; a closed port is no success.
 
@@ -65,18 +71,7 @@ def test_refusals_and_silence_are_reported() -> None:
     assert message == f"{url} refused: route: 'gone' is not known"
     assert "no response" in refused(acknowledge("--url", url), ExternalError)
     for arguments, message in (
-        *(
-            (["--url", url], "is not a URL")
-            for url in (
-                "file:///etc/passwd",
-                "http://[x/",
-                "http://a:b/",
-                "http://a b/",
-                "http://a\nb/",
-                "http://a/\x7f",
-            )
-        ),
-        *((["--url", url], "is not a URL") for url in ("http://a%00/", "http://a:99999/", "http://\udcff/", "http://")),
+        *((["--url", url], "is not a URL") for url in NO_URLS),
         (["--judge", "claude", "--route", "search"], "anchors have no quantity and no route"),
         (["--route", "caf\udce9"], "is not UTF-8"),
     ):

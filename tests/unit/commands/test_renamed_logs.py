@@ -123,7 +123,7 @@ def renamed(value: Any, pick: random.Random, share: float) -> Any:
     return changed
 
 
-OUTSIDE = Path(__file__).parents[2] / "data" / "outside" / "logs"
+LOGS = Path(__file__).parents[2] / "data" / "outside" / "logs"
 FIRST = {
     "How long is the kettle warranty?": question,
     "The kettle warranty lasts two years from purchase.": lambda number: passages(number)[0],
@@ -141,12 +141,12 @@ IDS: dict[str, Callable[[int], str]] = {'"r1"': '"r1-{}"'.format, '"t1"': '"t1-{
 
 def logged_shapes() -> Iterator[tuple[str, Shape]]:
     """The lines of the fixtures that hold all parts of the answer."""
-    for path in (*sorted(logged.DATA.glob("*.jsonl")), *sorted(OUTSIDE.glob("*.jsonl"))):
-        texts = FIRST if path.parent == OUTSIDE else FIXTURE
+    for path in (*sorted(logged.DATA.glob("*.jsonl")), *sorted(LOGS.glob("*.jsonl"))):
+        texts = FIRST if path.parent == LOGS else FIXTURE
         for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             if all(one in text for one in list(texts)[1:]):
                 yield f"{path.stem}-{number}", copies(text, {**texts, **IDS})
-                if path.parent == OUTSIDE:
+                if path.parent == LOGS:
                     break
 
 
@@ -260,7 +260,6 @@ def test_many_logs_are_read_rightly_or_asked_about(name: str) -> None:
         is_right(name, seed)
 
 
-LOGS = Path(__file__).parents[2] / "data" / "outside" / "logs"
 LOGGED = {
     "How long is the kettle warranty?": (
         ("The kettle warranty lasts two years from purchase.", "Warranty claims need the receipt of the kettle."),

@@ -225,11 +225,7 @@ async def test_feedback(store: SqliteStore) -> None:
         torn = await receiver.send(b"{", path="/v1/feedback")
     assert (reply.status_code, reply.json()["accepted"]) == (202, 2)
     errors = [(one["index"], one["field"], one["reason"]) for one in reply.json()["errors"]]
-    assert errors == [
-        (2, "feedback_for", "missing_field"),
-        (3, "score", "wrong_type"),
-        (4, None, "not_an_object"),
-    ]
+    assert errors == [(2, "feedback_for", "missing_field"), (3, "score", "wrong_type"), (4, None, "not_an_object")]
     assert store.feedback_of(key_of("app", "a")) == (1.0, AT)
     assert torn.status_code == 400
 
