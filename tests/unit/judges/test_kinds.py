@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 from support.embedded import LEXICAL
+from support.sentences import sections
 
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.claims.kinds import asks, is_small_talk, kind_of
@@ -25,81 +26,9 @@ CONTEXTS = (
 
 HEADS_OF_SOURCES = ("Quellen:", "**Fuentes**", "Sources :", "## Fonti", "Bronnen:", "Fontes:", "Références :")
 
+SENTENCES = sections()
 # None of these lines is in training/kinds, nor is one of the inventions.
-OPENINGS = """\
-Sure! Here is what I found for you.
-Hi there! Thanks for reaching out.
-Ah, good thing you asked about that!
-Of course, happy to help with that.
-Thanks for your patience while I looked that up.
-Certainly! Let me break that down for you.
-I completely understand why you'd want to know.
-Hello! I've looked through our documentation for you.
-Good to hear from you!
-Sure thing, here's what our guide says about it.
-I'd be more than happy to help you out with this.
-Okay, let me walk you through this.
-Ah, that's a common question!
-Thank you for contacting us about this.
-No problem, I've got you covered.
-Let's find out together!
-Here's a quick answer for you.
-I went through the documents, and here is the result.
-Sorry for the wait!
-Absolutely, I can help with that.""".splitlines()
-CLOSINGS = """\
-Hope that gives you what you were after!
-Let me know if anything else comes up.
-Have a wonderful day!
-Would you like me to look into your order?
-Is there anything else I can do for you?
-Feel free to get back to me with more questions.
-Happy to explain more if that's useful.
-Please don't hesitate to ask if something is unclear.
-Hope that clears it up for you.
-If you'd like, I can also send you the link.
-Thanks for using our service!
-Do you want more details on this?
-You can always ask me for more information.
-Just let me know how I can help further.
-Enjoy the rest of your week!
-I'm here whenever you need me.
-Please keep in mind that I'm an AI assistant.
-Shall I check anything else for you?
-Disclaimer: This information is for general guidance only and is not legal advice.
-For further help, please contact our support team.""".splitlines()
-FRAMES = """\
-I'm happy to say that {}.
-Good news: {}!
-Rest assured, {}.
-You'll be pleased to know {}.
-Sure, {}.
-Of course, {}!
-Great question! {}.
-Thanks for asking, {}.
-I checked for you, and {}.
-Just so you know, {}.
-No worries, {}.
-Happy to confirm {}.
-Let me reassure you: {}.
-Please note {}.
-Absolutely, {}!
-Hi there, {}.
-Thank you for your patience, {}.
-I'd be glad to help: {}.
-Luckily for you, {}!
-As our guest, you will be glad that {}.""".splitlines()
-INVENTIONS = """\
-the warranty covers theft abroad
-returns are free for ninety days
-the battery lasts nine years
-pets travel for free
-breakfast is included in every room
-your deposit doubles after a year
-our team answers within one minute
-members can ask for a free upgrade
-we will help you move your furniture
-you can let a friend use your ticket""".splitlines()
+OPENINGS, CLOSINGS = SENTENCES["courteous opening"], SENTENCES["courteous closing"]
 
 
 def read(answer: str, question: str = QUESTION, contexts: tuple[Context, ...] = CONTEXTS) -> Evidence:
@@ -127,7 +56,7 @@ def test_courtesy_changes_nothing() -> None:
 def test_an_invention_in_a_courteous_tone_stays_a_claim() -> None:
     """Of 200 at most six are taken for courtesy."""
     lost = []
-    for frame, invention in product(FRAMES, INVENTIONS):
+    for frame, invention in product(SENTENCES["courteous frame"], SENTENCES["invention"]):
         answer = frame.format(invention)
         end = answer.index(invention) + len(invention)
         if not any(claim.start < end <= claim.end for claim in claims_of(answer).claims):
@@ -269,35 +198,9 @@ def test_words_cannot_tell_whether_an_answer_in_words_of_its_own_addresses_a_que
     assert read(answer, question, (Context("Birds migrate in autumn to find food."),)).address is Address.NOT_AT_ALL
 
 
-KIND_OF = {
-    "Thanks a lot for your message!": "courtesy",
-    "Just let me know if I can explain anything else.": "offer",
-    "Here is what our guide says about it:": "lead-in",
-    "This answer is based on the second document.": "meta",
-    "Please check with your doctor to be sure.": "advice",
-    "This is not legal advice.": "disclaimer",
-    "I could not find that in the documents.": "abstention",
-    "Which order do you mean?": "question",
-    "Vielen Dank für Ihre Frage!": "courtesy",
-    "N'hésitez pas à me poser d'autres questions.": "offer",
-    "Aquí tienes lo que he encontrado:": "lead-in",
-    "Questa risposta si basa sui documenti.": "meta",
-    "Neem bij twijfel contact op met een arts.": "advice",
-    "Isto não é aconselhamento jurídico.": "disclaimer",
-    "Dazu habe ich leider keine Angaben.": "abstention",
-    "Meinen Sie das rote Modell?": "question",
-    "Danke, die Garantie gilt vier Jahre.": None,
-    "Avec plaisir, les frais sont de trois euros.": None,
-    "Claro, el hotel tiene nueve plantas.": None,
-    "Certo, il treno parte alle nove.": None,
-    "Graag gedaan, de levering duurt vier dagen.": None,
-    "Com prazer, a piscina abre às nove.": None,
-    "Wussten Sie, dass die Garantie neun Jahre gilt?": None,
-    "La garantie dure neuf ans, n'est-ce pas ?": None,
-    "¿Sabías que la garantía dura nueve años?": None,
-}
-
-
 def test_a_sentence_without_a_claim_has_a_kind() -> None:
     """In seven languages; questions that state what they ask have none."""
-    assert {sentence: kind_of(sentence) for sentence in KIND_OF} == KIND_OF
+    kinds = {name.removeprefix("kind: "): lines for name, lines in SENTENCES.items() if name.startswith("kind: ")}
+    assert len(kinds) == 9
+    wrong = [text for kind, lines in kinds.items() for text in lines if (kind_of(text) or "a claim") != kind]
+    assert wrong == []
