@@ -17,6 +17,7 @@ Two things that no interval can do, and what holds instead:
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pytest
@@ -133,15 +134,8 @@ def table(
 DESIGNS = {"equal": equal, "weighted": weighted, "mixed": mixed}
 
 
-CASES = [
-    *((bernoulli, design, n, RATES) for design in DESIGNS for n in SIZES),
-    *(
-        (scores, design, n, (0.02, 0.1, 0.5, 0.9, 0.98))
-        for scores in (smooth, separate_claims)
-        for design in ("equal", "weighted")
-        for n in (60, 240, 2000)
-    ),
-]
+FEW = product((smooth, separate_claims), ("equal", "weighted"), (60, 240, 2000), [(0.02, 0.1, 0.5, 0.9, 0.98)])
+CASES = [*product([bernoulli], DESIGNS, SIZES, [RATES]), *FEW]
 
 
 @pytest.mark.slow
@@ -176,9 +170,8 @@ def covered_with_rare_kind(share: float, n: int, runs: int, *, is_weighted: bool
     [
         *((n, False, 400) for n in (10, 20, 40)),
         *(
-            pytest.param(n, is_weighted, RUNS, marks=pytest.mark.slow)
-            for n in (10, 20, 40, 60, 120, 500)
-            for is_weighted in (False, True)
+            pytest.param(*case, RUNS, marks=pytest.mark.slow)
+            for case in product((10, 20, 40, 60, 120, 500), (False, True))
         ),
     ],
 )

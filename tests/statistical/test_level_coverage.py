@@ -67,12 +67,7 @@ def level_of(known: tuple[tuple[float, float], ...], answers: Sequence[Answer], 
 
 @pytest.mark.parametrize(
     ("number", "coverage", "worst", "error", "width"),
-    [
-        (0, 0.90, 0.0, 1.0, 1.0),
-        (20, 0.93, 0.0, 1.0, 1.0),
-        (50, 0.93, 0.80, 0.025, 0.06),
-        (200, 0.93, 0.80, 0.012, 0.035),
-    ],
+    [(0, 0.90, 0.0, 1, 1), (20, 0.93, 0.0, 1, 1), (50, 0.93, 0.80, 0.025, 0.06), (200, 0.93, 0.80, 0.012, 0.035)],
 )
 def test_the_interval_holds_what_people_say(
     number: int, coverage: float, worst: float, error: float, width: float

@@ -148,10 +148,8 @@ def test_drift_is_quiet(per_day: int) -> None:
 @pytest.mark.slow
 def test_drift_is_quiet_on_a_busy_route() -> None:
     """With 100,000 answers a day the worst hours differ beyond doubt, and are part of the reference."""
-    found = {
-        str(quantity): drift_alarms(quantity, 100_000, 1)
-        for quantity in (Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED)
-    }
+    busy = (Quantity.FAITHFULNESS, Quantity.TOP_RANKED_IGNORED)
+    found = {str(quantity): drift_alarms(quantity, 100_000, 1) for quantity in busy}
     print(f"100,000 answers a day: false drift alarms {found}")
     assert sum(found.values()) == 0, found
 

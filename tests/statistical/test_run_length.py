@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,14 +24,15 @@ LENGTH = 10_000
 Draw = Callable[[np.random.Generator, Mean, int], Floats]
 MONTH = 30  # days
 SEEDS = 20
+BAND_RUNS = 300
+BandDraw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
 
 
-def alarms(watching: Betting, scores: Iterable[float], weights: Iterable[float] | None = None) -> int:
-    """Alarms among the scores; each begins anew."""
+def alarms(watching: Any, readings: Iterable[Any], size: float = 1.0) -> int:
+    """Alarms among the readings; each begins anew."""
     count, numbers = 0, watching.start()
-    pairs = ((each, 1.0) for each in scores) if weights is None else zip(scores, weights, strict=True)
-    for value, weight in pairs:
-        numbers = watching.step(numbers, Score(value, weight))
+    for reading in readings:
+        numbers = watching.step(numbers, reading, size)
         if watching.evidence(numbers) >= watching.threshold:
             numbers, count = watching.start(), count + 1
     return count
@@ -40,7 +42,7 @@ def alarms(watching: Betting, scores: Iterable[float], weights: Iterable[float] 
 @pytest.mark.parametrize("draw", [beta, claims, bernoulli])
 def test_run_length(draw: Draw) -> None:
     """A million scores at the baseline, of any kind and without calibration: at least 10,000 to a false alarm."""
-    found = alarms(Betting(0.9, LENGTH), draw(np.random.default_rng(1), 0.9, 1_000_000).tolist())
+    found = alarms(Betting(0.9, LENGTH), map(Score, draw(np.random.default_rng(1), 0.9, 1_000_000).tolist()))
     print(f"{draw.__name__}: {found} alarms in 1e6")
     assert found <= 1_000_000 / LENGTH
 
@@ -51,7 +53,8 @@ def test_run_length_with_weights() -> None:
     rng = np.random.default_rng(2)
     heavy = rng.random(500_000) < 1 / 11
     scores = (rng.random(500_000) < np.where(heavy, 0.84, 0.96)).astype(float)
-    found = alarms(Betting(0.9, LENGTH, max_weight=10.0), scores.tolist(), np.where(heavy, 10.0, 1.0).tolist())
+    readings = map(Score, scores.tolist(), np.where(heavy, 10.0, 1.0).tolist())
+    found = alarms(Betting(0.9, LENGTH, max_weight=10.0), readings)
     assert found <= 500_000 / LENGTH
 
 
@@ -105,8 +108,9 @@ def test_the_swing_of_a_day(draw: Draw, per_day: int) -> None:
     for seed in range(SEEDS):
         scores = swinging(draw, reference + 100_000, per_day, seed)
         baseline = learnt(scores[:reference], per_day)
-        many.append(alarms(Betting(baseline, LENGTH), scores[reference:]))
-        few.append(alarms(Betting(baseline, MONTH * per_day), scores[reference:]))
+        later = [Score(value) for value in scores[reference:]]
+        many.append(alarms(Betting(baseline, LENGTH), later))
+        few.append(alarms(Betting(baseline, MONTH * per_day), later))
     print(f"{draw.__name__}, {per_day} a day, alarms in 1e5 at 1/a = {LENGTH}: {many}; at {MONTH * per_day}: {few}")
     assert np.mean(few) <= 100_000 / (MONTH * per_day)
     assert max(few) <= 5
@@ -137,13 +141,8 @@ def test_a_learnt_baseline_keeps_the_promise(draw: Draw) -> None:
 def test_two_samples_keep_the_promise() -> None:
     """300,000 pairs of equal means and different spread: at least 10,000 to a false alarm."""
     rng = np.random.default_rng(6)
-    watching = TwoSample(LENGTH)
-    count, numbers = 0, watching.start()
-    pairs = zip(*(draw(rng, 0.9, 300_000).tolist() for draw in (claims, bernoulli)), strict=True)
-    for value, control in pairs:
-        numbers = watching.step(numbers, ScorePair(Score(value), Score(control)))
-        if watching.evidence(numbers) >= LENGTH:
-            count, numbers = count + 1, watching.start()
+    sides = (map(Score, draw(rng, 0.9, 300_000).tolist()) for draw in (claims, bernoulli))
+    count = alarms(TwoSample(LENGTH), map(ScorePair, *sides))
     print(f"two samples: {count} alarms in 3e5")
     assert count <= 300_000 / LENGTH
 
@@ -156,17 +155,9 @@ def test_shift_keeps_the_promise() -> None:
     scheme = CountScheme(LENGTH, buckets=7, tolerance=0.0)
     for _ in range(40):
         watching = scheme.detector(scheme.learn((), generator.multinomial(5000, shares).tolist()))
-        numbers = watching.start()
-        for _ in range(1000):
-            numbers = watching.step(numbers, generator.multinomial(50, shares).tolist(), 50)
-            if watching.evidence(numbers) >= LENGTH:
-                total, numbers = total + 1, watching.start()
+        total += alarms(watching, (generator.multinomial(50, shares).tolist() for _ in range(1000)), 50)
     print(f"shift: {total} alarms in 2e6 requests")
     assert total <= 200
-
-
-BAND_RUNS = 300
-BandDraw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
 
 
 def claim_ratios(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:

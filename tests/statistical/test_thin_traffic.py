@@ -7,6 +7,7 @@ The evidence of all runs is computed at once with numpy; baselines come from `Re
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ DAYS, DAY, COMPLETE = 30.0, 86400.0, 2000
 BETS, MOST = np.array(FRACTIONS), 1e200
 SIZES = np.array(look_sizes(100, COMPLETE))
 Draw = Callable[[np.random.Generator, float, tuple[int, ...]], Floats]
+BARS = ((0.7, 100, 60), (0.7, COMPLETE, 25), (0.85, COMPLETE, 1000))
 
 
 def rare(rng: np.random.Generator, mean: float, size: tuple[int, ...]) -> Floats:
@@ -30,9 +32,8 @@ def rare(rng: np.random.Generator, mean: float, size: tuple[int, ...]) -> Floats
 
 def scheme_of(detectors: int) -> ReferenceScheme:
     """The scheme of one of so many detectors, at the default settings."""
-    return ReferenceScheme(
-        lambda mean: Betting(mean, DAYS * detectors), scores=COMPLETE, unit=Unit.DAYS, risk=0.05 / detectors, span=DAY
-    )
+    promise: Any = {"scores": COMPLETE, "unit": Unit.DAYS, "risk": 0.05 / detectors, "span": DAY}
+    return ReferenceScheme(lambda mean: Betting(mean, DAYS * detectors), **promise)
 
 
 def baseline(scheme: ReferenceScheme, scores: np.ndarray, per_day: int) -> float | None:
@@ -98,9 +99,6 @@ def test_small_references_keep_the_promise(draw: Draw, mean: float, per_day: int
         assert share <= 1 / detectors
 
 
-BARS = ((0.7, 100, 60), (0.7, COMPLETE, 25), (0.85, COMPLETE, 1000))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "per_day"), [(claims, 20), (separate_claims, 20), (separate_claims, 60), (beta, 20), (beta, 60)]
@@ -125,13 +123,9 @@ def test_delays(draw: Draw, per_day: int, detectors: int) -> None:
         for mean in (0.7, 0.8, 0.85)
         if before == COMPLETE or mean == 0.7
     ]
-    print(
-        f"{draw.__name__}, {per_day} a day, {detectors}:",
-        "; ".join(
-            f"{mean} after {before}: {wait:.0f} ({longest:.0f}){f' {missed:.0%} missed' if missed else ''}"
-            for mean, before, wait, longest, missed in cells
-        ),
-    )
+    print(f"{draw.__name__}, {per_day} a day, {detectors}:")
+    for mean, before, wait, longest, missed in cells:
+        print(f"{mean} after {before}: {wait:.0f} ({longest:.0f}), {missed:.0%} missed")
     assert all(missed < 0.5 for *_, missed in cells)
 
 

@@ -1,4 +1,4 @@
-"""Sentences of the tests that are no code: `data/sentences.txt`, by their headings, and other files of that shape."""
+"""Texts of the tests that are no code: sentences by their headings, and what is written and what is said about it."""
 
 from __future__ import annotations
 
@@ -16,3 +16,16 @@ def sections(name: str = "sentences.txt") -> dict[str, list[str]]:
         elif line:
             lines.append(line)
     return found
+
+
+def written_and_said(name: str) -> list[tuple[str, str]]:
+    """Texts of a file, and what is said about each: in lines behind `=> `. Lines that begin with `# ` are comments."""
+    found: list[tuple[list[str], list[str]]] = [([], [])]
+    for line in (DATA / name).read_text(encoding="utf-8").splitlines():
+        if line.startswith("=> "):
+            found[-1][1].append(line.removeprefix("=> "))
+        elif line and not line.startswith("# "):
+            if found[-1][1]:
+                found.append(([], []))
+            found[-1][0].append(line)
+    return [("\n".join(text), "\n".join(said)) for text, said in found]

@@ -22,9 +22,8 @@ def a_config(**data: Any) -> Config:
 def test_one_source_is_enough() -> None:
     """Everything else has a default that works on a bare machine; a store without a kind is SQLite."""
     config = a_config()
-    assert [(judge.place.name, judge.place.probability, judge.kind) for judge in config.judges] == [
-        ("embedded", 1.0, "lexical")
-    ]
+    (judge,) = config.judges
+    assert (judge.place.name, judge.place.probability, judge.kind) == ("embedded", 1.0, "lexical")
     assert (config.store.kind, config.settings.web.listen) == ("sqlite", "127.0.0.1:10477")
     assert config.settings.redaction.enabled is True
     assert dict(config.settings.estimates.windows) == {"15m": 900.0, "1h": 3600.0, "1d": 86400.0}
@@ -55,12 +54,7 @@ def test_units_become_numbers_and_booleans_stay() -> None:
 
 def test_thresholds() -> None:
     """The seed's hold where none is named; live traffic has no reference; only what is stated holds back learning."""
-    seeds = {
-        Quantity.FAITHFULNESS: 0.85,
-        Quantity.ANSWER_RELEVANCY: 0.75,
-        Quantity.CONTEXT_PRECISION: 0.70,
-        Quantity.TOP_RANKED_IGNORED: 0.30,
-    }
+    seeds = {"faithfulness": 0.85, "answer_relevancy": 0.75, "context_precision": 0.70, "top_ranked_ignored": 0.30}
     by_route = {"routes": {"faq": {"faithfulness": 0.6, "answer_relevancy": None}}}
     assert a_config().settings.live_thresholds == seeds
     assert a_config(thresholds={}).settings.live_thresholds == {}
@@ -100,21 +94,16 @@ def test_the_file_gives_the_folder_of_secrets(tmp_path: Path) -> None:
 def test_what_a_reload_cannot_change() -> None:
     """State directory, store and address are held by the process."""
     fixed = a_config().fixed
-    assert [a_config(**change).fixed == fixed for change in ({"drain": "1s"}, {"routes": ["a"]})] == [True, True]
-    assert [a_config(**change).fixed == fixed for change in ({"state": "/x"}, {"web": {"listen": "[::1]:9"}})] == [
-        False,
-        False,
-    ]
+    changes = ({"drain": "1s"}, {"routes": ["a"]}, {"state": "/x"}, {"web": {"listen": "[::1]:9"}})
+    assert [a_config(**change).fixed == fixed for change in changes] == [True, True, False, False]
 
 
 def test_every_server_has_an_address_of_its_own() -> None:
     """A source over gRPC has neither that of the pages nor that of another source; a reload cannot change it."""
 
     def config_of(*addresses: str) -> Config:
-        sources = [
-            {"kind": "otlp", "name": f"traces{number}", "grpc": {"listen": address}}
-            for number, address in enumerate(addresses)
-        ]
+        listen = [{"grpc": {"listen": address}} for address in addresses]
+        sources = [{"kind": "otlp", "name": f"traces{number}", **one} for number, one in enumerate(listen)]
         return parse({"sources": sources, "web": {"listen": "127.0.0.1:1"}}, folder=Path())
 
     free = config_of("127.0.0.1:2", "127.0.0.1:0", "127.0.0.1:0")
@@ -130,13 +119,12 @@ def test_every_server_has_an_address_of_its_own() -> None:
 def test_files_of_privacy_are_relative_to_the_configuration() -> None:
     """No reload changes them; what needs texts that are not kept says so."""
     store = {"kind": "sqlite", "texts": "failing", "encryption": {"key_file": "key"}}
-    config = parse(
-        {"sources": [SOURCE], "store": store, "audit": {"file": "audit.jsonl"}}, folder=Path("/etc/ragwatch")
-    )
+    bare = {"sources": [SOURCE], "store": store}
+    config = parse(bare | {"audit": {"file": "audit.jsonl"}}, folder=Path("/etc/ragwatch"))
     assert config.store.options.model_dump()["encryption"]["key_file"] == Path("/etc/ragwatch/key")
     assert config.settings.audit.file == Path("/etc/ragwatch/audit.jsonl")
     assert config.texts == "failing"
-    assert config.fixed != parse({"sources": [SOURCE], "store": store}, folder=Path("/etc/ragwatch")).fixed
+    assert config.fixed != parse(bare, folder=Path("/etc/ragwatch")).fixed
     assert a_config().texts == "all"
     a_config().require_texts("labelling")
     with pytest.raises(ConfigError, match=r"^store\.texts: is none, and labelling needs .*set it to all"):

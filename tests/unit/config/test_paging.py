@@ -33,27 +33,16 @@ def outcomes(config: Config, route: str = "faq") -> dict[str, Outcome]:
 def test_what_pages_by_default() -> None:
     """Where users would call first, whatever the judge says; a route with a control opens tickets."""
     assert outcomes(a_config()) == {
-        "invention": PAGE,
-        "wrong documents": PAGE,
-        "documents about another thing": NOTHING,
-        "duplicate contexts": TICKET,
+        **dict.fromkeys(
+            ("invention", "wrong documents", "refusals", "empty answers", "other language", "source"), PAGE
+        ),
+        **dict.fromkeys(("duplicate contexts", "wrong citations", "silence", "judge"), TICKET),
+        **dict.fromkeys(("documents about another thing", "one tenant", "canaries"), NOTHING),
         "stale documents that the answer follows": NOTHING,
-        "refusals": PAGE,
-        "empty answers": PAGE,
-        "other language": PAGE,
-        "wrong citations": TICKET,
-        "one tenant": NOTHING,
-        "silence": TICKET,
-        "canaries": NOTHING,
-        "judge": TICKET,
-        "source": PAGE,
     }
     config = a_config(routes=["new", "old", "faq"], drift={"controls": {"new": "old"}})
-    assert {route: outcomes(config, route)["invention"] for route in ("new", "old", "faq")} == {
-        "new": TICKET,
-        "old": NOTHING,
-        "faq": PAGE,
-    }
+    by_route = {"new": TICKET, "old": NOTHING, "faq": PAGE}
+    assert {route: outcomes(config, route)["invention"] for route in by_route} == by_route
     named = [reason.partition(":")[0] for reason in unpaged(config) if reason.startswith("invention")]
     assert named == ["invention on new", "invention on old"]
 
@@ -95,10 +84,8 @@ def test_reasons_say_what_to_log_and_what_to_write() -> None:
     assert any("no threshold or objective of answer_relevancy, faithfulness pages" in reason for reason in reasons)
     assert all("drift can page" in reason for reason in reasons if "threshold" in reason)
     baselines = [reason for reason in reasons if "before it has a baseline" in reason]
-    assert ["100 scores, and answers of 24 h" in baselines[0], "500 requests, and answers of 24 h" in baselines[1]] == [
-        True,
-        True,
-    ]
+    for number, needed in zip(("100 scores", "500 requests"), baselines[:2], strict=True):
+        assert f"{number}, and answers of 24 h" in needed
     assert any("`routes` is empty" in reason for reason in unpaged(a_config(routes=[])))
 
 

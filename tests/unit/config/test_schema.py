@@ -26,6 +26,10 @@ CONFIGS = HOME / "tests" / "data" / "configs"
 SOURCE = {"kind": "tail", "name": "app", "path": "app.jsonl"}
 SEEN_ONLY_BY_READING = 0.5
 """Share of the invalid configurations in tests/data that the schema may accept: files, references, other languages."""
+FOLDERS = Path(__file__).parents[2] / "data" / "upgrade"
+OLD = FOLDERS / "0.1.0"
+versions = pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
+REGISTRIES = {"judges": judges, "probes": probes, "sources": sources, "stores": stores}
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +62,9 @@ def _data(path: Path) -> Any:
 
 def test_what_ragwatch_reads_is_accepted(validator: Any) -> None:
     """The example with all keys, the configurations of the deploy files, and every valid one among the test data."""
-    inner = [
-        yaml.safe_load(document["data"]["ragwatch.yaml"])
-        for document in yaml.safe_load_all((HOME / "deploy" / "kubernetes" / "config.yaml").read_text(encoding="utf-8"))
-        if document["kind"] == "ConfigMap" and "ragwatch.yaml" in document["data"]
-    ]
+    documents = yaml.safe_load_all((HOME / "deploy" / "kubernetes" / "config.yaml").read_text(encoding="utf-8"))
+    maps = [document["data"] for document in documents if document["kind"] == "ConfigMap"]
+    inner = [yaml.safe_load(files["ragwatch.yaml"]) for files in maps if "ragwatch.yaml" in files]
     assert inner
     valid = [_data(path) for path in _configs("*.yaml") if _valid(path)]
     for data in (_data(HOME / "config.example.yaml"), *inner, *valid):
@@ -114,12 +116,6 @@ def test_the_command_prints_it(validator: Any) -> None:
     """`ragwatch config schema` prints the schema as JSON."""
     result = CliRunner().invoke(cli, ["config", "schema"], standalone_mode=False)
     assert json.loads(result.stdout) == json.loads(json.dumps(validator.schema))
-
-
-FOLDERS = Path(__file__).parents[2] / "data" / "upgrade"
-OLD = FOLDERS / "0.1.0"
-versions = pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
-REGISTRIES = {"judges": judges, "probes": probes, "sources": sources, "stores": stores}
 
 
 def keys(annotation: Any) -> Iterator[str]:

@@ -29,6 +29,11 @@ TOKEN = "0123456789abcdef"  # noqa: S105 - of a test
 START = 1_769_851_800.0  # 2026-01-31T09:30:00Z
 F = Quantity.FAITHFULNESS
 ETC = Path("/etc/rag")
+POLITE = {"name": "polite", "question": "Is the tone polite?"}
+NAME = quantity_of("polite")
+CLAUDE = {"name": "claude", "kind": "claude", "model": "claude-haiku-5-5", "api_key": "k"}
+LEXICAL = {"name": "embedded", "kind": "lexical"}
+ROUTES = ("search", "support", "other")
 
 
 def parsed(**sections: Any) -> Config:
@@ -151,38 +156,22 @@ def test_thresholds_of_a_gate() -> None:
     assert merged["top_ranked_ignored"] == (0.3, "warn")
     assert limits({}) == {}
     assert limits({}, **{"recall@5": 0.8}) == {"recall@5": (0.8, "block")}
-    merged = limits(
-        {Quantity.FAITHFULNESS: 0.9},
-        faithfulness={"severity": "warn"},
-        context_recall={"threshold": 0.7, "severity": "block"},
-        context_precision=0.6,
-        answer_relevancy=None,
-        correctness=0.5,
-    )
-    assert merged == {
-        "faithfulness": (0.9, "warn"),
-        "context_recall": (0.7, "block"),
-        "context_precision": (0.6, "warn"),
-        "correctness": (0.5, "block"),
+    own: dict[str, Any] = {
+        "faithfulness": {"severity": "warn"},
+        "context_recall": {"threshold": 0.7, "severity": "block"},
     }
-
-
-POLITE = {"name": "polite", "question": "Is the tone polite?"}
-NAME = quantity_of("polite")
-CLAUDE = {"name": "claude", "kind": "claude", "model": "claude-haiku-5-5", "api_key": "k"}
-LEXICAL = {"name": "embedded", "kind": "lexical"}
+    merged = limits({Quantity.FAITHFULNESS: 0.9}, context_precision=0.6, answer_relevancy=None, correctness=0.5, **own)
+    warn, block = {"faithfulness": 0.9, "context_precision": 0.6}, {"context_recall": 0.7, "correctness": 0.5}
+    assert {name: value for name, (value, severity) in merged.items() if severity == "warn"} == warn
+    assert {name: value for name, (value, severity) in merged.items() if severity == "block"} == block
 
 
 def test_examples_and_the_booleans_of_yaml() -> None:
     """YAML reads yes and no as booleans, and they mean what they say."""
-    examples = [
-        {"text": "Gladly!", "answer": True},
-        {"text": "RTFM", "answer": False},
-        {"text": "-", "answer": "does_not_apply"},
-    ]
+    texts, answers = ("Gladly!", "RTFM", "-"), (True, False, "does_not_apply")
+    examples = [{"text": text, "answer": answer} for text, answer in zip(texts, answers, strict=True)]
     (criterion,) = parsed(criteria=[{**POLITE, "examples": examples}]).settings.criterion_rules
     answers = (CriterionAnswer.YES, CriterionAnswer.NO, CriterionAnswer.DOES_NOT_APPLY)
-    texts = ("Gladly!", "RTFM", "-")
     assert criterion == Criterion("polite", POLITE["question"], tuple(map(Example, texts, answers)))
     assert parsed(criteria=[]).settings.quantities == tuple(Quantity)
 
@@ -224,23 +213,15 @@ def test_check_says_who_reads_them() -> None:
 
 def test_rules_record_and_alert_on_criteria() -> None:
     """Sums of a criterion are recorded, its threshold is a series, and drift alerts watch it."""
-    route = {"polite": 0.8}
-    config = parsed(
-        criteria=[POLITE],
-        routes=["faq"],
-        thresholds={"polite": 0.9, "routes": {"faq": route}},
-        drift={"quantities": ["polite"]},
-    )
-    plan = plan_of(config)
+    thresholds = {"polite": 0.9, "routes": {"faq": {"polite": 0.8}}}
+    sections: dict[str, Any] = {"routes": ["faq"], "thresholds": thresholds, "drift": {"quantities": ["polite"]}}
+    plan = plan_of(parsed(criteria=[POLITE], **sections))
     assert plan.criteria == (NAME,)
     assert sorted(limit[1:] for limit in plan.limits_by_route) == [('route!~"faq"', 0.9), ('route="faq"', 0.8)]
     text = yaml_text(prometheus(plan)["ragwatch-recording.yaml"])
     assert "ragwatch_polite_weight_total" in text
     assert "quantity: polite" in text
     assert "ragwatch_drift_baseline_ratio" in yaml_text(prometheus(plan)["ragwatch-alerts.yaml"])
-
-
-ROUTES = ("search", "support", "other")
 
 
 def test_the_budget_is_divided() -> None:
@@ -259,10 +240,8 @@ def test_traffic_has_a_budget_of_its_own() -> None:
     """Every signal on three routes, apart from scores; durations are written as everywhere."""
     options = DriftOptions.model_validate({"traffic": {"false_alarm_every": "7d", "reference": "12h"}})
     rules = options.traffic_rules(ROUTES)
-    assert (len(rules.cells), rules.scheme(rules.signals[0]).threshold) == (
-        3 * len(signals.Signal),
-        7 * 3 * len(signals.Signal),
-    )
+    cells = 3 * len(signals.Signal)
+    assert (len(rules.cells), rules.scheme(rules.signals[0]).threshold) == (cells, 7 * cells)
     assert rules.reference_seconds == 12 * 3600
     assert options.traffic.tolerance == rules.tolerance == 0.05
 
@@ -291,11 +270,9 @@ def test_anchors_are_samples_with_a_word(tmp_path: Path) -> None:
 def test_wrong_anchors_are_named(tmp_path: Path) -> None:
     """With file and line."""
     path = tmp_path / "anchors.jsonl"
+    no_flag = '{"question": "q", "contexts": [], "answer": "a", "good": "yes"}'
     for text, told in (
-        (
-            '{"question": "q", "contexts": [], "answer": "a", "good": "yes"}',
-            "anchors.jsonl line 1: good: must be true",
-        ),
+        (no_flag, "anchors.jsonl line 1: good: must be true"),
         ('{"question": 1}\n{', "anchors.jsonl line 2: "),
         ("\n", "holds 0 anchors"),
     ):

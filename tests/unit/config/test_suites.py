@@ -68,12 +68,8 @@ def test_everything_wrong_is_told_at_once() -> None:
     items = [{"query": "a"}, {"qery": "b", "expected": ["x"]}, {"query": "c", "expected": ["x"]}, 3]
     with pytest.raises(ConfigError) as caught:
         canaries(items, "canaries[2].items")
-    assert [line.split(":")[0] for line in str(caught.value).splitlines()] == [
-        "canaries[2].items[0]",
-        "canaries[2].items[1].query",
-        "canaries[2].items[1].qery",
-        "canaries[2].items[3]",
-    ]
+    places = [line.split(":")[0].removeprefix("canaries[2].items") for line in str(caught.value).splitlines()]
+    assert places == ["[0]", "[1].query", "[1].qery", "[3]"]
 
 
 def write(tmp_path: Path, *lines: Any, name: str = "suite.jsonl") -> Path:
@@ -111,12 +107,8 @@ def test_texts_are_left_as_they_stand(tmp_path: Path) -> None:
     item = {"query": "Where is my parcel 😀?", "expected": [{"id": "🦆-1", "text": "𝄞"}], "name": "💡", "tags": ["🗂"]}
     (canary,) = read_suite(write(tmp_path, {"items": [item]}, name="suite.yaml"))
     assert r"\ud83d\ude00" in (tmp_path / "suite.yaml").read_text()
-    assert (canary.query, canary.expected, canary.name, canary.tags) == (
-        item["query"],
-        (Expected("🦆-1", "𝄞"),),
-        "💡",
-        ("🗂",),
-    )
+    assert (canary.query, canary.expected) == (item["query"], (Expected("🦆-1", "𝄞"),))
+    assert (canary.name, canary.tags) == ("💡", ("🗂",))
     assert read_suite(write(tmp_path, item)) == (canary,)
     path = write(tmp_path, {"query": "a", "expected": ["x"]})
     expected = read_suite(path)

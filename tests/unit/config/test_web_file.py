@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.certificates import Authority
 from support.programs import promtool
+from support.sentences import written_and_said
 
 from ragwatch.config.web_file import WebFile, load_web_file
 from ragwatch.errors import ConfigError
@@ -32,40 +33,12 @@ ACCEPTED = {
         " Strict-Transport-Security: max-age=300}\n"
     ),
 }
+WRONG, STRICTER = (dict(written_and_said(f"configs/web_{name}.txt")) for name in ("wrong", "stricter"))
 NEWER = {
     "inline": "tls_server_config: {cert: PEM, key: PEM}",
     "names": f"tls_server_config: {{{PAIR}, {VERIFIED}, client_allowed_sans: [a, 1]}}",
     "rate": "rate_limit: {interval: 1s, burst: 20}",
     "no rate": "rate_limit: {interval: 0, burst: 20}",
-}
-WRONG = {
-    "tls_server_confg: {}": "tls_server_confg: is not a known key; did you mean `tls_server_config`?",
-    "tls_server_config: {cert_fle: a}": "tls_server_config.cert_fle: is not a known key; did you mean `cert_file`?",
-    "tls_server_config: {cert_file: a}": "tls_server_config.key_file: is missing; write",
-    "tls_server_config: {key_file: a}": "tls_server_config.cert_file: is missing; write",
-    f"tls_server_config: {{{PAIR}, min_version: TLS14}}": "tls_server_config.min_version: 'TLS14' is not known; use",
-    f"tls_server_config: {{{PAIR}, cipher_suites: [RC4]}}": "tls_server_config.cipher_suites[0]: 'RC4' is not known",
-    f"tls_server_config: {{{PAIR}, curve_preferences: [P1]}}": "tls_server_config.curve_preferences[0]: 'P1' is not",
-    f"tls_server_config: {{{PAIR}, client_auth_type: Maybe}}": "tls_server_config.client_auth_type: 'Maybe' is not",
-    f"tls_server_config: {{{PAIR}, client_ca_file: a}}": "tls_server_config.client_ca_file: has no effect without",
-    f"tls_server_config: {{{PAIR}, client_allowed_sans: [a]}}": "tls_server_config.client_allowed_sans: needs",
-    "basic_auth_users: {alice: secret}": "basic_auth_users.alice: is not a bcrypt hash; write what `htpasswd",
-    "http_server_config: {headers: {Server: a}}": "http_server_config.headers: 'Server' cannot be set; use one of",
-    "http_server_config: {headers: {X-Frame-Options: no}}": "http_server_config.headers.X-Frame-Options: is not a text",
-    "http_server_config: {headers: {X-Frame-Options: all}}": "http_server_config.headers: X-Frame-Options is 'all'",
-    "basic_auth_users: [a]": "basic_auth_users: is not a mapping; write its keys",
-    "- a": "must be a mapping",
-    "a: b: c": "not valid YAML",
-}
-STRICTER = {
-    f"tls_server_config: {{{PAIR}, client_auth_type: RequireAnyClientCert}}": "takes the certificate of anybody",
-    f"tls_server_config: {{{PAIR}, min_version: TLS10, max_version: TLS11}}": "tls_server_config.max_version: TLS11 is",
-    f"tls_server_config: {{{PAIR}, min_version: TLS13, max_version: TLS12}}": "tls_server_config.max_version: is below",
-    "rate_limit: {interval: yes}": "rate_limit.interval: true is not a number; write one",
-    "rate_limit: {burst: yes}": "rate_limit.burst: true is not a number; write one",
-    "rate_limit: {interval: 1s}": "rate_limit.burst: is 0, so that no request would be answered",
-    "basic_auth_users: {'a:b': x}": "a user name is not empty and has no colon",
-    'http_server_config: {headers: {X-XSS-Protection: "1\\n"}}': "holds a character that a header cannot carry",
 }
 
 

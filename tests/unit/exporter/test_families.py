@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -24,7 +25,7 @@ from ragwatch.statistics.tally import Tally, observe
 from ragwatch.telemetry import Telemetry
 
 NAMES = AllowedLabels(sources=["app"], routes=ROUTES, judges=["embedded"])
-SCORED = {"route": "search", "judge": "embedded"}
+SCORED, APP = {"route": "search", "judge": "embedded"}, {"source": "app"}
 
 
 def samples(families: list[Metric], name: str) -> list[Sample]:
@@ -39,23 +40,21 @@ def value(families: list[Metric], name: str, **labels: str) -> float | None:
     return values[0] if values else None
 
 
+def must_show(families: list[Metric], rows: Iterable[tuple[str, dict[str, str], float]]) -> None:
+    """Each series has its value: rows of its name behind `ragwatch_`, its labels and its value."""
+    wrong = [row for row in rows if value(families, f"ragwatch_{row[0]}", **row[1]) != row[2]]
+    assert wrong == []
+
+
 def test_an_estimate_is_seven_gauges() -> None:
     """Each part is one gauge with its route, judge and window; a route without an estimate has none, not 0 or NaN."""
     shown = [
         sample for family in of_snapshot(small(), NAMES) for sample in family.samples if "corrected" in sample.labels
     ]
     assert all(sample.labels == {**SCORED, "window": "1h", "corrected": "no"} for sample in shown)
-    assert {sample.name.removeprefix("ragwatch_faithfulness_"): sample.value for sample in shown} == pytest.approx(
-        {
-            "ratio": 0.6,
-            "ratio_low": 0.55,
-            "ratio_high": 0.65,
-            "ratio_bound_low": 0.54,
-            "ratio_bound_high": 0.64,
-            "samples": 40,
-            "effective_samples": 36.0,
-        }
-    )
+    ratios = {"ratio": 0.6, "ratio_low": 0.55, "ratio_high": 0.65, "ratio_bound_low": 0.54, "ratio_bound_high": 0.64}
+    values = {sample.name.removeprefix("ragwatch_faithfulness_"): sample.value for sample in shown}
+    assert values == pytest.approx(ratios | {"samples": 40, "effective_samples": 36.0})
 
 
 def test_ranking_metrics_are_means_by_route() -> None:
@@ -85,27 +84,21 @@ def test_what_people_have_corrected_stands_beside() -> None:
     }
     families = of_snapshot(replace(small(), corrected=(row,), gauges=gauges), NAMES)
     assert len(samples(families, "ragwatch_faithfulness_ratio")) == 2
-    assert value(families, "ragwatch_faithfulness_ratio", **SCORED, window="1d", corrected="yes") == 0.8
-    gain = {"quantity": "faithfulness", "route": "search", "window": "1d"}
-    assert value(families, "ragwatch_judge_label_gain_ratio", **gain) == 1.5
-    assert value(families, "ragwatch_judge_agreement_ratio", judge="embedded", quantity="faithfulness") == 0.75
-    assert value(families, "ragwatch_judge_labels", quantity="faithfulness") == 40.0
-    assert value(families, "ragwatch_judge_last_label_timestamp_seconds") == AT
+    faithful = {"quantity": "faithfulness"}
+    rows = [
+        ("faithfulness_ratio", SCORED | {"window": "1d", "corrected": "yes"}, 0.8),
+        ("judge_label_gain_ratio", faithful | {"route": "search", "window": "1d"}, 1.5),
+        ("judge_agreement_ratio", faithful | {"judge": "embedded"}, 0.75),
+        *(("judge_labels", faithful, 40.0), ("judge_last_label_timestamp_seconds", {}, AT)),
+    ]
+    must_show(families, rows)
 
 
 def test_addends_are_sums_of_weights_and_scores() -> None:
     """Three scores 0.05, 0.75, 1 drawn with p = 1/2 have w = 2 each: sums by hand."""
     families = of_snapshot(small(), NAMES)
-    sums = [
-        value(families, f"ragwatch_faithfulness_{name}_total", **SCORED)
-        for name in (
-            "weight",
-            "weighted_score",
-            "squared_weight",
-            "squared_weight_score",
-            "squared_weight_squared_score",
-        )
-    ]
+    names = "weight weighted_score squared_weight squared_weight_score squared_weight_squared_score"
+    sums = [value(families, f"ragwatch_faithfulness_{name}_total", **SCORED) for name in names.split()]
     assert sums == pytest.approx([6.0, 3.6, 12.0, 7.2, 4 * (0.0025 + 0.5625 + 1.0)])
 
 
@@ -157,17 +150,19 @@ def test_an_odd_trace_id_is_left_out() -> None:
 
 def test_known_counters_begin_at_zero() -> None:
     """Every configured source, route and reason has its counter before anything happens; `other` counts as a route."""
-    families = of_snapshot(Snapshot(at=AT), NAMES)
-    assert value(families, "ragwatch_requests_seen_total", source="app") == 0
-    assert value(families, "ragwatch_requests_rejected_total", source="app", reason="binary") == 0
-    assert value(families, "ragwatch_samples_unjudged_total", route="other", judge="embedded", reason="timeout") == 0
-    assert value(families, "ragwatch_stage_samples_total", route="support", stage="retrieval") == 0
-    assert value(families, "ragwatch_top_ranked_fault_samples_total", route="search", fault="generator") == 0
-    assert value(families, "ragwatch_faithfulness_weight_total", **SCORED) == 0
+    names = AllowedLabels(sources=["app"], routes=ROUTES, judges=["embedded"], suites=["docs"])
+    families = of_snapshot(Snapshot(at=AT), names)
+    begun = {
+        "requests_seen_total": {"source": "app"},
+        "requests_rejected_total": {"source": "app", "reason": "binary"},
+        "samples_unjudged_total": {"route": "other", "judge": "embedded", "reason": "timeout"},
+        "stage_samples_total": {"route": "support", "stage": "retrieval"},
+        "top_ranked_fault_samples_total": {"route": "search", "fault": "generator"},
+        "faithfulness_weight_total": SCORED,
+        "canary_failures_total": {"suite": "docs", "reason": "timeout"},
+    }
+    must_show(families, ((name, labels, 0) for name, labels in begun.items()))
     assert samples(families, "ragwatch_scores_unknown_total") == []
-    asked = AllowedLabels(sources=["app"], routes=ROUTES, judges=["embedded"], suites=["docs"])
-    families = of_snapshot(Snapshot(at=AT), asked)
-    assert value(families, "ragwatch_canary_failures_total", suite="docs", reason="timeout") == 0
 
 
 def test_texts_that_speak_to_a_judge_are_counted_from_zero() -> None:
@@ -182,35 +177,33 @@ def test_texts_that_speak_to_a_judge_are_counted_from_zero() -> None:
 def test_what_was_counted_is_shown() -> None:
     """Counts keep their labels in the order of the tally; of several workers, each exports what it counted itself."""
     shared = replace(small(), exported=Counter({(Tally.SEEN, ("app",)): 4}))
-    assert value(of_snapshot(shared, NAMES), "ragwatch_requests_seen_total", source="app") == 4
-    families = of_snapshot(small(), NAMES)
-    assert value(families, "ragwatch_requests_seen_total", source="app") == 10
-    assert value(families, "ragwatch_requests_rejected_total", source="app", reason="torn_json") == 2
-    assert value(families, "ragwatch_samples_unjudged_total", **SCORED, reason="timeout") == 1
-    assert value(families, "ragwatch_scores_unknown_total", **SCORED, quantity="need_recall", reason="not_read") == 3
-    assert value(families, "ragwatch_stage_samples_total", route="search", stage="none") == 2
-    assert value(families, "ragwatch_secrets_redacted_total", secret="email") == 4  # noqa: S106 - the kind of a secret
-    assert value(families, "ragwatch_samples_pending") == 3
-    assert value(families, "ragwatch_last_digest_timestamp_seconds") == AT
-    assert value(families, "ragwatch_sampling_probability", route="support") == 1.0
-    assert value(families, "ragwatch_source_lag_bytes", source="app") == 2048
-    assert value(families, "ragwatch_source_lag_seconds", source="app") == 1.5
-    assert value(families, "ragwatch_source_unreadable_files", source="app") == 0
-    assert value(families, "ragwatch_coverage_ratio", **SCORED, window="1h") == 0.75
-    assert value(families, "ragwatch_faithfulness_last_sample_timestamp_seconds", **SCORED) == AT - 90.0
-    assert value(families, "ragwatch_judge_info", judge="embedded", kind="lexical", version="lexical-1") == 1
-    assert value(families, "ragwatch_traffic_contexts_bucket", route="search", le="3.0") == 0
-    assert value(families, "ragwatch_traffic_contexts_bucket", route="search", le="5.0") == 1
+    must_show(of_snapshot(shared, NAMES), [("requests_seen_total", APP, 4)])
+    rows = [
+        ("requests_seen_total", APP, 10),
+        ("requests_rejected_total", APP | {"reason": "torn_json"}, 2),
+        ("samples_unjudged_total", SCORED | {"reason": "timeout"}, 1),
+        ("scores_unknown_total", SCORED | {"quantity": "need_recall", "reason": "not_read"}, 3),
+        ("stage_samples_total", {"route": "search", "stage": "none"}, 2),
+        ("secrets_redacted_total", {"secret": "email"}, 4),
+        ("samples_pending", {}, 3),
+        ("last_digest_timestamp_seconds", {}, AT),
+        ("sampling_probability", {"route": "support"}, 1.0),
+        *(("source_lag_bytes", APP, 2048), ("source_lag_seconds", APP, 1.5), ("source_unreadable_files", APP, 0)),
+        ("coverage_ratio", SCORED | {"window": "1h"}, 0.75),
+        ("faithfulness_last_sample_timestamp_seconds", SCORED, AT - 90.0),
+        ("judge_info", {"judge": "embedded", "kind": "lexical", "version": "lexical-1"}, 1),
+        *(("traffic_contexts_bucket", {"route": "search", "le": le}, n) for le, n in (("3.0", 0), ("5.0", 1))),
+    ]
+    must_show(of_snapshot(small(), NAMES), rows)
 
 
 def test_lags_of_sources() -> None:
     """A transport that knows no age says nothing about it; unreadable and closed files are counted, not named."""
     unreadable = {f"/log/{number}.jsonl": "Permission denied" for number in range(3)}
     families = of_snapshot(replace(small(), lags={"app": Lag(7, None, unreadable, closed=408)}), NAMES)
-    assert value(families, "ragwatch_source_lag_bytes", source="app") == 7
+    values = {"source_lag_bytes": 7, "source_unreadable_files": 3, "source_closed_files": 408}
+    must_show(families, ((name, APP, number) for name, number in values.items()))
     assert samples(families, "ragwatch_source_lag_seconds") == []
-    assert value(families, "ragwatch_source_unreadable_files", source="app") == 3
-    assert value(families, "ragwatch_source_closed_files", source="app") == 408
 
 
 def test_no_label_value_from_outside_the_configuration() -> None:
@@ -259,7 +252,7 @@ def test_our_own_life() -> None:
     """
     telemetry = Telemetry()
     assert samples(of_telemetry(telemetry, NAMES), "ragwatch_config_last_reload_successful") == []
-    telemetry.judge_called("embedded", "lexical", 0.002)
+    telemetry.judge_called("embedded", "lexical", 0.0)
     telemetry.judge_called("embedded", "lexical", 100.0)
     telemetry.call_failed("embedded", "lexical", "timeout", "too slow")
     telemetry.judge_spent("embedded", "lexical", [("input", 10), ("output", 2)], 0.25)
@@ -268,25 +261,24 @@ def test_our_own_life() -> None:
     telemetry.quotes_checked("embedded", 3)
     telemetry.step_failed("judging", RuntimeError("no"))
     telemetry.configured(AT)
+    call, judge = {"judge": "embedded", "model": "lexical"}, {"judge": "embedded"}
+    reloads = ("config_last_reload_successful", {}, 1), ("config_last_reload_success_timestamp_seconds", {}, AT)
+    rows = [
+        ("judge_calls_total", call, 2),
+        ("judge_call_failures_total", call | {"reason": "timeout"}, 1),
+        *(("judge_call_duration_seconds_bucket", call | {"le": le}, n) for le, n in (("0.0025", 1), ("+Inf", 2))),
+        ("judge_call_duration_seconds_sum", call, 100.0),
+        ("judge_tokens_total", call | {"direction": "input"}, 10),
+        ("judge_cost_dollars_total", call, 0.25),
+        *(("judge_checked_readings_total", judge, 2), ("judge_unquoted_cells_total", judge, 3)),
+        ("step_failures_total", {"loop": "judging"}, 1),
+        *reloads,
+    ]
     families = of_telemetry(telemetry, NAMES)
-    call = {"judge": "embedded", "model": "lexical"}
-    assert value(families, "ragwatch_judge_calls_total", **call) == 2
-    assert value(families, "ragwatch_judge_call_failures_total", **call, reason="timeout") == 1
-    assert value(families, "ragwatch_judge_call_duration_seconds_bucket", **call, le="0.0025") == 1
-    assert value(families, "ragwatch_judge_call_duration_seconds_bucket", **call, le="+Inf") == 2
-    assert value(families, "ragwatch_judge_call_duration_seconds_sum", **call) == pytest.approx(100.002)
-    assert value(families, "ragwatch_judge_tokens_total", **call, direction="input") == 10
-    assert value(families, "ragwatch_judge_cost_dollars_total", **call) == 0.25
-    assert value(families, "ragwatch_judge_checked_readings_total", judge="embedded") == 2
-    assert value(families, "ragwatch_judge_unquoted_cells_total", judge="embedded") == 3
-    assert value(families, "ragwatch_step_failures_total", loop="judging") == 1
-    assert value(families, "ragwatch_config_last_reload_successful") == 1
-    assert value(families, "ragwatch_config_last_reload_success_timestamp_seconds") == AT
+    must_show(families, rows)
     assert len(samples(families, "ragwatch_build_info")) == 1
     telemetry.misconfigured("web.listen: no such host")
-    families = of_telemetry(telemetry, NAMES)
-    assert value(families, "ragwatch_config_last_reload_successful") == 0
-    assert value(families, "ragwatch_config_last_reload_success_timestamp_seconds") == AT
+    must_show(of_telemetry(telemetry, NAMES), [(*reloads[0][:2], 0), reloads[1]])
 
 
 def test_families_are_the_catalogue() -> None:

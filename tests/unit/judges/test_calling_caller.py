@@ -20,6 +20,8 @@ from ragwatch.statistics.verdict import Usage
 from ragwatch.telemetry import Telemetry
 
 PAID = (100 * 1.0 + 10 * 10.0) / 1e6
+HAIKU = known_models()["claude-haiku-5-5"].prices
+COUNTS = st.integers(0, 200_000)
 
 
 async def make(bench: Bench, bill: ReadingCost | None = None, deadline: float = 25.0, **parts: int) -> object:
@@ -154,10 +156,6 @@ async def test_failures_are_told_with_their_reason(telemetry: Telemetry, log: Lo
     assert [(entry["reason"], entry["why"]) for entry in log.entries] == [("overloaded", "HTTP 529")]
 
 
-HAIKU = known_models()["claude-haiku-5-5"].prices
-COUNTS = st.integers(0, 200_000)
-
-
 @pytest.mark.parametrize(
     ("prices", "usage", "dollars"),
     [
@@ -184,12 +182,8 @@ def test_known_prices_are_those_of_the_price_list_that_others_keep(model: str) -
     prices = known_models()[model].prices
     plain = {"input_tokens": 1_000_000, "output_tokens": 0, "cache_read_tokens": 0, "cache_write_tokens": 0}
     for prompt in (LONG_PROMPT_TOKENS, LONG_PROMPT_TOKENS + 1):
-        mixed = {
-            "input_tokens": prompt,
-            "output_tokens": 77_777,
-            "cache_read_tokens": 30_000,
-            "cache_write_tokens": 7_000,
-        }
+        cached = {"cache_read_tokens": 30_000, "cache_write_tokens": 7_000}
+        mixed = {"input_tokens": prompt, "output_tokens": 77_777} | cached
         for counts in (mixed, mixed | {"cache_read_tokens": 0}, mixed | {"cache_write_tokens": 0}, plain):
             read, written = counts["cache_read_tokens"], counts["cache_write_tokens"]
             new = counts["input_tokens"] - read - written

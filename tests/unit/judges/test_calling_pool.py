@@ -214,14 +214,9 @@ async def test_no_more_calls_at_a_time_than_allowed() -> None:
     assert max(most) == 3
 
 
-ANTHROPIC = {
-    "anthropic-ratelimit-input-tokens-limit": "50000",
-    "anthropic-ratelimit-input-tokens-remaining": "49000",
-    "anthropic-ratelimit-input-tokens-reset": "2026-11-21T12:00:30Z",
-    "anthropic-ratelimit-requests-limit": "many",
-    "anthropic-ratelimit-requests-remaining": "1",
-    "anthropic-ratelimit-requests-reset": "2026-11-21T12:00:30Z",
-    "content-type": "application/json",
+LIMITS = {
+    "input-tokens": {"limit": "50000", "remaining": "49000", "reset": "2026-11-21T12:00:30Z"},
+    "requests": {"limit": "many", "remaining": "1", "reset": "2026-11-21T12:00:30Z"},
 }
 
 
@@ -230,8 +225,9 @@ def test_limits_are_read_and_nonsense_is_left_out() -> None:
     noon = 1_795_262_400.0
 
     def read(now: float = noon, **parts: str) -> tuple[RateLimit, ...]:
-        changed = {f"anthropic-ratelimit-input-tokens-{part}": value for part, value in parts.items()}
-        return parse_rate_limits({**ANTHROPIC, **changed}.items(), now)
+        told = LIMITS | {"input-tokens": LIMITS["input-tokens"] | parts}
+        named = {f"anthropic-ratelimit-{of}-{part}": value for of, row in told.items() for part, value in row.items()}
+        return parse_rate_limits([*named.items(), ("content-type", "application/json")], now)
 
     assert read() == (RateLimit("input-tokens", 50_000.0, 49_000.0, 30.0),)
     assert (read(noon + 90.0)[0].seconds, read(reset="12.5")[0].seconds) == (0.0, 12.5)

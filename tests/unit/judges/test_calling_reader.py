@@ -9,7 +9,6 @@ from loopback.process import LoopbackProcess
 from support.callers import HandClock, JudgeAt, ScriptedProvider, failed, refused, said, scripted_judge
 from support.kit import a_draw, a_sample
 
-from ragwatch.errors import ConfigError
 from ragwatch.judges.llm.judge import MAX_FAILURES_PER_SAMPLE, LLMJudge
 from ragwatch.model.quantities import Quantity
 from ragwatch.pipeline.reading import DrawReader, JudgeSelfTests
@@ -98,9 +97,7 @@ async def test_a_bug_goes_before_everything() -> None:
         await judge.read(a_sample())
 
 
-async def test_what_the_page_holds_and_the_model_makes_up_is_counted(
-    judge_at: JudgeAt, loopback: LoopbackProcess
-) -> None:
+async def test_what_a_model_makes_up_is_counted(judge_at: JudgeAt, loopback: LoopbackProcess) -> None:
     """Cells without a verbatim quote and text that addresses the judge each have their count."""
     loopback.control("unquoted")
     judge = judge_at(loopback.address)
@@ -130,9 +127,3 @@ async def test_known_bad_samples_are_no_injections(telemetry: Telemetry) -> None
     assert isinstance(verdict, Judged)
     await JudgeSelfTests(known_bad=1.0).run(verdict, reader)
     assert [labels for count, labels in telemetry.counts() if count is EventCount.INSTRUCTIONS] == []
-
-
-def test_without_a_known_price_no_judge_is_built() -> None:
-    """Nothing starts before somebody has said what it costs, or that it does not matter."""
-    with pytest.raises(ConfigError, match=r"judges\.mine\.prices"):
-        a_judge(prices=None)

@@ -30,9 +30,7 @@ async def judge(judge_at: JudgeAt, loopback: LoopbackProcess) -> LLMJudge:
     return judge_at(loopback.address)
 
 
-async def test_one_call_a_sample_and_nothing_in_it_that_the_api_has_not(
-    judge: LLMJudge, loopback: LoopbackProcess
-) -> None:
+async def test_one_call_a_sample_in_words_of_the_api(judge: LLMJudge, loopback: LoopbackProcess) -> None:
     """A request for each with a schema, no tools and no sampling parameter, sent once.
 
     The first call writes the rubric to the cache, every later one reads the same tokens, and the usage says so.
@@ -160,20 +158,14 @@ async def test_all_batches_since_an_instant_are_listed(judge_at: JudgeAt) -> Non
     """However many pages they take; older ones are not looked for."""
 
     def page(*ages: int, more: bool) -> tuple[int, dict[str, str], Any]:
-        rows = [
-            {"id": f"b{age}", "created_at": f"2026-11-21T12:00:{59 - age}Z", "request_counts": {"succeeded": age}}
-            for age in ages
-        ]
+        times = {age: f"2026-11-21T12:00:{59 - age}Z" for age in ages}
+        rows = [{"id": f"b{n}", "created_at": at, "request_counts": {"succeeded": n}} for n, at in times.items()]
         return 200, {}, {"data": rows, "has_more": more}
 
     noon = 1_795_262_400.0
     with canned(page(1, 2, more=True), page(3, 4, more=True), page(5, more=False)) as (address, sent):
         found = await provider_of(judge_at(address)).recent(noon + 56)
-    assert [(each.id, each.entries, each.created - noon) for each in found] == [
-        ("b1", 1, 58),
-        ("b2", 2, 57),
-        ("b3", 3, 56),
-    ]
+    assert [(each.id, each.entries, each.created - noon) for each in found] == [(f"b{n}", n, 59 - n) for n in (1, 2, 3)]
     assert len(sent) == 2
 
 
@@ -268,9 +260,7 @@ async def test_each_model_gets_the_thinking_that_it_takes(
 
 
 @pytest.mark.costly
-async def test_a_rejected_setting_stops_the_judge_before_it_loses_a_sample(
-    judge_at: JudgeAt, loopback: LoopbackProcess
-) -> None:
+async def test_a_rejected_setting_loses_no_sample(judge_at: JudgeAt, loopback: LoopbackProcess) -> None:
     """The rejection is no sample's fault: the sample stays pending, no other is tried, the advice names the option."""
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"model": "claude-opus-5-5", "thinking": "disabled"}, "set judges.mine.thinking: null"),

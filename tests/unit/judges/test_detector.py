@@ -36,6 +36,7 @@ MODELS: tuple[Name, ...] = ("nli", "lettucedetect", "minicheck_deberta", "hhem")
 ABSENT, CONTRADICTED, SUPPORTED = ClaimVerdict.NOT_IN_CONTEXT, ClaimVerdict.CONTRADICTED, ClaimVerdict.SUPPORTED
 MUSEUM = "The museum opens at nine in summer. Entry costs twelve euros for adults."
 FERRY = "The ferry leaves every forty minutes from the northern pier."
+GRAPH = (DATA / "neutral" / "model.onnx").read_bytes()
 
 
 def a_model(name: Name, **options: Any) -> DetectorModel:
@@ -151,13 +152,8 @@ def ruled(
 ) -> tuple[Evidence, dict[LexicalOnlyReason, int]]:
     """The evidence of a sample as the judge reads it with a scripted model, and what was left to words."""
     counts: dict[LexicalOnlyReason, int] = {}
-    made = DetectorPass(
-        cast("DetectorModel", model),
-        Family(reads, 512, window),
-        Classes((0, 1), 2, 0 if contradicts else None),
-        ModelRules(Thresholds(), 0.5, 0.8, max_pairs),
-        counts.update,
-    )
+    classes, rules = Classes((0, 1), 2, 0 if contradicts else None), ModelRules(Thresholds(), 0.5, 0.8, max_pairs)
+    made = DetectorPass(cast("DetectorModel", model), Family(reads, 512, window), classes, rules, counts.update)
 
     class Judge(lexical.LexicalJudge):
         def _cross_encoder_within(self, sample: Sample, deadline: Any) -> CrossEncoder:
@@ -273,9 +269,6 @@ def test_the_version_names_all_that_verdicts_depend_on(tmp_path: Path) -> None:
     assert rates("detector", plain.version) == {}
 
 
-GRAPH = (DATA / "neutral" / "model.onnx").read_bytes()
-
-
 @pytest.mark.parametrize(
     ("name", "content", "options", "why"),
     [
@@ -314,9 +307,8 @@ def test_torch_reads_as_transformers_does(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_bytes((DATA / "nli" / "tokenizer.json").read_bytes())
     labels = {0: "contradiction", 1: "entailment", 2: "neutral"}
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    config = transformers.RobertaConfig(
-        vocab_size=400, max_position_embeddings=600, type_vocab_size=1, id2label=labels, **sizes
-    )
+    sizes |= {"vocab_size": 400, "max_position_embeddings": 600, "type_vocab_size": 1}
+    config = transformers.RobertaConfig(id2label=labels, **sizes)
     model = transformers.RobertaForSequenceClassification(config).eval()
     for weights in model.parameters():
         torch.nn.init.normal_(weights, std=0.2)

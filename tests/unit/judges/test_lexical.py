@@ -27,6 +27,11 @@ from ragwatch.telemetry import Telemetry
 KETTLE = "The Vortex kettle boils one litre of water in 90 seconds. Its lid locks while the water is hot."
 TOASTER = "The Ember toaster browns four slices at once. A tray under the slots catches the crumbs."
 LAMP = "The Firefly lamp dims in twelve steps. It remembers the last setting after a power cut."
+ASK = "How many steps does the Firefly lamp dim in?"
+COPIED = "The Firefly lamp dims in twelve steps."
+ABSTAINED = "I could not find that in the documents."
+INVENTED = "Engineers in Lisbon tuned 87 hidden gears with a silver spoon."
+FOLDER = resources.files("ragwatch.judges") / "tables"
 
 
 def read(question: str | None, answer: str, *contexts: str) -> Evidence:
@@ -73,12 +78,6 @@ def test_contradiction_is_never_claimed() -> None:
     assert {claim.verdict for claim in evidence.claims} == {ClaimVerdict.NOT_IN_CONTEXT}
 
 
-ASK = "How many steps does the Firefly lamp dim in?"
-COPIED = "The Firefly lamp dims in twelve steps."
-ABSTAINED = "I could not find that in the documents."
-INVENTED = "Engineers in Lisbon tuned 87 hidden gears with a silver spoon."
-
-
 @pytest.mark.parametrize(
     ("name", "answer", "contexts", "expected"),
     [
@@ -94,9 +93,7 @@ INVENTED = "Engineers in Lisbon tuned 87 hidden gears with a silver spoon."
         ("leaves the right document aside", TOASTER, (LAMP, TOASTER), Stage.ALIGNMENT),
     ],
 )
-def test_the_stage_at_fault_is_named_without_a_gold_answer(
-    name: str, answer: str, contexts: tuple[str, ...], expected: Stage
-) -> None:
+def test_the_stage_without_a_gold_answer(name: str, answer: str, contexts: tuple[str, ...], expected: Stage) -> None:
     """The readings let core name what to mend in the cases an on-call engineer meets."""
     assert stage(read(ASK, answer, *contexts)) == expected, name
 
@@ -144,9 +141,6 @@ def test_other_thresholds_are_another_version() -> None:
     assert by_words(max_claims=7).version == LEXICAL.version
 
 
-FOLDER = resources.files("ragwatch.judges") / "tables"
-
-
 def test_weights_keep_their_meaning() -> None:
     """Names stand in the order that the code uses, no weight has turned its sign, and rarity is a share."""
     for files, most in ((FILES, 100_000), (("kinds.json", "kind_names.json"), 64 * 1024)):
@@ -191,6 +185,5 @@ def test_figures_are_pinned() -> None:
     assert {row["address"] for row in pinned} == {None, "fully", "partially", "not_at_all", "abstained"}
     verdicts = [claim[2] for row in pinned for claim in row["claims"]]
     assert min(verdicts.count("supported"), verdicts.count("not_in_context")) >= 50
-    assert {"faithfulness", "context_precision", "answer_relevancy"} <= {
-        name for row in pinned for name in row["scores"]
-    }
+    names = {name for row in pinned for name in row["scores"]}
+    assert {"faithfulness", "context_precision", "answer_relevancy"} <= names

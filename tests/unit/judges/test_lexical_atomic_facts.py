@@ -46,6 +46,12 @@ AKS_CONTEXTS = (
     "Create AKS cluster: az aks create --resource-group myRG --name myAKS --node-count 3",
     "Kubectl connects to clusters. Get credentials: az aks get-credentials --name myAKS",
 )
+MENU = (
+    "Einstein Bern lamp kettle tea museum covers costs built was is not no and and but or if , , , ; — ( ) \" ` ' : . ?"
+    " in in on at by from since while because which who the a in 1905 90 five making working 1,000 naïve 中文 [1] e.g."
+)
+PROSE = st.lists(st.sampled_from(MENU.split(" ")), max_size=40).map(" ".join)
+TEXT = st.one_of(PROSE, PROSE.map(lambda text: text.replace(" ,", ",")), st.text(max_size=60))
 
 
 def said(answer: str) -> list[str]:
@@ -128,11 +134,7 @@ def test_the_walk_through_of_seed_001_finds_three_of_six_steps(judge: LexicalJud
     assert scores[ReferenceQuantity.CONTEXT_RECALL] == 0.5
     assert scores[ReferenceQuantity.CONTEXT_F1] == pytest.approx(2 / 3)
     missing = [fact.text for fact in evidence.reference or () if not any(fact.cells)]
-    assert missing == [
-        "Build your Docker image",
-        "Create Kubernetes deployment YAML",
-        "Apply the deployment using kubectl apply",
-    ]
+    assert missing == [line.partition(". ")[2] for line in AKS.splitlines() if line[0] in "156"]
 
 
 def test_a_context_that_names_only_the_subject_supports_no_fact() -> None:
@@ -164,14 +166,6 @@ def test_the_limit_of_claims_holds_for_facts(build: Callable[..., LexicalJudge])
     assert len(facts_of(f"{EINSTEIN} " * 50, max_claims=3).claims) == 4
 
 
-MENU = (
-    "Einstein Bern lamp kettle tea museum covers costs built was is not no and and but or if , , , ; — ( ) \" ` ' : . ?"
-    " in in on at by from since while because which who the a in 1905 90 five making working 1,000 naïve 中文 [1] e.g."
-)
-PROSE = st.lists(st.sampled_from(MENU.split(" ")), max_size=40).map(" ".join)
-TEXT = st.one_of(PROSE, PROSE.map(lambda text: text.replace(" ,", ",")), st.text(max_size=60))
-
-
 @given(TEXT)
 @settings(max_examples=draws(40), deadline=None)
 def test_facts_are_ordered_disjoint_and_hold_every_content_word(answer: str) -> None:
@@ -198,9 +192,7 @@ def read_whole(judge: LexicalJudge, answer: str, *contexts: str) -> Evidence:
 @JUDGES
 @given(answer=PROSE, contexts=st.lists(PROSE, min_size=1, max_size=3))
 @settings(max_examples=draws(30), deadline=None)
-def test_the_weakest_fact_has_the_support_of_the_sentence(
-    judge: LexicalJudge, answer: str, contexts: list[str]
-) -> None:
+def test_the_weakest_fact_supports_as_the_sentence(judge: LexicalJudge, answer: str, contexts: list[str]) -> None:
     """So no score that takes the least support among the claims of an answer is changed by splitting.
 
     But a context whose words support the sentence may deny one of its facts.
@@ -208,9 +200,8 @@ def test_the_weakest_fact_has_the_support_of_the_sentence(
     evidence = read_by(judge, answer, *contexts)
     assume(evidence.claims and evidence.language is None)  # other languages are not read, or by other rules
     for sentence in read_whole(judge, answer, *contexts).claims:
-        facts = [
-            claim for claim in evidence.claims if (sentence.start or 0) <= (claim.start or 0) < (sentence.end or 0)
-        ]
+        inside = range(sentence.start or 0, sentence.end or 0)
+        facts = [claim for claim in evidence.claims if (claim.start or 0) in inside]
         least = min(fact.support or 0.0 for fact in facts)
         if least == UNSUPPORTED and any(map(has_negation, contexts)):
             continue

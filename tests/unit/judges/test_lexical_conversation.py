@@ -16,6 +16,10 @@ from ragwatch.statistics.scores import faithfulness, score_all
 
 PRICES = "Tickets: adults pay 10 euros, students pay 5 euros. Children under six are free."
 HOURS = "The garden opens at nine and closes at dusk. Dogs are kept on a lead."
+MENU = "kettle boils water 90 three Vortex lamp the of not dims I my is you Paris ? . and No."
+WORDS = st.sampled_from(MENU.split(" "))
+PROSE = st.lists(WORDS, max_size=16).map(" ".join)
+HISTORY = st.lists(st.builds(Turn, st.sampled_from(Role), PROSE), max_size=4).map(tuple)
 
 
 def user(*texts: str) -> tuple[Turn, ...]:
@@ -96,7 +100,7 @@ def test_what_the_user_stated_is_no_invention() -> None:
         ("Anna works here. Peter lives in Zurich.", "Anna lives in Zurich.", False),
     ],
 )
-def test_statements(said: str, claim: str, expected: bool) -> None:  # noqa: FBT001
+def test_statements(said: str, claim: str, *, expected: bool) -> None:
     """Only one sentence in which the user states all of it, number by number; questions and keywords state nothing."""
     assert repeats(claim, statements_of([said])) is expected
 
@@ -118,12 +122,6 @@ def test_the_current_question_states_nothing() -> None:
         for question, history in ((short, ()), (short, user(full)), (f"{full} {short}", ()))
     )
     assert (alone or 0.0) < (followed or 0.0) == whole
-
-
-MENU = "kettle boils water 90 three Vortex lamp the of not dims I my is you Paris ? . and No."
-WORDS = st.sampled_from(MENU.split(" "))
-PROSE = st.lists(WORDS, max_size=16).map(" ".join)
-HISTORY = st.lists(st.builds(Turn, st.sampled_from(Role), PROSE), max_size=4).map(tuple)
 
 
 def a_sample(question: str | None, contexts: list[str], answer: str, history: tuple[Turn, ...]) -> Sample:

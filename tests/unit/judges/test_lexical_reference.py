@@ -21,6 +21,10 @@ REFERENCE = """To deploy an application:
 2. Create a cluster with cluster create
 3. Write a deployment manifest in YAML
 4. Apply the manifest with kubectl"""
+FOUR_CLAIMS = (
+    "Einstein developed the theory of relativity. He developed it in 1905. He was working at the Swiss patent office. "
+    "The office was in Bern."
+)
 
 
 def read(
@@ -81,10 +85,8 @@ def test_a_step_is_found_where_its_action_stands() -> None:
     """In any form of its verb. The same holds for what the reference says of the answer: storing is not deleting."""
     for found in ("Write the deployment manifest in YAML.", "A deployment manifest is written in YAML with an editor."):
         assert missing(read(contexts=(*CONTEXTS, found))) == ["Apply the manifest with kubectl"]
-    for reference, is_right in (
-        ("The registry stores the Docker image.", False),
-        ("Remove the Docker image from the registry.", True),
-    ):
+    known = {"The registry stores the Docker image.": False, "Remove the Docker image from the registry.": True}
+    for reference, is_right in known.items():
         evidence = read_by(
             LEXICAL, "Delete the Docker image.", "The registry keeps Docker images.", reference=reference
         )
@@ -122,12 +124,6 @@ def test_a_long_step_is_read_as_any_claim() -> None:
     (verbs,) = actions("Apply the manifest")
     texts = ("It applies.", "They applied it.", "Applying", "apply", "It has an appetite.")
     assert [names_action(frozenset(terms(text)), verbs) for text in texts] == [True] * 4 + [False]
-
-
-FOUR_CLAIMS = (
-    "Einstein developed the theory of relativity. He developed it in 1905. He was working at the Swiss patent office. "
-    "The office was in Bern."
-)
 
 
 @pytest.mark.parametrize("reference", [EINSTEIN, FOUR_CLAIMS])

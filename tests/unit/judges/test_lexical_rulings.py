@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +18,18 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import UnknownReason
 from ragwatch.statistics.scores import why_unknown
 
+BINARY = "If the Solar System were such a binary system, the outer limits of the zone could extend as far as 2.4 AU."
+HOUSES = (
+    "Mill House is in Carrow. Mill House opened in 1931. Entry to Mill House costs 9 euros for adults.",
+    "Abbey Hall is in Aldern. Abbey Hall opened in 1890. Entry to Abbey Hall costs 4 euros for adults.",
+)
+PLAN = "This plan has a term of 30 days."
 FOUNDED = "The company was founded in Bern in 1971 by Anna Keller."
+SONG = "Who wrote the song about the old harbour?"
+TOGETHER = "Mitch Murray wrote the song about the old harbour."
+APART = "The song about the old harbour is by Mitch Lane. Anne Murray sang it in the old harbour."
+HOURS, PRICE = "The museum opens at nine in the morning.", "A ticket for the museum costs eight euros."
+FREE = "Shipping is free for orders above 50 euros."
 
 
 @pytest.mark.parametrize(
@@ -70,22 +83,30 @@ def test_one_wrong_fact_makes_a_claim_unsupported(claim: str, context: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("answer", "context", "question"),
+    ("answer", "context", "question", "faithfulness"),
     [
-        ("1. Refunds take five days [1].", "Refunds take 5 days.", None),
-        ("Step 2: refunds take five days (Passage 3).", "Refunds take 5 days.", None),
-        (
-            "The 40 euro plan has a term of thirty days.",
-            "This plan has a term of 30 days.",
-            "What of the 40 euro plan?",
-        ),
-        ("It was made in the 1970s.", "It was made in 1971.", None),
-        ("It was built in the 20th century.", "It was built in 1971.", None),
+        # List numbers, citation marks, numbers of the question, decades and centuries raise no alarm.
+        ("1. Refunds take five days [1].", "Refunds take 5 days.", None, 1.0),
+        ("Step 2: refunds take five days (Passage 3).", "Refunds take 5 days.", None, 1.0),
+        ("The 40 euro plan has a term of thirty days.", PLAN, "What of the 40 euro plan?", 1.0),
+        ("It was made in the 1970s.", "It was made in 1971.", None, 1.0),
+        ("It was built in the 20th century.", "It was built in 1971.", None, 1.0),
+        # What would be is not what is; a plain condition is not read, as words cannot tell whether it holds.
+        ("The Solar System's habitable zone extends out as far as 2.4 AU.", BINARY, "How far?", 0.0),
+        (BINARY.replace("such a binary", "a binary").replace("outer limits of the ", ""), BINARY, "How far?", 1.0),
+        ("The fee of 9 euros is due.", "If you cancel, the fee of 9 euros is due.", "How far?", 1.0),
+        # Every word stands in a context, but its number in one about another house.
+        ("The Mill House opened in 1931. Entry to Mill House costs 9 euros.", HOUSES, None, 1.0),
+        ("The Mill House opened in 1931, the Abbey Hall opened in 1890.", HOUSES, None, 1.0),
+        ("Entry costs 4 euros at Abbey Hall.", HOUSES, None, 1.0),
+        ("The Mill House opened in 1890.", HOUSES, None, 0.5),  # that it opened is true
+        ("Entry to Mill House costs 4 euros.", HOUSES, None, 0.0),
     ],
 )
-def test_numbers_that_no_context_has_to_state(answer: str, context: str, question: str | None) -> None:
-    """List numbers, citation marks, numbers of the question, decades and centuries raise no alarm."""
-    assert faithfulness_of(answer, context, question=question) == 1.0
+def test_what_a_context_has_to_state(answer: str, context: Any, question: str | None, faithfulness: float) -> None:
+    """Numbers of its own, as facts, about the same thing."""
+    contexts = (context,) if isinstance(context, str) else context
+    assert faithfulness_of(answer, *contexts, question=question) == faithfulness
 
 
 def test_counts_names_and_roundings_are_no_missing_numbers() -> None:
@@ -123,11 +144,6 @@ def test_any_text_can_be_read(text: str) -> None:
     assert all(amount.start < amount.end for amount in amounts(text))
 
 
-SONG = "Who wrote the song about the old harbour?"
-TOGETHER = "Mitch Murray wrote the song about the old harbour."
-APART = "The song about the old harbour is by Mitch Lane. Anne Murray sang it in the old harbour."
-
-
 @pytest.mark.parametrize(
     ("answer", "context", "question", "is_supported"),
     [
@@ -139,7 +155,7 @@ APART = "The song about the old harbour is by Mitch Lane. Anne Murray sang it in
         ("Mitch and Murray.", APART, SONG, True),  # two things, which may stand apart
     ],
 )
-def test_words_of_a_fragment_have_to_stand_together(
+def test_words_of_a_fragment_stand_together(
     answer: str, context: str, question: str | None, *, is_supported: bool
 ) -> None:
     """What stands apart in the contexts is no answer, though every word of it is there."""
@@ -166,9 +182,6 @@ def test_other_negations_deny_nothing_that_is_said() -> None:
         assert (reverses(claim, sentence), reverses(sentence, claim)) == (False, False), claim
 
 
-HOURS, PRICE = "The museum opens at nine in the morning.", "A ticket for the museum costs eight euros."
-
-
 @pytest.mark.parametrize(
     ("question", "answer", "address"),
     [
@@ -184,32 +197,6 @@ def test_half_of_a_question_is_not_fully_addressed(question: str, answer: str, a
     """Whether the other half stands in a context of its own or not."""
     for contexts in ((HOURS, PRICE), (f"{HOURS} {PRICE}",)):
         assert read_by(LEXICAL, answer, *contexts, question=question).address is address
-
-
-HOUSES = (
-    "Mill House is in Carrow. Mill House opened in 1931. Entry to Mill House costs 9 euros for adults.",
-    "Abbey Hall is in Aldern. Abbey Hall opened in 1890. Entry to Abbey Hall costs 4 euros for adults.",
-)
-
-
-@pytest.mark.parametrize(
-    ("answer", "is_right"),
-    [
-        ("The Mill House opened in 1931. Entry to Mill House costs 9 euros.", True),
-        ("The Mill House opened in 1890.", False),
-        ("Entry to Mill House costs 4 euros.", False),
-        ("The Mill House opened in 1931, the Abbey Hall opened in 1890.", True),
-        ("Entry costs 4 euros at Abbey Hall.", True),
-    ],
-)
-def test_what_a_context_says_of_something_else_supports_nothing(answer: str, *, is_right: bool) -> None:
-    """Every word of the answer stands in a context, but its number in one about another house."""
-    read = faithfulness_of(answer, *HOUSES)
-    assert read is not None
-    assert (read == 1.0) is is_right
-
-
-FREE = "Shipping is free for orders above 50 euros."
 
 
 @pytest.mark.parametrize(
@@ -228,7 +215,7 @@ FREE = "Shipping is free for orders above 50 euros."
         ("Yes.", FREE, "Is shipping free for orders above 50 euros?", 1.0),
     ],
 )
-def test_a_bare_answer_is_the_statement_that_it_makes_of_its_question(
+def test_a_bare_answer_states_its_question(
     answer: str, context: str, question: str, faithfulness: float | None
 ) -> None:
     """Words decide it where the closest sentence affirms or denies as the answer does; other claims stay claims."""
@@ -237,19 +224,3 @@ def test_a_bare_answer_is_the_statement_that_it_makes_of_its_question(
     if faithfulness is None:
         assert evidence.unread is UnreadReason.SHORT_ANSWER
         assert why_unknown(evidence, Quantity.FAITHFULNESS) is UnknownReason.SHORT_ANSWER
-
-
-BINARY = "If the Solar System were such a binary system, the outer limits of the zone could extend as far as 2.4 AU."
-
-
-@pytest.mark.parametrize(
-    ("context", "answer", "faithfulness"),
-    [
-        (BINARY, "The Solar System's habitable zone extends out as far as 2.4 AU.", 0.0),
-        (BINARY, "If the Solar System were a binary system, the zone could extend as far as 2.4 AU.", 1.0),
-        ("If you cancel, the fee of 9 euros is due.", "The fee of 9 euros is due.", 1.0),
-    ],
-)
-def test_a_condition_that_the_answer_leaves_out(context: str, answer: str, faithfulness: float) -> None:
-    """What would be is not what is; a plain condition is not read, as words cannot tell whether it holds."""
-    assert faithfulness_of(answer, context, question="How far?") == faithfulness

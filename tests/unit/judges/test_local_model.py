@@ -75,42 +75,33 @@ def test_x25_a_file_of_other_bytes_is_refused(folder: Path) -> None:
         (folder / f"{name}.away").rename(folder / name)
 
 
-IMPOSSIBLE: tuple[tuple[str, Any], ...] = (
-    ("version", 1),
-    ("version", None),
-    ("support", {}),
-    ("support.knots", [[0.0, 0.5], [1.0, 1.5]]),
-    ("support.knots", []),
-    ("support.knots", [[0.0, 0.4], [0.0, 0.5]]),  # the same place twice
-    ("support.knots", [[0.0, 0.4], [-1.0, 0.5]]),
-    ("support.knots", [[0.0, 0.4], [1.0, 0.3]]),
-    ("support.knots", [[0.0, 0.0], [1.0, 0.3]]),
-    ("support.knots", [[0.0, 0.4], [1.0, 1.0]]),
-    ("support.knots", [[math.inf, 0.4]]),
-    ("support.weights.lexical", math.inf),
-    ("support.weights", {"lexical": 1.0}),
-    ("support.weights.cosine", 1.0),
-    ("support.bias", "NaN"),
-    ("contradiction.knots", "none"),
-    ("thresholds.support", 1.5),
-    ("thresholds.contradicted", None),
-    ("support.knots", [[0.0, 0.2], [1.0, math.nan], [2.0, 0.8]]),
-    ("max_pieces", math.inf),
-    ("max_pieces", "many"),
-    ("max_pieces", 64),
-    ("max_pieces", 513),
-    ("budget", 0),
-    ("budget", 97),
-    ("budget", None),
-    ("files", None),
-    ("files", {"reader.onnx": "0"}),
+TEA = "Tea is green."
+KNOTS: tuple[Any, ...] = (
+    *([[0.0, 0.5], [1.0, 1.5]], [], [[0.0, 0.4], [0.0, 0.5]], [[0.0, 0.4], [-1.0, 0.5]], [[0.0, 0.4], [1.0, 0.3]]),
+    *([[0.0, 0.0], [1.0, 0.3]], [[0.0, 0.4], [1.0, 1.0]], [[math.inf, 0.4]], [[0.0, 0.2], [1.0, math.nan], [2.0, 0.8]]),
 )
+"""Of a probability: beyond 1, none, two at a place, places or values that fall, certainties, and what is no number."""
+IMPOSSIBLE: dict[str, tuple[Any, ...]] = {
+    "version": (1, None),
+    "support": ({},),
+    "support.knots": KNOTS,
+    "support.weights.lexical": (math.inf,),
+    "support.weights": ({"lexical": 1.0},),
+    "support.weights.cosine": (1.0,),
+    "support.bias": ("NaN",),
+    "contradiction.knots": ("none",),
+    "thresholds.support": (1.5,),
+    "thresholds.contradicted": (None,),
+    "max_pieces": (math.inf, "many", 64, 513),
+    "budget": (0, 97, None),
+    "files": (None, {"reader.onnx": "0"}),
+}
 
 
 def test_a_table_that_says_what_cannot_be_is_refused(folder: Path) -> None:
     """Tables are read as data from outside, though they are ours; so are those that are cut off or of another kind."""
     whole = (folder / "local.json").read_text()
-    for path, value in IMPOSSIBLE:
+    for path, value in ((path, value) for path, values in IMPOSSIBLE.items() for value in values):
         change(folder, path, value)
         with pytest.raises(ArtefactError, match=r"local.json|released"):
             load(folder)
@@ -193,62 +184,55 @@ def shown(claim: str, *texts: str, rarity: dict[str, float] | None = None, budge
     return window(claim_words(claim, rarity or {}), [passage(text) for text in texts], texts, budget=budget)
 
 
-@pytest.mark.parametrize(
-    ("claim", "texts", "budget", "evidence"),
-    [
-        pytest.param(
-            "The kettle boils water and the lamp dims.",
-            ["A kettle boils water. This kettle boils much water. It is blue. A lamp of ours dims."],
-            10,
-            "A kettle boils water. A lamp of ours dims.",
-            id="a claim of two facts brings both sentences, not the one that repeats the first",
-        ),
-        pytest.param(
-            "Lions hunt zebras at night.",
-            ["They hunt.", "Night falls. Lions hunt zebras."],
-            BUDGET,
-            "They hunt. Night falls. Lions hunt zebras.",
-            id="sentences stand in the order of the documents, contexts by rank",
-        ),
-        pytest.param(
-            "Tea is green.", ["Green tea here. Green tea there."], 3, "Green tea here.", id="of equals the earlier one"
-        ),
-        pytest.param(
-            "Black coffee and milk and tea.",
-            ["Black coffee, milk. Tea it is. Tea with milk."],
-            6,
-            "Black coffee, milk. Tea with milk.",
-            id="of equal gains the fuller sentence",
-        ),
-        pytest.param(
-            "Tea is green.",
-            ["Green tea. Rain falls. Some tea. Tea, so green."],
-            BUDGET,
-            "Green tea. Some tea. Tea, so green.",
-            id="room that is left goes to the sentences that say most, never to one without a term",
-        ),
-        pytest.param("Tea is green.", ["Lions sleep."], BUDGET, "", id="nothing of the claim"),
-        pytest.param("Tea is green.", [], BUDGET, "", id="no context"),
-        pytest.param("It is.", ["It is."], BUDGET, "", id="a claim without terms"),
-        pytest.param("Tea is green.", [""], BUDGET, "", id="an empty context"),
-        pytest.param(
-            "Tea is green.",
-            ["Green tea.", "Green tea.", "Some tea."],
-            BUDGET,
-            "Green tea. Some tea.",
-            id="a passage that comes twice is shown once",
-        ),
-        pytest.param(
-            "Green tea and coffee.",
-            [f"Green tea is all they have. Coffee {'so ' * 30}. Their tea."],
-            11,
-            "Green tea is all they have. Their tea.",
-            id="a scrap of a sentence is left out for the short one behind it",
-        ),
-    ],
-)
-def test_which_sentences_are_shown(claim: str, texts: list[str], budget: int, evidence: str) -> None:
+WINDOWS: dict[str, tuple[str, list[str], int, str]] = {
+    "a claim of two facts brings both sentences, not the one that repeats the first": (
+        "The kettle boils water and the lamp dims.",
+        ["A kettle boils water. This kettle boils much water. It is blue. A lamp of ours dims."],
+        10,
+        "A kettle boils water. A lamp of ours dims.",
+    ),
+    "sentences stand in the order of the documents, contexts by rank": (
+        "Lions hunt zebras at night.",
+        ["They hunt.", "Night falls. Lions hunt zebras."],
+        BUDGET,
+        "They hunt. Night falls. Lions hunt zebras.",
+    ),
+    "of equals the earlier one": (TEA, ["Green tea here. Green tea there."], 3, "Green tea here."),
+    "of equal gains the fuller sentence": (
+        "Black coffee and milk and tea.",
+        ["Black coffee, milk. Tea it is. Tea with milk."],
+        6,
+        "Black coffee, milk. Tea with milk.",
+    ),
+    "room that is left goes to the sentences that say most, never to one without a term": (
+        TEA,
+        ["Green tea. Rain falls. Some tea. Tea, so green."],
+        BUDGET,
+        "Green tea. Some tea. Tea, so green.",
+    ),
+    "nothing of the claim": (TEA, ["Lions sleep."], BUDGET, ""),
+    "no context": (TEA, [], BUDGET, ""),
+    "a claim without terms": ("It is.", ["It is."], BUDGET, ""),
+    "an empty context": (TEA, [""], BUDGET, ""),
+    "a passage that comes twice is shown once": (
+        TEA,
+        ["Green tea.", "Green tea.", "Some tea."],
+        BUDGET,
+        "Green tea. Some tea.",
+    ),
+    "a scrap of a sentence is left out for the short one behind it": (
+        "Green tea and coffee.",
+        [f"Green tea is all they have. Coffee {'so ' * 30}. Their tea."],
+        11,
+        "Green tea is all they have. Their tea.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_which_sentences_are_shown(name: str) -> None:
     """What each of these claims brings from its contexts."""
+    claim, texts, budget, evidence = WINDOWS[name]
     assert shown(claim, *texts, budget=budget) == evidence
 
 

@@ -78,9 +78,7 @@ async def test_a_server_that_wants_another_name_for_the_most_tokens_gets_it(open
     assert [body["response_format"]["type"] for body in sent] == ["json_schema"] * 3
 
 
-async def test_a_sample_that_no_dialect_saves_is_rejected_and_teaches_nothing(
-    openai_at: JudgeAt, loopback: LoopbackProcess
-) -> None:
+async def test_a_sample_that_no_dialect_saves_teaches_nothing(openai_at: JudgeAt, loopback: LoopbackProcess) -> None:
     """When the plainest dialect is refused too, it lies in the sample: the next one starts with the schema again."""
     loopback.control({"kind": "bad_request", "match": "Poison"})
     judge = openai_at(loopback.address)
@@ -132,15 +130,9 @@ def test_replies_in_the_words_of_others() -> None:
 
 def test_json_is_found_in_what_models_write_around_it() -> None:
     """Fences, thoughts and politeness are left out."""
-    for text in (
-        '{"a": "b"}',
-        ' \n{"a": "b"}\n',
-        '```json\n{"a": "b"}\n```',
-        '<think>{"a": 1}</think>\n{"a": "b"}',
-        'Sure!\n```\n{"a": "b"}\n```\nAnything else?',
-        'The reply is {"a": "b"} as asked.',
-    ):
-        assert extract_json(text) == '{"a": "b"}', text
+    around = ("{}", " \n{}\n", "```json\n{}\n```", '<think>{{"a": 1}}</think>\n{}', "The reply is {} as asked.")
+    for text in (*around, "Sure!\n```\n{}\n```\nAnything else?"):
+        assert extract_json(text.format('{"a": "b"}')) == '{"a": "b"}', text
 
 
 async def test_probe_tells_model_and_dialect(openai_at: JudgeAt, loopback: LoopbackProcess) -> None:

@@ -25,6 +25,15 @@ RETURNS = "Returns are accepted within thirty days of purchase."
 SHIPPING = "Return shipping costs five euros."
 OPENING = "The shop opens at nine on weekdays."
 KELLER = "The company was founded in Bern in 1971 by Anna Keller."
+WORDS = ["kettle", "boils", "water", "lamp", "dims", "Paris", "Vortex", "granite", "1971", "harbour", "violin", "tax"]
+SENTENCE = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(lambda words: f"The {' '.join(words)}.")
+CONTEXTS = st.lists(SENTENCE, min_size=1, max_size=5)
+FOREIGN = "Zzz qqj xxv."
+MENU = (
+    "kettle boils water 90 three Vortex lamp the of not dims Paris 1,000 U.S. e.g. max_len os.path Dr. [1] - 1. ok?"
+    " yes. document does mention. I don't know. * # ``` \n \n\n : ... … “quote” (b) 中文。 naïve"
+)
+PROSE = st.lists(st.sampled_from(MENU.split(" ")), max_size=30).map(" ".join)
 
 
 @JUDGES
@@ -81,12 +90,6 @@ def test_an_answer_that_uses_no_context_ignores_the_first(judge: LexicalJudge) -
         assert (evidence.used, top_ranked_ignored(evidence)) == (used, 1.0)
 
 
-WORDS = ["kettle", "boils", "water", "lamp", "dims", "Paris", "Vortex", "granite", "1971", "harbour", "violin", "tax"]
-SENTENCE = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(lambda words: f"The {' '.join(words)}.")
-CONTEXTS = st.lists(SENTENCE, min_size=1, max_size=5)
-FOREIGN = "Zzz qqj xxv."
-
-
 @given(SENTENCE, CONTEXTS, st.none() | SENTENCE)
 @settings(max_examples=draws(50), deadline=None)
 def test_every_supported_claim_has_a_support_set(answer: str, contexts: list[str], question: str | None) -> None:
@@ -120,9 +123,8 @@ def test_a_copy_moves_use_to_the_better_rank_only(answer: str, contexts: list[st
     if lost or new:
         assert new == {at}
         assert at < min(lost)
-        assert [claim.verdict for claim in read_by(LEXICAL, answer, contexts[rank]).claims] == [
-            claim.verdict for claim in before.claims
-        ]
+        alone = read_by(LEXICAL, answer, contexts[rank]).claims
+        assert [claim.verdict for claim in alone] == [claim.verdict for claim in before.claims]
 
 
 def _used(evidence: Evidence) -> set[int]:
@@ -143,19 +145,10 @@ def test_one_changed_word_leaves_the_use(words: list[str], place: int, rank: int
         assert [claim.uses for claim in claims] == [(rank,)]
 
 
-MENU = (
-    "kettle boils water 90 three Vortex lamp the of not dims Paris 1,000 U.S. e.g. max_len os.path Dr. [1] - 1. ok?"
-    " yes. document does mention. I don't know. * # ``` \n \n\n : ... … “quote” (b) 中文。 naïve"
-)
-PROSE = st.lists(st.sampled_from(MENU.split(" ")), max_size=30).map(" ".join)
-
-
 @pytest.mark.costly
 @given(PROSE, st.lists(PROSE, min_size=1, max_size=3), st.data())
 @settings(max_examples=draws(50), deadline=None)
-def test_a_context_that_says_more_of_the_claim_never_supports_it_less(
-    answer: str, contexts: list[str], data: st.DataObject
-) -> None:
+def test_a_context_that_says_more_supports_no_less(answer: str, contexts: list[str], data: st.DataObject) -> None:
     """Adding words of the claim to a context lowers no support, alone or together, and enlarges no support set.
 
     But a context with a negation may deny the claim then.

@@ -45,9 +45,8 @@ def test_relevance_judgements_are_part_of_the_record() -> None:
 
 def test_size_includes_every_text_of_the_conversation() -> None:
     """Limits on samples count the turns; only the user's own are what the user said."""
-    sample = Sample(
-        "7", "why", (Context("one"),), "yes", history=(Turn(Role.USER, "hi"), Turn(Role.ASSISTANT, "hello"))
-    )
+    turns = (Turn(Role.USER, "hi"), Turn(Role.ASSISTANT, "hello"))
+    sample = Sample("7", "why", (Context("one"),), "yes", history=turns)
     assert (sample.chars, sample.user_turns) == (3 + 3 + 3 + 2 + 5, ("hi",))
 
 
@@ -70,14 +69,8 @@ def test_draw_refuses_impossible_probability(probability: float) -> None:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("1B", 1),
-        ("2", 2),
-        (" 4096 ", 4096),
-        ("2kb", 2000),
-        ("1KiB", 1024),
-        ("1.5 MiB", 1572864),
-        ("2GiB", 2 << 30),
-        ("1TB", 10**12),
+        *(("1B", 1), ("2", 2), (" 4096 ", 4096), ("2kb", 2000)),
+        *(("1KiB", 1024), ("1.5 MiB", 1572864), ("2GiB", 2 << 30), ("1TB", 10**12)),
     ],
 )
 def test_sizes(value: str, expected: int) -> None:
@@ -85,6 +78,7 @@ def test_sizes(value: str, expected: int) -> None:
     assert size_bytes(value) == expected
     assert TailOptions(name="app", path="log", max_line_bytes=value).max_line_bytes == expected
     assert StoreOptions(min_free=value).min_free == expected
+    assert (size_bytes(10), size_bytes(None), size_bytes([])) == (10, None, [])  # left to the validation of the model
 
 
 @pytest.mark.parametrize("value", ["", "1.5", "GiB", "-1KB", "2 PB", "2M", "1e3 KB", "2 GiB foo", True, False])
@@ -98,11 +92,6 @@ def test_invalid_sizes(value: Any) -> None:
             TailOptions(name="app", path="log", **{name: value})
     with pytest.raises(ValidationError, match=message):
         StoreOptions(min_free=value)
-
-
-def test_other_values_are_unchanged() -> None:
-    """Numbers are bytes; what is neither number nor text is left to the validation of the model."""
-    assert (size_bytes(10), size_bytes(None), size_bytes([])) == (10, None, [])
 
 
 def test_negative_sizes() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.command_line import command, configured, jsonl, refused
+from support.command_line import command, configured, jsonl, log_of, refused
 from support.draws import draws
 from support.kit import JUDGE, Clock
 from support.watched import faithful, settle
@@ -32,6 +32,7 @@ MINUTE = 60.0
 START = 1_760_000_000
 Row = dict[str, Any]
 SAMPLED: dict[str, Any] = {"routes": ["search"], "sampling": {"probability": 0.5}}
+run = partial(command, "backtest")
 
 
 def rows(good: int = 2500, bad: int = 700, *, seed: int = 1, **more: Any) -> list[Row]:
@@ -50,9 +51,6 @@ def as_csv(some: Sequence[Row]) -> str:
     names = list(some[0])
     lines = [",".join("" if row[name] is None else str(row[name]) for name in names) for row in some]
     return "\n".join([",".join(names), *lines]) + "\n"
-
-
-run = partial(command, "backtest")
 
 
 @pytest.mark.costly
@@ -118,20 +116,16 @@ def test_too_few_scores_are_no_verdict(tmp_path: Path) -> None:
 @pytest.mark.costly
 def test_false_pages_are_counted_and_acknowledged(tmp_path: Path) -> None:
     """Before the given time they are false, so many a month; the sooner acknowledged, the more often raised again."""
-    file = tmp_path / "scores.jsonl"
-    file.write_text(jsonl(*rows(2500, 500)))
-    after = json.loads(run(file, "--json", "--quiet-until", START + 3000 * MINUTE).stdout)["streams"][0]
-    before = json.loads(run(file, "--json", "--quiet-until", START + 2500 * MINUTE).stdout)["streams"][0]
-    unknown = json.loads(run(file, "--json", "--quiet-until", START).stdout)["streams"][0]
-    assert before["false_alarms_per_month"] == 0.0
-    assert after["false_alarms_per_month"] == pytest.approx(30.0 / (1558 / 1440))
-    assert unknown["false_alarms_per_month"] is None
-    file = tmp_path / "scores.jsonl"
-    file.write_text(jsonl(*rows(2500, 1000)))
-    pages = [
-        len(json.loads(run(file, "--json", "--acknowledge-after", after).stdout)["alarms"])
-        for after in ("30d", "5h", "1h")
+    file = log_of(tmp_path / "scores.jsonl", *rows(2500, 500))
+    false = [
+        json.loads(run(file, "--json", "--quiet-until", START + minutes * MINUTE).stdout)["streams"][0]
+        for minutes in (0, 2500, 3000)
     ]
+    a_month = [stream["false_alarms_per_month"] for stream in false]
+    assert a_month == [None, 0.0, pytest.approx(30.0 / (1558 / 1440))]
+    log_of(file, *rows(2500, 1000))
+    found = (run(file, "--json", "--acknowledge-after", after).stdout for after in ("30d", "5h", "1h"))
+    pages = [len(json.loads(text)["alarms"]) for text in found]
     assert pages[0] == 1 < pages[1] < pages[2]
 
 
@@ -233,8 +227,7 @@ def test_routes_are_those_of_the_configuration(tmp_path: Path) -> None:
     result = run("--config", configured(tmp_path, **SAMPLED), "--json")
     store.close()
     assert (result.return_value, json.loads(result.stdout)["scores"] > 0) == (3, True)
-    file = tmp_path / "scores.jsonl"
-    file.write_text(jsonl(*rows(50, 0, route="search"), *rows(50, 0, route="secret")))
+    file = log_of(tmp_path / "scores.jsonl", *rows(50, 0, route="search"), *rows(50, 0, route="secret"))
     result = run(file, "--config", configured(tmp_path, **SAMPLED), "--json")
     assert [each["route"] for each in json.loads(result.stdout)["streams"]] == ["search", "other"]
     assert result.return_value == 3
@@ -256,13 +249,8 @@ def test_columns_may_hold_whole_answers(tmp_path: Path) -> None:
 
 def test_against_a_control_nothing_is_learnt(tmp_path: Path) -> None:
     """Of two routes that run side by side, one falls: it pages without a reference, and the control has no row."""
-    some = [
-        each
-        for pair in zip(rows(200, 400, route="new"), rows(600, 0, seed=2, route="old"), strict=True)
-        for each in pair
-    ]
-    file = tmp_path / "scores.jsonl"
-    file.write_text(jsonl(*some))
+    pairs = zip(rows(200, 400, route="new"), rows(600, 0, seed=2, route="old"), strict=True)
+    file = log_of(tmp_path / "scores.jsonl", *(each for pair in pairs for each in pair))
     found = json.loads(run(file, "--json", "--set", "controls={new: old}").stdout)
     assert [(each["route"], each["scores"], each["baseline"]) for each in found["streams"]] == [("new", 600, None)]
     assert [each["route"] for each in found["alarms"]] == ["new"]
@@ -278,15 +266,8 @@ def test_replay_loses_and_invents_no_score(some: list[tuple[float, bool, float]]
         ScoredAnswer(index, MINUTE * index, "a" if first else "b", probability, {Quantity.FAITHFULNESS: value})
         for index, (value, first, probability) in enumerate(some)
     ]
-    rules = DriftRules(
-        "",
-        "",
-        (Quantity.FAITHFULNESS,),
-        ("a", "b"),
-        false_alarm_days=0.01,
-        reference=30,
-        lowest=lowest_probabilities(lines),
-    )
+    few: dict[str, Any] = {"false_alarm_days": 0.01, "reference": 30, "lowest": lowest_probabilities(lines)}
+    rules = DriftRules("", "", (Quantity.FAITHFULNESS,), ("a", "b"), **few)
     traces = replay(rules, lines, 10 * MINUTE)
     assert sorted(line.index for trace in traces for line in trace.answers) == list(range(len(lines)))
     for trace in traces:

@@ -28,6 +28,12 @@ PROBE = {"kind": "http", "body": {"query": "{{ query }}"}, "contexts": "hits", "
 FINE = [{"query": "cats", "expected": ["d1"], "name": "cats"}]
 
 canary = partial(command, "canary")
+RIGHT, WRONG = "Refunds are paid within five days.", "Our museum opens at noon on Sundays."
+GOLD = "Refunds are paid within five days to the card that was used."
+OTHER = "Parcels are sent by rail."
+WORDS: dict[str, Any] = {"name": "embedded", "kind": "lexical"}
+UNREADABLE: dict[str, Any] = {"name": "embedded", "kind": "openai", "model": "m", "prices": {"input": 0, "output": 0}}
+GENERATOR = "even with the right contexts it is wrong: the generator"
 
 
 def a_config(folder: Path, **suites: tuple[str, list[dict[str, Any]]]) -> str:
@@ -120,14 +126,6 @@ def test_f1_stands_beside_precision_and_recall_and_figures_by_category(tmp_path:
     assert simple["f1"]["5"] == pytest.approx(1 / 3)
     assert comparative["f1"]["5"] == pytest.approx(2 * 0.2 * 0.5 / 0.7)
     assert line["f1"]["5"] == pytest.approx((simple["f1"]["5"] + comparative["f1"]["5"]) / 2)
-
-
-RIGHT, WRONG = "Refunds are paid within five days.", "Our museum opens at noon on Sundays."
-GOLD = "Refunds are paid within five days to the card that was used."
-OTHER = "Parcels are sent by rail."
-WORDS: dict[str, Any] = {"name": "embedded", "kind": "lexical"}
-UNREADABLE: dict[str, Any] = {"name": "embedded", "kind": "openai", "model": "m", "prices": {"input": 0, "output": 0}}
-GENERATOR = "even with the right contexts it is wrong: the generator"
 
 
 class Service:

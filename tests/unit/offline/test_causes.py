@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import command, configured, refused
-from support.kit import AT, JUDGE, a_claim, a_draw, a_verdict, an_admission, an_evidence
+from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence
 
 from ragwatch.offline.causes import _show
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -23,23 +23,14 @@ causes = partial(command, "causes", "--config")
 @pytest.fixture
 def store(store: SqliteStore) -> SqliteStore:
     """The store of a running daemon: since release v2, answers to one question of two fail."""
-    draws = [
-        a_draw(
-            f"r{number}",
-            at=AT + number,
-            question=f"Where is [item] {number % 7}?",
-            metadata={"release": f"v{1 + (number >= 100)}"},
-        )
-        for number in range(200)
-    ]
-    store.admit(an_admission(*draws))
-    bad = an_evidence(a_claim((0, 0)))
-    store.settle(
-        [
-            a_verdict(draw, bad if number % (2 if number >= 100 else 20) == 0 else None)
-            for number, draw in enumerate(draws)
-        ]
-    )
+    verdicts = []
+    for number in range(200):
+        metadata = {"release": f"v{1 + (number >= 100)}"}
+        draw = a_draw(f"r{number}", at=AT + number, question=f"Where is [item] {number % 7}?", metadata=metadata)
+        bad = number % (2 if number >= 100 else 20) == 0
+        verdicts.append(a_verdict(draw, an_evidence((0, 0)) if bad else None))
+    store.admit(an_admission(*(verdict.draw for verdict in verdicts)))
+    store.settle(verdicts)
     return store
 
 

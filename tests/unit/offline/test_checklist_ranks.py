@@ -15,6 +15,9 @@ from ragwatch.offline.diagnosis.report import diagnose, findings_line
 from ragwatch.statistics.canary.definition import Category, Direction
 from ragwatch.statistics.canary.report import CanaryReport, SuiteReport
 
+MOSTLY_RANKING = "2 rank further down, 0 are not among the first 10 either, so the cause is mostly ranking"
+TOP, SIXTH, NEVER = ["d1", "x"], ["a", "b", "c", "d", "e", "d1"], ["a", "b"]
+
 
 def scored(count: int, *, gap: float, sign: float = 1.0, first: bool = True) -> list[Question]:
     """Questions with a relevant and an irrelevant chunk whose scores are `gap` apart."""
@@ -22,11 +25,9 @@ def scored(count: int, *, gap: float, sign: float = 1.0, first: bool = True) -> 
     questions = []
     for number in range(count):
         high = rng.uniform(0.5, 0.6)
-        pair = [
-            a_chunk(f"r{number}", score=sign * high, relevant=first),
-            a_chunk(f"i{number}", score=sign * (high - gap), relevant=not first),
-        ]
-        questions.append(a_question(f"q{number}", *pair))
+        chunks = [a_chunk(f"r{number}", score=sign * high, relevant=first)]
+        chunks += [a_chunk(f"i{number}", score=sign * (high - gap), relevant=not first)]
+        questions.append(a_question(f"q{number}", *chunks))
     return questions
 
 
@@ -35,18 +36,14 @@ def test_scores_that_separate_are_fine(sign: float) -> None:
     """High scores or low ones: the direction follows from the order in the log."""
     finding = ranks.scores(scored(30, gap=0.3, sign=sign))
     assert (finding.status, finding.share, finding.figures["auc"]) == (Status.FINE, 0.0, 1.0)
-    cutoff = finding.figures["cutoff"]
-    assert cutoff is not None
-    assert 0.5 <= sign * cutoff <= 0.6
+    assert 0.5 <= sign * finding.figures["cutoff"] <= 0.6
     assert "relevance by the judge's verdict" in finding.summary
 
 
 def test_scores_that_overlap() -> None:
     """Where irrelevant chunks score as high as relevant ones, even the best cut-off helps little."""
     finding = ranks.scores(scored(30, gap=0.001))
-    assert finding.status is Status.PROBLEM
-    assert finding.share is not None
-    assert finding.share > 0.8
+    assert (finding.status, finding.share > 0.8) == (Status.PROBLEM, True)
     assert "the best cut-off" in finding.evidence[0]
     assert overlap_of(Pair([1.0, 2.0], [1.0, 2.0]))[0] == 1.0
     assert overlap_of(Pair([3.0, 4.0], [1.0, 2.0])) == (0.0, 3.0)
@@ -134,16 +131,13 @@ def runs(*replies: list[str], cutoff: int = 10) -> SuiteReport:
     return SuiteReport("docs", (1, cutoff), tuple(reports))
 
 
-TOP, SIXTH, NEVER = ["d1", "x"], ["a", "b", "c", "d", "e", "d1"], ["a", "b"]
-
-
 @pytest.mark.parametrize(
     ("replies", "cause"),
     [
         ([TOP] * 5, "nothing is missed"),
         (
             [TOP] * 3 + [SIXTH] * 2,
-            "2 rank further down, 0 are not among the first 10 either, so the cause is mostly ranking",
+            MOSTLY_RANKING,
         ),
         ([TOP] * 3 + [SIXTH, NEVER, NEVER], "so the cause is mostly indexing, chunking or embedding"),
     ],
@@ -202,9 +196,8 @@ def test_runs_of_canaries_are_questions_too() -> None:
     """With their chunks, scores and relevance; negative and failed ones have no relevance, and nothing breaks."""
     negative = a_report(a_canary(name="n", category=Category.NEGATIVE), a_reply("x"), 10)
     failed = a_report(a_canary("d1", name="f"), a_failure(), 10)
-    suite = SuiteReport(
-        "docs", (10,), (*runs(*[[f"x{n}", "d1", f"y{n}"] for n in range(20)]).reports, negative, failed)
-    )
+    found = runs(*[[f"x{n}", "d1", f"y{n}"] for n in range(20)])
+    suite = SuiteReport("docs", (10,), (*found.reports, negative, failed))
     findings = {finding.check: finding for finding in diagnose([], [suite], terms=words)}
     assert "relevance by canaries" in findings[Check.SCORES].summary
     assert findings[Check.RANKING].share == 1.0

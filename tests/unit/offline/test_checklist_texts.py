@@ -25,15 +25,15 @@ from ragwatch.offline.diagnosis.definition import Check, Chunk, Question, Status
 from ragwatch.offline.diagnosis.texts import freshness, vocabulary
 
 CUT = "of the whole of the matter. It ends where nobody would have expected it to end for"
+LONG = "The warranty lasts two years and covers all parts that fail in normal use at home"
 
 
 def test_good_chunks_are_fine() -> None:
     """Complete thoughts of like length, each once; of too little there is no share, and the reason is named."""
     questions = [*some_questions(together=((), ())), a_question("bare", Chunk("no text", None))]
-    for check in (texts.coherence, texts.lengths, texts.duplicates, texts.boundaries):
-        finding = check(questions)
-        assert (finding.status, finding.importance, finding.remedy) == (Status.FINE, 0.0, None), finding
     checks = (texts.coherence, texts.lengths, texts.duplicates, texts.boundaries)
+    for finding in (check(questions) for check in checks):
+        assert (finding.status, finding.importance, finding.remedy) == (Status.FINE, 0.0, None), finding
     findings = [(check(some_questions(2)), "fewer than 10 ") for check in checks]
     findings += [(vocabulary(some_questions(5), words), "fewer than 10 questions with a text")]
     findings += [(freshness(some_questions()), "`indexed_at`")]
@@ -96,8 +96,7 @@ def test_facts_split_over_a_boundary() -> None:
     assert finding.figures == {"claims": 12, "joint": 3, "split": 1, "sentences": 0}
     assert finding.examples == ("split",)
     assert finding.importance == 1 / 12
-    assert finding.remedy is not None
-    assert "overlap" in finding.remedy
+    assert "overlap" in (finding.remedy or "")
 
 
 @pytest.mark.parametrize("ids", [("guide.md#1", "guide.md#2"), ("x7", "k3"), (None, None)])
@@ -110,11 +109,8 @@ def test_sentences_split_over_two_chunks(ids: tuple[str | None, str | None], ver
         cut = 6 + number % 3
         before = Chunk(ids[0], f"Hours are printed on the door. {' '.join(words[:cut])}")
         after = Chunk(ids[1], f"{' '.join(words[cut:])}. Complaints are answered within a week.")
-        claim = (
-            " ".join(words)
-            if verbatim == "yes"
-            else f"Adults who live here pay a fee of {number + 11} euros a year for garden {number}"
-        )
+        other_words = f"Adults who live here pay a fee of {number + 11} euros a year for garden {number}"
+        claim = " ".join(words) if verbatim == "yes" else other_words
         other = a_chunk(f"o{number}", "The harbour was rebuilt in 1931 after a storm.")
         chunks = (after, other, before)
         questions.append(a_question(f"q{number}", *chunks, together=((),), claims=(f"{claim}.",)))
@@ -161,9 +157,8 @@ def test_dates() -> None:
     finding = freshness([*some_questions(), dated, *late, *early])
     assert finding.status is Status.PROBLEM
     assert finding.examples == ("l0", "l1")
-    assert finding.summary.startswith(
-        "2 of 16 questions name a date after the newest one in the documents (2024-03-01), and 0 retrieved"
-    )
+    told = "2 of 16 questions name a date after the newest one in the documents (2024-03-01), and 0 retrieved"
+    assert finding.summary.startswith(told)
     assert finding.evidence == ("the newest answer is of 2025-06-01",)
     assert freshness([*some_questions(), dated, *early]).status is Status.FINE
 
@@ -179,48 +174,26 @@ def test_old_versions() -> None:
     assert freshness(indexed).figures["late"] == 1
 
 
-LONG = "The warranty lasts two years and covers all parts that fail in normal use at home"
-
-
 def test_where_a_chunk_begins() -> None:
     """Lower case begins inside a sentence, unless it is a name or nothing in the chunk has a capital."""
+    whole = ("The end.", "iPhone users pay. It ends.", "max_len is three. It ends.", "2. Boil it.", "- boil it")
     told = {
-        "": None,
-        '"""': False,
-        "... and so on.": True,
-        ", which is late.": True,
-        "which is late. It ends.": True,
-        "all of it is in lower case": None,
-        "The end.": False,
-        '"the end," he said. It is late.': True,
-        "iPhone users pay. It ends.": False,
-        "pip install ragwatch": None,
-        "max_len is three. It ends.": False,
-        "2. Boil it.": False,
-        "- boil it": False,
-        "水は百度で沸く。": None,
-        "2024 was dry.": False,
+        None: ("", "all of it is in lower case", "pip install ragwatch", "水は百度で沸く。"),
+        True: ("... and so on.", ", which is late.", "which is late. It ends.", '"the end," he said. It is late.'),
+        False: (*whole, '"""', "2024 was dry."),
     }
-    assert {text: begins_inside(text) for text in told} == told
+    assert [text for value, texts in told.items() for text in texts if begins_inside(text) is not value] == []
 
 
 def test_where_a_chunk_ends() -> None:
     """A line without a stop is cut, unless it may be a heading, an item, a table or code."""
+    item = "It ends.\n- an item that is long enough to be taken for a sentence"
     told = {
-        "": None,
-        LONG: True,
-        f"{LONG}.": False,
-        f"{LONG} (see above).": False,
-        "Refunds": False,
-        "It is so. Cut here": True,
-        "Do this:": True,
-        "It goes on ...": True,
-        "It ends.\n- an item that is long enough to be taken for a sentence": False,
-        "| a | b |": False,
-        "水は百度で沸く。": False,
-        "**": False,
+        True: (LONG, "It is so. Cut here", "Do this:", "It goes on ..."),
+        False: (f"{LONG}.", f"{LONG} (see above).", "Refunds", item, "| a | b |", "水は百度で沸く。", "**"),
     }
-    assert {text: ends_inside(text) for text in told} == told
+    assert ends_inside("") is None
+    assert [text for value, texts in told.items() for text in texts if ends_inside(text) is not value] == []
 
 
 def test_copies_and_versions_are_near_duplicates() -> None:

@@ -25,6 +25,8 @@ TRUE, FALSE = "The old mill stands by the river.", "Zebras invented the telegrap
 TEXTS = {f"d{number}": f"Room {number} is painted in the colour number {number}." for number in range(35)}
 
 compare = partial(command, "compare")
+NOW = time.time()
+JUDGES = {"judges": [{"name": JUDGE, "kind": "lexical"}]}
 
 
 def row(number: int, answer: str, **parts: Any) -> dict[str, Any]:
@@ -83,9 +85,8 @@ def test_two_variants_of_one_log(tmp_path: Path) -> None:
     line = json.loads(compare("green", "blue", "--log", log, "--json").stdout)
     assert (line["shared"], line["only_a"], line["only_b"]) == (30, 0, 0)
     assert line["metrics"][0]["conclusion"] == "better"
-    assert "red: no sample has this value of 'variant' in its metadata; values: blue, green" in refused(
-        compare("green", "red", "--log", log)
-    )
+    unknown = refused(compare("green", "red", "--log", log))
+    assert "red: no sample has this value of 'variant' in its metadata; values: blue, green" in unknown
 
 
 def test_no_text_commands_the_terminal(tmp_path: Path) -> None:
@@ -100,12 +101,8 @@ def test_no_text_commands_the_terminal(tmp_path: Path) -> None:
 def suites(path: Path, **targets: str) -> str:
     """A configuration with one suite for each retriever, of the same canaries."""
     items = [{"query": f"colour of room {number}", "expected": [name]} for number, name in enumerate(TEXTS)]
-    probe = {
-        "kind": "http",
-        "body": {"query": "{{ query }}", "k": "{{ k }}"},
-        "contexts": "hits",
-        "score": "similarity",
-    }
+    body = {"query": "{{ query }}", "k": "{{ k }}"}
+    probe = {"kind": "http", "body": body, "contexts": "hits", "score": "similarity"}
     found = [
         {"suite": name, "k": [1, 5], "items": items, "probe": probe | {"url": f"{address}/search"}}
         for name, address in targets.items()
@@ -151,9 +148,7 @@ def test_both_sides_are_asked_for_as_many(tmp_path: Path) -> None:
     with serving(Bm25(TEXTS).route()) as address:
         path = Path(suites(tmp_path / "both.yaml", few=address, many=address))
         text = path.read_text().replace('"suite": "many", "k": [1, 5]', '"suite": "many", "k": [1, 5, 30]')
-        path.write_text(
-            text.replace("of room ", "of room x")
-        )  # every text is as near, so that most are not in the first 5
+        path.write_text(text.replace("of room ", "of room x"))  # every text is as near: most are not in the first 5
         sure = json.loads(compare("few", "many", "--config", str(path), "--json").stdout)
         path.write_text(path.read_text() + "estimates: {confidence: 0.8}\n")
         rash = json.loads(compare("few", "many", "--config", str(path), "--json").stdout)
@@ -171,27 +166,17 @@ def test_what_is_refused(tmp_path: Path) -> None:
         (("a.jsonl", "b.jsonl"), "a.jsonl: is not a file; give two logs"),
         (
             ("old", "nwe", "--config", both),
-            "old: is not a file; give two logs (JSONL), two configurations (YAML) or two of",
+            "old: is not a file; give two logs (JSONL), two configurations (YAML) or two",
         ),
         ((str(path), str(path)), "canaries: nothing to compare"),
     ):
-        result = compare(*arguments)
-        assert message in refused(result)
-
-
-NOW = time.time()
-JUDGES = {"judges": [{"name": JUDGE, "kind": "lexical"}]}
+        assert message in refused(compare(*arguments))
 
 
 def read(variant: object, number: int, *, good: bool, age: float = 60.0, version: str = "scripted-2") -> Verdict:
     """An answer of a variant; every other one was drawn at 1/4."""
-    draw = a_draw(
-        f"{variant}-{number}-{version}",
-        question=f"{variant} {number}?",
-        metadata={"variant": variant},
-        probability=0.25 if number % 2 else 1.0,
-        at=NOW - age,
-    )
+    place: dict[str, Any] = {"metadata": {"variant": variant}, "probability": 0.25 if number % 2 else 1.0}
+    draw = a_draw(f"{variant}-{number}-{version}", question=f"{variant} {number}?", at=NOW - age, **place)
     return a_verdict(draw, an_evidence((1, 0) if good else (0, 0)), a_reading(version=version))
 
 
@@ -243,25 +228,20 @@ def test_what_retention_has_picked_from_is_no_sample(tmp_path: Path) -> None:
     store.close()
     message = {}
     for since in ("7d", "1d"):
-        line = json.loads(
-            compare(
-                "blue", "green", "--config", configured(tmp_path, **JUDGES), "--live", "--since", since, "--json"
-            ).stdout
-        )
+        asked = ("--config", configured(tmp_path, **JUDGES), "--live", "--since", since, "--json")
+        line = json.loads(compare("blue", "green", *asked).stdout)
         faithful = next(each for each in line["metrics"] if each["metric"] == "faithfulness")
         assert (faithful["a"], faithful["b"]) == (1.0, 1.0)
         message[since] = line["warnings"]
     assert message["1d"] == []
-    assert [each.partition(" UTC:")[2] for each in message["7d"]] == [
-        " before that, retention has deleted good answers, so the mean would be too low"
-    ]
+    told = " before that, retention has deleted good answers, so the mean would be too low"
+    assert [each.partition(" UTC:")[2] for each in message["7d"]] == [told]
 
 
 def test_many_verdicts_are_cut_and_it_is_said(state: Path) -> None:
     """The newest are looked at."""
-    found = live_variants(
-        "blue", "green", load(configured(state, **JUDGES)), label="variant", judge=None, since=0.0, limit=90
-    )
+    config = load(configured(state, **JUDGES))
+    found = live_variants("blue", "green", config, label="variant", judge=None, since=0.0, limit=90)
     assert found.warnings[-1] == "only the newest 90 verdicts were read; give a shorter --since"
 
 

@@ -26,6 +26,7 @@ from ragwatch.stores.sqlite.store import SqliteStore
 
 PROBE = {"kind": "http", "body": {"query": "{{ query }}"}, "contexts": "hits", "score": "similarity"}
 ITEMS = [{"query": f"What about {subject}?", "expected": ["d1"]} for subject in SUBJECTS]
+diagnose = partial(command, "diagnose", "--config")
 
 
 def a_config(folder: Path, url: str | None = "http://127.0.0.1:1/search") -> str:
@@ -35,23 +36,15 @@ def a_config(folder: Path, url: str | None = "http://127.0.0.1:1/search") -> str
     return str(configured(folder, routes=["search"], judges=judges, canaries=suites))
 
 
-diagnose = partial(command, "diagnose", "--config")
-
-
 @pytest.fixture
 def store(store: SqliteStore) -> SqliteStore:
     """The store of a running daemon with a dozen answers from torn chunks, and a run in which nothing was retrieved."""
-    draws = [
-        a_draw(
-            f"r{number}",
-            question=f"Reimbursement for {subject}?",
-            contexts=(
-                Context(f"of {subject}. The rest of the sentence stands elsewhere in this", f"{subject}.md#1", 0.9),
-                Context(f"document of {subject}, and this is where it ends. Quite So.", f"{subject}.md#2", 0.8),
-            ),
-        )
-        for number, subject in enumerate(SUBJECTS)
-    ]
+    draws = []
+    for number, subject in enumerate(SUBJECTS):
+        torn = f"of {subject}. The rest of the sentence stands elsewhere in this"
+        rest = f"document of {subject}, and this is where it ends. Quite So."
+        contexts = (Context(torn, f"{subject}.md#1", 0.9), Context(rest, f"{subject}.md#2", 0.8))
+        draws.append(a_draw(f"r{number}", question=f"Reimbursement for {subject}?", contexts=contexts))
     joint = replace(a_claim((1, 1)), cells=(Cell.JOINTLY, Cell.JOINTLY))
     store.admit(an_admission(*draws))
     store.settle([a_verdict(draw, an_evidence(joint)) for draw in draws])
@@ -109,9 +102,8 @@ def test_what_options_add(tmp_path: Path) -> None:
         finding = next(one for one in json.loads(result.stdout)["findings"] if one["check"] == "embedding")
         assert finding["summary"].startswith(summary)
     file.write_text("a\tb\nc\n")
-    assert "line 2 is no pair; write two different ids" in str(
-        diagnose(a_config(tmp_path), "--similar", str(file)).exception
-    )
+    said = str(diagnose(a_config(tmp_path), "--similar", str(file)).exception)
+    assert "line 2 is no pair; write two different ids" in said
     assert "cannot be read" in str(diagnose(a_config(tmp_path), "--similar", str(tmp_path / "none")).exception)
 
 
@@ -131,12 +123,10 @@ def test_damaged_and_missing_runs_are_left_out(tmp_path: Path, store: SqliteStor
     """A run of another version, or one that cannot be decoded, is as good as none."""
     store.record_run(StoredRun("canary", "docs", 2.0, failing=True, body={"ks": "?"}), Tallies())
     assert json.loads(diagnose(a_config(tmp_path), "--json").stdout)["canaries"] == 0
-    with store.engine.transaction() as writer:
-        writer.execute("UPDATE runs SET body = x'00'")
-    assert json.loads(diagnose(a_config(tmp_path), "--json").stdout)["canaries"] == 0
-    with store.engine.transaction() as writer:
-        writer.execute("DELETE FROM runs")
-    assert json.loads(diagnose(a_config(tmp_path), "--json").stdout)["canaries"] == 0
+    for damage in ("UPDATE runs SET body = x'00'", "DELETE FROM runs"):
+        with store.engine.transaction() as writer:
+            writer.execute(damage)
+        assert json.loads(diagnose(a_config(tmp_path), "--json").stdout)["canaries"] == 0
 
 
 @pytest.mark.parametrize(
@@ -152,9 +142,8 @@ def test_relevance_by_people_replaces_the_verdict(labelled: object) -> None:
         assert [chunk.relevant for chunk in question.chunks] == [False, True, False]
         assert (question.relevance, question.retrieval_failed) == (RelevanceSource.LABELS, True)
     assert question.dates == ("2024-05-06", "2026-05-01")
-    by_text = question_of(
-        verdict, {"contexts": contexts, "relevant_ids": [], "relevant_texts": ["3", {"text": "One."}]}, {}
-    )
+    texts = {"relevant_ids": [], "relevant_texts": ["3", {"text": "One."}]}
+    by_text = question_of(verdict, {"contexts": contexts, **texts}, {})
     assert [chunk.relevant for chunk in by_text.chunks] == [True, False, True]
     judged = question_of(parse_verdict_line(a_stored_line(stage=None)), {"contexts": contexts}, {})
     assert [chunk.relevant for chunk in judged.chunks] == [True, False, None]

@@ -145,11 +145,8 @@ def test_answers_without_text_are_counted(tmp_path: Path, store: SqliteStore) ->
     unkept = export(kept, "--as", "gate", "--quantity", "context_use")
     assert "answers without stored texts" in unkept.stderr
     verdict = a_record(a_verdict(a_draw(), BAD))
-    for sample in (
-        {"question": "Why?", "contexts": [], "answer": 3},
-        {"question": None, "contexts": [], "answer": "so"},
-    ):
-        assert _sample(StoredVerdict(verdict, {}, sample), "all", Redactor()) is None
+    for parts in ({"question": "Why?", "answer": 3}, {"question": None, "answer": "so"}):
+        assert _sample(StoredVerdict(verdict, {}, {"contexts": [], **parts}), "all", Redactor()) is None
 
 
 def test_a_route_may_have_no_threshold(tmp_path: Path, store: SqliteStore) -> None:
@@ -206,16 +203,12 @@ def an_answer(question: str, **parts: Any) -> FailingAnswer:
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=30).filter(
     lambda text: bool(text.strip())
 )
+UNSET: Any = dict.fromkeys(("score", "step", "updated_at"), st.none())
 SAMPLES = st.builds(
     Sample,
     id=TEXTS,
     question=TEXTS,
-    contexts=st.lists(
-        st.builds(
-            Context, TEXTS.map("It says {}".format), TEXTS, score=st.none(), step=st.none(), updated_at=st.none()
-        ),
-        max_size=3,
-    ).map(tuple),
+    contexts=st.lists(st.builds(Context, TEXTS.map("It says {}".format), TEXTS, **UNSET), max_size=3).map(tuple),
     answer=TEXTS,
     route=st.sampled_from(["", "search"]),
     reference=st.none() | TEXTS,

@@ -26,6 +26,7 @@ from ragwatch.statistics.set_scores import metric_of
 
 ROW = {"question": "Where is the mill?", "contexts": ["The old mill stands by the river."]}
 GOOD, BAD = ROW | {"answer": "The old mill stands by the river."}, ROW | {"answer": "Zebras invented the telegraph."}
+HOSTILE = "a]]></failure><b onclick='x'> | `code` \x00\x1b[31m # *bold* &"
 
 
 def gate(*arguments: object, rows: list[Any] | None = None) -> Result:
@@ -70,9 +71,7 @@ def test_a_level_that_the_judges_error_could_turn_does_not_pass(tmp_path: Path) 
     assert "faithfulness: level in people's terms, with 0 labels; the judge's mean is 1.000 (0." in shown
     assert "judge's mean, not corrected: answer_relevancy, context_precision\n" in shown
     for score, code in ((1, 0), (0, 1)):
-        labels = log_of(
-            tmp_path / "labels.jsonl", *({"id": str(number), "faithfulness": score} for number in range(20))
-        )
+        labels = log_of(tmp_path / "labels.jsonl", *({"id": str(n), "faithfulness": score} for n in range(20)))
         decided = faithfulness("--labels", labels, rows=rows, code=code)
         assert (decided["labels"], decided["pass"], decided["mean"]) == (20, code == 0, 1.0)
         assert (decided["low"] >= 0.85) if code == 0 else (decided["high"] < 0.85)
@@ -80,22 +79,6 @@ def test_a_level_that_the_judges_error_could_turn_does_not_pass(tmp_path: Path) 
     plain = faithfulness("--uncorrected", rows=rows, code=0)
     assert (plain["corrected"], plain["labels"], plain["pass"], plain["value"]) == (False, 0, True, 1.0)
     assert "judge's mean, not corrected: faithfulness, " in gate("--uncorrected", rows=rows).stdout
-
-
-@pytest.mark.costly
-def test_labels_give_other_metrics_a_level(tmp_path: Path) -> None:
-    """No family is known for ignored contexts: their mean is compared, and with labels their level, an upper limit."""
-    config = configured(tmp_path, gate={"metrics": {"top_ranked_ignored": {"threshold": 0.3, "severity": "block"}}})
-    rows = [GOOD | {"id": str(number)} for number in range(40)]
-    labels = tmp_path / "labels.jsonl"
-    lines = [{"id": str(number), "top_ranked_ignored": 1, "faithfulness": 1} for number in range(20)]
-    log_of(labels, *lines)
-    ignored = json.loads(gate("--json", "--config", config, rows=rows).stdout)["metrics"][-1]
-    assert (ignored["metric"], ignored["corrected"], ignored["pass"]) == ("top_ranked_ignored", False, True)
-    levelled = json.loads(gate("--json", "--config", config, "--labels", str(labels), rows=rows).stdout)["metrics"][-1]
-    assert (levelled["corrected"], levelled["labels"], levelled["pass"]) == (True, 20, False)
-    assert levelled["mean"] == 0.0
-    assert levelled["low"] > 0.3
 
 
 @pytest.mark.costly
@@ -121,10 +104,8 @@ def test_a_baseline_names_what_became_worse(tmp_path: Path) -> None:
     line = json.loads(worse.stdout)
     assert (line["baseline"]["regression"], line["baseline"]["recall_by"]) == ("generation", "context_precision")
     assert line["baseline"]["changes"]["faithfulness"]["change"] == pytest.approx(-0.5)
-    told = (
-        "Against the baseline, by the judge's means: generation regression: faithfulness fell while context precision"
-    )
-    assert told in line["recommendation"]
+    assert "Against the baseline, by the judge's means: generation regression: " in line["recommendation"]
+    assert "faithfulness fell while context precision" in line["recommendation"]
     assert worse.return_value == 1
     bad.write_text(worse.stdout, encoding="utf-16")  # as a shell of Windows writes it
     assert "no significant regression" in gate("--baseline", bad, rows=[GOOD] * 40).stdout
@@ -151,12 +132,8 @@ def test_reports_for_builds(tmp_path: Path) -> None:
     junit, markdown = tmp_path / "gate.xml", tmp_path / "gate.md"
     gate("--uncorrected", "--junit", str(junit), "--markdown", str(markdown), rows=[BAD] * 40)
     suite = ET.fromstring(junit.read_text())[0]  # noqa: S314 - our own
-    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
-        "tests": "4",
-        "failures": "1",
-        "errors": "0",
-        "skipped": "1",
-    }
+    counts = {"tests": "4", "failures": "1", "errors": "0", "skipped": "1"}
+    assert {name: suite.get(name) for name in counts} == counts
     cases = {case.get("name"): case for case in suite.findall("testcase")}
     message = cases["faithfulness"].find("failure").get("message")  # type: ignore[union-attr]
     assert "required at least 0.85" in message  # type: ignore[operator]
@@ -194,9 +171,6 @@ def test_a_route_without_anything_relevant_is_unknown(tmp_path: Path, grade: int
     assert "NOT_ENOUGH_DATA: " in result.stdout
 
 
-HOSTILE = "a]]></failure><b onclick='x'> | `code` \x00\x1b[31m # *bold* &"
-
-
 def failed(attribution: Attribution | None = None, **parts: Any) -> GateOutcome:
     """The outcome with one metric that ought to be small, failed for a hostile reason."""
     limit = MetricLimit(Quantity.CONTRADICTION, 0.1, parts.pop("severity", GateSeverity.BLOCK))
@@ -208,10 +182,7 @@ def failed(attribution: Attribution | None = None, **parts: Any) -> GateOutcome:
 def since_a_baseline(link: str | None) -> GateOutcome:
     """The same, where recall fell and one question lost twelve times, whose texts are hostile."""
     recall, mrr = metric_of("recall@4"), metric_of("mrr")
-    changes = {
-        recall: MetricChange(recall, None, watched=True, held=False),
-        mrr: MetricChange(mrr, None, watched=True, held=True),
-    }
+    changes = {one: MetricChange(one, None, watched=True, held=one is mrr) for one in (recall, mrr)}
     lost = LostQuestion(QuestionScores(HOSTILE, HOSTILE, link, "", {}), {"recall@4": (1.0, 0.0)})
     return failed(Attribution(Regression.RETRIEVAL, recall, changes, (lost,) * 12))
 

@@ -88,10 +88,8 @@ def test_what_a_source_skips_and_joins_holds_for_files(tmp_path: Path) -> None:
     assert (result.return_value, len(judged(result))) == (0, 1)
     assert "lines skipped: where 1, no_json 1" in result.stderr
     assert judged(result)[0]["scores"]["faithfulness"] == 1.0
-    of = [
-        {"kind": "tail", "name": name, "path": f"{tmp_path}/{name}.jsonl", "where": "rid"}
-        for name in ("asked", "answered")
-    ]
+    part = {"kind": "tail", "where": "rid"}
+    of = [part | {"name": name, "path": f"{tmp_path}/{name}.jsonl"} for name in ("asked", "answered")]
     config = configure(tmp_path, sources=[{"kind": "join", "name": "app", "by": "rid", "of": of}])
     asked = [{"rid": n, "question": f"Where is mill {n}?", "contexts": [MILL]} for n in range(3)]
     answered = [{"rid": n, "answer": MILL} for n in range(2)]
@@ -116,9 +114,8 @@ def test_errors_are_told_once_with_their_number_and_not_without_end(tmp_path: Pa
     result = command("judge", "--config", config, log_of(tmp_path / "a.app.jsonl", *rows))
     message = [line for line in result.stderr.splitlines() if "a.app.jsonl" in line]
     assert len(message) == 3
-    assert message[0].endswith(
-        "a.app.jsonl:4: missing_field: answer: is missing (702 records of this file, the first at line 4)"
-    )
+    told = "a.app.jsonl:4: missing_field: answer: is missing (702 records of this file, the first at line 4)"
+    assert message[0].endswith(told)
     assert [":2: torn_json" in message[1], ":3: wrong_type: answer" in message[2]] == [True, True]
     assert "missing_field 702" in result.stderr
     rows = [{f"key {chr(97 + number // 26)}{chr(97 + number % 26)}": 1} for number in range(60)]
@@ -129,20 +126,15 @@ def test_errors_are_told_once_with_their_number_and_not_without_end(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "words",
+    "line",
     [
-        ("causes",),
-        ("export", "--failing", "--as", "gate"),
-        ("backtest",),
-        ("diagnose",),
-        ("rules", "--from-baseline"),
-        ("canary", "suggest"),
-        ("compare", "a", "b", "--live"),
+        *("causes", "export --failing --as gate", "backtest", "diagnose", "rules --from-baseline", "canary suggest"),
+        "compare a b --live",
     ],
-    ids=" ".join,
 )
-def test_a_state_that_would_be_misread_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_a_state_that_would_be_misread_is_refused(tmp_path: Path, line: str) -> None:
     """None is made where there is none; one without tables is named; a newer one is told in the words of the daemon."""
+    words = line.split()
     config, database = configured(tmp_path), tmp_path / "state" / "ragwatch.db"
     assert "ragwatch.db does not exist" in refused(command(*words, "--config", config), StoreError)
     assert not database.parent.exists()

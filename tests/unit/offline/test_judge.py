@@ -37,6 +37,16 @@ ROW = {
     "label": {"faithful": True},
 }
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "judge" / "dev"
+TORN = '{"torn'
+RENAMED = {("query" if key == "question" else key): value for key, value in ROW.items()}
+BARE = {key: value for key, value in ROW.items() if key != "contexts"}
+THREE = jsonl(*({**ROW, "id": f"r{number}"} for number in range(3))).encode()
+MUSEUM = "The museum opens at nine in the morning and closes at six in the evening."
+CRITERIA = [
+    {"name": "polite", "question": "Is the tone polite?"},
+    {"name": "names_price", "question": "Is a price named?"},
+]
+POLITE = quantity_of("polite")
 
 
 def _judge(text: str, *arguments: str) -> Result:
@@ -48,13 +58,11 @@ def test_a_verdict_line_has_the_shape_of_the_contract() -> None:
     result = _judge(json.dumps(ROW) + "\n")
     assert result.return_value == 0
     (line,) = (json.loads(each) for each in result.stdout.splitlines())
-    assert {"id", "outcome", "reason", "scores", "stage", "fault", "claims", "contexts", "missing", "judge"} <= set(
-        line
-    )
+    assert set(line) >= {
+        *("id", "outcome", "reason", "scores", "stage", "fault", "claims", "contexts", "missing", "judge")
+    }
     assert (line["id"], line["outcome"], line["reason"]) == ("r1", "judged", None)
-    assert line["scores"]["faithfulness"] == 1.0
-    assert line["scores"]["contradiction"] is None
-    assert line["scores"]["need_recall"] is None
+    assert line["scores"].items() >= {"faithfulness": 1.0, "contradiction": None, "need_recall": None}.items()
     (claim,) = line["claims"]
     assert ROW["answer"][claim["start"] : claim["end"]] == claim["text"]  # type: ignore[index]
     assert claim["contexts"] == [0]
@@ -80,20 +88,10 @@ def test_rows_are_read_as_the_configuration_says(tmp_path: Path) -> None:
     assert "fields left out: score 1" in result.stderr
 
 
-TORN = '{"torn'
-RENAMED = {("query" if key == "question" else key): value for key, value in ROW.items()}
-BARE = {key: value for key, value in ROW.items() if key != "contexts"}
-THREE = jsonl(*({**ROW, "id": f"r{number}"} for number in range(3))).encode()
-
-
 @pytest.mark.parametrize(
     ("content", "ids", "errors"),
     [
-        (
-            jsonl(ROW, TORN, "", {**ROW, "contexts": [{"id": "x"}]}),
-            ["r1"],
-            [":2: torn_json", ":4: missing_field"],
-        ),
+        (jsonl(ROW, TORN, "", {**ROW, "contexts": [{"id": "x"}]}), ["r1"], [":2: torn_json", ":4: missing_field"]),
         (jsonl(f"[{TORN}", ROW), ["r1"], [":1: torn_json"]),
         (json.dumps([ROW, 7, {**ROW, "id": 2}]), ["r1", "2"], [":2: not_an_object"]),
         (json.dumps([ROW, 7, {**ROW, "id": 2}], indent=1), ["r1", "2"], [":2: not_an_object"]),
@@ -242,9 +240,6 @@ def stages_of(rows: list[dict[str, object]]) -> tuple[str, dict[str, int]]:
     return next(part for part in shown.splitlines() if part.startswith("stage: ")), line["stages"]
 
 
-MUSEUM = "The museum opens at nine in the morning and closes at six in the evening."
-
-
 def test_answers_that_ignore_the_first_passage_are_counted_apart() -> None:
     """Each with a fault: they are not "none"."""
     row = {"question": "When does the museum open?", "answer": "The museum opens at nine in the morning."}
@@ -267,13 +262,6 @@ def test_abstentions_on_questions_without_an_answer_are_a_knowledge_gap() -> Non
     assert stages_of(unknown)[1] == {"knowledge_gap": 4}
     for known in ({"reference": "Ada Berg won the game."}, {"relevant_texts": ["Ada Berg won the game."]}):
         assert stages_of([one | known for one in rows])[1] == {"retrieval": 4}
-
-
-CRITERIA = [
-    {"name": "polite", "question": "Is the tone polite?"},
-    {"name": "names_price", "question": "Is a price named?"},
-]
-POLITE = quantity_of("polite")
 
 
 def chat(answer: str) -> dict[str, Any]:

@@ -24,6 +24,12 @@ STEADY, FALLEN, HINT = Interval(0.9, 0.86, 0.93), Interval(0.6, 0.53, 0.67), Int
 FAITHFUL, RECALL = Quantity.FAITHFULNESS, ReferenceQuantity.CONTEXT_RECALL
 RULES = GateRules((MetricLimit(FAITHFUL, 0.85),), tolerated_fall=0.1)
 GOOD, BAD = an_evidence((1, 0)), an_evidence((0, 0))
+TWO_LIMITS = GateRules((MetricLimit(Quantity.FAITHFULNESS, 0.85), MetricLimit(ReferenceQuantity.CONTEXT_RECALL, 0.8)))
+LIMITS = (
+    MetricLimit(Quantity.FAITHFULNESS, 0.85),
+    MetricLimit(Quantity.ANSWER_RELEVANCY, 0.75),
+    MetricLimit(Quantity.CONTEXT_PRECISION, 0.7, GateSeverity.WARN),
+)
 
 
 def means(figures: dict[Metric, Interval | None]) -> GateRun:
@@ -61,9 +67,8 @@ def test_the_rule_of_attribution(recall: Interval | None, faithful: Interval | N
 
 def test_what_stands_in_for_recall_is_named() -> None:
     """Recall@k is measured (requirements item 42); else the next best that both sides know is taken."""
-    before: dict[Metric, Interval | None] = dict.fromkeys(
-        (Quantity.CONTEXT_PRECISION, Quantity.NEED_RECALL, FAITHFUL), STEADY
-    )
+    known = (Quantity.CONTEXT_PRECISION, Quantity.NEED_RECALL, FAITHFUL)
+    before: dict[Metric, Interval | None] = dict.fromkeys(known, STEADY)
     assert since(before, before).by is Quantity.NEED_RECALL
     del before[Quantity.NEED_RECALL]
     attribution = since(before, before | {FAITHFUL: FALLEN})
@@ -71,9 +76,8 @@ def test_what_stands_in_for_recall_is_named() -> None:
     assert "used instead of recall" in describe(attribution)
     both = since(before, dict.fromkeys(before, FALLEN))  # its anchor is the answer, so that an invention lowers it
     assert both.regression is Regression.UNKNOWN
-    before: dict[Metric, Interval | None] = {
-        metric_of(name): STEADY for name in ("recall@3", "recall@10", "context_recall", "faithfulness", "mrr")
-    }
+    names = ("recall@3", "recall@10", "context_recall", "faithfulness", "mrr")
+    before: dict[Metric, Interval | None] = dict.fromkeys(map(metric_of, names), STEADY)
     attribution = since(before, before | {metric_of("recall@10"): FALLEN, FAITHFUL: FALLEN})
     assert (str(attribution.regression), attribution.by) == ("retrieval", "recall@10")
     assert str(since(before, before | {RECALL: FALLEN, FAITHFUL: FALLEN}).regression) == "generation"
@@ -92,11 +96,8 @@ def test_only_what_blocks_and_recall_and_faithfulness_are_watched() -> None:
 
 def judged(bad: int, total: int) -> GateReport:
     """So many answers to questions of their own, of which the first few are invented."""
-    verdicts = [
-        a_verdict(a_draw(f"q{number}", question=f"Why {number}?"), BAD if number < bad else GOOD)
-        for number in range(total)
-    ]
-    return gate(verdicts, RULES)
+    draws = [a_draw(f"q{number}", question=f"Why {number}?") for number in range(total)]
+    return gate([a_verdict(draw, BAD if number < bad else GOOD) for number, draw in enumerate(draws)], RULES)
 
 
 def ranked(hits: int, total: int) -> GateReport:
@@ -136,13 +137,11 @@ def test_a_fall_beyond_chance_fails(before: GateReport, after: GateReport, metri
 
 def test_the_number_needed_is_enough() -> None:
     """With so many rows of the same kind the same change is told."""
-    needed = attribute(run_of(ranked(7, 8)), run_of(ranked(4, 8)), RULES).changes[metric_of("recall@4")].needed
-    assert needed is not None
+    few = attribute(run_of(ranked(7, 8)), run_of(ranked(4, 8)), RULES)
+    needed = few.changes[metric_of("recall@4")].needed
     more = attribute(run_of(ranked(needed * 7 // 8, needed)), run_of(ranked(needed // 2, needed)), RULES)
     assert more.changes[metric_of("recall@4")].held is False
-    assert f"too few to tell, about {needed} rows should" in describe(
-        attribute(run_of(ranked(7, 8)), run_of(ranked(4, 8)), RULES)
-    )
+    assert f"too few to tell, about {needed} rows should" in describe(few)
 
 
 def test_questions_that_lost_most_come_first() -> None:
@@ -152,17 +151,10 @@ def test_questions_that_lost_most_come_first() -> None:
         figures = {metric_of(name): Figure(metric_of(name), STEADY, 3) for name in ("faithfulness", "recall@4")}
         return GateRun(figures, [QuestionScores(name, name, None, name, one) for name, one in scores.items()])
 
-    whole = {"faithfulness": 1.0, "recall@4": 1.0}
-    lost = attribute(
-        run(a=whole, b=whole, c=whole, d=whole),
-        run(
-            a={"faithfulness": 0.5, "recall@4": 1.0},
-            b=whole,
-            c={"faithfulness": 0.5, "recall@4": 0.5},
-            d={"faithfulness": 0.0, "recall@4": 1.0},
-        ),
-        RULES,
-    ).lost
+    scores = {"a": (0.5, 1.0), "b": (1.0, 1.0), "c": (0.5, 0.5), "d": (0.0, 1.0)}
+    whole = {name: {"faithfulness": 1.0, "recall@4": 1.0} for name in scores}
+    worse = {name: {"faithfulness": faithful, "recall@4": recall} for name, (faithful, recall) in scores.items()}
+    lost = attribute(run(**whole), run(**worse), RULES).lost
     assert [one.question.id for one in lost] == ["d", "c", "a"]
     assert lost[0].lost == {FAITHFUL: (1.0, 0.0)}
 
@@ -194,9 +186,6 @@ def test_rows_are_paired_by_id_else_by_question() -> None:
     assert question_of(a_sample(metadata={"url": "javascript:alert(1)", "link": 3})).link is None
 
 
-TWO_LIMITS = GateRules((MetricLimit(Quantity.FAITHFULNESS, 0.85), MetricLimit(ReferenceQuantity.CONTEXT_RECALL, 0.8)))
-
-
 def forty_of(*cells: int) -> GateReport:
     """Forty answers of which the first context supports the claim or not, and one that nobody read."""
     return gate([*[a_verdict(evidence=an_evidence(cells))] * 40, an_unjudged()], TWO_LIMITS)
@@ -204,8 +193,7 @@ def forty_of(*cells: int) -> GateReport:
 
 def as_json(report: GateReport, attribution: Attribution | None = None) -> dict[str, Any]:
     """The line of a report, as a reader of JSON has it."""
-    line: dict[str, Any] = json.loads(json.dumps(gate_line(GateOutcome(report, "v1", attribution))))
-    return line
+    return json.loads(json.dumps(gate_line(GateOutcome(report, "v1", attribution))))  # type: ignore[no-any-return]
 
 
 def test_the_shape_of_the_contract() -> None:
@@ -247,13 +235,6 @@ def test_what_is_no_gate_line_is_refused() -> None:
             baseline_of(line, "v1")
     with pytest.raises(ValueError, match="was made by the judge v1, and this one is v2"):
         baseline_of(as_json(forty_of(1, 0)), "v2")
-
-
-LIMITS = (
-    MetricLimit(Quantity.FAITHFULNESS, 0.85),
-    MetricLimit(Quantity.ANSWER_RELEVANCY, 0.75),
-    MetricLimit(Quantity.CONTEXT_PRECISION, 0.7, GateSeverity.WARN),
-)
 
 
 def reported(*evidence: object, limits: tuple[MetricLimit, ...] = LIMITS, times: int = 40) -> GateReport:

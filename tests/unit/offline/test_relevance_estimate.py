@@ -25,6 +25,7 @@ from ragwatch.offline.relevance_estimate import (
 )
 
 NOT, RELEVANT, HIGHLY = Grade
+SIZES = st.builds(PoolSizes, st.integers(1, 12), st.integers(0, 5), st.integers(0, 5))
 KRIPPENDORFF = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")
 
 
@@ -43,12 +44,7 @@ def test_alpha_of_krippendorffs_example() -> None:
 
 
 @settings(max_examples=draws(15))
-@given(
-    st.integers(0, 60),
-    st.integers(0, 30),
-    st.builds(PoolSizes, st.integers(1, 12), st.integers(0, 5), st.integers(0, 5)),
-    st.text(),
-)
+@given(st.integers(0, 60), st.integers(0, 30), SIZES, st.text())
 def test_a_pool_keeps_its_inclusion_probabilities(returned: int, others: int, sizes: PoolSizes, seed: str) -> None:
     """The top is drawn whole; weights in each stratum add up to its size; the same seed draws alike."""
     ranked = [(f"d{rank}", "text") for rank in range(returned)]

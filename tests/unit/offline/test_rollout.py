@@ -31,15 +31,14 @@ EXAMPLE = ROOT / "docs" / "examples" / "rollout"
 NOW = time.time()
 START = datetime.fromtimestamp(NOW - 86400.0, UTC).isoformat()
 LIVE = {"start": START, "feedback": "metadata.thumbs", "share": 0.2}
+rollout = partial(command, "rollout", "--config")
+ANSWERS = 200
 
 
 def a_config(folder: Path, section: dict[str, Any], **others: Any) -> str:
     """A configuration with this section."""
     parts = {"judges": [{"name": JUDGE, "kind": "lexical"}], "rollout": {"a": "vector", "b": "hybrid"} | section}
     return str(configured(folder, **parts | others))
-
-
-rollout = partial(command, "rollout", "--config")
 
 
 def recorded(folder: Path, name: str, rank: int, count: int = 40) -> str:
@@ -58,10 +57,8 @@ def ranked_alike(folder: Path) -> dict[str, str]:
 def a_log(folder: Path, name: str, answer: str, count: int = 40) -> str:
     """A log of answers to the same questions."""
     context = "The warranty lasts two years from the day of purchase."
-    lines = [
-        a_line(f"r{number}", question=f"How long is warranty {number}?", contexts=[{"text": context}], answer=answer)
-        for number in range(count)
-    ]
+    parts: dict[str, Any] = {"contexts": [{"text": context}], "answer": answer}
+    lines = [a_line(f"r{number}", question=f"How long is warranty {number}?", **parts) for number in range(count)]
     (folder / name).write_bytes(b"\n".join([*lines, b"{"]))
     return name
 
@@ -123,9 +120,8 @@ def test_feedback_that_cannot_be_read_is_counted(tmp_path: Path, store: SqliteSt
     verdicts = [an_answer(n, is_b=n % 2 == 0, thumbs="?" if n else "up") for n in range(80)]
     verdicts[3] = an_answer(3, is_b=False, thumbs=True, version="scripted-0")
     settle(store, verdicts)
-    line = json.loads(
-        rollout(a_config(tmp_path, {"offline": ranked_alike(tmp_path), "judged": {}, "live": LIVE}), "--json").stdout
-    )
+    section = {"offline": ranked_alike(tmp_path), "judged": {}, "live": LIVE}
+    line = json.loads(rollout(a_config(tmp_path, section), "--json").stdout)
     live = line["stages"][2]
     assert (line["code"], live["reason"]) == (23, "not enough data to decide on user")
     assert live["notes"][:2] == [
@@ -169,10 +165,8 @@ def test_what_retention_has_deleted_is_said(tmp_path: Path, store: SqliteStore) 
     old = [a_verdict(a_draw(f"o{n}", metadata={"variant": "vector"}, at=NOW - 3 * 86400.0)) for n in range(3)]
     settle(store, [*old, *(an_answer(n, is_b=n % 2 == 0, thumbs=True) for n in range(80))])
     store.prune(Retention(1, 90, 1 << 40), now=NOW)
-    live = LIVE | {"start": "2020-01-01"}
-    line = json.loads(
-        rollout(a_config(tmp_path, {"offline": ranked_alike(tmp_path), "judged": {}, "live": live}), "--json").stdout
-    )
+    section = {"offline": ranked_alike(tmp_path), "judged": {}, "live": LIVE | {"start": "2020-01-01"}}
+    line = json.loads(rollout(a_config(tmp_path, section), "--json").stdout)
     assert "retention has deleted good answers" in line["stages"][2]["notes"][0]
 
 
@@ -201,22 +195,14 @@ def test_the_example_does_what_its_page_says(tmp_path: Path) -> None:
     for line in commands:
         words = re.sub(r"(?<=--state )\S+", str(tmp_path / "state"), line).split()
         more = ["--json"] if words[0] == "rollout" else []
-        ended = subprocess.run(
-            [sys.executable, "-m", "ragwatch", *words, *more],
-            cwd=ROOT,
-            env=os.environ | {"RAGWATCH_STATE": str(tmp_path / "state")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        call = [sys.executable, "-m", "ragwatch", *words, *more]
+        state = os.environ | {"RAGWATCH_STATE": str(tmp_path / "state")}
+        ended = subprocess.run(call, cwd=ROOT, env=state, capture_output=True, text=True, check=False)
         codes.append(ended.returncode)
         if more:
             mrr, _, recall = json.loads(ended.stdout)["stages"][0]["metrics"]
             assert (mrr["a"], mrr["b"], recall["difference"]) == (float(said[1]), float(said[2]), 0.0)
     assert codes == [0, 13, 1]
-
-
-ANSWERS = 200
 
 
 def likes(number: int) -> bool:
@@ -289,7 +275,5 @@ def test_feedback_that_comes_later_replaces_what_was_logged(tmp_path: Path) -> N
 def test_the_report_says_how_many_scores_there_are(tmp_path: Path) -> None:
     """Where the judge decides, although users have said something."""
     logged(tmp_path, *(row(number, thumbs="up") for number in range(60)))
-    notes = live_stage(tmp_path, None)["notes"]
-    assert any(
-        note.startswith("no user metric: set `rollout.live.feedback` to user_score (60 answers") for note in notes
-    )
+    begins = "no user metric: set `rollout.live.feedback` to user_score (60 answers"
+    assert any(note.startswith(begins) for note in live_stage(tmp_path, None)["notes"])

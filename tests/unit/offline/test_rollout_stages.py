@@ -63,15 +63,9 @@ def test_few_queries_decide_nothing() -> None:
 
 def answers(name: str, count: int, *, faithful: float, shared: bool = True) -> list[ComparedAnswer]:
     """Judged answers of a variant."""
-    return [
-        ComparedAnswer(
-            f"question {number}" if shared else f"{name} {number}",
-            "",
-            dict.fromkeys(map(str, METRICS))
-            | {metric: faithful if metric == "faithfulness" else 1.0 for metric in JUDGED_METRICS},
-        )
-        for number in range(count)
-    ]
+    scores = dict.fromkeys(map(str, METRICS)) | dict.fromkeys(JUDGED_METRICS, 1.0) | {"faithfulness": faithful}
+    asked = "question" if shared else name
+    return [ComparedAnswer(f"{asked} {number}", "", scores) for number in range(count)]
 
 
 def test_judged_answers() -> None:
@@ -109,10 +103,8 @@ def test_live_traffic_is_decided_early() -> None:
     live = live_stage(traffic(0.2, 1.0, count=600, share=0.25), RULES._replace(share=0.25))
     assert (live.outcome, live.metrics[0].decision) == (Outcome.PASSED, Decision.PASSED)
     assert live.metrics[1] == Measured("faithfulness", None, None, None, 0, 0, Decision.OPEN, decides=False)
-    rows = [
-        LiveAnswer(float(number), number % 2 == 0, {USER_METRIC: 1.0, "faithfulness": float(number % 2)})
-        for number in range(60)
-    ]
+    scores = [{USER_METRIC: 1.0, "faithfulness": float(number % 2)} for number in range(60)]
+    rows = [LiveAnswer(float(number), number % 2 == 0, each) for number, each in enumerate(scores)]
     live = live_stage(rows, RULES._replace(share=0.5, margin=0.0))
     assert (live.outcome, live.reason) == (Outcome.STOPPED, "B is worse in faithfulness")
 

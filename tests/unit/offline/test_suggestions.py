@@ -35,7 +35,10 @@ from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.verdict_line import ClaimRecord, VerdictRecord
 from ragwatch.stores.sqlite.store import SqliteStore
 
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1).filter(str.strip)
 Row = tuple[VerdictRecord, dict[str, Any] | None]
+CONTEXTS = (Context("Cats purr.", "d1"), Context("Dogs bark.", "d2"))
+suggested = partial(command, "canary", "suggest")
 
 
 def a_row(question: Any = "Where is the mill?", used: tuple[str, ...] = ("d1",), **parts: Any) -> Row:
@@ -64,12 +67,8 @@ def test_frequent_questions_come_first() -> None:
     """Frequency follows from the sampling probability; what fewer than half of the good answers used is left out."""
     rows = [a_row("b?"), a_row("a?"), a_row("c?"), a_row("C? "), a_row("rare?", probability=0.1)]
     suggestions = suggest(rows)
-    assert [(suggestion.canary.query, suggestion.weight, suggestion.answers) for suggestion in suggestions] == [
-        ("rare?", 10.0, 1),
-        ("C?", 2.0, 2),
-        ("a?", 1.0, 1),
-        ("b?", 1.0, 1),
-    ]
+    asked = [("rare?", 10.0, 1), ("C?", 2.0, 2), ("a?", 1.0, 1), ("b?", 1.0, 1)]
+    assert [(one.canary.query, one.weight, one.answers) for one in suggestions] == asked
     assert [suggestion.canary.query for suggestion in suggest(rows, limit=1)] == ["rare?"]
     assert suggest(reversed(rows)) == suggestions
     (suggestion,) = suggest([a_row(used=("d1", "d2")), a_row(used=("d1",)), a_row(used=("d1", "d3"))])
@@ -109,11 +108,7 @@ def test_redacted_texts_are_never_expected_or_asked() -> None:
     """A token is not what a person asked, nor what a retriever returns; an id beside a redacted text will do."""
     redacted = "[EMAIL:3f2a9c]"
     assert suggest([a_row(f"Who is {redacted}?")]) == []
-    nameless = [
-        {"id": None, "text": f"Write to {redacted}."},
-        {"id": None, "text": " "},
-        {"id": None, "text": "Plain."},
-    ]
+    nameless = [{"id": None, "text": text} for text in (f"Write to {redacted}.", " ", "Plain.")]
     (suggestion,) = suggest([a_row(contexts=nameless)])
     assert suggestion.canary.expected == (Expected(None, "Plain."),)
     assert suggest([a_row(contexts=nameless[:2])]) == []
@@ -122,14 +117,7 @@ def test_redacted_texts_are_never_expected_or_asked() -> None:
 
 
 @example(['Is "C:\\mill" a path?', "line\nend \x07\U0001f600"])
-@given(
-    st.lists(
-        st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1).filter(str.strip),
-        min_size=1,
-        max_size=4,
-        unique=True,
-    )
-)
+@given(st.lists(TEXTS, min_size=1, max_size=4, unique=True))
 def test_any_text_survives_the_file(texts: list[str]) -> None:
     """Whatever a question or a context holds, the file says it and no more: quotes, line ends, YAML's own signs.
 
@@ -165,16 +153,12 @@ def test_the_head_and_the_spread_of_suggestions() -> None:
     assert vocabulary_coverage([], ["a"]) == VocabularyCoverage(None, 0, 0)
     assert propose([]).suggestions == ()
     rows = [a_row(f"common question {number}?") for number in range(40) for _ in range(20)]
-    rows += [
-        a_row(f"rare {word} {number}?", used=("d1", "d2", "d3"))
-        for number in range(10)
-        for word in ("opening", "refund")
-    ]
+    rare = [f"rare {word} {number}?" for number in range(10) for word in ("opening", "refund")]
+    rows += [a_row(question, used=("d1", "d2", "d3")) for question in rare]
     found = propose(rows, limit=50)
     assert len(found.suggestions) == 50
     assert sum(one.kind is QuestionKind.HEAD for one in found.suggestions) >= 25
-    assert found.coverage.share is not None
-    assert found.coverage.share > 0.9
+    assert (found.coverage.share or 0.0) > 0.9
 
 
 def test_questions_without_a_good_answer_expect_nothing() -> None:
@@ -260,16 +244,13 @@ def test_kinds_that_the_words_tell(text: str, kind: str | None) -> None:
 def test_edge_questions_are_told_by_words_and_scores() -> None:
     """The strangest words, and the flattest scores, of ten questions or more; fewer tell nothing."""
     asked = [AskedQuestion(f"is the gate open at {hour}?", 10.0, 1, spread=0.5) for hour in range(11)]
-    asked += [
-        AskedQuestion("wherefore art thou", 1.0, 1, spread=0.9),
-        AskedQuestion("is the gate open", 1.0, 1, spread=0.01),
-    ]
+    odd = {"wherefore art thou": 0.9, "is the gate open": 0.01}
+    asked += [AskedQuestion(text, 1.0, 1, spread=spread) for text, spread in odd.items()]
     found = kinds_of(asked, None)
     assert QuestionKind.ODD_PHRASING in found[-2]
     assert found[-1][QuestionKind.AMBIGUOUS] == "no context stands out: retrieval scores spread by 1.0%"
-    assert not any(
-        QuestionKind.ODD_PHRASING in kinds or QuestionKind.AMBIGUOUS in kinds for kinds in kinds_of(asked[-2:], None)
-    )
+    told = {kind for kinds in kinds_of(asked[-2:], None) for kind in kinds}
+    assert not told & {QuestionKind.ODD_PHRASING, QuestionKind.AMBIGUOUS}
 
 
 def test_dates_of_texts() -> None:
@@ -285,23 +266,13 @@ def test_dates_of_texts() -> None:
     assert {text: newest_date([text]) for text in told} == told
 
 
-CONTEXTS = (Context("Cats purr.", "d1"), Context("Dogs bark.", "d2"))
-
-
-suggested = partial(command, "canary", "suggest")
-
-
 @pytest.fixture
 def store(store: SqliteStore) -> SqliteStore:
     """The store of a daemon that runs, with two good answers, and a bad one."""
-    draws = [
-        a_draw("r1", question="What do cats do?", contexts=CONTEXTS),
-        a_draw("r2", question="what do cats  do?", contexts=CONTEXTS),
-        a_draw("r3", question="What do dogs do?", contexts=CONTEXTS),
-    ]
+    asked = {"r1": "What do cats do?", "r2": "what do cats  do?", "r3": "What do dogs do?"}
+    draws = [a_draw(name, question=text, contexts=CONTEXTS) for name, text in asked.items()]
     store.admit(an_admission(*draws))
-    evidence = [an_evidence((1, 0)), an_evidence((1, 0)), an_evidence((0, 0))]
-    store.settle([a_verdict(draw, read) for draw, read in zip(draws, evidence, strict=True)])
+    store.settle([a_verdict(draw, an_evidence((int("cats" in draw.sample.question), 0))) for draw in draws])
     return store
 
 

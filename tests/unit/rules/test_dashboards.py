@@ -24,32 +24,16 @@ from tools.dashboard_linter import panels
 MINIMAL = {"sources": [{"kind": "tail", "name": "app", "path": "/var/log/x"}]}
 EXAMPLE = Path(__file__).parents[3] / "config.example.yaml"
 LLM = {"name": "claude", "kind": "claude", "model": "claude-haiku-5-5", "api_key": "x"}
-THRESHOLDS = {  # every mean below is 0.5
-    Quantity.FAITHFULNESS: 0.4,
-    Quantity.ANSWER_RELEVANCY: 0.51,
-    Quantity.CONTEXT_PRECISION: 0.9,
-}
-COLOURS = {
-    "Faithfulness": "green",
-    "Answer relevancy": "orange",
-    "Context precision": "red",
-    "Top ranked ignored": "blue",
-}
+# Every mean below is 0.5.
+THRESHOLDS = {Quantity.FAITHFULNESS: 0.4, Quantity.ANSWER_RELEVANCY: 0.51, Quantity.CONTEXT_PRECISION: 0.9}
+COLOURS = {"Faithfulness": "green", "Answer relevancy": "orange"}
+COLOURS |= {"Context precision": "red", "Top ranked ignored": "blue"}
 POLITE = Criterion("polite", "Is the tone of the answer polite?")
-PLAN = RulePlan(
-    "embedded",
-    "ragwatch",
-    Links("https://r", "https://d", "https://p"),
-    THRESHOLDS,
-    windows=(1800.0, 3600.0),
-    segments=True,
-    criteria=(POLITE.quantity,),
-)
-GROWTH = {  # of a counter in ten minutes; of other counters 1
-    "weighted_score": 0.5,
-    "squared_weight_score": 0.5,
-    "squared_weight_squared_score": 0.45,
-}
+LINKS = Links("https://r", "https://d", "https://p")
+WHOLE: Any = {"windows": (1800.0, 3600.0), "segments": True, "criteria": (POLITE.quantity,)}
+PLAN = RulePlan("embedded", "ragwatch", LINKS, THRESHOLDS, **WHOLE)
+# Of a counter in ten minutes; of other counters 1.
+GROWTH = {"weighted_score": 0.5, "squared_weight_score": 0.5, "squared_weight_squared_score": 0.45}
 VALUES = {
     "route": ("search", "support"),
     "judge": ("embedded",),
@@ -59,6 +43,13 @@ VALUES = {
     "window": ("1h",),
     "corrected": ("yes",),
     "quantity": ("faithfulness", "answer_relevancy", "context_precision"),
+}
+OF_CANARIES = {"Canaries at the last run", "Recall", "Precision", "F1", "NDCG", "Reciprocal rank", "Health"}
+OF_SOURCES = {"Skipped lines", "Parts", "Traced requests", "Traces without texts", "Scores sent", "Scores waiting"}
+OF_CRITERIA = {"Own criteria", "Own criteria by route"}
+OF_SEGMENTS = {
+    *(f"{name} by segment" for name in ("Faithfulness", "Answer relevancy", "Context precision")),
+    "Effective sample size by segment",
 }
 
 
@@ -101,38 +92,21 @@ def test_a_missing_url_is_told(tmp_path: Path) -> None:
     assert PLACEHOLDER in (tmp_path / "overview.json").read_text()
 
 
-OF_CANARIES = {"Canaries at the last run", "Recall", "Precision", "F1", "NDCG", "Reciprocal rank", "Health"}
-OF_SOURCES = {"Skipped lines", "Parts", "Traced requests", "Traces without texts", "Scores sent", "Scores waiting"}
-
-
 def test_panels_of_sources_and_of_the_export() -> None:
     """Each is there for the kind of source that fills it, or for an export of scores."""
     tail = {"kind": "tail", "name": "app", "path": "app.jsonl"}
     join = {"kind": "join", "name": "app", "by": "id", "of": [{**tail, "name": "one"}, {**tail, "name": "two"}]}
     export = {"otlp": {"endpoint": "http://phoenix:6006"}}
-    shown = (
-        plan(sources=[tail]),
-        plan(sources=[{**tail, "where": "a"}]),
-        plan(sources=[{**tail, "prefix": "auto"}]),
-        plan(sources=[join]),
-        plan(sources=[{"kind": "otlp", "name": "traces"}]),
-        plan(export=export),
-    )
-    assert [titles(one) & OF_SOURCES for one in shown] == [
-        set(),
-        {"Skipped lines"},
-        {"Skipped lines"},
-        {"Parts"},
-        {"Traced requests", "Traces without texts"},
-        {"Scores sent", "Scores waiting"},
+    told: list[tuple[dict[str, Any], set[str]]] = [
+        (tail, set()),
+        ({**tail, "where": "a"}, {"Skipped lines"}),
+        ({**tail, "prefix": "auto"}, {"Skipped lines"}),
+        (join, {"Parts"}),
+        ({"kind": "otlp", "name": "traces"}, {"Traced requests", "Traces without texts"}),
     ]
-
-
-OF_CRITERIA = {"Own criteria", "Own criteria by route"}
-OF_SEGMENTS = {
-    *(f"{name} by segment" for name in ("Faithfulness", "Answer relevancy", "Context precision")),
-    "Effective sample size by segment",
-}
+    for source, shown in told:
+        assert titles(plan(sources=[source])) & OF_SOURCES == shown
+    assert titles(plan(export=export)) & OF_SOURCES == {"Scores sent", "Scores waiting"}
 
 
 def test_panels_of_segments_and_criteria() -> None:

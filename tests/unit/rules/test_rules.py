@@ -31,6 +31,7 @@ SUMS = ("weight", "weighted_score", "squared_weight", "squared_weight_score", "s
 PLAN = RulePlan("embedded", "ragwatch", Links("https://r", "https://d", "https://p"))
 GROUPS: Any = prometheus(PLAN)["ragwatch-recording.yaml"]["groups"]
 OF_ONE = {"window": "1h", "quantity": "faithfulness"}
+NEVER = r"slos\.faithfulness: burns\[0\] can never fire.*raise the objective"
 
 
 def is_hourly(rule: dict[str, Any]) -> bool:
@@ -65,9 +66,6 @@ def test_what_to_write_instead_is_right() -> None:
     assert impossible(0.9, BurnRate(3600.0, 900.0, 0.02, "critical")) is not None
     assert impossible(0.9, BurnRate(3600.0, 900.0, 0.0138, "critical")) is None
     assert impossible(0.9307, BurnRate(3600.0, 900.0, 0.02, "critical")) is None
-
-
-NEVER = r"slos\.faithfulness: burns\[0\] can never fire.*raise the objective"
 
 
 @pytest.mark.parametrize(
@@ -107,13 +105,8 @@ def test_links_lead_to_the_address_people_use() -> None:
 def test_suites_that_are_run_seldom_are_given_their_time(schedule: str, pause: float | None) -> None:
     """A suite of once a day is not late after an hour: rules know the longest pause of each schedule."""
     suite = {"suite": "docs", "schedule": schedule, "jitter": "1s", "items": [{"query": "?", "expected": ["a"]}]}
-    canaries = [
-        {
-            **suite,
-            "probe": {"kind": "http", "url": "http://127.0.0.1:1", "contexts": "hits", "params": {"q": "{{ query }}"}},
-        }
-    ]
-    plan = plan_of(parse({**MINIMAL, "canaries": canaries}, folder=Path()))
+    probe = {"kind": "http", "url": "http://127.0.0.1:1", "contexts": "hits", "params": {"q": "{{ query }}"}}
+    plan = plan_of(parse({**MINIMAL, "canaries": [{**suite, "probe": probe}]}, folder=Path()))
     assert plan.rare == ({} if pause is None else {"docs": pause})
     limit = 3600.0 if pause is None else pause + 3600.0
     stale = next(alert for alert in alerts(plan) if alert.name == "RagwatchCanariesStale").expr
@@ -141,11 +134,8 @@ def test_severities_are_a_key_and_unknown_names_are_refused() -> None:
     alerts_section = {"severity": {"QualityDrift": "warning", "RagwatchCanariesDegraded": "info"}}
     plan = plan_of(parse({**MINIMAL, "alerts": alerts_section}, folder=Path()))
     rules: list[Any] = [alert.rule(plan) for alert in alerts(plan)]
-    by_name = {(rule["alert"], rule["labels"]["severity"]) for rule in rules}
-    assert {each for each in by_name if each[0] in {"RagwatchQualityDrift", "RagwatchCanariesDegraded"}} == {
-        ("RagwatchQualityDrift", "warning"),
-        ("RagwatchCanariesDegraded", "info"),
-    }
+    told = {"RagwatchQualityDrift": {"warning"}, "RagwatchCanariesDegraded": {"info"}}
+    assert {name: {rule["labels"]["severity"] for rule in rules if rule["alert"] == name} for name in told} == told
     with pytest.raises(ConfigError, match=r"alerts\.severity.*did you mean `QualityDrift`"):
         parse({**MINIMAL, "alerts": {"severity": {"QualtyDrift": "warning"}}}, folder=Path())
     with pytest.raises(ConfigError, match="Xyz: is no alert; use one of"):
@@ -235,11 +225,8 @@ def test_a_page_of_drift_begins_and_ends_with_the_alarm(tmp_path: Path) -> None:
         {"alertname": alert.name, "eval_time": f"{minute}m", "exp_alerts": [firing] * is_firing}
         for minute, is_firing in fires.items()
     ]
-    test = {
-        "interval": "1m",
-        "input_series": [{"series": name, "values": values} for name, values in series.items()],
-        "alert_rule_test": asked,
-    }
+    given = [{"series": name, "values": values} for name, values in series.items()]
+    test = {"interval": "1m", "input_series": given, "alert_rule_test": asked}
     must_hold(tmp_path, {"groups": [{"name": "pages", "rules": [rule]}]}, test)
 
 
@@ -267,22 +254,17 @@ def test_a_counter_that_began_anew_falls_back_on_increase(tmp_path: Path) -> Non
     """
     lost, kept = "0+10x12 10+10x11", "0+2.5x24"
     named = {"weight": (lost, kept), "weighted_score": (lost, "0+1.25x24")}
+    of = 'job="j",route="r",judge="embedded"'
     series = [
-        {
-            "series": f'ragwatch_faithfulness_{name}_total{{job="j",instance="{at}",route="r",judge="embedded"}}',
-            "values": values,
-        }
+        {"series": f'ragwatch_faithfulness_{name}_total{{{of},instance="{at}"}}', "values": values}
         for name, both in named.items()
         for at, values in zip("ab", both, strict=True)
     ]
     place = '{job="j",judge="embedded",quantity="faithfulness",window="1h"}'
+    figures = {"_weight:increase1h": 240 + 60, "_weighted_score:increase1h": 240 + 30, ":mean1h": 0.9}
     asked = [
-        expects(f"count(abs({figure}{place} - {value}) < 1e-9)", "1h")
-        for figure, value in (
-            ("all:ragwatch_quality_weight:increase1h", 240 + 60),
-            ("all:ragwatch_quality_weighted_score:increase1h", 240 + 30),
-            ("all:ragwatch_quality:mean1h", 0.9),
-        )
+        expects(f"count(abs(all:ragwatch_quality{figure}{place} - {value}) < 1e-9)", "1h")
+        for figure, value in figures.items()
     ]
     must_hold(tmp_path, HOURLY, {"interval": "150s", "input_series": series, "promql_expr_test": asked})
 
@@ -290,13 +272,9 @@ def test_a_counter_that_began_anew_falls_back_on_increase(tmp_path: Path) -> Non
 def test_a_route_has_its_own_threshold_and_objective() -> None:
     """The general one leaves that route out; null leaves the route without; names of routes are quoted in patterns."""
     faith, relevancy = Quantity.FAITHFULNESS, Quantity.ANSWER_RELEVANCY
-    plan = replace(
-        PLAN,
-        thresholds={faith: 0.9, relevancy: 0.8},
-        route_thresholds={"v1.items": {faith: 0.5, relevancy: None}},
-        objectives={faith: 0.95},
-        route_objectives={"v1.items": {faith: 0.94}},
-    )
+    plan = replace(PLAN, thresholds={faith: 0.9, relevancy: 0.8}, objectives={faith: 0.95})
+    own: Any = {"route_thresholds": {faith: 0.5, relevancy: None}, "route_objectives": {faith: 0.94}}
+    plan = replace(plan, **{name: {"v1.items": limits} for name, limits in own.items()})
     assert list(plan.limits_by_route) == [
         (faith, 'route!~"v1\\\\.items"', 0.9),
         (faith, 'route="v1.items"', 0.5),
@@ -304,9 +282,8 @@ def test_a_route_has_its_own_threshold_and_objective() -> None:
     ]
     assert (plan.threshold(faith, "v1.items"), plan.threshold(relevancy, "v1.items")) == (0.5, None)
     assert plan.threshold(faith, "other") == 0.9
-    rules: list[Any] = [
-        rule for group in prometheus(plan)["ragwatch-recording.yaml"]["groups"] for rule in group["rules"]
-    ]  # type: ignore[union-attr, index, call-overload]
+    groups: Any = prometheus(plan)["ragwatch-recording.yaml"]["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
     shortfalls = [rule["expr"] for rule in rules if rule["record"] == "route:ragwatch_quality:shortfall"]
     assert [expr.partition(" - ")[0] for expr in shortfalls] == ["0.9", "0.5", "0.8"]
     burns = [alert.expr for alert in alerts(plan) if alert.name == "RagwatchErrorBudgetBurn"]
@@ -330,7 +307,7 @@ def test_segments_are_recorded_where_they_are_configured() -> None:
     ("alerts_judge", "drift_judge", "told"),
     [(None, None, ("a", "a")), ("b", None, ("b", "a")), (None, "b", ("a", "b")), ("b", "b", ("b", "b"))],
 )
-def test_drift_is_of_the_judge_that_the_daemon_watches(
+def test_drift_is_of_the_watched_judge(
     alerts_judge: str | None, drift_judge: str | None, told: tuple[str, str]
 ) -> None:
     """Thresholds are compared with `alerts.judge`; drift is of `drift.judge` or the first judge, as in the daemon."""

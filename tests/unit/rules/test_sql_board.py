@@ -83,11 +83,8 @@ def test_every_panel_has_rows_that_grafana_can_draw(server: Postgres) -> None:
         assert rows, panel["title"]
         if target["format"] == "time_series":
             assert names[0] == "time", panel["title"]
-            assert all(
-                isinstance(value, str) == (name == "metric")
-                for row in rows
-                for name, value in zip(names, row, strict=True)
-            )
+            cells = [(name, value) for row in rows for name, value in zip(names, row, strict=True)]
+            assert all(isinstance(value, str) == (name == "metric") for name, value in cells)
             assert [row[0] for row in rows] == sorted(row[0] for row in rows)
         for field in re.findall(r"__data\.fields\.(\w+)", json.dumps(panel)):
             assert field in names

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ragwatch.statistics.drift.bands import DAY, DayBand, HedgedBand, from_dict, to_dict
 
 pairs = st.lists(st.tuples(st.floats(0, 1), st.floats(1, 20)), max_size=40)
+FRESH = DayBand(HedgedBand())
 
 
 @given(pairs)
@@ -63,9 +64,6 @@ def test_a_mean_that_moved_leaves_a_point() -> None:
         band = band.after(score)
     assert len(band.up) == 1
     assert 0.0 < band.high - band.low <= 0.01 + 1e-9
-
-
-FRESH = DayBand(HedgedBand())
 
 
 def run(scores: list[float], band: DayBand = FRESH, first: float = 0.0, weight: float = 1.0) -> DayBand:

@@ -12,24 +12,20 @@ from support.canaries import a_canary, a_failure, a_reply, a_text
 from support.kit import AT
 
 from ragwatch.model.sample import Context
+from ragwatch.statistics.canary import definition
 from ragwatch.statistics.canary.answer import GOLD, RETRIEVED, JudgedAnswer, answers_line, faults, gold_texts, sample_of
-from ragwatch.statistics.canary.definition import (
-    MAX_NAME_CHARS,
-    CanaryMarks,
-    Category,
-    Expected,
-    Grade,
-    Hit,
-    Retrieved,
-    name_of,
-)
+
+DAY = 86400.0
+NOON = 20_000.5 * DAY
+MARKS = definition.CanaryMarks(b"secret")
+CANARY = a_canary(definition.Expected("a", "Text of a."), reference="A good answer.")
 
 
 @pytest.mark.parametrize(
     ("mistake", "message"),
     [
-        (lambda: Expected(grade=Grade.HIGHLY_RELEVANT), "needs an id or a text"),
-        (lambda: a_canary("d1", category=Category.NEGATIVE), "a negative canary expects nothing"),
+        (lambda: definition.Expected(grade=definition.Grade.HIGHLY_RELEVANT), "needs an id or a text"),
+        (lambda: a_canary("d1", category=definition.Category.NEGATIVE), "a negative canary expects nothing"),
         (a_canary, "expects nothing; give `expected`"),
         (lambda: a_canary("d1", "d1"), "expects one context twice"),
         (lambda: a_canary(a_text("One."), a_text("One.", 2)), "expects one context twice"),
@@ -43,33 +39,27 @@ def test_what_no_canary_may_expect(mistake: Callable[[], object], message: str) 
         mistake()
 
 
-def test_labels_are_short() -> None:
-    """An id is its own label; a text lends its beginning."""
-    assert Expected("d1", "Long text.").label == "d1"
-    assert a_text("x" * 500).label == "x" * MAX_NAME_CHARS
-
-
 def test_names_are_labels() -> None:
-    """Short whatever the question, readable where it can be, different for different long questions."""
-    long = [name_of("why is the sky " * 30 + end) for end in ("blue?", "red?")]
-    assert name_of("  What's   up? ") == "what-s-up"
+    """Short whatever the question, readable where it can be, different for different long questions.
+
+    An id is its own label; a text lends its beginning.
+    """
+    labels = [definition.Expected("d1", "Long text.").label, a_text("x" * 500).label]
+    assert labels == ["d1", "x" * definition.MAX_NAME_CHARS]
+    long = [definition.name_of("why is the sky " * 30 + end) for end in ("blue?", "red?")]
+    assert definition.name_of("  What's   up? ") == "what-s-up"
     assert len(set(long)) == 2
-    assert all(len(name) <= MAX_NAME_CHARS and name.startswith("why-is-the-sky") for name in long)
+    assert all(len(name) <= definition.MAX_NAME_CHARS and name.startswith("why-is-the-sky") for name in long)
     for query in ("?!", "", "\ud800"):  # without words: a hash, which is the same after a restart
-        assert name_of(query).startswith("canary-")
-        assert name_of(query) == name_of(query) != name_of("!?")
+        assert definition.name_of(query).startswith("canary-")
+        assert definition.name_of(query) == definition.name_of(query) != definition.name_of("!?")
 
 
 @pytest.mark.parametrize(
     ("category", "usual"),
     [
-        ("simple_factual", {1, 2}),
-        ("complex_factual", {3, 4, 5}),
-        ("procedural", {5, 6, 7, 8, 9, 10}),
-        ("entity_centric", {3, 4, 5}),
-        ("comparative", {2, 3, 4}),
-        ("negative", {0}),
-        ("temporal", {0}),
+        *(("simple_factual", {1, 2}), ("complex_factual", {3, 4, 5}), ("procedural", {5, 6, 7, 8, 9, 10})),
+        *(("entity_centric", {3, 4, 5}), ("comparative", {2, 3, 4}), ("negative", {0}), ("temporal", {0})),
     ],
 )
 def test_each_category_has_its_usual_number_of_contexts(category: str, usual: set[int]) -> None:
@@ -77,7 +67,7 @@ def test_each_category_has_its_usual_number_of_contexts(category: str, usual: se
     numbers = set()
     for number in range(12):
         try:
-            canary = a_canary(*(f"d{each}" for each in range(number)), category=Category(category))
+            canary = a_canary(*(f"d{each}" for each in range(number)), category=definition.Category(category))
         except ValueError:
             continue
         if canary.unusual_number is None:
@@ -89,15 +79,10 @@ def test_each_category_has_its_usual_number_of_contexts(category: str, usual: se
 
 def test_a_temporal_canary_expects_nothing_until_its_answer_is_indexed() -> None:
     """Until then it is one whose retriever must return nothing relevant."""
-    assert a_canary(category=Category.TEMPORAL).negative
-    indexed = a_canary("d1", category=Category.TEMPORAL)
+    assert a_canary(category=definition.Category.TEMPORAL).negative
+    indexed = a_canary("d1", category=definition.Category.TEMPORAL)
     assert not indexed.negative
     assert indexed.unusual_number == "expects 1, temporal queries none: their answers are not indexed yet"
-
-
-DAY = 86400.0
-NOON = 20_000.5 * DAY
-MARKS = CanaryMarks(b"secret")
 
 
 @given(st.text(max_size=40).map(lambda name: name.strip() or "docs"), st.floats(0.0, 4e9))
@@ -106,12 +91,12 @@ def test_our_marks_are_valid(suite: str, now: float) -> None:
 
     Without a secret the name is sent, and answers count as traffic: beside a state that cannot be read.
     """
-    assert CanaryMarks().mark("docs", now) == "docs"
+    assert definition.CanaryMarks().mark("docs", now) == "docs"
     mark = MARKS.mark(suite, now)
     assert MARKS.is_valid(mark, now)
     assert MARKS.is_valid(f" {mark} ", None)
-    assert not CanaryMarks(b"other").is_valid(mark, now)
-    assert not CanaryMarks().is_valid(mark, now)
+    assert not definition.CanaryMarks(b"other").is_valid(mark, now)
+    assert not definition.CanaryMarks().is_valid(mark, now)
 
 
 @given(st.one_of(st.text(), st.booleans(), st.integers(), st.none(), st.lists(st.text()), st.just("docs.20000.")))
@@ -130,9 +115,6 @@ def test_a_mark_that_was_seen_hides_the_answers_of_its_day_alone() -> None:
     assert not MARKS.is_valid(f"{'d' * 400}{mark}", NOON)
 
 
-CANARY = a_canary(Expected("a", "Text of a."), reference="A good answer.")
-
-
 def test_an_answer_is_a_sample_with_its_reference() -> None:
     """Contexts in the order of the reply, and a mark that keeps it apart from live traffic.
 
@@ -143,22 +125,24 @@ def test_an_answer_is_a_sample_with_its_reference() -> None:
     assert (sample.reference, sample.at) == ("A good answer.", AT)
     assert sample.contexts == (Context("Text of a.", "a", 0.9),)
     assert sample.metadata == {"canary": "refunds", "suite": "docs", "run": "canary"}
-    oracle = sample_of(CANARY, Retrieved(answer="No."), suite="docs", at=AT, gold=gold_texts(CANARY))
+    oracle = sample_of(CANARY, definition.Retrieved(answer="No."), suite="docs", at=AT, gold=gold_texts(CANARY))
     assert (oracle.contexts, oracle.metadata["run"]) == ((Context("Text of a."),), "oracle")
     assert oracle.id != sample.id
 
 
-@pytest.mark.parametrize("retrieved", [a_reply("a"), a_failure(), Retrieved((Hit("a", None),), answer="Yes.")])
-def test_half_a_sample_is_none(retrieved: Retrieved) -> None:
+@pytest.mark.parametrize(
+    "retrieved", [a_reply("a"), a_failure(), definition.Retrieved((definition.Hit("a", None),), answer="Yes.")]
+)
+def test_half_a_sample_is_none(retrieved: definition.Retrieved) -> None:
     """No answer, or a context without its text: a judge would misread it."""
     assert sample_of(CANARY, retrieved, suite="docs", at=AT) is None
 
 
 def test_gold_is_whole_or_none() -> None:
     """An id alone is no context that a generator could be given."""
-    assert gold_texts(a_canary(Expected("a", "One."), a_text("Two."))) == ("One.", "Two.")
-    assert gold_texts(a_canary(Expected("a", "One."), "b")) is None
-    assert gold_texts(a_canary(category=Category.NEGATIVE)) is None
+    assert gold_texts(a_canary(definition.Expected("a", "One."), a_text("Two."))) == ("One.", "Two.")
+    assert gold_texts(a_canary(definition.Expected("a", "One."), "b")) is None
+    assert gold_texts(a_canary(category=definition.Category.NEGATIVE)) is None
 
 
 def judged(contexts: str, correctness: float | None, **parts: Any) -> JudgedAnswer:

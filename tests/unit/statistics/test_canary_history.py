@@ -5,29 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from typing import Any
 
 import pytest
 from support.canaries import a_canary, a_failure, a_reply, a_report, a_text
 
+from ragwatch.statistics.canary import history
 from ragwatch.statistics.canary.definition import MAX_STORED_CHARS, Category, Expected, Grade, Hit, Retrieved
-from ragwatch.statistics.canary.history import (
-    RELEARN_RUNS,
-    CanaryDiff,
-    RankChange,
-    changes,
-    diff,
-    from_record,
-    levels_of,
-    report_of,
-    to_record,
-    with_levels,
-)
 from ragwatch.statistics.canary.metric import CanaryMetric
 from ragwatch.statistics.canary.report import CanaryReport, SuiteReport
 
 CANARY = a_canary("a")
 GOOD, LOST = a_report(CANARY, a_reply("a", "b")), a_report(CANARY, a_reply("x", "b"))
 DOWN = a_report(CANARY, a_failure())
+LIMITS: dict[str, Any] = {"min_relevance_score": 0.3, "min_recall": 0.5, "tags": ("money",)}
+GRADED = Expected("a", "Text of a.", Grade.HIGHLY_RELEVANT)
+FULL = a_canary(GRADED, "b", category=Category.COMPARATIVE, reference="A good answer.", **LIMITS)
+USUAL = (0.90, 0.86, 0.82)
+CANARIES = [a_canary("d0", name=f"c{number}") for number in range(6)]
+ASKED = a_canary("a", "b", min_recall=0.5)
+BEFORE = a_report(ASKED, a_reply("a", "x", "b"))
 
 
 def runs(*reports: object) -> list[SuiteReport]:
@@ -41,27 +38,16 @@ def runs(*reports: object) -> list[SuiteReport]:
 )
 def test_a_run_of_another_version_is_unknown(body: dict[str, object]) -> None:
     """It is passed over instead of breaking the page."""
-    assert report_of("docs", body) is None
+    assert history.report_of("docs", body) is None
 
 
 def test_each_canary_is_held_against_its_own_last_success() -> None:
     """Failed and degraded runs in between are passed over; without any success nothing is said."""
-    differences = changes(runs(LOST, DOWN, LOST, GOOD))
+    differences = history.changes(runs(LOST, DOWN, LOST, GOOD))
     assert [move.label for move in differences["refunds"].vanished] == ["a"]
-    assert changes(runs(LOST, DOWN, LOST)) == {}
-    assert changes(runs(DOWN, GOOD)) == {}
-    assert changes([]) == {}
-
-
-FULL = a_canary(
-    Expected("a", "Text of a.", Grade.HIGHLY_RELEVANT),
-    "b",
-    category=Category.COMPARATIVE,
-    min_relevance_score=0.3,
-    min_recall=0.5,
-    reference="A good answer.",
-    tags=("money",),
-)
+    assert history.changes(runs(LOST, DOWN, LOST)) == {}
+    assert history.changes(runs(DOWN, GOOD)) == {}
+    assert history.changes([]) == {}
 
 
 def test_long_passages_are_cut() -> None:
@@ -69,11 +55,11 @@ def test_long_passages_are_cut() -> None:
     whole = a_report(FULL, Retrieved((Hit("a", "x" * 9000, 0.9), Hit(None, "y" * 9000, 0.8))))
     text = a_report(a_canary(category=Category.NEGATIVE), Retrieved((Hit(None, "y" * 9000, 0.8),)))
     for report in (whole, text):
-        again = from_record(to_record(report))
+        again = history.from_record(history.to_record(report))
         assert {len(hit.text or "") for hit in again.retrieved.hits} == {MAX_STORED_CHARS}
-        change = diff(again, report)
+        change = history.diff(again, report)
         assert change is None or change.newcomers == ()
-    assert diff(from_record(to_record(text)), text) is not None
+    assert history.diff(history.from_record(history.to_record(text)), text) is not None
 
 
 @pytest.mark.parametrize(
@@ -93,14 +79,10 @@ def test_long_passages_are_cut() -> None:
 )
 def test_round_trip_through_json(report: CanaryReport) -> None:
     """What comes out of a stored run is what went in, ranks and reasons included."""
-    run = report_of("docs", json.loads(json.dumps({"ks": [5], "reports": [to_record(report)]})))
+    run = history.report_of("docs", json.loads(json.dumps({"ks": [5], "reports": [history.to_record(report)]})))
     assert run == SuiteReport("docs", (5,), (report,))
     (again,) = run.reports
     assert (again.ranks, again.reason) == (report.ranks, report.reason)
-
-
-USUAL = (0.90, 0.86, 0.82)
-CANARIES = [a_canary("d0", name=f"c{number}") for number in range(6)]
 
 
 def a_run(*scores: Sequence[float], direction: str | None = "similarity") -> SuiteReport:
@@ -115,7 +97,7 @@ def a_run(*scores: Sequence[float], direction: str | None = "similarity") -> Sui
 
 def health(before: SuiteReport, after: SuiteReport) -> tuple[float | None, float | None]:
     """Health and MRR of a run after another one."""
-    run, _ = with_levels(after, with_levels(before, {})[1])
+    run, _ = history.with_levels(after, history.with_levels(before, {})[1])
     return run.mean(CanaryMetric.HEALTH), run.mean(CanaryMetric.MRR)
 
 
@@ -140,9 +122,7 @@ ONE_EACH = a_run(*((score,) for score in TOPS))
         (a_run(USUAL, direction=None), a_run((0.1, 0.1, 0.1), direction=None), 1.0),  # nothing can be compared
     ],
 )
-def test_a_fall_of_all_scores_by_more_than_their_spread(
-    before: SuiteReport, after: SuiteReport, expected: float
-) -> None:
+def test_a_fall_of_all_scores_beyond_their_spread(before: SuiteReport, after: SuiteReport, expected: float) -> None:
     """Though every expected context ranks first, and no canary has a minimum score."""
     assert health(before, after) == (expected, 1.0)
 
@@ -156,25 +136,21 @@ def test_a_canary_without_a_reply_says_nothing_of_the_others() -> None:
 
 def test_lower_scores_become_usual_and_what_fell_does_not_hide_it() -> None:
     """The level stays while all are lower, also when canaries fall one after another, and is learned again at last."""
-    run, levels = with_levels(a_run(USUAL), {})
+    run, levels = history.with_levels(a_run(USUAL), {})
     low = (0.5, 0.4, 0.3)
-    _, levels = with_levels(a_run(low, low, USUAL), levels)
-    run, levels = with_levels(a_run(low), levels)
+    _, levels = history.with_levels(a_run(low, low, USUAL), levels)
+    run, levels = history.with_levels(a_run(low), levels)
     assert run.scores_fell
-    for _ in range(RELEARN_RUNS + 1):
-        run, levels = with_levels(a_run(low), levels)
+    for _ in range(history.RELEARN_RUNS + 1):
+        run, levels = history.with_levels(a_run(low), levels)
     assert not run.scores_fell
-    assert levels_of({key: list(level) for key, level in levels.items()}) == levels
-    assert levels_of({"x": ["a", 1, 2], "y": [1.0], "z": None}) == levels_of(None) == {}
+    assert history.levels_of({key: list(level) for key, level in levels.items()}) == levels
+    assert history.levels_of({"x": ["a", 1, 2], "y": [1.0], "z": None}) == history.levels_of(None) == {}
 
 
-ASKED = a_canary("a", "b", min_recall=0.5)
-BEFORE = a_report(ASKED, a_reply("a", "x", "b"))
-
-
-def changed(before: CanaryReport, after: CanaryReport) -> CanaryDiff:
+def changed(before: CanaryReport, after: CanaryReport) -> history.CanaryDiff:
     """A diff that there must be."""
-    change = diff(before, after)
+    change = history.diff(before, after)
     assert change is not None
     return change
 
@@ -182,12 +158,15 @@ def changed(before: CanaryReport, after: CanaryReport) -> CanaryDiff:
 @pytest.mark.parametrize(
     ("reply", "vanished"),
     [
-        (("y", "x", "b"), RankChange("a", 1, None, Hit("y", "Text of y.", 0.9))),  # `a` led, `y` stands at its rank
-        (("a", "x", "z"), RankChange("b", 3, None, Hit("z", "Text of z.", pytest.approx(0.7)))),
-        (("a", "x"), RankChange("b", 3, None, None)),  # a shorter reply puts nothing in its place
+        (
+            ("y", "x", "b"),
+            history.RankChange("a", 1, None, Hit("y", "Text of y.", 0.9)),
+        ),  # `a` led, `y` stands at its rank
+        (("a", "x", "z"), history.RankChange("b", 3, None, Hit("z", "Text of z.", pytest.approx(0.7)))),
+        (("a", "x"), history.RankChange("b", 3, None, None)),  # a shorter reply puts nothing in its place
     ],
 )
-def test_which_vanished_and_what_came_instead(reply: tuple[str, ...], vanished: RankChange) -> None:
+def test_which_vanished_and_what_came_instead(reply: tuple[str, ...], vanished: history.RankChange) -> None:
     """By rank; what was not there before is a newcomer, with its rank."""
     change = changed(BEFORE, a_report(ASKED, a_reply(*reply)))
     assert (change.canary, change.vanished, change.moved) == ("refunds", (vanished,), ())
@@ -224,7 +203,7 @@ def test_a_missing_score_leaves_the_shift_unknown(scores: list[float | None]) ->
 @pytest.mark.parametrize("pair", [(BEFORE, a_report(ASKED, a_failure())), (a_report(ASKED, a_failure()), BEFORE)])
 def test_a_failed_run_is_compared_with_nothing(pair: tuple[CanaryReport, CanaryReport]) -> None:
     """A dead endpoint has not lost its contexts."""
-    assert diff(*pair) is None
+    assert history.diff(*pair) is None
 
 
 def test_an_edited_canary_is_compared_in_what_it_still_expects() -> None:
@@ -251,6 +230,6 @@ def test_texts_that_begin_alike_are_told_apart() -> None:
     same = {"similar": lambda one, other: float(one == other)}
     both = Retrieved(tuple(Hit(text=passage) for passage in texts))
     before, after = (a_report(canary, reply, **same) for reply in (both, Retrieved(both.hits[1:])))
-    change = diff(before, after)
+    change = history.diff(before, after)
     assert [(move.before, move.after) for move in change.vanished] == [(1, None)]
     assert [(move.before, move.after) for move in change.moved] == [(2, 1)]

@@ -17,6 +17,12 @@ from ragwatch.statistics.snapshot import Gauge
 
 NEGATIVE = a_canary(category=Category.NEGATIVE, name="cooking")
 SCORED = a_canary(category=Category.NEGATIVE, min_relevance_score=0.8)  # a vector store always returns something
+NEAR = a_canary("a", min_relevance_score=0.3)
+GOOD = a_report(a_canary("a", name="good"), a_reply("a", "x"))
+HALF = a_report(a_canary("b", Expected("c", None, Grade.HIGHLY_RELEVANT), name="half"), a_reply("x", "b"))
+DOWN = a_report(a_canary("a", name="down"), a_failure("connect"))
+NOT_ASKED = a_report(a_canary(category=Category.NEGATIVE, name="negative"), a_reply("x"))
+MIXED = SuiteReport("docs", (1, 2, 5), (GOOD, HALF, DOWN, NOT_ASKED))
 
 
 def alike(one: str, other: str) -> float:
@@ -39,14 +45,10 @@ def alike(one: str, other: str) -> float:
         (a_canary("a", min_relevance_score=0.91), a_reply("a"), "below_min_score"),
         (a_canary("a", min_relevance_score=0.85), a_reply("x", "a"), "below_min_score"),
         (a_canary("a", "b", min_relevance_score=0.85), a_reply("a", "b"), None),
-        (a_canary("a", min_relevance_score=0.3), a_reply("a", scores=[0.3], direction="distance"), None),
-        (
-            a_canary("a", min_relevance_score=0.3),
-            a_reply("a", scores=[0.31], direction="distance"),
-            "below_min_score",
-        ),
-        (a_canary("a", min_relevance_score=0.3), a_reply("a", direction=None), "failed:no_scores"),
-        (a_canary("a", min_relevance_score=0.3), a_reply("a", scores=[None]), "failed:no_scores"),
+        (NEAR, a_reply("a", scores=[0.3], direction="distance"), None),
+        (NEAR, a_reply("a", scores=[0.31], direction="distance"), "below_min_score"),
+        (NEAR, a_reply("a", direction=None), "failed:no_scores"),
+        (NEAR, a_reply("a", scores=[None]), "failed:no_scores"),
         (a_canary("a"), a_reply("a", scores=[None], direction=None), None),
         (NEGATIVE, a_reply(), None),
         (NEGATIVE, a_reply("x"), "found_for_negative"),
@@ -136,27 +138,14 @@ def test_a_reply_that_cannot_be_compared_is_no_miss(
     assert (report.retrieved.hits, report.retrieved.seconds) == (retrieved.hits, 2.0)
 
 
-GOOD = a_report(a_canary("a", name="good"), a_reply("a", "x"))
-HALF = a_report(a_canary("b", Expected("c", None, Grade.HIGHLY_RELEVANT), name="half"), a_reply("x", "b"))
-DOWN = a_report(a_canary("a", name="down"), a_failure("connect"))
-NOT_ASKED = a_report(a_canary(category=Category.NEGATIVE, name="negative"), a_reply("x"))
-MIXED = SuiteReport("docs", (1, 2, 5), (GOOD, HALF, DOWN, NOT_ASKED))
-
-
 def test_means_are_over_known_rankings() -> None:
     """Negative canaries and failed ones leave no trace in them."""
     assert [MIXED.mean(CanaryMetric.RECALL, k) for k in (1, 2, 5)] == [0.5, 0.75, 0.75]
     assert [MIXED.mean(CanaryMetric.PRECISION, k) for k in (1, 2, 5)] == [0.5, 0.5, 0.2]
-    assert (
-        MIXED.mean(CanaryMetric.MRR),
-        MIXED.mean(CanaryMetric.COVERAGE),
-        MIXED.mean(CanaryMetric.HIT_RATE, 1),
-        MIXED.mean(CanaryMetric.HEALTH),
-    ) == (0.75, 1.0, 0.5, 0.5)
-    assert MIXED.mean(CanaryMetric.MAP) == (1.0 + 0.25) / 2
-    assert MIXED.mean(CanaryMetric.CONTEXT_PRECISION) == (1.0 + 0.5) / 2
+    whole = {"mrr": 0.75, "coverage": 1.0, "health": 0.5, "map": (1.0 + 0.25) / 2, "context_precision": (1.0 + 0.5) / 2}
+    assert {name: MIXED.mean(CanaryMetric(name)) for name in whole} == whole
+    assert (MIXED.mean(CanaryMetric.HIT_RATE, 1), MIXED.mean(CanaryMetric.NDCG, 1)) == (0.5, 0.5)
     assert MIXED.mean(CanaryMetric.F1, 2) == pytest.approx((2 / 3 + 0.5) / 2)
-    assert MIXED.mean(CanaryMetric.NDCG, 1) == 0.5
 
 
 def test_a_suite_without_answers_knows_nothing() -> None:
@@ -201,11 +190,7 @@ def test_line() -> None:
         "precision": {"1": 0.0, "5": 0.2},
         "f1": {"1": 0.0, "5": pytest.approx(2 / 7)},
         "ndcg": {"1": 0.0, "5": pytest.approx(0.6309297535714574 / 2.6309297535714573)},
-        "mrr": 0.5,
-        "map": 0.25,
-        "coverage": 1.0,
-        "health": 0.0,
-    }
+    } | {"mrr": 0.5, "map": 0.25, "coverage": 1.0, "health": 0.0}
     whole = figures | {"suite": "docs", "hit_rate": {"1": 0.0, "5": 1.0}, "context_precision": 0.5, "answers": None}
     assert line == whole | {"degraded": ["What about half?"], "failures": {"connect": 1}}
     counts = {"canaries": 2, "degraded": 1, "failed": 1}
@@ -213,13 +198,8 @@ def test_line() -> None:
     half, down = items
     assert (half["reason"], half["ranks"], half["scores"]) == ("missing_from_top_k", [2, None], [0.8, None])
     said = {"canary": "down", "query": "What about down?", "category": "simple_factual"}
-    assert down == said | {"ranks": [], "grades": [], "scores": []} | {
-        "success": False,
-        "reason": "failed:connect",
-        "detail": "no reply",
-        "scores_fell": False,
-        "seconds": 10.0,
-    }
+    failed = {"success": False, "reason": "failed:connect", "detail": "no reply", "seconds": 10.0}
+    assert down == said | failed | {"ranks": [], "grades": [], "scores": [], "scores_fell": False}
 
 
 def test_figures_by_category() -> None:
@@ -259,9 +239,7 @@ def test_a_category_without_a_reply_has_no_figure() -> None:
         ((), None),
     ],
 )
-def test_the_trend_of_degraded_canaries_is_over_those_that_got_a_reply(
-    reports: tuple[CanaryReport, ...], share: float | None
-) -> None:
+def test_the_trend_of_degraded_canaries_is_over_replies(reports: tuple[CanaryReport, ...], share: float | None) -> None:
     """Nine that failed say nothing of the tenth; the mean of a category and of the suite leave them out too."""
     sums = sums_of(SuiteReport("docs", (5,), reports), 0.0)
     shares = {addends.wx for bucket, addends in sums.items() if bucket.series.name == "degraded"}

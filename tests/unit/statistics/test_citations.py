@@ -25,6 +25,8 @@ from ragwatch.statistics.verdict_line import parse_verdict_line, verdict_line
 
 COLUMN = ContextReading(relevant=True)
 TEXTS = st.text(alphabet="[]()【】†^#0123,;:-–. \n`_axABsource document passage ref", max_size=200)
+_NAMING = "[1]|(see doc 2)|passage |Documents |source: |ſource 1|citations: 1|ref 3|cıtation 2|chunK 1|references 1, 2"
+_PIECES = st.sampled_from([*"[]()【】†^#.,:;–-&\n _\\x12İ", *_NAMING.split("|"), "10", "and", " says", "`[1]`"])
 
 
 @pytest.mark.parametrize(
@@ -260,10 +262,6 @@ def test_hostile_answers_are_bounded() -> None:
     answer = "Tea " + "".join(f"[{low}-{low + 20}]" for low in range(1, 960, 7)) + "."
     found = evidence_of(answer * 20, *([answer] * 20))
     assert len(found.citations) == MAX_CITATIONS
-
-
-_NAMING = "[1]|(see doc 2)|passage |Documents |source: |ſource 1|citations: 1|ref 3|cıtation 2|chunK 1|references 1, 2"
-_PIECES = st.sampled_from([*"[]()【】†^#.,:;–-&\n _\\x12İ", *_NAMING.split("|"), "10", "and", " says", "`[1]`"])
 
 
 @given(st.lists(_PIECES, max_size=30).map("".join))

@@ -27,6 +27,11 @@ from ragwatch.statistics.compare import (
 from ragwatch.statistics.estimators.interval import CountedInterval, Interval
 
 SCORES = st.floats(0.0, 1.0)
+TRIALS = pytest.mark.parametrize(
+    ("trials", "least"), [(150, 0.92), pytest.param(2000, 0.935, marks=pytest.mark.slow)], ids=["some", "many"]
+)
+RATIOS = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+PAIRS = st.lists(st.tuples(RATIOS, RATIOS), min_size=1, max_size=60)
 
 
 @given(st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=60))
@@ -46,11 +51,6 @@ def test_few_differences_among_many_ties_prove_nothing() -> None:
     twenty = paired([PairedScore(0.0, 1.0)] * 20 + [PairedScore(1.0, 1.0)] * 452)
     assert (two.conclusion, two.warning) == (Conclusion.NOISE, "the interval contains 0")
     assert (twenty.conclusion, twenty.warning) == (Conclusion.BETTER, None)
-
-
-TRIALS = pytest.mark.parametrize(
-    ("trials", "least"), [(150, 0.92), pytest.param(2000, 0.935, marks=pytest.mark.slow)], ids=["some", "many"]
-)
 
 
 @pytest.mark.costly
@@ -122,17 +122,11 @@ def test_categories_are_told_apart_only_where_there_are_several() -> None:
     ("shared", "only_a", "only_b", "enough"),
     [(0, 5, 5, False), (1, 0, 0, False), (2, 0, 0, True), (2, 3, 9, False), (3, 3, 90, True)],
 )
-def test_a_few_shared_questions_do_not_stand_for_two_logs(
-    shared: int,
-    only_a: int,
-    only_b: int,
-    enough: bool,  # noqa: FBT001 - of the table
-) -> None:
+def test_a_few_shared_questions_are_no_pair_of_logs(shared: int, only_a: int, only_b: int, *, enough: bool) -> None:
     """Half of the smaller side must be shared."""
     both = [f"q{number}" for number in range(shared)]
-    result = match_keys(
-        [*both, *(f"a{number}" for number in range(only_a))], [*both, *(f"b{number}" for number in range(only_b))]
-    )
+    sides = ([*both, *(f"{name}{number}" for number in range(more))] for name, more in (("a", only_a), ("b", only_b)))
+    result = match_keys(*sides)
     assert (result.keys, result.only_a, result.only_b, result.enough) == (tuple(both), only_a, only_b, enough)
 
 
@@ -176,10 +170,6 @@ def test_the_unpaired_interval_covers_as_it_says(good: float, better: float, tri
         result = unpaired(a, b)
         inside += result.change.low <= after - before <= result.change.high
     assert inside / (trials // 2) >= least
-
-
-RATIOS = st.sampled_from([0.0, 0.25, 0.5, 1.0])
-PAIRS = st.lists(st.tuples(RATIOS, RATIOS), min_size=1, max_size=60)
 
 
 @given(PAIRS)

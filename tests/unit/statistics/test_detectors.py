@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Iterable
 from itertools import accumulate
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,7 +26,7 @@ def run(watching: Detector[Score], stream: Iterable[float], weight: float = 1.0)
     return numbers
 
 
-def until(watching: Detector[Score], stream: Iterable[Score]) -> int | None:
+def until(watching: Detector[Any], stream: Iterable[Any]) -> int | None:
     """Readings until the alarm."""
     numbers = watching.start()
     for count, reading in enumerate(stream, start=1):
@@ -100,19 +101,14 @@ def test_two_samples() -> None:
     def pairs(mean: float, control: float) -> list[ScorePair]:
         return [ScorePair(Score(float(rng.random() < mean)), Score(float(rng.random() < control))) for _ in range(3000)]
 
-    def alarms(watching: TwoSample, stream: list[ScorePair]) -> bool:
-        numbers = watching.start()
-        for each in stream:
-            numbers = watching.step(numbers, each)
-            if watching.evidence(numbers) >= watching.threshold:
-                return True
-        return False
-
     fall, rise = TwoSample(10_000), TwoSample(10_000, Direction.RISE)
-    assert not alarms(fall, pairs(0.7, 0.7))
-    assert alarms(fall, pairs(0.7, 0.9))
-    assert not alarms(rise, pairs(0.7, 0.9))
-    assert alarms(rise, pairs(0.3, 0.1))
+    for watching, means, alarms in (
+        (fall, (0.7, 0.7), False),
+        (fall, (0.7, 0.9), True),
+        (rise, (0.7, 0.9), False),
+        (rise, (0.3, 0.1), True),
+    ):
+        assert (until(watching, pairs(*means)) is not None) is alarms, (watching, means)
     assert fall.design != rise.design
     light = TwoSample(100, max_weight=10.0, fractions=(0.5,))  # evidence moves by the product of both weights
     assert light.step((0.0,), ScorePair(Score(0.0, 1.0), Score(1.0, 5.0))) == pytest.approx((1 + 0.5 * 0.05,))
@@ -141,11 +137,8 @@ def test_cusum_is_the_rise_above_the_least_partial_sum(direction: Direction) -> 
     watching = Cusum(baseline=0.9, direction=direction)
     sign = 1.0 if direction is Direction.FALL else -1.0
     values = stream(1)
-    numbers = watching.start()
-    for value in values:
-        numbers = watching.step(numbers, Score(value))
     sums = list(accumulate([0.0, *(sign * (0.9 - value) - 0.05 for value in values)]))
-    assert watching.evidence(numbers) == pytest.approx(sums[-1] - min(sums))
+    assert watching.evidence(run(watching, values)) == pytest.approx(sums[-1] - min(sums))
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -170,9 +163,7 @@ def test_page_hinkley_is_rivers(seed: int, direction: Direction, mode: str) -> N
 @pytest.mark.parametrize("watching", [Cusum(0.9, max_weight=4.0), PageHinkley(5.0, max_weight=4.0)])
 def test_a_light_score_moves_little(watching: Cusum | PageHinkley) -> None:
     """A score of a quarter of the heaviest weight moves the sum by a quarter."""
-    numbers = watching.start()
-    for _ in range(40):
-        numbers = watching.step(numbers, Score(0.9, 4.0))
+    numbers = run(watching, [0.9] * 40, weight=4.0)
     before = watching.evidence(numbers)
     heavy = watching.evidence(watching.step(numbers, Score(0.0, 4.0))) - before
     light = watching.evidence(watching.step(numbers, Score(0.0, 1.0))) - before

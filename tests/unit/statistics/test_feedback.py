@@ -32,6 +32,8 @@ JSON = st.recursive(
     ),
     max_leaves=6,
 )
+SCORE = st.floats(0.0, 1.0, allow_subnormal=False)
+PAIRS = st.lists(st.tuples(SCORE, SCORE, st.sampled_from([0.05, 0.5, 1.0])), min_size=MIN_PAIRS, max_size=70)
 
 
 @pytest.mark.parametrize(
@@ -116,10 +118,6 @@ def test_a_scale_turns_round(worst: int, best: int, share: float) -> None:
     rating = worst + share * (best - worst)
     score, other = scale.score(rating), turned.score(rating)
     assert score is None or other is None or score == pytest.approx(1.0 - other)
-
-
-SCORE = st.floats(0.0, 1.0, allow_subnormal=False)
-PAIRS = st.lists(st.tuples(SCORE, SCORE, st.sampled_from([0.05, 0.5, 1.0])), min_size=MIN_PAIRS, max_size=70)
 
 
 @given(PAIRS)

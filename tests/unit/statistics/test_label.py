@@ -24,6 +24,7 @@ from ragwatch.statistics.labels.selection import (
 from ragwatch.statistics.sampling import SamplingHash
 
 NOW = 1_700_000_000.0
+RUNS = 4000
 
 
 def a_record(**changes: Any) -> dict[str, Any]:
@@ -61,9 +62,6 @@ def test_each_question_has_words_for_each_reply() -> None:
     assert list(NAMES["claim"]) == list(CLAIM)
     (only,) = label_questions(has_claims=True, has_contexts=False)
     assert str(only.quantity) == "answer_relevancy"
-
-
-RUNS = 4000
 
 
 def candidates() -> list[LabelCandidate]:

@@ -18,6 +18,13 @@ from ragwatch.statistics import ranking
 from ragwatch.statistics.ranking import Ranking
 from ragwatch.statistics.relevance import CaseKind, NoRanking, RankingMetric, kind_of, rank_sample
 
+RANKINGS = st.builds(
+    lambda grades, hits: Ranking(tuple(grades), tuple(tuple(i for i in hit if i < len(grades)) for hit in hits)),
+    st.lists(st.integers(1, 3), max_size=4),
+    st.lists(st.sets(st.integers(0, 3), max_size=2), max_size=8),
+)
+RETRIEVED = ("c3", "c1", "c9", "c2")
+
 
 def by_ids(returned: Sequence[str], grades: Mapping[str, int]) -> Ranking:
     """The ranking of returned ids, where `grades` holds the expected ones; no id comes twice."""
@@ -26,15 +33,8 @@ def by_ids(returned: Sequence[str], grades: Mapping[str, int]) -> Ranking:
 
 
 SEED_2 = by_ids(["c3", "c1", "c9", "c2"], {"c1": 1, "c2": 1})
-AT: dict[str, Callable[[Ranking, int], float | None]] = {
-    "recall": ranking.recall_at,
-    "precision": ranking.precision_at,
-    "f1": ranking.f1_at,
-    "hit": ranking.hit_at,
-    "ndcg": ranking.ndcg_at,
-    "reciprocal_rank": ranking.reciprocal_rank,
-    "average_precision": ranking.average_precision,
-}
+NAMES = ("recall_at", "precision_at", "f1_at", "hit_at", "ndcg_at", "reciprocal_rank", "average_precision")
+AT: dict[str, Callable[[Ranking, int], float | None]] = {name: getattr(ranking, name) for name in NAMES}
 WHOLE = (ranking.first_relevance, ranking.context_precision)
 
 
@@ -68,11 +68,9 @@ def test_f1(precision: float | None, recall: float | None, expected: float | Non
 def test_a_cutoff_hides_what_is_behind_it() -> None:
     """The first hit at rank 3 is none at 2."""
     third = by_ids("xya", {"a": 1})
-    assert [ranking.reciprocal_rank(third, k) for k in (2, 3)] == [0.0, pytest.approx(1 / 3)]
-    assert [ranking.average_precision(third, k) for k in (2, 3)] == [0.0, pytest.approx(1 / 3)]
-    assert [ranking.hit_at(third, k) for k in (2, 3)] == [0.0, 1.0]
-    assert [ranking.recall_at(third, k) for k in (2, 3)] == [0.0, 1.0]
-    assert [ranking.ndcg_at(third, k) for k in (2, 3)] == [0.0, pytest.approx(0.5)]
+    at_3 = {"reciprocal_rank": 1 / 3, "average_precision": 1 / 3, "hit_at": 1.0, "recall_at": 1.0, "ndcg_at": 0.5}
+    assert {name: AT[name](third, 2) for name in at_3} == dict.fromkeys(at_3, 0.0)
+    assert {name: AT[name](third, 3) for name in at_3} == pytest.approx(at_3)
     assert ranking.precision_at(third, 5) == 0.2  # of k, also when fewer passages come back
 
 
@@ -101,13 +99,6 @@ def test_passages_and_contexts_match_across() -> None:
     both = Ranking((1, 2), ((0, 1), (1,)))
     assert (both.ranks, both.gains) == ((1, 1), (2, 0))
     assert (ranking.recall_at(both, 1), ranking.precision_at(both, 2)) == (1.0, 1.0)
-
-
-RANKINGS = st.builds(
-    lambda grades, hits: Ranking(tuple(grades), tuple(tuple(i for i in hit if i < len(grades)) for hit in hits)),
-    st.lists(st.integers(1, 3), max_size=4),
-    st.lists(st.sets(st.integers(0, 3), max_size=2), max_size=8),
-)
 
 
 @given(RANKINGS, st.integers(1, 9))
@@ -142,12 +133,12 @@ def test_agrees_with_ir_measures() -> None:
     ours: dict[str, Callable[[Ranking], float | None]] = {
         name: partial(AT[measure], k=k) if k else AT[measure]
         for name, measure, k in (
-            ("R@5", "recall", 5),
-            ("P@5", "precision", 5),
-            ("Success@5", "hit", 5),
+            ("R@5", "recall_at", 5),
+            ("P@5", "precision_at", 5),
+            ("Success@5", "hit_at", 5),
             ("RR@10", "reciprocal_rank", 10),
-            ("nDCG@10", "ndcg", 10),
-            ("nDCG@3", "ndcg", 3),
+            ("nDCG@10", "ndcg_at", 10),
+            ("nDCG@3", "ndcg_at", 3),
             ("AP", "average_precision", None),
             ("AP@7", "average_precision", 7),
         )
@@ -156,9 +147,6 @@ def test_agrees_with_ir_measures() -> None:
     assert len(theirs) == len(ours) * len(ranked)
     for metric in theirs:
         assert ours[str(metric.measure)](ranked[metric.query_id]) == pytest.approx(metric.value, abs=1e-9), metric
-
-
-RETRIEVED = ("c3", "c1", "c9", "c2")
 
 
 def a_case(retrieved: Any = RETRIEVED, relevant: Any = ("c1", "c2"), **parts: Any) -> Sample:

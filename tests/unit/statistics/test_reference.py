@@ -19,6 +19,8 @@ from ragwatch.statistics.reference import (
     score_by_reference,
 )
 
+ROWS = st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), max_size=6)
+
 
 def a_known(*cells: int, in_answer: bool | None = None) -> ReferenceClaim:
     """A claim of the reference."""
@@ -88,9 +90,6 @@ def test_contexts_by_a_reference(rows: tuple[tuple[int, int], ...], recall: floa
     evidence = an_evidence_with(*(a_known(*row) for row in rows))
     assert (context_recall(evidence), context_precision_with_reference(evidence)) == (recall, precision)
     assert context_f1(evidence) == pytest.approx(f1)
-
-
-ROWS = st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), max_size=6)
 
 
 @given(ROWS, st.lists(st.booleans(), max_size=6))

@@ -22,6 +22,7 @@ from ragwatch.statistics.sampling import (
 )
 
 KEYS = [key_of("app", f"request-{index}") for index in range(20_000)]
+RULE = FollowRule(sure=0.1, unsure=0.6)
 
 
 @given(st.text(), st.text())
@@ -81,22 +82,14 @@ def test_choices_of_judges_are_independent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("route", "stratum", "expected"),
-    [
-        ("search", None, 0.1),
-        ("support", None, 1.0),
-        ("support", "gold", 0.5),
-        ("search", "gold", 0.5),
-        ("support", "silver", 1.0),
-        ("support", 7, 1.0),
-        ("support", ["gold"], 1.0),
-        ("other", None, 0.1),
-    ],
+    ("route", "strata", "expected"),
+    [("search", [None], 0.1), ("support", [None, "silver", 7, ["gold"]], 1.0), ("other", [None], 0.1)],
 )
-def test_plan(route: str, stratum: object, expected: float) -> None:
+def test_plan(route: str, strata: list[object], expected: float) -> None:
     """A configured stratum comes before the route, the route before the rest; odd values are no stratum."""
     plan = SamplingPlan(0.1, {"support": 1.0}, "tier", {"gold": 0.5})
-    assert (plan.probability_of(route, stratum), plan.highest) == (expected, 1.0)
+    assert [plan.probability_of(route, one) for one in strata] == [expected] * len(strata)
+    assert (plan.probability_of(route, "gold"), plan.highest) == (0.5, 1.0)
 
 
 def test_labels_come_from_configuration() -> None:
@@ -104,9 +97,6 @@ def test_labels_come_from_configuration() -> None:
     plan = SamplingPlan(known_routes=frozenset({"search"}))
     labels = [plan.label(route) for route in ("search", "Search", "", "x" * 1000)]
     assert labels == ["search", "other", "other", "other"]
-
-
-RULE = FollowRule(sure=0.1, unsure=0.6)
 
 
 def evidence_of(*supports: float | None) -> Evidence:

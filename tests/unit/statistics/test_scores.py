@@ -29,6 +29,9 @@ from ragwatch.statistics.stage import stage
 CONTRADICTED = a_claim((0, 0), "contradicted")
 TOGETHER = replace(a_claim((1, 1)), cells=(Cell.JOINTLY, Cell.JOINTLY))
 MISQUOTED = replace(CONTRADICTED, cells=(Cell.INFORMED, None))
+ORDERLESS = frozenset(
+    map(Quantity, ("faithfulness", "contradiction", "context_sentence_precision", "answer_relevancy", "need_recall"))
+)
 
 
 def sentences(*counted: tuple[int, int] | None) -> Evidence:
@@ -160,15 +163,6 @@ def test_a_claim_counts_for_its_facts() -> None:
     assert scores.contradiction(an_evidence(a_claim((0, 0), "contradicted"), a_claim((1, 0), facts=3))) == 0.25
     with pytest.raises(ShapeError):
         a_claim((1, 0), facts=0)
-
-
-ORDERLESS = (
-    Quantity.FAITHFULNESS,
-    Quantity.CONTRADICTION,
-    Quantity.CONTEXT_SENTENCE_PRECISION,
-    Quantity.ANSWER_RELEVANCY,
-    Quantity.NEED_RECALL,
-)
 
 
 @st.composite

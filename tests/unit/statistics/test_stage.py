@@ -17,6 +17,7 @@ from ragwatch.statistics.stage import IGNORED, MIN_SAMPLES, changed_stage, stage
 from ragwatch.statistics.verdict import judged
 
 MANY = [(1, 0)] * 9  # enough good claims that one bad one leaves faithfulness at 0.9
+COUNTS = st.dictionaries(st.sampled_from([*map(str, Stage), IGNORED]), st.integers(0, 100))
 
 
 @pytest.mark.parametrize(
@@ -46,9 +47,6 @@ MANY = [(1, 0)] * 9  # enough good claims that one bad one leaves faithfulness a
 def test_table(evidence: Evidence, expected: Stage | None) -> None:
     """The first row that holds names the stage; too little read is None, never `none`."""
     assert stage(evidence) == expected
-
-
-COUNTS = st.dictionaries(st.sampled_from([*map(str, Stage), IGNORED]), st.integers(0, 100))
 
 
 @given(COUNTS, COUNTS, st.sampled_from(Quantity))

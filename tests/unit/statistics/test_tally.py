@@ -24,6 +24,13 @@ from ragwatch.statistics.tally import (
 )
 
 FAITHFUL = ("faithfulness", "search", "embedded")
+counts = st.integers(0, 50)
+SEGMENTS = Segments({"release": ("v1", "v2"), "user.tier": ("free", "1", "true")})
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
 
 
 def test_unjudged_counts_its_reason_only() -> None:
@@ -59,21 +66,13 @@ def test_fault_and_unknown_stage() -> None:
 @pytest.mark.parametrize(
     ("histogram", "value", "expected"),
     [
-        (Tally.SCORE, 0.0, "0.1"),
-        (Tally.SCORE, 0.1, "0.1"),
-        (Tally.SCORE, 0.10001, "0.2"),
-        (Tally.SCORE, 1.0, "1.0"),
-        (Tally.CONTEXTS, 0, "0.0"),
-        (Tally.CONTEXTS, 101, "+Inf"),
-        (Tally.TOP_SCORE, -5.0, "0.0"),
+        *((Tally.SCORE, *row) for row in ((0.0, "0.1"), (0.1, "0.1"), (0.10001, "0.2"), (1.0, "1.0"))),
+        *((Tally.CONTEXTS, 0, "0.0"), (Tally.CONTEXTS, 101, "+Inf"), (Tally.TOP_SCORE, -5.0, "0.0")),
     ],
 )
 def test_buckets_hold_their_upper_bound(histogram: Tally, value: float, expected: str) -> None:
     """As in Prometheus, a bucket is `le`: less than or equal to its label."""
     assert bucket_label(histogram, value) == expected
-
-
-counts = st.integers(0, 50)
 
 
 def counters(seen: int, drawn: int, assigned: int, judged: int, unjudged: int) -> Tallies:
@@ -90,9 +89,7 @@ def counters(seen: int, drawn: int, assigned: int, judged: int, unjudged: int) -
 
 
 @given(counts, counts, counts, counts, st.integers(0, 5))
-def test_counters_balance_or_what_is_lost_is_named(
-    judged: int, unjudged: int, pending: int, passed_over: int, off: int
-) -> None:
+def test_counters_balance_or_it_is_named(judged: int, unjudged: int, pending: int, passed_over: int, off: int) -> None:
     """Judged, unjudged and pending draws add up to the assigned ones; too many or too few are a violation."""
     drawn = judged + unjudged + pending + off
     violated = violations(counters(drawn + passed_over, drawn, drawn, judged, unjudged), {"embedded": pending})
@@ -125,14 +122,6 @@ def test_texts_of_any_length_fit_a_label() -> None:
     ((_, _, field, place),) = rejections.first(1.0)
     assert max(map(len, (field, place))) < 130
     assert place.endswith("a.jsonl:12")
-
-
-SEGMENTS = Segments({"release": ("v1", "v2"), "user.tier": ("free", "1", "true")})
-_json = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
-    max_leaves=4,
-)
 
 
 @given(st.dictionaries(st.sampled_from(["release", "user", "user.tier", "x"]), _json))

@@ -19,6 +19,11 @@ from ragwatch.statistics.text.search_words import words_of as searched_words
 from ragwatch.statistics.text.vocabulary import SLOTS, NoveltyMeter, Vocabulary, learn, words_of
 
 LATE = "\U0001e4d0\U00011f04\U00031350\u2ffc\u1c89"  # of Unicode 15.0, 15.0, 15.0, 15.1 and 16.0
+TOPICS = {
+    "billing": ["invoice", "refund", "payment", "card", "charge", "subscription", "price", "tax", "receipt", "cancel"],
+    "network": ["router", "wifi", "signal", "cable", "modem", "reset", "connection", "drop", "slow", "cable"],
+}
+ASKED = ["how", "do", "i", "get", "my", "when", "is", "the", "why", "does", "can", "you", "please", "what"]
 
 
 def test_what_came_later_is_no_letter() -> None:
@@ -99,13 +104,6 @@ def test_long_texts_are_cut() -> None:
     assert searched_words("x" * (MAX_WORD_CHARS + 1)) == ["x" * MAX_WORD_CHARS]
     assert len(searched_words("a " * 2 * MAX_WORDS)) == MAX_WORDS
     assert searched_words("-" * MAX_CHARS + "late") == []
-
-
-TOPICS = {
-    "billing": ["invoice", "refund", "payment", "card", "charge", "subscription", "price", "tax", "receipt", "cancel"],
-    "network": ["router", "wifi", "signal", "cable", "modem", "reset", "connection", "drop", "slow", "cable"],
-}
-ASKED = ["how", "do", "i", "get", "my", "when", "is", "the", "why", "does", "can", "you", "please", "what"]
 
 
 def question(topic: str, rng: random.Random) -> str:

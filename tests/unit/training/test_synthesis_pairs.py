@@ -18,6 +18,8 @@ from synthesis.lexicon import Lexicon
 from synthesis.scene import Change, Scene, World
 from synthesis.wordnet import WordNet
 
+BOUND = r"(more than|over|at least|no fewer than|in excess of|fewer than|under) ([\d,]+) tick"
+
 
 @pytest.fixture(scope="module")
 def made(corpus: Corpus, lexicon: Lexicon) -> list[Pair]:
@@ -60,11 +62,9 @@ def test_an_edit_is_read_all_ways_round(world: World) -> None:
     start = at.text.index("wooden")
     change = Change(((start, start + 6, "metal"),), "kind-J", "contradicted", "contradicted", (("wooden", "metal"),))
     found = {item.recipe: item for item in making.of_change(at, change, random.Random(1))}
+    verdicts = {"": "contradicted", "+": "supported", "~": "contradicted", "=": "supported"}
     assert {recipe: item.verdict for recipe, item in found.items()} == {
-        "kind-J": "contradicted",
-        "kind-J+": "supported",
-        "kind-J~": "contradicted",
-        "kind-J=": "supported",
+        f"kind-J{end}": v for end, v in verdicts.items()
     }
     for recipe, item in found.items():
         edited_passage = any("Tarn Bridge is a metal bridge" in text for text in item.passages)
@@ -80,10 +80,7 @@ def test_bounds_hold(world: World) -> None:
     rng, seen = random.Random(2), 0
     for _ in range(400):
         for item in recipes.bounded(world, rng):
-            match = re.search(
-                r"(more than|over|at least|no fewer than|in excess of|fewer than|under) ([\d,]+) tick", item.claim
-            )
-            if match:
+            if match := re.search(BOUND, item.claim):
                 bound, above = int(match[2].replace(",", "")), match[1] not in ("fewer than", "under")
                 assert (item.verdict == "supported") == ((bound < 412_000) == above)
                 seen += 1
@@ -131,10 +128,8 @@ def test_another_text_than_the_labelled_one_is_an_error(tmp_path: Path, monkeypa
         if is_same:
             sample = sorted(kinds_labels.sample())
             kinds_labels.write(sample, ["courtesy", "claim"])
-            assert [(one.text, kind) for one, kind in kinds_labels.labelled()] == [
-                ("Sure!", "courtesy"),
-                ("Tea is green.", "claim"),
-            ]
+            expected = [("Sure!", "courtesy"), ("Tea is green.", "claim")]
+            assert [(one.text, kind) for one, kind in kinds_labels.labelled()] == expected
             assert "green" not in kinds_labels.LABELS.read_text(encoding="utf-8")
         else:
             with pytest.raises(SystemExit):

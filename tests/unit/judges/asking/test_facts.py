@@ -34,6 +34,9 @@ FACTS = {
     "in Bern.": None,
 }
 Facts = Mapping[str, tuple[int, str] | None]
+WORDS = st.lists(
+    st.sampled_from(["tea", "Tee", "in", "5", "%", "五", "日", "¤", ".", ",", "ﬁve", "İ", "ß"]), max_size=9
+)
 
 
 def entries(name: str, facts: Facts, marks: Sequence[str]) -> list[dict[str, Any]]:
@@ -183,11 +186,6 @@ def test_a_call_that_reads_the_whole_line_speaks_for_each_of_its_facts() -> None
             replies.append(ask.check(json.dumps(reply)))
         reading.take(replies)
         assert sum(claim.verdict == "supported" for claim in reading.evidence().claims) == supported
-
-
-WORDS = st.lists(
-    st.sampled_from(["tea", "Tee", "in", "5", "%", "五", "日", "¤", ".", ",", "ﬁve", "İ", "ß"]), max_size=9
-)
 
 
 @given(WORDS, st.integers(0, 8), st.integers(1, 9), st.sampled_from([" ", "  ", "\n"]))

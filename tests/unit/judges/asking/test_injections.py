@@ -60,6 +60,8 @@ CASES = (
 )
 Position = Literal["context", "answer", "question", "history"]
 POSITIONS: tuple[Position, ...] = ("context", "answer", "question", "history")
+# Each text at one position in `make test`, at all of them in `make slow`.
+EVERYWHERE = pytest.mark.parametrize("places", [1, pytest.param(4, marks=pytest.mark.slow)], ids=["some", "all"])
 
 
 def samples(position: Position, injection: str) -> list[tuple[Sample, Sample]]:
@@ -91,10 +93,6 @@ def by_words(sample: Sample) -> Evidence:
 def verdicts(evidence: Evidence, claims: int) -> list[tuple[int | None, str, tuple[bool, ...]]]:
     """Place, verdict and cells of the first claims (a scrap of the injected text may be glued to the last of them)."""
     return [(claim.start, str(claim.verdict), claim.cells) for claim in evidence.claims[:claims]]
-
-
-# Each text at one position in `make test`, at all of them in `make slow`.
-EVERYWHERE = pytest.mark.parametrize("places", [1, pytest.param(4, marks=pytest.mark.slow)], ids=["some", "all"])
 
 
 def everywhere(places: int) -> Iterator[tuple[Position, Sample, Sample]]:

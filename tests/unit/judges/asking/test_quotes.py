@@ -180,16 +180,8 @@ def test_markup_and_typography_are_no_words(context: str) -> None:
 def test_markup_hides_no_change() -> None:
     """Whatever stands between them, other words, numbers and amounts are other words."""
     context = folded("**Refunds** take [five days](https://x.org) and cost 3.5 %. No fee of 5 € is due.")
-    others = (
-        "refunds take six days",
-        "cost 35 %",
-        "cost 3 %",
-        "cost 3.5 €",
-        "fee of 5 $",
-        "https x org",
-        "5 %. No fee",
-    )
-    assert [quote for quote in others if is_verbatim(quote, context)] == []
+    others = "refunds take six days|cost 35 %|cost 3 %|cost 3.5 €|fee of 5 $|https x org|5 %. No fee"
+    assert [quote for quote in others.split("|") if is_verbatim(quote, context)] == []
 
 
 def test_an_ellipsis_stands_for_words_in_between() -> None:
@@ -253,9 +245,7 @@ def cells(verdict: str, ranks: tuple[int, ...], answer: str = ANSWER) -> tuple[A
         ("not_in_context", (0,), ("informed", None, None, None)),
     ],
 )
-def test_the_verdict_and_the_cells_say_what_each_context_is(
-    verdict: str, ranks: tuple[int, ...], expected: Any
-) -> None:
+def test_verdict_and_cells_of_a_context(verdict: str, ranks: tuple[int, ...], expected: Any) -> None:
     """A claim that one context supports has nothing joint; one that none supports may have been taken from one."""
     assert cells(verdict, ranks) == expected
 

@@ -28,6 +28,12 @@ EVERY = frozenset(Part) - {Part.CRITERIA}
 FACTS = {"facts": ["a b"], "cells": [], "in_answer": "no"}
 SHAPE = schema(PromptTurn.JOINT, EVERY)
 STRANGE = "Zyzzyva!"
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text() | st.sampled_from(["rwd.1", "kqv", "supported", "yes"]),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.sampled_from([*map(str, Part), "id", "cells", "verdict"]), inner)
+    ),
+)
 
 
 def a_reply() -> dict[str, Any]:
@@ -134,14 +140,6 @@ def test_no_object() -> None:
         with pytest.raises(ReplyError) as caught:
             parse(text, SHAPE, NAMES)
         assert caught.value.field in {"", *map(str, Part)}
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.text() | st.sampled_from(["rwd.1", "kqv", "supported", "yes"]),
-    lambda inner: (
-        st.lists(inner) | st.dictionaries(st.sampled_from([*map(str, Part), "id", "cells", "verdict"]), inner)
-    ),
-)
 
 
 @given(JSON | st.text())

@@ -23,20 +23,9 @@ def clock(at: float) -> str:
 
 def a_cause(attribute: str = "context", value: str = "doc-42", **parts: float) -> Cause:
     """A cause that has begun at 14:10 and goes on."""
-    cause = Cause(
-        slice=Slice(attribute, value, range(100)),
-        log_e=20.0,
-        failing=0.9,
-        others=0.1,
-        low=0.8,
-        high=0.95,
-        explains=0.64,
-        of_failing=0.71,
-        of_passing=0.03,
-        since=51_000.0,
-        until=86_000.0,
-    )
-    return replace(cause, **parts)
+    shares = {"failing": 0.9, "others": 0.1, "low": 0.8, "high": 0.95, "of_failing": 0.71, "of_passing": 0.03}
+    found = {"log_e": 20.0, "explains": 0.64, "since": 51_000.0, "until": 86_000.0} | shares | parts
+    return Cause(slice=Slice(attribute, value, range(100)), **found)
 
 
 def test_a_cause_in_a_few_words() -> None:

@@ -16,28 +16,25 @@ from support.draws import draws
 from support.slices import BEGIN, an_answer, traffic
 
 from ragwatch.model.estimate import Addends
-from ragwatch.statistics.causes.search import (
-    MAX_SHOWN,
-    Counts,
-    Findings,
-    Table,
-    causes_of,
-    find_causes,
-    log_e_value,
-    selected,
-)
+from ragwatch.statistics.causes import search
 from ragwatch.statistics.causes.slices import Answer, Slice
 
 
-def named(findings: Findings) -> list[tuple[str, str]]:
+def named(findings: search.Findings) -> list[tuple[str, str]]:
     """Attributes and values of the causes."""
     return [(cause.slice.attribute, cause.slice.value) for cause in findings.causes]
+
+
+def of_release(table: search.Table) -> Slice:
+    """The answers of release v2."""
+    releases = [answer.traits["metadata"]["release"] for answer in table.answers]
+    return Slice("metadata.release", "v2", [place for place, one in enumerate(releases) if one == "v2"])
 
 
 def test_a_planted_release_is_named_with_its_figures() -> None:
     """Shares inside and outside, an interval that holds the truth, its part of the failures, its answers."""
     answers = traffic(2000, 0.1, seed=4)
-    findings = find_causes(answers)
+    findings = search.find_causes(answers)
     assert named(findings)[0] == ("metadata.release", "v2")
     cause = findings.causes[0]
     inside = [answer for answer in answers if answer.traits["metadata"]["release"] == "v2"]
@@ -53,9 +50,9 @@ def test_a_planted_release_is_named_with_its_figures() -> None:
 
 def test_nothing_is_found_without_a_cause() -> None:
     """No answers, no failing one, only failing ones, or failing by chance."""
-    assert find_causes([]) == Findings()
+    assert search.find_causes([]) == search.Findings()
     for inside in (0.0, 0.1, 1.0):
-        assert find_causes(traffic(600, 0.2, seed=1, inside=inside, outside=inside)).causes == ()
+        assert search.find_causes(traffic(600, 0.2, seed=1, inside=inside, outside=inside)).causes == ()
 
 
 def test_failing_shares_respect_inclusion_probabilities() -> None:
@@ -67,7 +64,7 @@ def test_failing_shares_respect_inclusion_probabilities() -> None:
         failing = rng.random() < (0.5 if rare else 0.1)
         metadata = {"tier": "gold" if rng.random() < (0.1 if rare else 0.9) else "free"}
         answers.append(an_answer(number, failing=failing, probability=0.1 if rare else 1.0, metadata=metadata))
-    findings = find_causes(answers)
+    findings = search.find_causes(answers)
     assert named(findings) == []
     weights = [1.0 / answer.probability for answer in answers]
     share = sum(weight for weight, answer in zip(weights, answers, strict=True) if answer.failing) / sum(weights)
@@ -82,11 +79,8 @@ def test_evidence_of_several_cells_is_multiplied() -> None:
     ]
 
     def evidence(part: list[Answer]) -> float:
-        table = Table(part)
-        releases = [answer.traits["metadata"]["release"] for answer in table.answers]
-        return table.log_e(
-            Slice("metadata.release", "v2", [place for place, one in enumerate(releases) if one == "v2"])
-        )
+        table = search.Table(part)
+        return table.log_e(of_release(table))
 
     cells = [evidence(answers[place::4]) for place in range(4)]
     assert evidence(answers) == pytest.approx(sum(cells))
@@ -100,7 +94,7 @@ def test_a_proxy_is_folded_into_its_cause() -> None:
         new = answer.traits["metadata"]["release"] == "v2"
         contexts = ["doc-new", "doc-1"] if new and answer.seq % 10 else ["doc-1"]
         answers.append(answer._replace(traits={**answer.traits, "contexts": contexts, "chars": 40 if new else 400}))
-    findings = find_causes(answers)
+    findings = search.find_causes(answers)
     assert named(findings) == [("metadata.release", "v2")]
     folded = {(slice_.attribute, slice_.value) for slice_ in findings.causes[0].folded}
     assert {("context", "doc-new"), ("answer_length", "40")} <= folded
@@ -113,15 +107,9 @@ def test_two_causes_are_both_named_what_goes_on_first() -> None:
     for number in range(2000):
         old, document = 300 <= number < 700, rng.random() < 0.08
         failing = rng.random() < (0.9 if old else 0.5 if document else 0.1)
-        answers.append(
-            an_answer(
-                number,
-                failing=failing,
-                metadata={"release": "v2" if old else "v1"},
-                contexts=["doc-1", "doc-42"] if document else ["doc-1"],
-            )
-        )
-    findings = find_causes(answers)
+        contexts = ["doc-1", "doc-42"] if document else ["doc-1"]
+        answers.append(an_answer(number, failing=failing, metadata={"release": f"v{1 + old}"}, contexts=contexts))
+    findings = search.find_causes(answers)
     assert named(findings) == [("context", "doc-42"), ("metadata.release", "v2")]
     end = findings.end
     assert end is not None
@@ -139,7 +127,7 @@ def test_the_time_of_an_hour_is_that_of_the_days_on_which_it_failed(days: list[i
         at = BEGIN + 30 * number
         failing = rng.random() < (0.9 if any(start <= at < start + 3600 for start in failing_hours) else 0.05)
         answers.append(an_answer(number, at=at, failing=failing))
-    (cause,) = find_causes(answers).causes
+    (cause,) = search.find_causes(answers).causes
     assert (cause.slice.attribute, cause.slice.value) == ("hour", "23:00 to 00:00 UTC")
     assert 0.0 <= cause.since - (hour + since * 86_400) < 30.0
 
@@ -147,17 +135,13 @@ def test_the_time_of_an_hour_is_that_of_the_days_on_which_it_failed(days: list[i
 def test_every_shown_slice_passes_for_the_number_of_all_that_were_looked_at() -> None:
     """Evidence that is enough among ten slices is not enough among ten thousand."""
     answers = traffic(400, 0.2, seed=9)
-    table = Table(answers)
-    release = Slice(
-        "metadata.release",
-        "v2",
-        [place for place, answer in enumerate(table.answers) if answer.traits["metadata"]["release"] == "v2"],
-    )
+    table = search.Table(answers)
+    release = of_release(table)
     log = table.log_e(release)
     few = [Slice("term", str(number), range(number, 400, 40)) for number in range(9)]
     assert math.log(10 / 0.05) < log
-    assert causes_of(table, [release, *few])[0].slice is release
-    assert causes_of(table, [release, *few], rate=5.0 * math.exp(-log)) == ()
+    assert search.causes_of(table, [release, *few])[0].slice is release
+    assert search.causes_of(table, [release, *few], rate=5.0 * math.exp(-log)) == ()
 
 
 @settings(max_examples=draws(6), deadline=None)
@@ -165,11 +149,11 @@ def test_every_shown_slice_passes_for_the_number_of_all_that_were_looked_at() ->
 def test_laws_of_findings(seed: int, share: float, order: random.Random) -> None:
     """The order of answers and a common factor of probabilities change nothing; shares lie in their intervals."""
     answers = traffic(200, share, seed=seed, inside=0.8)
-    findings = find_causes(answers)
+    findings = search.find_causes(answers)
     shuffled = list(answers)
     order.shuffle(shuffled)
-    assert asdict(find_causes(shuffled)) == asdict(findings)
-    halved = find_causes([answer._replace(probability=0.5) for answer in answers])
+    assert asdict(search.find_causes(shuffled)) == asdict(findings)
+    halved = search.find_causes([answer._replace(probability=0.5) for answer in answers])
     assert named(halved) == named(findings)
     for cause, other in zip(findings.causes, halved.causes, strict=True):
         assert 0.0 <= cause.others < cause.failing <= 1.0
@@ -182,14 +166,14 @@ def test_laws_of_findings(seed: int, share: float, order: random.Random) -> None
 def test_a_slice_that_fails_less_is_no_cause() -> None:
     """Good news is not shown."""
     answers = [answer._replace(failing=not answer.failing) for answer in traffic(1000, 0.2, seed=5)]
-    assert ("metadata.release", "v2") not in named(find_causes(answers))
+    assert ("metadata.release", "v2") not in named(search.find_causes(answers))
 
 
 def test_answers_of_one_cell_are_ordered_by_their_verdicts() -> None:
     """Evidence does not depend on times of answers, which may arrive late: only on the order of verdicts."""
     answers: list[Answer] = traffic(500, 0.3, seed=7, inside=0.9)
     late = [answer._replace(at=BEGIN - answer.seq) for answer in answers]
-    logs = [{cause.slice.value: cause.log_e for cause in find_causes(one).causes} for one in (answers, late)]
+    logs = [{cause.slice.value: cause.log_e for cause in search.find_causes(one).causes} for one in (answers, late)]
     assert logs[0]["v2"] == logs[1]["v2"]
 
 
@@ -199,8 +183,8 @@ def test_at_most_twenty_causes_are_shown() -> None:
         Slice("context", f"doc-{number:02}", range(number * 30, number * 30 + 25 + number % 3)) for number in range(22)
     ]
     failing = {place for slice_ in slices for place in slice_.places}
-    table = Table([an_answer(number, failing=number in failing) for number in range(3000)])
-    assert len(causes_of(table, slices)) == MAX_SHOWN
+    table = search.Table([an_answer(number, failing=number in failing) for number in range(3000)])
+    assert len(search.causes_of(table, slices)) == search.MAX_SHOWN
 
 
 def test_a_symptom_that_is_all_of_the_rest_is_folded() -> None:
@@ -209,7 +193,7 @@ def test_a_symptom_that_is_all_of_the_rest_is_folded() -> None:
     answers = [answer._replace(failing=answer.failing and answer.seq >= 40) for answer in answers]
     release = Slice("metadata.release", "v2", range(200))
     hour = Slice("hour", "14:00 to 15:00 UTC", range(40, 400))
-    (cause,) = causes_of(Table(answers), [release, hour])
+    (cause,) = search.causes_of(search.Table(answers), [release, hour])
     assert (cause.slice, cause.folded) == (release, (hour,))
 
 
@@ -219,7 +203,7 @@ def test_sums_of_a_slice_are_those_of_its_answers() -> None:
     answers = [
         an_answer(number, failing=rng.random() < 0.3, probability=rng.choice((0.1, 0.5, 1.0))) for number in range(50)
     ]
-    table = Table(answers)
+    table = search.Table(answers)
     pairs = [(float(answer.failing), answer.probability) for answer in table.answers[10:40]]
     sums, expected = asdict(table.addends(range(10, 40))), asdict(Addends.of(pairs))
     assert sums == {name: pytest.approx(value) for name, value in expected.items()}
@@ -238,7 +222,7 @@ def log_e(cells: Cells, failing: Sequence[int]) -> float:
         for (own, within), fails in zip(cells, failing, strict=False):
             if own == cell:
                 marks[within].append(fails)
-        total += log_e_value(Counts(len(marks[1]), sum(marks[1]), len(marks[0]), sum(marks[0])))
+        total += search.log_e_value(search.Counts(len(marks[1]), sum(marks[1]), len(marks[0]), sum(marks[0])))
     return total
 
 
@@ -280,7 +264,7 @@ def test_bets_on_a_failing_slice_pay() -> None:
 
 def test_a_release_that_replaces_another_is_seen() -> None:
     """No answer of the one is beside one of the other: the totals tell them apart."""
-    assert log_e_value(Counts(100, 40, 500, 25)) > 10.0
+    assert search.log_e_value(search.Counts(100, 40, 500, 25)) > 10.0
 
 
 @given(st.integers(1, 200), st.integers(1, 2000), st.data())
@@ -288,7 +272,10 @@ def test_evidence_grows_with_what_fails_inside(inside: int, outside: int, data: 
     """Beyond the share outside, one more failing answer inside is never less evidence, once there is any."""
     outside_failing = data.draw(st.integers(0, outside))
     least = min(inside, inside * outside_failing // outside + 1)
-    logs = [log_e_value(Counts(inside, failing, outside, outside_failing)) for failing in range(least, inside + 1)]
+    logs = [
+        search.log_e_value(search.Counts(inside, failing, outside, outside_failing))
+        for failing in range(least, inside + 1)
+    ]
     evidence = list(dropwhile(lambda log: log <= 0.0, logs))
     assert evidence == sorted(evidence)
 
@@ -297,15 +284,13 @@ def test_evidence_grows_with_what_fails_inside(inside: int, outside: int, data: 
 def test_a_cell_never_costs_more_than_half_of_the_stake(inside: int, outside: int, data: st.DataObject) -> None:
     """Cells without the slice, or in which it fails less, cost at most the half that is bet."""
     failing = data.draw(st.integers(0, inside)), data.draw(st.integers(0, outside))
-    assert log_e_value(Counts(inside, failing[0], outside, failing[1])) >= -math.log(2.0) - 1e-9
+    assert search.log_e_value(search.Counts(inside, failing[0], outside, failing[1])) >= -math.log(2.0) - 1e-9
 
 
 @given(st.lists(st.floats(-5.0, 30.0), max_size=20), st.integers(20, 5000), st.floats(0.001, 0.5))
-def test_every_selected_slice_has_enough_evidence_for_their_number(
-    logs: list[float], looked_at: int, rate: float
-) -> None:
+def test_every_selected_slice_has_enough_evidence(logs: list[float], looked_at: int, rate: float) -> None:
     """What e-BH selects is self-consistent, and one more would not be."""
     logs.sort(reverse=True)
-    count = selected(logs, looked_at, rate)
+    count = search.selected(logs, looked_at, rate)
     assert all(log >= math.log(looked_at / (rate * count)) for log in logs[:count])
     assert all(logs[more - 1] < math.log(looked_at / (rate * more)) for more in range(count + 1, len(logs) + 1))

@@ -32,15 +32,9 @@ def test_what_is_stored_of_an_answer() -> None:
         "Yes [3][1][9].",
         metadata={"release": "v2", "user": {"tier": 2, "ids": [1], "deep": {"x": 1}}, "beta": True, "ms": 1.5},
     )
-    assert traits_of(sample) == {
-        "contexts": ["a", None, "c"],
-        "retrieved": 3,
-        "score": 0.9,
-        "chars": 14,
-        "cited": [0, 2],
-        "metadata": {"release": "v2", "user.tier": "2", "beta": "true"},
-        "words": ["is", "s", "tea", "green"],
-    }
+    counted = {"contexts": ["a", None, "c"], "retrieved": 3, "score": 0.9, "chars": 14, "cited": [0, 2]}
+    metadata = {"release": "v2", "user.tier": "2", "beta": "true"}
+    assert traits_of(sample) == counted | {"metadata": metadata, "words": ["is", "s", "tea", "green"]}
 
 
 def test_what_names_a_request_or_is_long_is_left_out() -> None:
@@ -98,11 +92,8 @@ def test_candidates_hold_and_leave_out_enough() -> None:
         Attribute.MISSING_CONTEXT: {"c": list(range(6))},
     }
     chosen = candidates(by_attribute, 20)
-    assert [(one.attribute, one.value) for one in chosen] == [
-        ("missing_context", "c"),
-        ("context", "b"),
-        ("context", "a"),
-    ]
+    expected = [("missing_context", "c"), ("context", "b"), ("context", "a")]
+    assert [(one.attribute, one.value) for one in chosen] == expected
     assert [one.is_symptom for one in chosen] == [False] * 3
 
 

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from ragwatch.model.estimate import Addends
 from ragwatch.statistics.estimators.hajek import estimate
 
+Pairs = list[tuple[float, float]]
 scores = st.floats(0, 1)
 pairs = st.lists(st.tuples(scores, st.floats(0.01, 1)), min_size=1, max_size=40)
+lists_of_pairs = st.lists(st.tuples(scores, st.floats(0.01, 1)), max_size=20)
 
 
 @given(st.lists(scores, min_size=1, max_size=60))
@@ -36,9 +38,7 @@ def test_figures_stand_in_order(some: list[tuple[float, float]], missed: float, 
 
 
 @given(pairs, pairs)
-def test_bounds_hold_whatever_the_unjudged_would_have_scored(
-    judged: list[tuple[float, float]], unjudged: list[tuple[float, float]]
-) -> None:
+def test_bounds_hold_whatever_the_unjudged_would_have_scored(judged: Pairs, unjudged: Pairs) -> None:
     """The mean over all draws lies within the bounds, for every score of those that nobody could read."""
     missed = math.fsum(1.0 / probability for _, probability in unjudged)
     result = estimate(Addends.of(judged), unjudged_weight=missed)
@@ -106,9 +106,6 @@ def test_rounding_is_no_spread(score: float) -> None:
     assert (result.low, result.high) == pytest.approx((equal.low, equal.high))
 
 
-lists_of_pairs = st.lists(st.tuples(scores, st.floats(0.01, 1)), max_size=20)
-
-
 def test_by_hand() -> None:
     """Score 0.5 at p = 0.25 and score 1 at p = 1: w = 4 and 1."""
     expected = Addends(n=2, w=5.0, wx=3.0, w2=17.0, w2x=9.0, w2x2=5.0, w3=65.0, w4=257.0)
@@ -123,9 +120,7 @@ def test_sums_that_were_not_kept_stay_unknown() -> None:
 
 
 @given(lists_of_pairs, lists_of_pairs, lists_of_pairs)
-def test_sums_of_parts(
-    one: list[tuple[float, float]], two: list[tuple[float, float]], three: list[tuple[float, float]]
-) -> None:
+def test_sums_of_parts(one: Pairs, two: Pairs, three: Pairs) -> None:
     """Parts may be added in any order and grouping, and give the sums of the whole; nothing adds nothing.
 
     Many added up at once are what they are one by one, unknown sums among them.

@@ -12,19 +12,12 @@ from hypothesis import strategies as st
 
 from ragwatch.model.estimate import Estimate
 from ragwatch.model.quantities import Quantity
-from ragwatch.statistics.estimators.corrected import (
-    MIN_MINORITY_LABELS,
-    Method,
-    UncorrectedReason,
-    WithoutAnnotator,
-    correct,
-    shares_of,
-    widened,
-)
+from ragwatch.statistics.estimators import corrected
 from ragwatch.statistics.estimators.ppi import PpiSums, solve
 from ragwatch.statistics.labels.label import MAX_EARLIER, Label, from_record
 
 Row = tuple[list[float], list[float]]
+ALL = Estimate(0.3, 0.2, 0.4, n=90, n_eff=80.0, coverage=1.0, bound_low=0.3, bound_high=0.3, interval="ppi++")
 
 
 def total(rows: list[Row], tiers: int = 2) -> PpiSums:
@@ -87,7 +80,7 @@ def test_a_useless_judge_costs_nothing() -> None:
     Nor is one that errs the other way turned round: tuning stays within [0, 1 + n / N].
     """
     rows = [([0.5, float(index % 3 == 0)], [1.0, 1.0]) for index in range(60)] + [([0.5], [1.0])] * 500
-    result = correct(total(rows))
+    result = corrected.correct(total(rows))
     assert result.tuning == (0.0,)
     assert result.gain == pytest.approx(1.0)
     assert result.estimate.value == pytest.approx(1 / 3)
@@ -141,7 +134,7 @@ def test_three_tiers() -> None:
     rng, covered, values = random.Random(3), 0, []
     for _ in range(20):
         rows = three_tiers(rng, 1200)
-        result = correct(total(rows, 3))
+        result = corrected.correct(total(rows, 3))
         without_embedded = solve(total([(row[0][1:], row[1][1:]) for row in rows if len(row[0]) > 1]))
         assert result.gain is not None
         solution = solve(total(rows, 3))
@@ -153,19 +146,19 @@ def test_three_tiers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "reason"), [(0, UncorrectedReason.NO_LABELS), (29, UncorrectedReason.TOO_FEW_LABELS)]
+    ("labels", "reason"), [(0, corrected.UncorrectedReason.NO_LABELS), (29, corrected.UncorrectedReason.TOO_FEW_LABELS)]
 )
-def test_too_few_labels(labels: int, reason: UncorrectedReason) -> None:
+def test_too_few_labels(labels: int, reason: corrected.UncorrectedReason) -> None:
     """Below thirty labels there is no estimate but a reason, and how many are missing."""
-    result = correct(total(traffic(random.Random(1), 100, labels)))
+    result = corrected.correct(total(traffic(random.Random(1), 100, labels)))
     assert (result.estimate, result.reason, result.missing) == (None, reason, 30 - labels)
 
 
 def test_rare_failures_are_left_to_labels() -> None:
     """With fewer than five labels on the smaller side the normal limit does not hold: labels alone, exact name."""
-    rows: list[Row] = [([0.9, float(index >= MIN_MINORITY_LABELS - 1)], [1.0, 1.0]) for index in range(100)]
-    result = correct(total(rows + [([0.9], [1.0])] * 900), unjudged_weight=250.0)
-    assert (result.method, result.gain) == (Method.LABELS, 1.0)
+    rows: list[Row] = [([0.9, float(index >= corrected.MIN_MINORITY_LABELS - 1)], [1.0, 1.0]) for index in range(100)]
+    result = corrected.correct(total(rows + [([0.9], [1.0])] * 900), unjudged_weight=250.0)
+    assert (result.method, result.gain) == (corrected.Method.LABELS, 1.0)
     assert result.estimate.interval == "labels"
     assert result.estimate.value == pytest.approx(0.96)
     assert result.estimate.coverage == pytest.approx(0.8)
@@ -175,7 +168,7 @@ def test_rare_failures_are_left_to_labels() -> None:
 def test_a_judge_that_never_erred_may_err_next() -> None:
     """A hundred agreements do not prove a perfect judge: the interval keeps the width of the rule of three."""
     rows = [([float(index % 2)] * 2, [1.0, 1.0]) for index in range(100)] + [([1.0], [1.0]), ([0.0], [1.0])] * 5000
-    result = correct(total(rows))
+    result = corrected.correct(total(rows))
     assert result.estimate.value == pytest.approx(0.5)
     assert result.estimate.high - result.estimate.low > 2 * 1.9 * 3**0.5 / 100 * 0.99
 
@@ -183,37 +176,36 @@ def test_a_judge_that_never_erred_may_err_next() -> None:
 def test_beyond_the_end() -> None:
     """An estimate that correction carries beyond 1 stays at 1, with an interval below it."""
     rows = [([float(index % 10 > 0), float(index % 10 > 0)], [1.0, 1.0]) for index in range(60)]
-    result = correct(total(rows + [([1.0], [1.0])] * 600))
+    result = corrected.correct(total(rows + [([1.0], [1.0])] * 600))
     assert result.estimate.low < result.estimate.value <= result.estimate.high <= 1.0
 
 
-ALL = Estimate(0.3, 0.2, 0.4, n=90, n_eff=80.0, coverage=1.0, bound_low=0.3, bound_high=0.3, interval="ppi++")
-
-
-def without(name: str, labels: int, value: float | None) -> WithoutAnnotator:
+def without(name: str, labels: int, value: float | None) -> corrected.WithoutAnnotator:
     """The estimate without somebody; None where too little is left."""
     left = None if value is None else replace(ALL, value=value, low=value - 0.15, high=value + 0.15)
-    return WithoutAnnotator(name, labels, left)
+    return corrected.WithoutAnnotator(name, labels, left)
 
 
 def test_the_interval_spans_those_without_each() -> None:
     """One of several is hostile: the interval without that one is inside; trusted people widen nothing."""
-    shares = shares_of(ALL, 3, [without("bob", 20, 0.28), without("mallory", 50, 0.6), without("ann", 20, 0.27)])
+    shares = corrected.shares_of(
+        ALL, 3, [without("bob", 20, 0.28), without("mallory", 50, 0.6), without("ann", 20, 0.27)]
+    )
     assert [one.annotator for one in shares.without] == ["mallory", "ann", "bob"]
     assert (shares.count, shares.stands_on, round(shares.change or 0.0, 6)) == (3, None, 0.3)
-    wide = widened(ALL, shares, (0.0, 1.0))
+    wide = corrected.widened(ALL, shares, (0.0, 1.0))
     assert (wide.value, round(wide.low, 6), round(wide.high, 6)) == (0.3, 0.12, 0.75)
-    trusting = widened(ALL, shares, (0.0, 1.0), {"mallory"})
+    trusting = corrected.widened(ALL, shares, (0.0, 1.0), {"mallory"})
     assert (round(trusting.low, 6), round(trusting.high, 6)) == (0.12, 0.43)
 
 
 def test_a_figure_that_stands_on_one_reaches_to_the_judge() -> None:
     """Unless that one is trusted, or the judge is not known."""
-    shares = shares_of(ALL, 1, [without("ann", 90, None)])
+    shares = corrected.shares_of(ALL, 1, [without("ann", 90, None)])
     assert (shares.stands_on, shares.change) == ("ann", None)
-    wide = widened(ALL, shares, (0.5, 0.7))
+    wide = corrected.widened(ALL, shares, (0.5, 0.7))
     assert (wide.low, wide.high) == (0.2, 0.7)
-    assert widened(ALL, shares, None) == widened(ALL, shares, (0.5, 0.7), ["ann"]) == ALL
+    assert corrected.widened(ALL, shares, None) == corrected.widened(ALL, shares, (0.5, 0.7), ["ann"]) == ALL
 
 
 def test_a_label_keeps_what_it_replaces() -> None:

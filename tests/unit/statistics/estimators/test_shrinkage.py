@@ -9,16 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from ragwatch.model.estimate import Addends
-from ragwatch.statistics.estimators.shrinkage import (
-    MIN_GROUPS,
-    Noisy,
-    critical_value,
-    drawn,
-    noisy,
-    score_variance,
-    shrunk,
-    variance_between,
-)
+from ragwatch.statistics.estimators import shrinkage
 
 WORLDS: dict[str, Callable[[random.Random], float]] = {
     "a third of the groups is bad": lambda rng: 0.95 if rng.random() < 0.7 else 0.6,
@@ -29,7 +20,7 @@ WORLDS: dict[str, Callable[[random.Random], float]] = {
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("groups", [MIN_GROUPS, 40])
+@pytest.mark.parametrize("groups", [shrinkage.MIN_GROUPS, 40])
 def test_intervals_hold_for_the_promised_share_of_groups(world: str, groups: int) -> None:
     """Of groups with 2 to 30 answers beside others with 300, however their means are distributed."""
     rng, held = random.Random(groups), []
@@ -41,15 +32,15 @@ def test_intervals_hold_for_the_promised_share_of_groups(world: str, groups: int
             for mean, size in zip(means, sizes, strict=True)
         ]
         total = Addends.total(sums)
-        least, centre = score_variance(total), total.wx / total.w
+        least, centre = shrinkage.score_variance(total), total.wx / total.w
         if not least:  # nothing failed at all
             continue
-        measured = [noisy(one, least) for one in sums]
-        between = variance_between(measured, centre)
+        measured = [shrinkage.noisy(one, least) for one in sums]
+        between = shrinkage.variance_between(measured, centre)
         assert between is not None
         for one, mean, size in zip(measured, means, sizes, strict=True):
             if size <= 30:
-                figures = shrunk(one, centre, between, 0.95)
+                figures = shrinkage.shrunk(one, centre, between, 0.95)
                 held.append(figures.low <= mean <= figures.high)
     share = sum(held) / len(held)
     assert share >= 0.95 - 2.5 * math.sqrt(0.05 * 0.95 / len(held))
@@ -57,22 +48,22 @@ def test_intervals_hold_for_the_promised_share_of_groups(world: str, groups: int
 
 def test_the_less_a_group_says_the_nearer_it_is_to_the_centre() -> None:
     """And never beyond it, nor beyond its own mean; with much traffic it stays where it is."""
-    near, far = (drawn(Noisy(0.4, variance), 0.9, 0.01) for variance in (0.1, 0.001))
+    near, far = (shrinkage.drawn(shrinkage.Noisy(0.4, variance), 0.9, 0.01) for variance in (0.1, 0.001))
     assert 0.4 < far < near < 0.9
-    assert drawn(Noisy(0.4, 1e-9), 0.9, 0.01) == pytest.approx(0.4)
-    exact = shrunk(Noisy(0.4, 1e-8), 0.9, 0.01, 0.95)
+    assert shrinkage.drawn(shrinkage.Noisy(0.4, 1e-9), 0.9, 0.01) == pytest.approx(0.4)
+    exact = shrinkage.shrunk(shrinkage.Noisy(0.4, 1e-8), 0.9, 0.01, 0.95)
     assert (exact.high - exact.low) / 2 == pytest.approx(1.96e-4, rel=0.01)
 
 
 def test_few_groups_say_nothing_about_how_much_groups_differ() -> None:
     """Their means stay as they are."""
-    assert variance_between([Noisy(0.5, 0.01)] * (MIN_GROUPS - 1), 0.9) is None
+    assert shrinkage.variance_between([shrinkage.Noisy(0.5, 0.01)] * (shrinkage.MIN_GROUPS - 1), 0.9) is None
 
 
 @pytest.mark.parametrize(("bias", "value"), [(0.0, 1.96), (0.1, 2.06), (1.0, 3.26), (9.0, 11.46)])
 def test_critical_values(bias: float, value: float) -> None:
     """No distribution of the bias with this mean square misses more often; one of two points misses as often."""
-    limit = critical_value(bias, 0.05)
+    limit = shrinkage.critical_value(bias, 0.05)
     assert limit == pytest.approx(value, abs=0.01)
     worst = 0.0
     for step in range(1, 400):
