@@ -36,7 +36,10 @@ _CANARY = click.Group(
     commands=[LazyCommand("suggest", offline.SuggestArguments)],
 )
 _DETECTOR = _group(
-    "detector", "Get models for judges of kind `detector`.", LazyCommand("fetch", administration.DetectorFetchArguments)
+    "detector",
+    "Get models for judges of kind `detector`.",
+    LazyCommand("fetch", administration.DetectorFetchArguments),
+    LazyCommand("quantise", administration.DetectorQuantiseArguments),
 )
 _STORE = _group(
     "store",
@@ -59,7 +62,7 @@ GROUPS: Mapping[str, Mapping[click.Command, str]] = {
         LazyCommand("run", administration.RunArguments): "Watch the sources and serve /metrics and pages.",
         LazyCommand("demo", administration.DemoArguments): "Watch a small RAG service that breaks on demand.",
         LazyCommand("map", administration.MapArguments): "",
-        _DETECTOR: "Download a model for a judge.",
+        _DETECTOR: "Download a model for a judge, or make it smaller.",
     },
     "Look": {
         LazyCommand("status", people.StatusArguments): "Show on one screen how answers are now.",

@@ -1,15 +1,18 @@
-"""`ragwatch detector fetch`: downloads a model for judges of kind `detector`."""
+"""`ragwatch detector`: downloads a model for judges of kind `detector`, and writes its int8 graph."""
 
 from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
 
 import click
 
 from ragwatch.errors import ConfigError
-from ragwatch.judges.detector.artefact import GRAPHS, PIECES
+from ragwatch.judges.detector.artefact import FAMILIES, GRAPHS, PIECES
 from ragwatch.judges.detector.fetch import HUB_HOSTS, Hub, RemoteFile, parse_hashes
 from ragwatch.outgoing.addresses import checked_url
 from ragwatch.terminal.event_loop import run_async
-from ragwatch.terminal.options.administration import DetectorFetchArguments
+from ragwatch.terminal.options.administration import DetectorFetchArguments, DetectorQuantiseArguments
 from ragwatch.terminal.output import escape_line, printable
 
 _MEGABYTE = 1_000_000
@@ -48,3 +51,32 @@ async def _fetch(given: DetectorFetchArguments) -> None:
 def _show(file: RemoteFile, there: bool) -> None:  # noqa: FBT001 - a callback
     size = "" if file.size is None else f" ({file.size / _MEGABYTE:.1f} MB)"
     click.echo(f"{'kept' if there else 'fetching'} {escape_line(file.name)}{size}", err=True)
+
+
+def quantise(given: DetectorQuantiseArguments) -> int:
+    """Write a folder with the int8 graph of a model. Returns 0."""
+    family = next((name for name in FAMILIES if name == given.family), None)
+    if family != given.family:
+        raise ConfigError(f"--family: {given.family!r} is unknown; write one of: {', '.join(FAMILIES)}")
+    try:
+        import_module("onnx")
+        from ragwatch.judges.detector.quantise import quantise_folder  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ConfigError(
+            "detector quantise: needs the extra `quantise`; run pip install 'ragwatch-exporter[quantise]'"
+        ) from error
+    made = quantise_folder(
+        given.folder, given.out, family=family, graph=given.graph, most=given.tolerance, replace=given.force
+    )
+    before, after = (size / _MEGABYTE for size in made.sizes)
+    difference, (slow, fast) = made.difference, made.difference.seconds
+    say = partial(click.echo, err=True)
+    say(f"graph: {before:.1f} MB, as int8 {after:.1f} MB ({made.products} matrix products, {made.tables} tables)")
+    say(f"both graphs read {difference.texts} texts: CPU {slow:.2f} s, as int8 {fast:.2f} s")
+    say(f"probabilities differ by {difference.mean:.4f} in the mean, {difference.most:.4f} at most")
+    say(f"other verdicts on {difference.flips} of {difference.texts} texts")
+    say(f"wrote {given.out}; use it with {{kind: detector, model: {given.out}}}")
+    say("These texts show damage, no quality. To measure it on your labels, for both folders:")
+    say(f"  ragwatch judge LOG --judge detector --set model={given.out} > VERDICTS")
+    say("  ragwatch estimate VERDICTS --labels FILE")
+    return 0

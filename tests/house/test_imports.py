@@ -35,7 +35,7 @@ LIBRARIES: Mapping[str, str] = {
     "mcp": "web.mcp.server",
     "mcp_types": "web.mcp.server",
     "nats": "sources.brokers.nats",
-    "numpy": "judges.detector.session judges.local.session",
+    "numpy": "judges.detector.quantise judges.detector.session judges.local.session",
     "onnxruntime": "judges.detector.session judges.local.session",
     "opentelemetry": "pipeline.export.otlp sources.otlp.protobuf_request sources.otlp.request",
     "orjson": "commands config formats judges offline probes sources stores web",

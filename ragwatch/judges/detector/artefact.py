@@ -6,7 +6,7 @@
 | `tokenizer.json`                                            | the fast tokenizer                                  |
 | `model.onnx` (or `onnx/model.onnx`), with external data     | the graph, for onnxruntime                          |
 | `model.safetensors`                                         | the weights, for torch, where there is no graph     |
-| `ragwatch.json`                                             | what `ragwatch detector fetch` wrote: the digests   |
+| `ragwatch.json`                                             | what `ragwatch detector` wrote: origin and digests  |
 
 Nothing is downloaded, and no code of the folder is run: no pickle, no modules of the model.
 
@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -166,6 +167,8 @@ def _log_sum_exp(values: Sequence[float]) -> float:
 
 CONFIG, PIECES, WEIGHTS, MANIFEST = "config.json", "tokenizer.json", "model.safetensors", "ragwatch.json"
 GRAPHS = ("model.onnx", "onnx/model.onnx")
+TEXT_FILES = re.compile(r"README\.md|LICEN[CS]E[\w.-]*|NOTICE[\w.-]*|tokenizer_config\.json|special_tokens_map\.json")
+"""Names of files that no judge reads: the licence, the card, and settings for other programs."""
 MIN_TOKENS = 64
 _MEGABYTE = 1_000_000
 _MAX_CONFIG_BYTES = 1 << 20
@@ -211,8 +214,7 @@ def open_detector(
         if name is None:
             raise DetectorError(f"{CONFIG} does not show its family; set `family` to one of: {', '.join(FAMILIES)}")
         model = _model_file(folder, graph)
-        data = sorted(model.parent.glob(f"{escape(model.name)}[._]data*"))  # beside a graph
-        files = [folder / CONFIG, folder / PIECES, model, *data]  # which decide what is read
+        files = [folder / CONFIG, folder / PIECES, model, *data_of(model)]  # which decide what is read
         megabytes = sum(path.stat().st_size for path in files) / _MEGABYTE
         if megabytes > max_megabytes:
             raise DetectorError(f"its model has {megabytes:.0f} MB, more than max_model_mb ({max_megabytes})")
@@ -233,6 +235,11 @@ def open_detector(
         raise DetectorError(f"{Path(error.filename or folder).name} of its model cannot be read") from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise DetectorError(f"{CONFIG} or {MANIFEST} of its model is invalid: {str(error)[:200]}") from error
+
+
+def data_of(graph: Path) -> list[Path]:
+    """The files beside a graph that hold its weights."""
+    return sorted(graph.parent.glob(f"{escape(graph.name)}[._]data*"))
 
 
 def digest_of(path: Path) -> str:

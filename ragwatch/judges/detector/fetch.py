@@ -23,7 +23,16 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
 
-from ragwatch.judges.detector.artefact import CONFIG, GRAPHS, MANIFEST, PIECES, WEIGHTS, DetectorError, digest_of
+from ragwatch.judges.detector.artefact import (
+    CONFIG,
+    GRAPHS,
+    MANIFEST,
+    PIECES,
+    TEXT_FILES,
+    WEIGHTS,
+    DetectorError,
+    digest_of,
+)
 from ragwatch.outgoing.addresses import checked_url
 from ragwatch.outgoing.client import Guard, async_client
 from ragwatch.outgoing.proxies import proxies
@@ -32,7 +41,6 @@ HUB = "https://huggingface.co"
 HUB_HOSTS = ("huggingface.co", "hf.co")
 """Domains to which the hub redirects downloads of large files, with their subdomains."""
 
-_TEXTS = re.compile(r"README\.md|LICEN[CS]E[\w.-]*|NOTICE[\w.-]*|tokenizer_config\.json|special_tokens_map\.json")
 _NAME = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*){0,3}")
 _MODEL = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 _MAX_LIST_BYTES = 8 << 20
@@ -208,7 +216,7 @@ def _chosen(listed: Mapping[str, object]) -> tuple[str, ...]:
             f"it has neither {GRAPHS[0]} nor {WEIGHTS}; other formats are not run (pickle can hold code)"
         )
     data = [name for name in listed if re.fullmatch(re.escape(model) + r"[._]data[\w.-]*", name)]
-    texts = [name for name in listed if _TEXTS.fullmatch(name)]
+    texts = [name for name in listed if TEXT_FILES.fullmatch(name)]
     return (*sorted(texts), *(name for name in (CONFIG, PIECES) if name in listed), *sorted(data), model)
 
 
