@@ -6,13 +6,12 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from collections import defaultdict
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from functional.daemon import parse_series
+from functional.daemon import asked, parse_series
 from support.patience import DEADLINE, SCALE, pauses
 
 from ragwatch.demo.corpus import read_corpus
@@ -85,9 +84,7 @@ def _cause(address: str, release: str) -> dict[str, Any] | None:
     """
     end = time.monotonic() + NAMED_WITHIN
     while time.monotonic() < end:
-        with urllib.request.urlopen(f"{address}/api/v1/causes?window=1h", timeout=DEADLINE) as reply:
-            causes = json.load(reply)["causes"]
-        for cause in causes:
+        for cause in json.loads(asked(f"{address}/api/v1/causes?window=1h").body)["causes"]:
             if release in (cause["value"], *(one["value"] for one in cause["folded"])):
                 return dict(cause)
         time.sleep(0.5)
@@ -98,8 +95,7 @@ def _wait_until_judged(address: str) -> None:
     """Wait until as many answers are judged as are seen now."""
     seen, judged = None, 0.0
     for _ in pauses():
-        with urllib.request.urlopen(f"{address}/metrics", timeout=DEADLINE) as reply:
-            series = parse_series(reply.read().decode())
+        series = parse_series(asked(f"{address}/metrics").body.decode())
         seen = seen or series['ragwatch_requests_seen_total{source="demo"}']
         judged = sum(value for name, value in series.items() if name.startswith("ragwatch_samples_judged_total{"))
         if judged >= seen:
@@ -112,8 +108,7 @@ def _samples(address: str) -> list[dict[str, Any]]:
     samples, until = list[dict[str, Any]](), ""
     while True:
         place = f"{address}/api/v1/samples?texts=true&limit=500&outcome=judged{until}"
-        with urllib.request.urlopen(place, timeout=DEADLINE) as reply:
-            page = json.load(reply)["samples"]
+        page = json.loads(asked(place).body)["samples"]
         if not page:
             return samples
         samples += page

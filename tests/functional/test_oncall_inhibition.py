@@ -1,14 +1,13 @@
 """What is held back while its cause stands, and what is not: the committed Alertmanager configuration, really run."""
 
 import json
-import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from functional.daemon import asked
 from support.oncall_cases import PLAN
 from support.oncall_stage import get, manager, running, until
-from support.patience import DEADLINE
 from support.programs import free_port
 
 from ragwatch.rules import alerts
@@ -71,10 +70,9 @@ def tell(address: str, fired: list[dict[str, str]]) -> list[dict[str, Any]]:
     whole = [
         {"area": area[labels["alertname"]], "severity": SEVERITY[labels["alertname"]], **labels} for labels in told
     ]
-    body = [{"labels": labels, "annotations": {}} for labels in whole]
-    request = urllib.request.Request(address, json.dumps(body).encode(), headers={"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=DEADLINE):
-        jobs = {labels["job"] for labels in fired}
+    body = json.dumps([{"labels": labels, "annotations": {}} for labels in whole]).encode()
+    assert asked(address, body, {"Content-Type": "application/json"}).status == 200
+    jobs = {labels["job"] for labels in fired}
 
     def known() -> list[dict[str, Any]]:
         shown = json.loads(get(address)[1])

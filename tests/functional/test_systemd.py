@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 
 import bcrypt
 import pytest
+from functional.daemon import asked
 from support.patience import DEADLINE, wait_until
 from support.programs import installed
 
@@ -222,9 +222,7 @@ def prepared(folder: Path) -> None:
 def fetched(address: str, path: str) -> str:
     """The response to a request of the user that Prometheus has."""
     login = base64.b64encode(b"prometheus:a password").decode()
-    request = urllib.request.Request(address + path, headers={"Authorization": f"Basic {login}"})
-    with urllib.request.urlopen(request, timeout=DEADLINE) as reply:
-        return str(reply.read().decode())
+    return asked(address + path, headers={"Authorization": f"Basic {login}"}).body.decode()
 
 
 def test_the_sandbox_refuses_what_the_unit_refuses(tmp_path: Path) -> None:
