@@ -18,6 +18,11 @@ def sections(name: str = "sentences.txt") -> dict[str, list[str]]:
     return found
 
 
+def pairs(heading: str) -> list[tuple[str, str]]:
+    """The two sentences of each line below a heading, `one => other`."""
+    return [(one, other) for one, _, other in (line.partition(" => ") for line in sections()[heading])]
+
+
 def written_and_said(name: str) -> list[tuple[str, str]]:
     """Texts of a file, and what is said about each: in lines behind `=> `. Lines that begin with `# ` are comments."""
     found: list[tuple[list[str], list[str]]] = [([], [])]

@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.draws import draws
 from support.embedded import LEXICAL, LOCAL, by_model, by_words, has_negation, read_by
+from support.sentences import sections
 
 from ragwatch.errors import JudgeError
 from ragwatch.judges.claims.atomic_facts import MAX_CARRIED_CHARS, facts_of
@@ -59,34 +60,12 @@ def said(answer: str) -> list[str]:
     return [answer[fact.start : fact.end] for fact in facts_of(answer).claims]
 
 
-SPLIT = (
-    "Einstein developed the theory of relativity| |in 1905| |while working at the Swiss patent office| |in Bern.",
-    "Returns are accepted within thirty days of purchase|, and |return shipping costs five euros.",
-    "The firm was founded in Bern| |in 1971| |by Anna Keller.",
-    "The plan covers fire damage|, |theft|, and |water damage.",
-    "Bern, the capital of Switzerland|, |lies on the Aare.",
-    "Keller opened a small museum|, |which shows old lamps.",
-    "In 1905|, |Einstein developed the theory of relativity.",
-    "Curie discovered polonium| and |won the Nobel Prize in 1911|, |becoming the first woman to do so.",
-    "Green tea is harvested early|; |black tea is harvested late.",
-    "The old mill grinds wheat| |because the farm needs flour.",
-    # Instructions, conditions, negations, alternatives, amounts, quotations, and what says too little stay whole.
-    "Build your Docker image and push it to the registry in Azure.",
-    "If you return the lamp in May, you get the money back and a voucher is sent.",
-    "The plan does not cover fire damage, theft, and water damage.",
-    "The plan covers fire damage, theft, or water damage.",
-    "The kettle boils one litre of water in 90 seconds.",
-    "The office in Bern was closed by the council.",
-    'The report says "the tower is old, and the bridge costs five euros" on its cover.',
-    "The lamp (bought in Bern in 1971; the mill was built in 1980) burns bright.",
-    "Anna and Bob run the mill.",
-    "He was born in Ulm.",
-)
-
-
-@pytest.mark.parametrize("marked", SPLIT)
+@pytest.mark.parametrize("marked", sections()["facts of a sentence, between bars"])
 def test_a_sentence_is_split_into_its_facts(marked: str) -> None:
-    """Clauses, lists, appositions, adjuncts of time and place; what joins them (between the bars) is in no fact."""
+    """Clauses, lists, appositions, adjuncts of time and place; what joins them (between the bars) is in no fact.
+
+    Instructions, conditions, negations, alternatives, amounts, quotations, and what says too little stay whole.
+    """
     assert said(marked.replace("|", "")) == marked.split("|")[::2]
 
 

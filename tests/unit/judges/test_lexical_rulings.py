@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.embedded import LEXICAL, faithfulness_of, read_by
+from support.sentences import pairs
 
 from ragwatch.judges.claims.clauses import is_fragment
 from ragwatch.judges.lexical.amounts import amounts
@@ -24,7 +25,6 @@ HOUSES = (
     "Abbey Hall is in Aldern. Abbey Hall opened in 1890. Entry to Abbey Hall costs 4 euros for adults.",
 )
 PLAN = "This plan has a term of 30 days."
-FOUNDED = "The company was founded in Bern in 1971 by Anna Keller."
 SONG = "Who wrote the song about the old harbour?"
 TOGETHER = "Mitch Murray wrote the song about the old harbour."
 APART = "The song about the old harbour is by Mitch Lane. Anne Murray sang it in the old harbour."
@@ -32,52 +32,15 @@ HOURS, PRICE = "The museum opens at nine in the morning.", "A ticket for the mus
 FREE = "Shipping is free for orders above 50 euros."
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("The bag weighs 5 kg.", "The bag weighs 5,000 g."),
-        ("It has 3.5M users.", "It has 3,500,000 users."),
-        ("It has 3.5 million users.", "It has 3,500,000 users."),
-        ("The fair opens on 1 Jan 2024.", "The fair opens on 2024-01-01."),
-        ("The fair opens on January 1, 2024.", "The fair opens on 2024-01-01."),
-        ("It covers theft for nine years.", "It covers theft for 9 years."),
-        ("Twenty-five people work there.", "25 people work there."),
-        ("Two hundred people work there.", "200 people work there."),
-        ("The fee is 20 percent.", "The fee is 20%."),
-        ("The fee is €5.", "The fee is 5 euros."),
-        ("It is the 3rd largest city.", "It is the third largest city."),
-        ("It lasts 2 hours.", "It lasts 120 minutes."),
-        ("The limit is 1.5 GB.", "The limit is 1500 MB."),
-        ("It opens at 5 pm.", "It opens at 17:00."),
-    ],
-)
+@pytest.mark.parametrize(("one", "other"), pairs("equal numbers"))
 def test_equal_numbers_are_the_same_number(one: str, other: str) -> None:
     """Units, formats, dates and words for numbers: each form supports the other."""
     assert (faithfulness_of(one, other), faithfulness_of(other, one)) == (1.0, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("claim", "context"),
-    [
-        ("The bag weighs 6 kg.", "The bag weighs 5,000 g."),
-        ("It has 4.5M users.", "It has 3,500,000 users."),
-        ("The fair opens on 1 Feb 2024.", "The fair opens on 2024-01-01."),
-        ("The fair opens on 1 January 2025.", "The fair opens on 1 January 2024."),
-        ("It covers theft abroad for eight years.", "It covers theft abroad for nine years."),
-        ("The fee for the whole year is 25 %.", "The fee for the whole year is 20 %."),
-        ("The fee is 7 euros.", "The fee is 5 euros."),
-        (FOUNDED.replace("1971", "1972"), FOUNDED),
-        (FOUNDED.replace("Bern", "Zurich"), FOUNDED),
-        (FOUNDED.replace("Anna", "Peter"), FOUNDED),
-        # Every word stands in the context; a denial on one side decides.
-        ("The return period is not 30 days.", "The return period is 30 days."),
-        ("The return period is 30 days.", "The return period is not 30 days."),
-        ("The price doesn’t include shipping.", "The price includes shipping."),
-        ("The shop ships on Sundays.", "The shop does not ship on Sundays."),
-    ],
-)
+@pytest.mark.parametrize(("claim", "context"), pairs("claim with a wrong fact"))
 def test_one_wrong_fact_makes_a_claim_unsupported(claim: str, context: str) -> None:
-    """However many of its other words are right; the true claim is supported."""
+    """However many of its other words are right; a denial on one side decides; the true claim is supported."""
     assert faithfulness_of(context, context) == 1.0
     assert "not_in_context" in {each.verdict for each in read_by(LEXICAL, claim, context).claims}
 
