@@ -17,11 +17,30 @@ Any other exception is a bug: it is logged with its traceback, and the superviso
 
 from __future__ import annotations
 
+import re
 from json import JSONDecodeError
+
+_LOGIN = re.compile(
+    r"(?P<start>//)[^\s'\"/]{1,500}@"  # in a URL
+    r"|(?<=['\"])(?=[\w/])[^'\"\n@]{0,200}:[^'\"\n]{0,200}@"  # in what should be one, and is quoted
+    r"|:(?!\d{1,5}/|//)[^\s'\"]{1,500}@"  # and is not
+)
+
+
+def without_login(text: str) -> str:
+    """Return a text without the users and passwords of URLs in it.
+
+    >>> without_login("http://ann:secret@docs:8000/x: no response; is ann@example.org right?")
+    'http://***@docs:8000/x: no response; is ann@example.org right?'
+    """
+    return _LOGIN.sub(r"\g<start>***@", text)
 
 
 class RagwatchError(Exception):
-    """Base class of errors that are shown as one line instead of a traceback."""
+    """Base class of errors that are shown as one line instead of a traceback. No message shows a login of a URL."""
+
+    def __str__(self) -> str:
+        return without_login(super().__str__())
 
 
 class ConfigError(RagwatchError):

@@ -155,7 +155,9 @@ class ApiClient:
 
     def __init__(self, address: str, token: str | None = None) -> None:
         if not _is_url(address):
-            raise ConfigError(f"--url {address}: is not a URL; give one such as http://127.0.0.1:10477")
+            raise ConfigError(f"--url {address!r}: is not a URL; give one such as http://127.0.0.1:10477")
+        if "@" in urllib.parse.urlsplit(address).netloc:
+            raise ConfigError(f"--url: holds a user or a password, which would be shown; {ADVICE}")
         self.address = address.rstrip("/")
         self._token = token
 

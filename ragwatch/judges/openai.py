@@ -217,8 +217,8 @@ def build(
     key = options.api_key.get_secret_value() if options.api_key else ""
     try:
         httpx.URL(options.base_url)
-    except httpx.InvalidURL as error:
-        raise ConfigError(f"judges.{name}.base_url: {options.base_url!r} is not a URL: {error}") from None
+    except httpx.InvalidURL:
+        raise ConfigError(f"judges.{name}.base_url: {options.base_url!r} is not a URL") from None
     client = judge_client(
         httpx,
         base_url=options.base_url.rstrip("/") + "/",

@@ -86,13 +86,14 @@ def checked_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
-    except ValueError as error:
-        raise ValueError(f"{url!r} is not a URL: {error}") from None
+        valid = parts.scheme in ("http", "https") and bool(host) and (parts.port or 0) >= 0
+    except ValueError:  # its message may show a part of a password
+        raise ValueError(f"{url!r} is not a URL; write one such as http://docs:8000") from None
     if "@" in parts.netloc:
         raise ValueError(
             "holds a user or a password, which would be shown; use a key for them, such as api_key, bearer or headers"
         )
-    if parts.scheme not in ("http", "https") or not host:
+    if not valid:
         raise ValueError(f"{url!r} is not a URL; write one such as http://docs:8000")
     if forbidden(host):
         raise ValueError(f"{host} is the address of a metadata service, or link-local; name another host")

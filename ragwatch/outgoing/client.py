@@ -2,7 +2,7 @@
 
 A request goes to the very address that was checked, so that DNS cannot change its mind; through a proxy the host alone
 is checked. Redirects are not followed: texts and keys must not reach another host. Replies are bounded as they arrive
-and as they are unpacked.
+and as they are unpacked; the timeout of a request is for the whole of a bounded reply, however small its parts.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from ragwatch.outgoing.proxies import NO_PROXIES, Proxies, proxies
 
 if TYPE_CHECKING:
     import httpx
+
+    Through = Callable[[str | None], httpx.AsyncBaseTransport]
 
 # Types are those of httpx; `library` is httpx or the copy of it that an SDK brings, which has the same.
 Verify = SSLContext | bool
@@ -85,17 +87,48 @@ class Guard:
         )
         return checked
 
-    def bounded(self, request: httpx.Request, response: httpx.Response) -> httpx.Response:
-        """A response whose body is bounded while it is read."""
+    async def reply(self, request: httpx.Request, through: Through) -> httpx.Response:
+        """Send a request. The timeout of a bounded reply is for the whole of it; others have those of the library."""
+        seconds = request.extensions.get("timeout", {}).get("read") if self._bounds(request) else None
+        try:
+            async with asyncio.timeout(seconds) as timeout:
+                response = await self._response(request, through)
+        except TimeoutError:
+            raise self.late(request) from None
+        return self.bounded(request, response, timeout.when())
+
+    async def _response(self, request: httpx.Request, through: Through) -> httpx.Response:
+        proxy = self.proxy_of(request)
+        transport = through(proxy)
+        if proxy is not None:
+            return await transport.handle_async_request(request)
+        *others, last = await self.resolved(request)
+        for address in others:
+            try:
+                return await transport.handle_async_request(self.at(request, address))
+            except self.library.ConnectError:  # try the next one: localhost is ::1 and 127.0.0.1
+                continue
+        return await transport.handle_async_request(self.at(request, last))
+
+    def late(self, request: httpx.Request) -> Exception:
+        """The error for a reply that did not arrive in that time."""
+        error: Exception = self.library.ReadTimeout("no whole reply in time", request=request)
+        return error
+
+    def _bounds(self, request: httpx.Request) -> bool:
         suffix = self.unbounded_suffix
-        if self.max_bytes is None or (suffix is not None and request.url.path.endswith(suffix)):
+        return self.max_bytes is not None and (suffix is None or not request.url.path.endswith(suffix))
+
+    def bounded(self, request: httpx.Request, response: httpx.Response, deadline: float | None) -> httpx.Response:
+        """A response whose body is bounded while it is read."""
+        if not self._bounds(request):
             return response
         unpack = _unpacker(response.headers, self.library)
         left_out = {b"content-encoding"} if unpack is None else {b"content-encoding", b"content-length"}
         bounded: httpx.Response = self.library.Response(
             response.status_code,
             headers=[(name, value) for name, value in response.headers.raw if name.lower() not in left_out],
-            stream=_stream(self.library)(response.stream, unpack, self.max_bytes, request),
+            stream=_stream(self.library)(response.stream, unpack, self, request, deadline),
             extensions=response.extensions,
         )
         return bounded
@@ -122,19 +155,33 @@ def _stream(library: ModuleType) -> Callable[..., httpx.AsyncByteStream]:
         """The body of a response, which ends with an error at the limit."""
 
         def __init__(
-            self, stream: httpx.AsyncByteStream, unpack: Unpack | None, limit: int, request: httpx.Request
+            self,
+            stream: httpx.AsyncByteStream,
+            unpack: Unpack | None,
+            guard: Guard,
+            request: httpx.Request,
+            deadline: float | None,
         ) -> None:
-            self._stream, self._unpack, self._limit, self._request = stream, unpack, limit, request
+            self._stream, self._unpack, self._request = stream, unpack, request
+            self._guard, self._limit, self._deadline = guard, guard.max_bytes or 0, deadline
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             sent = unpacked = 0
-            async for chunk in self._stream:
+            chunks = aiter(self._stream)
+            while (chunk := await self._next(chunks)) is not None:
                 sent += len(chunk)  # counted as well: compressed bytes without end need not unpack to anything
                 self._check(sent)
                 for piece in (chunk,) if self._unpack is None else self._unpack(chunk):
                     unpacked += len(piece)
                     self._check(unpacked)
                     yield piece
+
+        async def _next(self, chunks: AsyncIterator[bytes]) -> bytes | None:
+            try:
+                async with asyncio.timeout_at(self._deadline):
+                    return await anext(chunks, None)
+            except TimeoutError:
+                raise self._guard.late(self._request) from None
 
         def _check(self, size: int) -> None:
             if size > self._limit:
@@ -205,17 +252,7 @@ def _async_transport(library: ModuleType) -> Callable[[Guard, Verify, httpx.Limi
             self._by_proxy: dict[str | None, httpx.AsyncBaseTransport] = {}
 
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            guard, proxy = self._guard, self._guard.proxy_of(request)
-            transport = self._through(proxy)
-            if proxy is not None:
-                return guard.bounded(request, await transport.handle_async_request(request))
-            *others, last = await guard.resolved(request)
-            for address in others:
-                try:
-                    return guard.bounded(request, await transport.handle_async_request(guard.at(request, address)))
-                except library.ConnectError:  # try the next one: localhost is ::1 and 127.0.0.1
-                    continue
-            return guard.bounded(request, await transport.handle_async_request(guard.at(request, last)))
+            return await self._guard.reply(request, self._through)
 
         def _through(self, proxy: str | None) -> httpx.AsyncBaseTransport:
             if proxy not in self._by_proxy:

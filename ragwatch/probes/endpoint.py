@@ -40,17 +40,20 @@ Expression = Annotated[str, AfterValidator(valid_expression)]
 
 
 def _url(value: str) -> str:
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(value)
+        host = parts.hostname or ""
+        valid = parts.scheme in ("http", "https") and bool(host) and (parts.port or 0) >= 0
+    except ValueError:  # its message may show a part of a password
+        valid = False
+    if not valid:
         raise ValueError("is not a URL; write one such as http://127.0.0.1:8000/search")
     if parts.username is not None or parts.password is not None:
         raise ValueError("contains a name or password, which logs would show; use `bearer` or `headers` instead")
     if parts.port is None and ":" in parts.netloc.rpartition("]")[2]:
         raise ValueError("has an empty port; give a number or no colon")
-    if forbidden(parts.hostname):
-        raise ValueError(
-            f"{parts.hostname} is a metadata service, which probes must not query; give your retriever's URL"
-        )
+    if forbidden(host):
+        raise ValueError(f"{host} is a metadata service, which probes must not query; give your retriever's URL")
     return value
 
 

@@ -35,7 +35,7 @@ class HttpExchange:
         try:
             self._url = httpx.URL(endpoint.url)
         except httpx.InvalidURL as error:
-            raise ConfigError(f"url: {endpoint.url!r} is not a URL: {error}") from error
+            raise ConfigError(f"url: {endpoint.url!r} is not a URL") from error
         self._client = async_client(
             httpx,
             verify=_tls(endpoint),

@@ -23,7 +23,6 @@ Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 Result = TypeVar("Result")
 _one_at_a_time = Lock()  # of all sources: each large body takes many times its size while it is decoded
-_DISCARDED = 4  # times the limit
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _ZSTD_WINDOW = 8 << 20
 _DEFLATED_PIECE, _ZSTD_PIECE = 4096, 256  # bytes that are unpacked at once: to 4 MiB and 8 MiB at most
@@ -207,14 +206,6 @@ class Body:
             self._taken += len(chunk)
             parts.append(chunk)
         return b"".join(parts)
-
-    async def discard(self) -> None:
-        """Receive the rest of a refused body, up to a limit: a client that is still sending would miss the reply."""
-        left = _DISCARDED * self._limit
-        async for chunk in self._chunks:
-            left -= len(chunk)
-            if left < 0:
-                return
 
     def unpacked(self, body: bytes) -> bytes:
         """Return the body without its compression; in a thread. What is behind the limit is never unpacked.

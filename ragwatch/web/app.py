@@ -29,7 +29,7 @@ from ragwatch.web.audit_trail import AuditRecord, AuditTrail, shown
 from ragwatch.web.authentication import USER, Authentication
 from ragwatch.web.entity_tags import EntityTags
 from ragwatch.web.json_requests import Forget, LabelService, Rejudge, operation_routes
-from ragwatch.web.json_values import ParameterError, json_object, json_reply, read_body
+from ragwatch.web.json_values import ParameterError, TooLargeError, json_object, json_reply, read_body
 from ragwatch.web.mcp.calls import Read
 from ragwatch.web.openapi import PREFIX, openapi_routes
 from ragwatch.web.pages.canaries import canaries, suites_of
@@ -296,7 +296,7 @@ def _accepts_gzip(header: str) -> bool:
 
 async def _refused(_: Request, error: Exception) -> Response:
     unread = isinstance(error, StoreError) and not isinstance(error, UnsearchableError)
-    return json_reply({"error": str(error)}, 503 if unread else 400)
+    return json_reply({"error": str(error)}, 503 if unread else 413 if isinstance(error, TooLargeError) else 400)
 
 
 async def _internal_error(_: Request, __: Exception) -> Response:

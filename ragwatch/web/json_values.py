@@ -24,6 +24,10 @@ class ParameterError(ValueError):
     """A parameter of a request is invalid; the message names it and the allowed values."""
 
 
+class TooLargeError(ParameterError):
+    """A body exceeds a limit, which the message names."""
+
+
 def check_names(given: Iterable[str], known: Sequence[str]) -> None:
     """Checks the names of parameters or fields. Raises ParameterError: one is unknown."""
     if unknown := set(given) - set(known):
@@ -38,23 +42,27 @@ def chosen(name: str, value: str, known: Iterable[str]) -> str:
     return value
 
 
-async def read_body(request: Request) -> bytes:
-    """Reads the body of a request, up to `MAX_BODY_BYTES`. Raises ParameterError: the body is too large."""
+async def read_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
+    """Reads the body of a request. Raises TooLargeError: it has more bytes than the limit."""
+    too_large = TooLargeError(f"body: more than {limit} bytes, the limit of this address; send less at a time")
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length[:20]) > limit:
+        raise too_large
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MAX_BODY_BYTES:
-            raise ParameterError(f"body: more than {MAX_BODY_BYTES} bytes")
+        if len(body) > limit:
+            raise too_large
     return bytes(body)
 
 
 def json_object(body: bytes, what: str) -> dict[str, object]:
     """Parses a body as a JSON object. Counts the values first, because each takes many times the memory of its text.
 
-    Of `what` a client with too many is asked to send fewer. Raises ParameterError: too many, or no JSON object.
+    Of `what` a client with too many is asked to send fewer. Raises TooLargeError; ParameterError: no JSON object.
     """
     if sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
-        raise ParameterError(f"body: more than {MAX_VALUES} values; send fewer {what} at a time")
+        raise TooLargeError(f"body: more than {MAX_VALUES} values; send fewer {what} at a time")
     try:
         value = orjson.loads(body)
     except ValueError as error:

@@ -1,7 +1,9 @@
 """A real HTTP server on the loopback interface that replies as a test says, and records what it was asked."""
 
 import json
+import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -72,3 +74,22 @@ def answering(
         finally:
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def dripping(head: bytes) -> Iterator[str]:
+    """The address of a server that answers one request with this, and a byte at a time, for at most five seconds."""
+
+    def drip(listener: socket.socket) -> None:
+        with suppress(OSError), listener.accept()[0] as connection:
+            connection.recv(65536)
+            connection.sendall(head)
+            for _ in range(50):
+                connection.sendall(b"x")
+                time.sleep(0.1)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = Thread(target=drip, args=(listener,))
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        thread.join()

@@ -75,7 +75,6 @@ class OtlpHandler:
                 size = sum(piece.size for piece in pieces)
                 await self.queue.stored(pieces, size, self.deadline_seconds, _LATE, keep=True)
         except RefusedError as error:
-            await body.discard()
             return refused(kind, error)
         finally:
             body.free()

@@ -80,13 +80,10 @@ class PushHandler:
             if records:
                 outcome = await self.queue.stored(records, size, self.deadline_seconds, _LATE, keep=False)
         except RefusedError as error:
-            reply = refused(error)
-        else:
-            reply = _reply(len(records), outcome)
+            return refused(error)
         finally:
             body.free()
-        await body.discard()
-        return reply
+        return _reply(len(records), outcome)
 
     async def _split(self, body: Body, sent: bytes, *, lines: bool, feedback: bool) -> tuple[Sequence[Line], int]:
         """The records of a body, and its size; one large body at a time, because each takes many times its size."""

@@ -116,6 +116,39 @@ def max_connections() -> int:
     return max(MIN_CONNECTIONS, min(MAX_CONNECTIONS, soft // DESCRIPTOR_DIVISOR))
 
 
+REMAINDER_SECONDS = 30.0  # for what a client still sends after the response
+
+
+class DrainedTransport:
+    """A transport that goes on receiving once it is closed, if the client is still sending, until the client closes it.
+
+    The system discards a response that is under way when a connection is closed while bytes of the client are unread.
+    """
+
+    def __init__(self, transport: asyncio.Transport, sends: Callable[[], bool]) -> None:
+        self._transport = transport
+        self._sends = sends
+        self._drains = False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._transport, name)
+
+    def is_closing(self) -> bool:
+        """Whether it is closed: what still arrives is to be ignored."""
+        return self._drains or self._transport.is_closing()
+
+    def close(self) -> None:
+        """Closes it once what was written is sent, and what the client sends has ended. The second time, at once."""
+        if self.is_closing() or not self._sends():
+            self._transport.close()
+            return
+        self._drains = True
+        self._transport.resume_reading()
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        asyncio.get_running_loop().call_later(REMAINDER_SECONDS, self._transport.abort)
+
+
 HANDSHAKE_SECONDS = 10.0
 SHUTDOWN_SECONDS = 3.0  # for the client to confirm the end of a connection
 

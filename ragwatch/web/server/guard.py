@@ -19,12 +19,14 @@ from ipaddress import ip_address
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragwatch.web.access import LABEL_PATH, SAFE_METHODS, STATIC, RequestPolicy, Right
 from ragwatch.web.authentication import RIGHTS, USER
+from ragwatch.web.json_values import TooLargeError, read_body
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -159,12 +161,19 @@ class FormGuard:
         if Right.WRITE in scope.get(RIGHTS, ()):
             scope[FORM_TOKEN] = token
         if scope["method"] not in SAFE_METHODS and _is_form(Headers(scope=scope)):
-            body = await _read(receive)
-            sent = parse_qs((body or b"").decode("latin-1")).get(FIELD, [""])[0]
+            try:
+                body = await read_body(Request(scope, receive), MAX_FORM_BYTES)
+            except TooLargeError as error:  # nothing outside turns these into responses
+                await PlainTextResponse(f"{error}\n", 413)(scope, receive, send)
+                return
+            except HTTPException as error:
+                await PlainTextResponse(error.detail, error.status_code, error.headers)(scope, receive, send)
+                return
+            sent = parse_qs(body.decode("latin-1")).get(FIELD, [""])[0]
             if cookie != given or not hmac.compare_digest(sent.encode(), token.encode()):
                 await _REFUSED(scope, receive, send)
                 return
-            receive = replay(body or b"", receive)
+            receive = replay(body, receive)
 
         async def send_with_cookie(message: Message) -> None:
             if message["type"] == "http.response.start" and cookie != given and FORM_TOKEN in scope:
@@ -184,20 +193,6 @@ def _is_form(headers: Headers) -> bool:
     """Whether a browser sends a form: the only kind of request with a body that other sites can cause."""
     content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     return content_type in _FORM_TYPES and any(name in headers for name in _BROWSER_HEADERS)
-
-
-async def _read(receive: Receive) -> bytes | None:
-    """Body of a request; None if it is too long or the client has gone."""
-    body = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            return None
-        body += message.get("body", b"")
-        if len(body) > MAX_FORM_BYTES:
-            return None
-        if not message.get("more_body", False):
-            return bytes(body)
 
 
 def replay(body: bytes, receive: Receive) -> Receive:

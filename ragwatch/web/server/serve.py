@@ -28,10 +28,12 @@ from ragwatch.web.request_limit import CHUNK_BYTES, RETRY_SECONDS
 from ragwatch.web.server.connections import (
     IDLE,
     MONITORING_PATHS,
+    REMAINDER_SECONDS,
     SCRAPER,
     STALLED,
     UNUSED,
     Connections,
+    DrainedTransport,
     TlsHandshake,
     max_connections,
 )
@@ -44,7 +46,7 @@ PROBE_SECONDS = 2.0
 SEND_BUFFER_BYTES = 64 << 10  # of a socket: bytes that a client has not received count as our memory
 _WILDCARDS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared, not bound
 HEADER_SECONDS = 10.0
-REMAINDER_SECONDS = 5.0  # for the rest of a body after the response: closing at once might discard the response
+_SENDING = (h11.SEND_BODY, h11.ERROR)  # states of a client that may send more
 CHECK_SECONDS = 1.0  # between two checks of the progress of a response
 STALL_SECONDS = 15.0  # without progress
 GRACE_SECONDS, MIN_BYTES_PER_SECOND = 60.0, 16 << 10  # minimum rate of responses that take longer than the grace
@@ -85,7 +87,8 @@ class Protocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Registers the connection. Called by asyncio."""
-        super().connection_made(transport)
+        drained = DrainedTransport(transport, lambda: self.conn.their_state in _SENDING)
+        super().connection_made(cast("asyncio.Transport", drained))
         self.host = self.client[0] if self.client else ""
         self._since = self.loop.time()
         self._update_deadline()
@@ -191,7 +194,7 @@ class Protocol(H11Protocol):
             self._deadline = None
         if seconds is not None:
             self._seconds = seconds
-            self._deadline = self.loop.call_later(seconds, self.transport.close)
+            self._deadline = self.loop.call_later(seconds, self.transport.abort)
 
 
 _TOO_MANY_REQUESTS = PlainTextResponse(

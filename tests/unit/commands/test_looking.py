@@ -301,6 +301,17 @@ def test_commands_send_the_token(tmp_path: Path) -> None:
             ApiClient(url).tasks("ann", 1)
 
 
+@pytest.mark.parametrize(
+    "url", ["http://u:word@127.0.0.1:1", "http://word@127.0.0.1:1", "u:word@h", "http://u:word@[::1"]
+)
+def test_x5_no_command_shows_the_login_of_a_url(url: str) -> None:
+    """It is refused, and the way to give a token is named where the rest is right."""
+    for name in ("acknowledge", "status"):
+        said = refused(command(name, "--url", url), ConfigError)
+        assert "word" not in said.replace("password", "")
+        assert ("--token-file" in said) == ("127.0.0.1" in url)
+
+
 def test_a_token_is_not_sent_elsewhere() -> None:
     """Where a server redirects to gets no token."""
     with answering(let_in) as (url, asked), pytest.raises(RagwatchError):

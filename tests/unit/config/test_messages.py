@@ -62,6 +62,38 @@ def test_variables_are_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         resolve_secrets({"a": "${RAGWATCH_LATIN}"}, tmp_path)
 
 
+JUDGE = "judges: [{{name: j, kind: {}, model: m, api_key: k, prices: {{input: 1, output: 2}}, base_url: URL}}]"
+WITH_URLS = [
+    *map(JUDGE.format, ("claude", "openai")),
+    "sources: [{kind: nats, name: n, url: URL, stream: s, consumer: c}]",
+    "sources: [{kind: redis_streams, name: r, url: URL, stream: s, group: g}]",
+    "sources: [{kind: sqs, name: q, queue_url: URL}]",
+    "sources: [{kind: otlp, name: o, resolve: {url: URL}}]",
+    "sources: [{kind: otlp, name: o, grpc: {listen: URL}}]",
+    "export: {otlp: {endpoint: URL}}",
+    "web: {external_url: URL}",
+    "web: {trace_url: URL}",
+    "web: {listen: URL}",
+    "store: {kind: postgres, url: URL}",
+    "canaries: [{suite: s, file: f, probe: {kind: http, url: URL, contexts: passages}}]",
+]
+
+
+@pytest.mark.parametrize("keys", WITH_URLS)
+def test_x5_no_message_shows_the_login_of_a_url(tmp_path: Path, keys: str) -> None:
+    """Whatever is wrong with the URL besides."""
+    for url in (
+        *("http://u:word@h/", "u:word@h:1", "http:/u:word@h", "http://u:word@[::1/x", "ftp://u:w@word@h/x"),
+        *("http://u:word/b@h/x", "http://u:word@/x", "http://u:word x@h/x", "//u:word@h", "http://word@[::1"),
+    ):
+        said = ""
+        try:
+            read(tmp_path, keys.replace("URL", json.dumps(url)))
+        except ConfigError as error:
+            said = str(error).replace("password", "")
+        assert "word" not in said, url
+
+
 def test_errors_of_files_name_the_key(tmp_path: Path) -> None:
     """One of several files is found by the key that names it; each line stands by itself."""
     (tmp_path / "a.jsonl").write_text('{"query": 1}\nnope\n')

@@ -16,7 +16,7 @@ import anthropic
 import httpx
 import httpx2
 import pytest
-from support.answering import Asked, Reply, answering
+from support.answering import Asked, Reply, answering, dripping
 from support.kit import a_judge_context, a_sample
 
 import ragwatch
@@ -68,12 +68,12 @@ def servers() -> Iterator[tuple[Server, Server]]:
         yield both
 
 
-def judge_of(kind: str, address: str) -> Any:
+def judge_of(kind: str, address: str, **more: float) -> Any:
     """An LLM judge at an address."""
     given = {"model": "m", "prices": {"input": 1.0, "output": 2.0}, "api_key": "k", "deadline_seconds": 2.0}
     module = {"claude": claude, "openai": openai}[kind]
     return module.build(
-        module.Options.model_validate({"base_url": address, **given}), name="mine", context=a_judge_context()
+        module.Options.model_validate({"base_url": address, **given, **more}), name="mine", context=a_judge_context()
     )
 
 
@@ -120,6 +120,17 @@ async def test_a_reply_is_read_to_its_limit(servers: tuple[Server, Server], kind
     tracemalloc.stop()
     await judge.close()
     assert peak < 4 * MAX_REPLY_BYTES
+
+
+@pytest.mark.parametrize("kind", ["claude", "openai"])
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"])
+async def test_a_timeout_is_that_of_a_whole_reply(kind: str, head: bytes) -> None:
+    """Whatever is asked of a server that sends a byte at a time: `check` asks more than a reading does."""
+    with dripping(head) as url:
+        judge = judge_of(kind, url, timeout_seconds=0.3)
+        with pytest.raises(JudgeError, match="no whole reply in time"):
+            await judge.probe()
+        await judge.close()
 
 
 @pytest.mark.parametrize("library", [httpx, httpx2])

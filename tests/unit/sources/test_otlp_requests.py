@@ -229,8 +229,11 @@ SPAN = b"\x0a\x10" + bytes(15) + b"\x01\x12\x08" + bytes(7) + b"\x01"
             "96 MiB",
             marks=pytest.mark.costly,
         ),
+        (field(2, SPAN + b"\x98\x01\x01" * 700_000), "96 MiB"),
+        (field(2, SPAN + b"\x48\x01" * 700_000), "96 MiB"),
+        pytest.param(field(2, SPAN + b"\x30\x01" * 2_100_000), "96 MiB", marks=pytest.mark.costly),
     ],
-    ids=["spans", "attributes", "values of an array in an event"],
+    ids=["spans", "attributes", "values of an array in an event", "unknown fields", "no messages", "known fields"],
 )
 def test_more_than_a_limit_is_refused(spans: bytes, limit: str) -> None:
     """With 413 and the name of the limit."""
@@ -240,7 +243,7 @@ def test_more_than_a_limit_is_refused(spans: bytes, limit: str) -> None:
 
 
 def test_long_texts_are_no_messages() -> None:
-    """A text of a megabyte counts as one value, whatever bytes it has."""
+    """A text of a megabyte counts as one value, whatever bytes it has. Spans of clients have room for many more."""
     attribute = field(9, field(1, b"input.value") + field(2, field(1, b"\x4a\x00" * UNCOUNTED_BYTES)))
     assert len(protobuf_request.spans_of(request_of(field(2, SPAN + attribute))).spans) == 1
 

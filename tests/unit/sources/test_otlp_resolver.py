@@ -2,11 +2,7 @@
 
 import gzip
 import json
-import socket
-import time
 from collections.abc import Iterator
-from contextlib import suppress
-from threading import Thread
 from urllib.parse import unquote
 
 import pytest
@@ -14,6 +10,7 @@ from pydantic import SecretStr, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from support.answering import dripping
 from support.kit import Clock
 from support.retrievers import serving
 from support.spans import ANSWER, OI, TEXTS, a_span, genai_ids_only, said
@@ -94,16 +91,6 @@ def test_a_server_that_is_not_there(server: Documents) -> None:
     resolver.close()
 
 
-def drips(listener: socket.socket, head: bytes) -> None:
-    """Answer one request with a byte at a time, for at most five seconds."""
-    with suppress(OSError), listener.accept()[0] as connection:
-        connection.recv(65536)
-        connection.sendall(head)
-        for _ in range(50):
-            connection.sendall(b"x")
-            time.sleep(0.1)
-
-
 @pytest.mark.parametrize(
     ("head", "limits", "message"),
     [
@@ -114,16 +101,11 @@ def drips(listener: socket.socket, head: bytes) -> None:
 )
 def test_a_reply_that_drips_holds_up_nobody(head: bytes, limits: dict[str, float], message: str) -> None:
     """The time limits are those of the whole reply, and of all replies, however often a byte comes."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = Thread(target=drips, args=(listener, head))
-        thread.start()
-        resolver = Resolver(
-            ResolveOptions.model_validate({"url": f"http://127.0.0.1:{listener.getsockname()[1]}/{{id}}", **limits})
-        )
+    with dripping(head) as url:
+        resolver = Resolver(ResolveOptions.model_validate({"url": f"{url}/{{id}}", **limits}))
         with pytest.raises(SourceError, match=message):
             resolver(["d0"])
         resolver.close()
-        thread.join()
 
 
 async def test_a_source_waits_for_the_texts(server: Documents) -> None:

@@ -13,8 +13,9 @@ from starlette.types import Message, Receive, Scope, Send
 from support.asked import Words, application, serving
 from support.patience import DEADLINE
 
-from ragwatch.web import request_limit
+from ragwatch.web import RequestPolicy, request_limit
 from ragwatch.web.request_limit import CHUNK_BYTES, RequestBodyLimit, RequestLimit
+from ragwatch.web.server import connections
 
 SCOPE: Scope = {"type": "http", "method": "GET"}
 
@@ -191,6 +192,71 @@ async def test_a_body_that_does_not_come_is_ended(monkeypatch: pytest.MonkeyPatc
     assert text.startswith(b"HTTP/1.1 408 ")
     assert b"connection: close" in text.lower()
     assert text.endswith(b"The request body was not received within 0.05 seconds.\n")
+
+
+FORM = b"Content-Type: application/x-www-form-urlencoded\r\nOrigin: http://localhost\r\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status", "says"),
+    [
+        ("/v1/labels", b"", 413, b"body: more than 4194304 bytes, the limit of this address"),
+        ("/v1/forget", b"", 413, b"body: more than 4194304 bytes, the limit of this address"),
+        ("/mcp", b"", 413, b"body: more than 4194304 bytes, the limit of this address"),
+        ("/label", FORM, 413, b"body: more than 16384 bytes, the limit of this address"),
+        ("/v1/samples", b"", 404, b"none of kind push"),
+        ("/-/healthy", b"", 405, b"Method Not Allowed"),
+        ("/v1/labels", b"Host: elsewhere.example.org\r\n", 400, b"Invalid HTTP request"),
+    ],
+)
+@pytest.mark.parametrize("length", [b"Content-Length: %d\r\n", b"Transfer-Encoding: chunked\r\n"])
+async def test_whoever_sends_too_much_is_told_so(
+    path: str, headers: bytes, status: int, says: bytes, length: bytes
+) -> None:
+    """Every address answers a client that sends all before it reads, and that wants the connection closed."""
+    body = b"x" * (8 << 20)
+    framed = length % len(body) if b"%d" in length else length
+    sent = body if b"%d" in length else b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    head = b"POST %b HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" % path.encode()
+    async with serving(application(labels=Words, policy=RequestPolicy(mcp=lambda: True))) as port:
+        reader, writer = await begun(port, head + headers + framed + b"\r\n")
+        writer.write(sent)
+        await asyncio.wait_for(writer.drain(), DEADLINE)
+        text = await asyncio.wait_for(reader.read(), DEADLINE)
+        writer.close()
+    assert text.startswith(b"HTTP/1.1 %d " % status)
+    assert says in text
+
+
+async def test_whoever_does_not_stop_sending_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of a body has a deadline, and holds no place of those whose bodies are received meanwhile."""
+    monkeypatch.setattr(connections, "REMAINDER_SECONDS", 0.3)
+    monkeypatch.setattr(request_limit, "MAX_BODIES", 1)
+    head = b"POST /v1/labels HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 99999999999\r\n\r\n"
+    async with door() as port:
+        endless, writer = await begun(port, head)
+        assert (await asyncio.wait_for(endless.readuntil(b"\r\n"), DEADLINE)).startswith(b"HTTP/1.1 413 ")
+        again, other = await begun(port, POST + BODY)
+        assert (await asyncio.wait_for(again.readuntil(b"\r\n"), DEADLINE)).startswith(b"HTTP/1.1 200")
+        async with asyncio.timeout(DEADLINE):
+            with suppress(ConnectionError):
+                while not writer.transport.is_closing():
+                    writer.write(b"x" * 65536)
+                    await writer.drain()
+        for client in (writer, other):
+            client.close()
+
+
+async def test_a_form_that_does_not_come_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """408, as for other bodies."""
+    monkeypatch.setattr(request_limit, "BODY_SECONDS", 0.05)
+    async with door() as port:
+        reader, writer = await begun(
+            port, POST.replace(b"/v1/labels/tasks", b"/label").replace(b"\r\n", b"\r\n" + FORM, 1)
+        )
+        text = await asyncio.wait_for(reader.read(), DEADLINE)
+        writer.close()
+    assert text.startswith(b"HTTP/1.1 408 ")
 
 
 async def test_dripping_does_not_renew_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
