@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 RECEIVE_SECONDS = 10.0
 MAX_CALLS = 256
 MAX_STREAMS = 100  # calls of one connection
-IDLE_SECONDS = 600  # of a connection without calls
+IDLE_SECONDS = 60.0  # of a connection without calls: clients that do not close theirs keep others out
+PING_SECONDS = 20.0  # after which a client is asked whether it is there, and in which it must answer
 DETAILS = "grpc-status-details-bin"
 _PROTOBUF = "application/x-protobuf"
 _NEEDED = frozenset({Right.INGEST})
@@ -58,6 +59,7 @@ class GrpcServer:
         receive_seconds: float = RECEIVE_SECONDS,  # for a message to arrive, with the time that it waits for its turn
         connections: int | None = None,  # by default what the file descriptors of the process allow
         calls: int = MAX_CALLS,  # under way
+        idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self._grpc = grpc_library(listener.source)
         self._listener = listener
@@ -68,6 +70,7 @@ class GrpcServer:
         self._connections = max_connections() if connections is None else connections
         self._receiving = asyncio.Semaphore(listener.receiving)
         self._max_calls = calls
+        self._idle_seconds = idle_seconds
         self._calls = 0
         self._server: grpc.aio.Server | None = None
 
@@ -84,7 +87,11 @@ class GrpcServer:
             ("grpc.max_concurrent_streams", MAX_STREAMS),
             ("grpc.max_allowed_incoming_connections", self._connections),
             ("grpc.server_handshake_timeout_ms", int(HANDSHAKE_SECONDS * 1000)),
-            ("grpc.max_connection_idle_ms", IDLE_SECONDS * 1000),
+            ("grpc.max_connection_idle_ms", int(self._idle_seconds * 1000)),
+            ("grpc.keepalive_time_ms", int(PING_SECONDS * 1000)),
+            ("grpc.keepalive_timeout_ms", int(PING_SECONDS * 1000)),
+            ("grpc.keepalive_permit_without_calls", 1),
+            ("grpc.http2.max_pings_without_data", 0),
         ]
         self._server = grpc.aio.server(options=options)
         self._server.add_generic_rpc_handlers((_dispatcher(self._handler, self._answer),))

@@ -48,6 +48,8 @@ _SAME_SITE = ("same-origin", "none")  # values of Sec-Fetch-Site: our own pages,
 COOKIE, FIELD = "ragwatch_form", "form_token"
 FORM_TOKEN = "ragwatch.form_token"  # noqa: S105 - a key of the ASGI scope
 MAX_FORM_BYTES = 16 << 10
+MAX_QUERY_BYTES, MAX_PARAMETERS = 16 << 10, 500
+MAX_HEADER_BYTES, MAX_HEADERS = 64 << 10, 200
 _FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
 _BROWSER_HEADERS = ("origin", "referer", "sec-fetch-site", "cookie")
 _COOKIE = re.compile(r"[A-Za-z0-9_-]{32}")
@@ -94,7 +96,7 @@ class RequestGuard:
         app = self._app if refusal is None else PlainTextResponse(f"{refusal}\n", status_code=403)
         if "transfer-encoding" in headers and "content-length" in headers:
             app = _TWO_LENGTHS
-        await app(scope, receive, send_with_headers)
+        await (_oversized(scope) or app)(scope, receive, send_with_headers)
 
     def _refusal(self, headers: Headers, method: str, scheme: str) -> str | None:
         host, names = headers.get("host", ""), self._policy.hosts()
@@ -116,6 +118,18 @@ class RequestGuard:
 _TWO_LENGTHS = PlainTextResponse(
     "A request has a Content-Length or a Transfer-Encoding, not both.\n", 400, headers={"Connection": "close"}
 )
+
+
+def _oversized(scope: Scope) -> PlainTextResponse | None:
+    """The refusal of a request whose address or headers exceed a limit: reading many takes more than linear time."""
+    query, headers = scope["query_string"], scope["headers"]
+    if len(query) > MAX_QUERY_BYTES or query.count(b"&") >= MAX_PARAMETERS:
+        text = f"The address has more than {MAX_PARAMETERS} parameters, or more than {MAX_QUERY_BYTES} bytes of them.\n"
+        return PlainTextResponse(text, 414)
+    if len(headers) > MAX_HEADERS or sum(len(name) + len(value) for name, value in headers) > MAX_HEADER_BYTES:
+        text = f"The request has more than {MAX_HEADERS} headers, or more than {MAX_HEADER_BYTES} bytes of them.\n"
+        return PlainTextResponse(text, 431)
+    return None
 
 
 def response_headers(path: str, configured: Mapping[str, str]) -> dict[str, str]:

@@ -101,6 +101,17 @@ class Protocol(H11Protocol):
         super().data_received(data)
         self._update_deadline()
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuses what is no HTTP, or hangs up where a response to it cannot be sent any more. Called by uvicorn."""
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.abort()
+
     def on_response_complete(self) -> None:
         """Marks the connection as idle after a response. Called by uvicorn."""
         self._since = self.loop.time()
@@ -298,6 +309,7 @@ def _config(app: ASGIApp, tls: Callable[[], Tls | None]) -> uvicorn.Config:
         app,
         lifespan="off",
         log_config=None,
+        log_level="error",  # a warning for each request that is no HTTP, or asks for WebSockets, would fill disks
         access_log=False,
         server_header=False,
         ws="none",

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
@@ -189,6 +190,20 @@ def trusting(authority: Authority, pair: Pair | None = None) -> Any:
     """Credentials of a client that trusts the authority, with a certificate of its own."""
     own = (None, None) if pair is None else (pair.key.read_bytes(), pair.cert.read_bytes())
     return grpc.ssl_channel_credentials(authority.cert.read_bytes(), *own)
+
+
+async def test_x22_connections_that_are_left_open_make_room() -> None:
+    """Whoever takes all connections with calls that do not end keeps others out for a short time only."""
+    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)
+    async with serving(Receiver(), connections=4, receive_seconds=0.2, idle_seconds=1.0) as address:
+        host, _, port = address.rpartition(":")
+        with ExitStack() as left_open:
+            for _ in range(4):
+                left_open.enter_context(socket.create_connection((host, int(port)))).sendall(preface)
+            code = ""
+            async with asyncio.timeout(DEADLINE):
+                while code != "OK":
+                    code, _ = await call(address)
 
 
 async def test_x20_calls_over_tls(tmp_path: Path, authority: Authority, pair: Pair) -> None:

@@ -10,7 +10,7 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
-from support.asked import Words, application, serving
+from support.asked import Words, application, asking, serving
 from support.patience import DEADLINE
 
 from ragwatch.web import RequestPolicy, request_limit
@@ -226,6 +226,75 @@ async def test_whoever_sends_too_much_is_told_so(
         writer.close()
     assert text.startswith(b"HTTP/1.1 %d " % status)
     assert says in text
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "status", "says"),
+    [
+        ("limit=1&" * 400, {}, 400, "limit: given twice"),
+        ("a=b&" * 600, {}, 414, "more than 500 parameters"),
+        (f"route={'x' * 20_000}", {}, 414, "more than 16384 bytes"),
+        ("route=x", {f"x{number}": "a" for number in range(300)}, 431, "more than 200 headers"),
+        ("route=x", {"cookie": "a=b;" * 20_000}, 431, "more than 65536 bytes"),
+    ],
+)
+async def test_x22_addresses_and_headers_have_limits(
+    query: str, headers: dict[str, str], status: int, says: str
+) -> None:
+    """Reading tens of thousands of parameters took seconds of CPU time."""
+    async with asking(application()) as client:
+        response = await client.get(f"/api/v1/samples?{query}", headers=headers)
+    assert (response.status_code, says in response.text) == (status, True), response.text
+
+
+CHUNKED = b"Transfer-Encoding: chunked\r\n"
+INNER = b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [
+        CHUNKED + b"Content-Length: 0\r\n",
+        b"Transfer-Encoding:\r\n chunked\r\nContent-Length: 0\r\n",
+        b"Content-Length: 9\r\nContent-Length: 0\r\n",
+        b"Content-Length: 9, 0\r\n",
+        b"Content-Length: +0\r\n",
+        b"Content-Length: 0_0\r\n",
+        b"Content-Length: -1\r\n",
+        b"Transfer-Encoding : chunked\r\n",
+        b"Transfer-Encoding: xchunked\r\n",
+        b"Transfer-Encoding: gzip, chunked\r\n",
+        b"Transfer-Encoding: \x0bchunked\r\n",
+        CHUNKED + b"Transfer-Encoding: identity\r\n",
+        b"X: a\rContent-Length: 0\r\nContent-Length: 9\r\n",
+        b"X: a\0b\r\nContent-Length: 0\r\n",
+        CHUNKED + b"\r\n0x1\r\na\r\n0\r\n",
+        CHUNKED + b"\r\n-1\r\na\r\n0\r\n",
+        CHUNKED + b"\r\n1\r\naXX0\r\n",
+    ],
+)
+async def test_x21_no_body_is_taken_for_a_request(framing: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    """What two servers could read with two lengths is refused, and nothing behind it answered; no log grows by it."""
+    async with door() as port:
+        reader, writer = await begun(
+            port, b"POST /v1/labels HTTP/1.1\r\nHost: localhost\r\n" + framing + b"\r\n" + INNER
+        )
+        text = await asyncio.wait_for(reader.read(), DEADLINE)
+        writer.close()
+    assert (text.count(b"HTTP/1.1 "), text[:13]) == (1, b"HTTP/1.1 400 ")
+    assert caplog.records == []
+
+
+async def test_garbage_behind_a_response_is_hung_up_on(caplog: pytest.LogCaptureFixture) -> None:
+    """There is no second response, and no error in the log."""
+    async with door() as port:
+        reader, writer = await begun(port, b"POST /nothing HTTP/1.1\r\nHost: localhost\r\n" + CHUNKED + b"\r\n")
+        assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\nNot Found"), DEADLINE)).startswith(b"HTTP/1.1 404 ")
+        writer.write(b"no size of a chunk\r\n")
+        with suppress(ConnectionError):
+            assert await asyncio.wait_for(reader.read(), DEADLINE) == b""
+        writer.close()
+    assert caplog.records == []
 
 
 async def test_whoever_does_not_stop_sending_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
