@@ -17,7 +17,7 @@ from resource import RLIMIT_NOFILE, getrlimit
 from time import monotonic
 
 import structlog
-from structlog.typing import FilteringBoundLogger, Processor
+from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
 from ragwatch.errors import RagwatchError
 from ragwatch.model.enumerations import Labelled
@@ -370,6 +370,11 @@ class Telemetry:
         self._log.info("event", kind=kind, detail=detail)
 
 
+def _quoted(_: object, __: str, event: EventDict) -> EventDict:
+    """Quote texts that would do something to a terminal, such as the name of a file."""
+    return {name: repr(one) if isinstance(one, str) and not one.isprintable() else one for name, one in event.items()}
+
+
 def configure_logging(level: str = "info", *, human: bool = False) -> None:
     """Configure logging to stderr: one JSON object per line, or coloured text if `human`.
 
@@ -382,7 +387,7 @@ def configure_logging(level: str = "info", *, human: bool = False) -> None:
     if human:
         # Plain tracebacks: the default shows values of variables, which may be API keys or samples.
         plain = structlog.dev.plain_traceback
-        renderers = (structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain),)
+        renderers = (_quoted, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain))
     structlog.configure(
         processors=[*first, *renderers],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),

@@ -224,7 +224,7 @@ def _check(path: Path) -> int:
     try:
         return check(CheckArguments(path=path))
     except RagwatchError as error:
-        click.echo(str(error), err=True)
+        click.echo(printable(str(error)), err=True)
         return 1
 
 

@@ -73,7 +73,7 @@ def _show(view: Snapshot, address: str) -> None:
     console = Console(soft_wrap=True, highlight=False)
     at = "nothing judged yet" if view["at"] is None else moment(view["at"])
     console.print(f"[{_COLOURS[view['state']]}]{escape_line(view['headline'])}[/]")
-    console.print(f"{at}, window {view['window'] or 'unknown'}, {escape_line(address)}")
+    console.print(f"{at}, window {escape_line(view['window'] or 'unknown')}, {escape_line(address)}")
     for problem in view["problems"]:
         console.print(f"[red]not ready[/]: {escape_line(problem)}")
     for alarm in view["drift"]:
@@ -83,7 +83,7 @@ def _show(view: Snapshot, address: str) -> None:
         console.print(f"\n[bold]route {escape_line(route['route'])}[/]: {_traffic(route, view['window'])}")
         for judge in route["judges"]:
             table = _table(judge)
-            console.print(table if table.row_count else f"{escape_line(judge['judge'])}: {judge['why'] or 'no figure'}")
+            console.print(table if table.row_count else escape_line(f"{judge['judge']}: {judge['why'] or 'no figure'}"))
             levels = [one["corrected"] for one in judge["figures"] if "value" in one]
             if not all(level is None or level["calibrated"] for level in levels):
                 console.print(_NOT_CALIBRATED)
@@ -161,7 +161,7 @@ def incident(given: IncidentArguments) -> int:
     client = ApiClient(_address(given.url, given.path), read_token(given.token_file))
     text = client.incident({"since": given.since, "until": given.until, "route": given.route})
     if given.out is None:
-        click.echo(text, nl=False)
+        click.echo(printable(text), nl=False)
     else:
         write_text(f"--out {given.out}", given.out, text, advice="; name another file")
     return 0

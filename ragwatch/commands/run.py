@@ -26,6 +26,7 @@ from ragwatch.stores import postgres, sqlite
 from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.options.administration import RunArguments
+from ragwatch.terminal.output import printable
 
 OK, FAILURE, NOT_ENOUGH_DATA = 0, 1, 3
 FEW_DRAWS = 30
@@ -137,32 +138,33 @@ def _report_problems(sources: Iterable[SourceProgress]) -> int:
         records += source.seen
         for problem in source.problems:
             code = FAILURE
-            click.echo(f"ragwatch: source {source.source}: {problem}", err=True)
+            _say(f"ragwatch: source {source.source}: {problem}")
         if (fault := pieces_fault(source.parts)) is not None:
             code = FAILURE
-            click.echo(f"ragwatch: source {source.source}: {fault}", err=True)
+            _say(f"ragwatch: source {source.source}: {fault}")
         elif source.is_unreadable:
             code = FAILURE
-            click.echo(
+            _say(
                 f"ragwatch: source {source.source}: none of {source.seen:,.0f} records could be read"
-                f"{_counts(': ', source.rejected)}{_counts('; lines left out: ', source.left_out)}",
-                err=True,
+                f"{_counts(': ', source.rejected)}{_counts('; lines left out: ', source.left_out)}"
             )
             if (first := source.example) is not None:
-                click.echo(f"  first: {first.file}:{first.line}: {first.detail}", err=True)
-                click.echo(f"  `ragwatch init --print {first.file}` proposes a mapping", err=True)
+                _say(f"  first: {first.file}:{first.line}: {first.detail}")
+                _say(f"  `ragwatch init --print {first.file}` proposes a mapping")
         elif source.fields_lost:
             lost = _counts("", source.fields_lost)
-            click.echo(f"ragwatch: source {source.source}: fields that cannot be read, left out: {lost}", err=True)
+            _say(f"ragwatch: source {source.source}: fields that cannot be read, left out: {lost}")
         elif source.left_out:
-            click.echo(f"ragwatch: source {source.source}: lines left out{_counts(': ', source.left_out)}", err=True)
+            _say(f"ragwatch: source {source.source}: lines left out{_counts(': ', source.left_out)}")
     if code == OK and not records:
-        click.echo(
-            "ragwatch: nothing to read: no file matches the sources, or all are empty; `ragwatch check` names them",
-            err=True,
-        )
+        _say("ragwatch: nothing to read: no file matches the sources, or all are empty; `ragwatch check` names them")
         return NOT_ENOUGH_DATA
     return code
+
+
+def _say(text: str) -> None:
+    """Print on stderr what may have parts of a log in it, such as the name of a file."""
+    click.echo(printable(text), err=True)
 
 
 def _report_few_draws(once_run: OneShotRun) -> None:

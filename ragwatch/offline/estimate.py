@@ -23,7 +23,7 @@ from ragwatch.statistics.estimators import hajek
 from ragwatch.statistics.estimators.level import CALIBRATED_LABELS, Level
 from ragwatch.statistics.quantity_level import KnownError, PersonsLabel, ScoredAnswer
 from ragwatch.terminal.options.offline import EstimateArguments
-from ragwatch.terminal.output import file_name_in_errors
+from ragwatch.terminal.output import file_name_in_errors, printable
 
 NOT_ENOUGH_DATA = 3
 MIN_PROBABILITY = 1e-6
@@ -67,7 +67,8 @@ def warn_of_unmatched_labels(path: Path | None, labels: Iterable[str], answers: 
     """Say on stderr how many labels are of answers without a verdict."""
     unknown = [key for key in labels if key not in answers]
     if unknown:
-        click.echo(f"{path}: {len(unknown)} labels of answers without a verdict, such as {unknown[0]}", err=True)
+        text = f"{path}: {len(unknown)} labels of answers without a verdict, such as {unknown[0]}"
+        click.echo(printable(text), err=True)
 
 
 Row = tuple[Quantity, Estimate, Level | None]

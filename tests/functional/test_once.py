@@ -120,6 +120,14 @@ def test_t18_everything_adds_up_and_a_second_run_adds_nothing(config: Path, tmp_
     assert {key: second[key] for key in counted} == {key: first[key] for key in counted}
 
 
+def test_what_it_says_of_a_log_does_nothing_to_a_terminal(config: Path, tmp_path: Path) -> None:
+    """Neither the name of a file nor a text in it."""
+    (tmp_path / "log" / "a\x1b]52;c;aGk\x07\x9b2J\u202e.jsonl").write_text('{"\u001b[2J": "\\u009b2J"}\n')
+    said = _trial(config).stderr
+    assert "could be read" in said
+    assert said.replace("\n", "").isprintable()
+
+
 def _trial(config: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """`ragwatch run --once`, whatever comes of it. Its temporary directories go beside the configuration."""
     scratch = config.parent / "scratch"

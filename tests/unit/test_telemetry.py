@@ -153,6 +153,8 @@ def test_text_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert "step failed, will be repeated" in text
     assert "ZeroDivisionError" in text
     assert "\x1b[" not in text
+    Telemetry().announced("deploy", "\x1b]52;c;aGk\x07\x9b2J\u202e")
+    assert capsys.readouterr().err.rstrip("\n").isprintable()
     configure_logging("error")
     Telemetry().pruned(1)
     assert capsys.readouterr().err == ""

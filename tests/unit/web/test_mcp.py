@@ -234,7 +234,7 @@ async def test_what_the_endpoint_refuses(store: SqliteStore) -> None:
     assert await _status(app, headers={"Host": "evil.example"}) == 403
     assert await _status(app, headers={"Origin": "https://evil.example"}) == 403
     assert [await _status(app, method=method) for method in ("GET", "DELETE", "PUT")] == [405] * 3
-    assert await _status(app, json=None, content=b" " * (5 << 20)) == 400
+    assert await _status(app, json=None, content=b" " * (5 << 20)) == 413
     assert await _status(app, json=None, content=b"{") == 400
     assert await _status(an_app(store, policy=RequestPolicy())) == 404
 
