@@ -136,7 +136,7 @@ async def test_x7_a_compressed_body_is_not_unpacked() -> None:
         ]
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-    assert [reply.status_code for reply in replies] == [400, 400]
+    assert [reply.status_code for reply in replies] == [400, 413]
     assert peak < 50 * MIB
 
 
