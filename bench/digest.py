@@ -39,7 +39,7 @@ from ragwatch.ports import LoopContext, Store  # noqa: E402 - the same
 from ragwatch.statistics.segments import Segments  # noqa: E402 - the same
 from ragwatch.statistics.snapshot import Snapshot  # noqa: E402 - the same
 from ragwatch.statistics.tally import Tally  # noqa: E402 - the same
-from ragwatch.stores.postgres import Options, connected  # noqa: E402 - the same
+from ragwatch.stores.postgres import Options, database  # noqa: E402 - the same
 from ragwatch.stores.postgres.postgres_store import PostgresStore  # noqa: E402 - the same
 from ragwatch.telemetry import Telemetry  # noqa: E402 - the same
 
@@ -86,7 +86,7 @@ def cost(loop: DigestLoop, server: Postgres) -> tuple[float, float]:
 def measured(server: Postgres, workers: int, answers: int) -> Snapshot | None:
     """Measure with so many workers, and return the figures of the leader."""
     options = Options.model_validate({"url": server.url, "database_schema": f"workers{workers}", "connections": 1})
-    stores = [connected(options, name=f"worker{index}") for index in range(workers)]
+    stores = [database(options).connected(name=f"worker{index}") for index in range(workers)]
     settle(stores, 0, answers)
     board = Board()
     leader = digest(stores[0], board, leads=True)

@@ -47,8 +47,8 @@ def copy(given: StoreCopyArguments) -> int:
 def _to_state(options: postgres.Options, state: Path) -> dict[str, int]:
     """Copy the database of a server to a new state directory."""
     with (
-        closing(postgres.connected(options)) as store,
-        closing(postgres.without_keys(options)) as source,
+        closing(postgres.database(options).connected()) as store,
+        closing(postgres.database(options).without_keys()) as source,
         closing(SqliteEngine(state)) as target,
     ):
         counts = copy_state(source, target)
@@ -58,8 +58,8 @@ def _to_state(options: postgres.Options, state: Path) -> dict[str, int]:
 
 def _from_state(state: Path, options: postgres.Options) -> dict[str, int]:
     """Copy the database of a state directory to a server."""
-    with _read(state) as source, closing(postgres.connected(options)) as store:
-        with closing(postgres.without_keys(options)) as target:
+    with _read(state) as source, closing(postgres.database(options).connected()) as store:
+        with closing(postgres.database(options).without_keys()) as target:
             counts = copy_state(source, target)
         if (secret := stored_secret(state)) is not None:
             store.shared_secret(secret)
@@ -83,10 +83,10 @@ def views(given: StoreViewsArguments) -> int:
     """Create the views of the store of a configuration. Returns 0."""
     options = _postgres(given.path)
     if given.only_print:
-        click.echo(postgres.views_text(options))
+        click.echo(postgres.database(options).views_text())
         return 0
-    with closing(postgres.connected(options)):  # the tables exist from here on
-        schema, every = postgres.make_views(options, given.readers)
+    with closing(postgres.database(options).connected()):  # the tables exist from here on
+        schema, every = postgres.database(options).make_views(given.readers)
     click.echo(f"views of schema {schema} are made; read by {', '.join(every) or 'their owner only: see --reader'}")
     return 0
 

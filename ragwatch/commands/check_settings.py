@@ -111,7 +111,7 @@ def check_privacy(config: Config) -> Iterator[tuple[str, Callable[[Config], Find
     yield "store.texts", lambda _: noted(_CONSEQUENCES[config.texts], well=config.texts == "all")
     options = config.store.options
     if isinstance(options, postgres.Options):
-        yield "store.url", lambda _: Finding(OK, postgres.describe(options))
+        yield "store.url", lambda _: Finding(OK, postgres.database(options).describe())
     if isinstance(options, SqliteOptions):
         yield "store.encryption", _encryption
     if config.settings.audit.file is not None:

@@ -42,7 +42,7 @@ def is_shared(store: KindConfig) -> bool:
 def writable_store(store: KindConfig, state: Path) -> Iterator[Store]:
     """Open a store to write to it: beside the workers that share it, else with the lock of the state directory."""
     if isinstance(store.options, postgres.Options):
-        opened: Store = postgres.connected(store.options)
+        opened: Store = postgres.database(store.options).connected()
     else:
         opened = stores.KINDS[store.kind].build(store.options, state)
     with closing(opened):
@@ -59,7 +59,7 @@ def state_reader(config: Config) -> Iterator[StoreBase]:
     """
     options = config.store.options
     if isinstance(options, postgres.Options):
-        with closing(postgres.connected(options)) as store:
+        with closing(postgres.database(options).connected()) as store:
             yield store
         return
     if config.store.kind != "sqlite":

@@ -115,8 +115,17 @@ class Settling(Dropping):
             new = {(verdict.reading.judge, verdict.draw.key) for verdict in settled}
             if new or not verdicts:
                 counts.update(tallies or {})
-            caused = [follow_up for follow_up in follow_ups if (follow_up.after, follow_up.key) in new]
-            _insert_follow_ups(writer, caused, counts)
+            for follow_up in follow_ups:
+                if (follow_up.after, follow_up.key) in new:
+                    one = follow_up.assignment
+                    row = {
+                        "key": follow_up.key,
+                        "judge": one.judge,
+                        "probability": one.probability,
+                        "since": follow_up.at,
+                    }
+                    # No row if the judge has the draw in its queue or has settled it.
+                    counts[Tally.ASSIGNED, (one.judge,)] += writer.execute(_FOLLOW_UP, row).rowcount
             add_replies(writer, settled, self.rules.texts)
             self.texts_settled(writer, settled)
             add_tallies(writer, counts)
@@ -237,14 +246,6 @@ def _cut(replies: Iterable[str], max_bytes: int) -> list[str]:
         kept.append(text)
         left -= len(data)
     return kept
-
-
-def _insert_follow_ups(writer: Writer, follow_ups: Sequence[FollowUp], counts: Tallies) -> None:
-    """Queue draws for further judges, and count them. Skips draws that the judge has in its queue or has settled."""
-    for follow_up in follow_ups:
-        one = follow_up.assignment
-        row = {"key": follow_up.key, "judge": one.judge, "probability": one.probability, "since": follow_up.at}
-        counts[Tally.ASSIGNED, (one.judge,)] += writer.execute(_FOLLOW_UP, row).rowcount
 
 
 def delete_old_parts(writer: Writer, now: float) -> int:

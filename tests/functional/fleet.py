@@ -23,7 +23,7 @@ from ragwatch.errors import StoreError
 from ragwatch.pipeline.drift.scores import KIND, ScoreDriftLoop
 from ragwatch.ports import ScoreRow, Store
 from ragwatch.statistics.tally import Tally
-from ragwatch.stores.postgres import Options, connected
+from ragwatch.stores.postgres import Options, database
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.telemetry import Telemetry
 
@@ -52,7 +52,7 @@ class Fleet:
 
     def __init__(self, server: Postgres, folder: Path, *, workers: int, samples: int, retriever: str) -> None:
         self.server, self.folder, self.samples = server, folder, samples
-        self.store: Store = connected(Options.model_validate({"url": server.url}))
+        self.store: Store = database(Options.model_validate({"url": server.url})).connected()
         self.configs = [self.configured(f"worker{index}", retriever) for index in range(workers)]
         self.workers: list[RagwatchProcess] = [self.started(config) for config in self.configs]
 

@@ -32,7 +32,7 @@ from ragwatch.pipeline.drift.scores import KIND
 from ragwatch.pipeline.leadership import TERM_SECONDS
 from ragwatch.ports import Query
 from ragwatch.statistics.tally import Tally, violations
-from ragwatch.stores.postgres import Options, connected
+from ragwatch.stores.postgres import Options, database
 
 BEFORE = {1: "04e8d7d", 9: "b44cc1d"}
 """The last commits whose PostgreSQL stores have these schemas."""
@@ -148,7 +148,7 @@ def test_two_versions_side_by_side(server: Postgres, tmp_path: Path, retriever: 
         fleet.configs, fleet.workers = [old], [fleet.started(old, code)]
         with psycopg.connect(server.url) as connection:
             assert connection.execute("SELECT version FROM ragwatch.schema_version").fetchone() == (schema,)
-        fleet.store = connected(Options.model_validate({"url": server.url}))
+        fleet.store = database(Options.model_validate({"url": server.url})).connected()
         fleet.configs.append(fleet.configured("worker1", retriever))
         fleet.write_logs()
         fleet.until(100)

@@ -82,11 +82,13 @@ def _whole(texts: Sequence[str]) -> str:
 
 def _position(record: Mapping[str, object], order: Extract | None) -> float:
     """Where a record belongs among those of its source: by `order`, else by its time."""
-    position = None if order is None else order(record)
+    key, position = "order", None if order is None else order(record)
     if isinstance(position, (int, float)):
         return float(position)
+    if position is None:
+        key, position = fields.first(record, fields.TIME_KEYS)
     try:
-        return _time(record) if position is None else epoch_seconds(position, "order")
+        return 0.0 if position is None else epoch_seconds(position, key)
     except FormatError:
         return 0.0
 
@@ -144,14 +146,6 @@ def is_piece(joined: Mapping[str, object], text: str) -> bool:
 
 def _has_parent(record: Mapping[str, object]) -> bool:
     return any(value is not None and "parent" in key.lower() for key, value in record.items())
-
-
-def _time(record: Mapping[str, object]) -> float:
-    key, value = fields.first(record, fields.TIME_KEYS)
-    try:
-        return 0.0 if value is None else epoch_seconds(value, key)
-    except FormatError:
-        return 0.0
 
 
 def _merge(result: dict[str, object], record: Mapping[str, object], depth: int) -> None:

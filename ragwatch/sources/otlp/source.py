@@ -166,7 +166,19 @@ class OtlpSource:
             self._complete(draft, now)
             if not (draft.requests or draft.release or draft.tallies):
                 return None
-            self._pending = (_batch_of(draft), draft.requests)
+            batch = Batch(
+                stream="traces",
+                file=PATH,
+                lines=draft.lines,
+                offsets=range(len(draft.lines)),
+                numbers=range(1, len(draft.lines) + 1),
+                cursor="",
+                rejections=draft.rejections,
+                hold=draft.hold,
+                release=draft.release,
+                tallies=draft.tallies,
+            )
+            self._pending = (batch, draft.requests)
         return self._pending[0]
 
     def commit(self, batch: Batch) -> None:
@@ -259,19 +271,3 @@ class OtlpSource:
             if one.silent:
                 tallies[Tally.SILENT, (name, one.silent)] += 1
             draft.rejections.append(Rejection(one.reason, f"trace {trace.trace_id}", 0, one.field, one.detail))
-
-
-def _batch_of(draft: _Draft) -> Batch:
-    numbers = range(1, len(draft.lines) + 1)
-    return Batch(
-        stream="traces",
-        file=PATH,
-        lines=draft.lines,
-        offsets=range(len(draft.lines)),
-        numbers=numbers,
-        cursor="",
-        rejections=draft.rejections,
-        hold=draft.hold,
-        release=draft.release,
-        tallies=draft.tallies,
-    )

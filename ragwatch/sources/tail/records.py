@@ -56,7 +56,10 @@ class RecordReader:
         """Parse the block at a position. None when more bytes are needed first."""
         encoding = self._options.encoding
         if width_of(encoding) > 1 and encoding is not None:
-            return self._parse_wide(block, position, path, byte_order(block, encoding))
+            # A document over several lines is none here, nor is a last line without its end.
+            order = byte_order(block, encoding)
+            wide = cut_wide(block, offset=position.offset, line=position.line, limit=self._limit, encoding=order)
+            return self._cut_off(wide, block, position, path) if wide.used or len(block) > 2 * self._limit else None
         if self.is_document(block, position):
             records = self._parse_document(block, position, path)
         else:
@@ -65,11 +68,6 @@ class RecordReader:
             return records
         lines = [as_utf8(line, encoding) for line in records.lines.lines]
         return replace(records, lines=replace(records.lines, lines=lines))
-
-    def _parse_wide(self, block: bytes, position: FilePosition, path: str, encoding: str) -> RecordBlock | None:
-        """Parse lines of UTF-16. A document over several lines is none here, nor is a last line without its end."""
-        lines = cut_wide(block, offset=position.offset, line=position.line, limit=self._limit, encoding=encoding)
-        return self._cut_off(lines, block, position, path) if lines.used or len(block) > 2 * self._limit else None
 
     def _parse_lines(self, block: bytes, position: FilePosition, size: int, path: str) -> RecordBlock | None:
         if position.within == "line":

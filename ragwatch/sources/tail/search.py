@@ -177,12 +177,11 @@ class LostFileSearch:
 
     def _is_read_elsewhere(self, followed: FollowedFile, lost: FilePosition) -> bool:
         """Whether a copy of this content is being read from its first byte, because it was not seen before."""
-        rotated = [
-            other
+        return any(
+            other.rotated_since is not None and other.content is not None and _contains(other.content, lost)
             for other in self._table.active
-            if other is not followed and other.position.path == lost.path and other.rotated_since is not None
-        ]
-        return any(_contains(other.content, lost) for other in rotated if other.content is not None)
+            if other is not followed and other.position.path == lost.path
+        )
 
     def handle_deleted(self, stream: str, position: FilePosition) -> None:
         """Continue in a copy of a deleted file, or count what was not read of it."""

@@ -99,7 +99,7 @@ def check_compatible(stored: tuple[int, int], version: int) -> None:
 
 
 def prepare_database(options: Options, cipher: TextCipher | None) -> None:
-    """Make the database ready for this worker. Raises as `postgres.connected`."""
+    """Make the database ready for this worker. Raises as `Database.connected`."""
     with store_errors("cannot open the database"), connect(options) as connection:
         prepare(connection, options.database_schema)
         ids = new_key_ids(_rows_of(connection), cipher)
@@ -108,7 +108,7 @@ def prepare_database(options: Options, cipher: TextCipher | None) -> None:
 
 
 def describe_database(options: Options) -> str:
-    """Connect, and return server and schema as text for people. Changes nothing. Raises as `postgres.connected`."""
+    """Connect, and return server and schema as text for people. Changes nothing. Raises as `Database.connected`."""
     cipher = options.cipher()
     with store_errors("cannot open the database"), connect(options) as connection:
         check_server(connection)

@@ -87,7 +87,7 @@ class PostgresStore(StoreBase):
     """Implements `ports.Store`, and `SharedStore` of `ports.capabilities`, in a schema of a PostgreSQL database.
 
     It releases the lock `state` at the end, and counts under `name`, also after a restart. `holder` is the name of this
-    worker in its leases. Raises as `postgres.connected`.
+    worker in its leases. Raises as `Database.connected`.
     """
 
     engine: PostgresEngine

@@ -27,7 +27,8 @@ from ragwatch.model.estimate import Addends
 from ragwatch.ports import TrendQuery
 from ragwatch.statistics.tally import Tally
 from ragwatch.statistics.trends import SPANS, TrendKind, start_of
-from ragwatch.stores.postgres import Options, build, describe
+from ragwatch.stores import postgres
+from ragwatch.stores.postgres import Options, build
 from ragwatch.stores.postgres import migrations as schema
 from ragwatch.stores.postgres.connections import PostgresEngine, connect
 from ragwatch.stores.postgres.migrations import VERSION
@@ -189,7 +190,7 @@ def test_what_cannot_be_reached_is_said(server: Postgres, tmp_path: Path) -> Non
             assert message in str(raised.value)
             assert "hush" not in str(raised.value)
         with pytest.raises(StoreError, match="cannot open the database"):
-            describe(options)
+            postgres.database(options).describe()
 
 
 def test_options_and_description(target: Options, worker: Workers, server: Postgres) -> None:
@@ -201,9 +202,11 @@ def test_options_and_description(target: Options, worker: Workers, server: Postg
             Options.model_validate(wrong)
     worker()
     options = Options.model_validate({"url": server.url, "database_schema": WORKERS_SCHEMA})
-    assert describe(options).endswith(f"database postgres, schema {WORKERS_SCHEMA}: version {VERSION}")
+    assert (
+        postgres.database(options).describe().endswith(f"database postgres, schema {WORKERS_SCHEMA}: version {VERSION}")
+    )
     unused = options.model_copy(update={"database_schema": "unused"})
-    assert describe(unused).endswith("schema unused: is created at the first start")
+    assert postgres.database(unused).describe().endswith("schema unused: is created at the first start")
     assert sql(target, "SELECT to_regclass('unused.work')") == [(None,)]
 
 
