@@ -8,7 +8,16 @@ from types import MappingProxyType
 
 from ragwatch.formats.traces.flow import documents_given
 from ragwatch.formats.traces.messages import OUTPUT_KEYS, VALUE_OUTPUTS, messages_in, messages_out
-from ragwatch.formats.traces.record import Answer, Naming, answer_in, candidates_of, record_of, unclear
+from ragwatch.formats.traces.record import (
+    Answer,
+    Naming,
+    answer_in,
+    candidates_of,
+    record_of,
+    several_texts,
+    several_turns,
+    unclear,
+)
 from ragwatch.formats.traces.retrieval import Contexts, Resolve, contexts_of
 from ragwatch.formats.traces.span import Span, cut_length, first, is_torn, with_events
 from ragwatch.formats.traces.steps import Kind, Request, Step, requests
@@ -22,9 +31,9 @@ LIMIT_ADVICE = (
     "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
 )
 _CUT_ADVICE = "raise or unset OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT in the service that sends it"
-_UNCLEAR = (
-    "several calls of a model have answered, and no span says which text the user got: let the span around them hold "
-    "it (output.value or gen_ai.output.messages)"
+_SEVERAL = (
+    "{}, and no span says which text the user got: let the span around them hold it (output.value or "
+    "gen_ai.output.messages)"
 )
 _FAILED = "the retrieval failed, and no span says from which contexts the model has answered"
 _OTEL = "opentelemetry"
@@ -134,7 +143,10 @@ def _assembled(  # noqa: PLR0911 - one return for each outcome
     if answering is None and not contexts.lost and _only_retrieves(answer, contexts):
         result.unrelated += 1
         return None
-    refused = _refused(request, (answering, answer), candidates, contexts)
+    refused = _uncertain(request, answering, candidates, contexts)
+    if refused is None:
+        _keep_given(answering, candidates, contexts)
+        refused = _unreadable(request, answer, contexts)
     if refused is not None:
         result.refused.append(refused)
         return None
@@ -147,20 +159,34 @@ def _assembled(  # noqa: PLR0911 - one return for each outcome
     return request.root or request.steps[0], record_of(request, answering, answer, contexts, naming)
 
 
-def _refused(  # noqa: PLR0911 - one return for each reason
-    request: Request, answered: tuple[Step | None, str], candidates: Sequence[Answer], contexts: Contexts
+def _uncertain(
+    request: Request, answering: Step | None, candidates: Sequence[Answer], contexts: Contexts
 ) -> Refused | None:
-    """Why a request cannot be judged; None if it can. Contexts that the model was not given are removed."""
-    answering, answer = answered
+    """Why nobody can say what was retrieved, or which call has answered; None if the spans say both."""
     if contexts.lost:
         advice = _CUT_ADVICE if contexts.lost[0].torn else LIMIT_ADVICE
         detail = f"{contexts.lost[0].problem}: its contexts would be incomplete; {advice}"
         return Refused(RejectReason.TRUNCATED, "contexts", detail)
-    if answering is not None and len(candidates) > 1 and unclear(answering, candidates, contexts.documents):
-        return Refused(RejectReason.MISSING_FIELD, "answer", _UNCLEAR)
+    if answering is None:
+        return None
+    if several_texts(answering):
+        return Refused(RejectReason.MISSING_FIELD, "answer", _SEVERAL.format("a call of a model has several outputs"))
+    if len(candidates) > 1 and several_turns(request, answering, candidates):
+        return Refused(RejectReason.MISSING_FIELD, "answer", _SEVERAL.format("several chains retrieve and answer"))
+    if len(candidates) > 1 and unclear(answering, candidates, contexts.documents):
+        return Refused(RejectReason.MISSING_FIELD, "answer", _SEVERAL.format("several calls of a model have answered"))
+    return None
+
+
+def _keep_given(answering: Step | None, candidates: Sequence[Answer], contexts: Contexts) -> None:
+    """Drop the documents that no prompt behind the answer holds: a grader or a later search has replaced them."""
     if answering is not None and contexts.steps:
         calls = [(step.span, text) for step, text in candidates if step is not answering]
         contexts.keep(documents_given(answering.span, calls, contexts.documents, several=len(contexts.steps) > 1))
+
+
+def _unreadable(request: Request, answer: str, contexts: Contexts) -> Refused | None:
+    """Why a request cannot be judged by the contexts that the model was given; None if it can."""
     if (cut := _cut_field(request, answer, contexts)) is not None:
         return cut
     if not contexts.documents and contexts.textless:

@@ -200,15 +200,19 @@ def _nanoseconds(row: Record, paths: tuple[str, ...]) -> int:
         return 0
 
 
+_GIVEN = (
+    "of several documents those count that the prompts behind the answer hold; all count where a prompt is not logged, "
+    "is cut off or holds fewer than two"
+)
 _LANGFUSE = (
-    "contexts are those of observations of type RETRIEVER, or with retrieval in their name: a reranker that is traced"
-    " as a plain span is not recognised, so that contexts may be more than the model was given; exports may be sampled"
+    "contexts are the documents of observations of type RETRIEVER, or with a name such as retrieve or rerank; "
+    f"{_GIVEN}; exports may be sampled"
 )
 _LANGSMITH = (
-    "contexts are the documents of runs of type retriever, in the order of their start: documents that a compressor or"
-    " reranker dropped outside of a retriever count as contexts too; traces may be sampled"
+    "contexts are the documents of runs of type retriever, or of chains with a name such as retrieve or rerank; "
+    f"{_GIVEN}; traces may be sampled"
 )
-_SPANS = "traces may be sampled, and a retriever without a span of its own is not seen"
+_SPANS = f"a retriever without a span of its own is not seen; {_GIVEN}; traces may be sampled"
 EXPORTS = (
     TraceExport(
         "langfuse", _LANGFUSE, "observations", ("parentObservationId", "parent_observation_id"),

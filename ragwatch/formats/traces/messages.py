@@ -119,8 +119,10 @@ def messages_out(span: Span) -> list[Message]:
 
 def _flattened(attributes: Mapping[str, object], prefixes: Iterable[str], role: str) -> list[Message]:
     for prefix in prefixes:
-        if items := by_index(attributes, prefix):
-            return [one for item in items.values() if (one := _flat_message(item, role)) is not None]
+        if items := list(by_index(attributes, prefix).values()):
+            if len(items) > 1 and all("finish_reason" in stripped(item, "message.") for item in items):
+                items = items[:1]  # choices, of which the first is used
+            return [one for item in items if (one := _flat_message(item, role)) is not None]
     return []
 
 

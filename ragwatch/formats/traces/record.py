@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from ragwatch.formats.messages import logged_turns, turns
 from ragwatch.formats.traces.documents import Document
@@ -91,6 +92,25 @@ def unclear(answering: Step, candidates: Sequence[Answer], documents: Sequence[D
         for step, text in others
         for earlier in [prompt_of(step.span)]
     )
+
+
+def several_texts(answering: Step) -> bool:
+    """Whether a call ends with several texts and no chain around it says which of them the user got."""
+    if any(_answer_of_chain(step) for step in answering.callers()):
+        return False
+    newest = reversed(messages_out(answering.span))
+    said = takewhile(lambda message: message.role == ASSISTANT and not message.calls, newest)
+    return len({text for message in said if (text := message.text.strip())}) > 1
+
+
+def several_turns(request: Request, answering: Step, candidates: Sequence[Answer]) -> bool:
+    """Whether another chain has retrieved and answered too, and no chain around both says what the user got."""
+    own = answering.callers()
+    if own and _answer_of_chain(own[0]):
+        return False
+    others = {chain for step, _ in candidates for chain in step.callers() if chain not in own}
+    retrievers = request.of_kind(Kind.RETRIEVER, Kind.RERANKER)
+    return any(_answer_of_chain(chain) and any(chain in step.callers() for step in retrievers) for chain in others)
 
 
 def candidates_of(request: Request) -> list[Answer]:

@@ -42,7 +42,22 @@ def decoded(value: object) -> object:
     try:
         return decode(value)
     except orjson.JSONDecodeError:
-        return value
+        return _unescaped(value) or value
+
+
+def _unescaped(value: str) -> list[str] | None:
+    r"""Return the texts of a list in which quotes and ends of lines are as they were, as Spring AI writes it.
+
+    None for another value, for one that is cut, and where quotes in a text may be those between two texts.
+
+    >>> _unescaped('["Tea is "green".", "Line' + chr(10) + 'end"]'), _unescaped('["It says "a", "b"."]')
+    (['Tea is "green".', 'Line\nend'], None)
+    """
+    inner = value.strip().removeprefix('["').removesuffix('"]')
+    if len(inner) + 4 != len(value.strip()) or '\\"' in inner or '","' in inner:
+        return None
+    texts = inner.split('", "')
+    return texts if all(text.count('"') % 2 == 0 for text in texts) else None
 
 
 def is_torn(value: object) -> bool:

@@ -288,7 +288,7 @@ def test_rows_of_a_trace_export_are_joined_for_the_whole_time(tmp_path: Path) ->
     result = run_map(tmp_path, rows)
     proposed = options(result)
     assert (proposed.by, proposed.complete, proposed.format) == ("trace_id", "`false`", "langfuse")
-    assert "known bias: contexts are those of observations" in result.stdout
+    assert "known bias: contexts are the documents of observations" in result.stdout
 
 
 def streamed(*ends: dict[str, Any]) -> list[dict[str, Any]]:

@@ -247,6 +247,50 @@ TRACES: dict[str, tuple[Callable[[], list[Span]], Outcome]] = {
         ],
         OK,
     ),
+    "two outputs, of which nobody says which was used": (
+        lambda: chat(parts("assistant", A), parts("assistant", "No.")),
+        UNCLEAR,
+    ),
+    "two choices as keys": (
+        lambda: [
+            chain(),
+            found("r", 1, D1, D2),
+            a_span("m", "chain", 5, attributes={OI: "LLM"} | said("llm.input_messages", ("user", PROMPT)) | flat(
+                "llm.output_messages",
+                [{"role": "assistant", "content": one, "finish_reason": "stop"} for one in (A, "No.")], "message.")),
+        ],
+        OK,
+    ),
+    "two outputs below a chain that says the answer": (
+        lambda: [
+            chain(Q, A),
+            found("r", 1, D1, D2),
+            a_span("m", "chain", 5, attributes={OI: "LLM"} | said("llm.input_messages", ("user", PROMPT))
+                   | said("llm.output_messages", ("assistant", A), ("assistant", "No."))),
+        ],
+        OK,
+    ),
+    "a conversation that says its input only": (
+        lambda: turns(**{OI: "CHAIN", "input.value": "hello"}), UNCLEAR,
+    ),
+    "lists in which nothing is escaped": (
+        lambda: [
+            chain(Q, A),
+            a_span("store", "chain", 1, attributes={"spring.ai.kind": "vector_store", "db.operation.name": "query",
+                   "db.vector.query.response.documents": f'["The "kettle".\n{D1}", "{D2}"]'}),
+            call("m", 5, ("user", f'{Q} The "kettle".\n{D1} {D2}')),
+        ],
+        (Q, [f'The "kettle".\n{D1}', D2], A),
+    ),
+    "a list in which nobody knows where a text ends": (
+        lambda: [
+            chain(Q, A),
+            a_span("store", "chain", 1, attributes={"spring.ai.kind": "vector_store", "db.operation.name": "query",
+                   "db.vector.query.response.documents": f'["It says "a", "b".\n{D1}", "{D2}"]'}),
+            call("m", 5, ("user", Q)),
+        ],
+        "is cut off",
+    ),
     "two choices": (lambda: chat(*[parts("assistant", one) | {"finish_reason": "stop"} for one in (A, "No.")]), OK),
 }  # fmt: skip
 
