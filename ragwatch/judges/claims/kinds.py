@@ -56,6 +56,15 @@ _LABEL = re.compile(
 )
 
 
+_OPENS = re.compile(  # "To point you in the right direction, could you ...?"
+    r"\W*(?:(?:just|in order|so as) )?to (?!(?:date|day|him|her|them|me|us|this|that|the|an?|my|our|your|his|its|their"
+    r"|some|many|most|all|these|those)\b)\w[^\d,;:]*$"
+    r"|\W*(?:if|before (?:i|we)|so(?: that)? (?:i|we) can|for (?:me|us) to)\b[^,;:]*$",
+    re.IGNORECASE,
+)
+"""A condition of a question, or its purpose without a number: it states nothing."""
+
+
 def asks(sentence: str) -> bool:
     """Whether a sentence is a question to the user, or an offer in the form of one.
 
@@ -71,10 +80,13 @@ def stated_before(question: str) -> int:
     >>> text = "Bowling is an old sport, what do you like?"
     >>> text[:stated_before(text)], stated_before("Well, which one do you mean?")
     ('Bowling is an old sport', 0)
+    >>> stated_before("To point you in the right direction, could you tell me the model?")
+    0
     """
     asking = _ASKING.search(question)
     head = question[: asking.start()] if asking else ""
-    return len(head) if len(words_of(head)) > _MIN_PART and not is_small_talk(head) else 0
+    states = len(words_of(head)) > _MIN_PART and not _OPENS.match(head) and not is_small_talk(head)
+    return len(head) if states else 0
 
 
 @lru_cache(maxsize=1 << 10)

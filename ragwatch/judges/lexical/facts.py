@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ragwatch.judges.claims.limits import Check, unlimited
 from ragwatch.judges.claims.words import MONTHS, SHORT_MONTHS, STOP_WORDS, fold, term, terms, word_set
 from ragwatch.judges.lexical.amounts import Kind, amounts
+from ragwatch.judges.lexical.rates import StatedRates, says_rate
 from ragwatch.judges.lexical.stated_amounts import StatedAmounts, months_of, rewritten, stated
 from ragwatch.judges.lexical.tables import FittedTables, logistic, logit
 
@@ -121,7 +122,7 @@ _MOST = 2  # facts of a kind that count
 class MissingFacts(NamedTuple):
     """Facts of a claim that no source holds."""
 
-    numbers: int = 0  # numbers, and months of dates, that a source would have to state
+    numbers: int = 0  # numbers, months of dates, and times of rates, that a source would have to state
     counts: int = 0  # numbers that may have been counted
     names: int = 0
     subjects: int = 0  # names that the claim begins with
@@ -142,6 +143,7 @@ class Sources:
         tables: FittedTables,
         check: Check = unlimited,
     ) -> None:
+        self._texts = texts
         self._text = "\n".join((*texts, question))
         self._held = frozenset(terms(question)).union(*held)
         self._tables = tables
@@ -150,6 +152,10 @@ class Sources:
     @cached_property
     def _stated(self) -> StatedAmounts:
         return stated(self._text, self._check)
+
+    @cached_property
+    def _rates(self) -> StatedRates:
+        return StatedRates("\n".join(self._texts), self._check)
 
     @cached_property
     def _prefixes(self) -> frozenset[str]:
@@ -177,8 +183,9 @@ class Sources:
         names = names_of(claim, self._tables.rarity.keys(), self._tables.names)
         others = self._lost(names.others)
         strict = "=" not in claim
+        rates = says_rate(claim) and self._rates.contradict(claim)
         return MissingFacts(
-            numbers=strict * (sum(amount.strict for amount in lost) + len(months)),
+            numbers=strict * (sum(amount.strict for amount in lost) + len(months) + rates),
             counts=sum(not (strict and amount.strict) for amount in lost),
             names=len(others),
             subjects=len(self._lost(names.subject) - others),

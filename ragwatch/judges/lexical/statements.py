@@ -283,7 +283,7 @@ def loses_condition(claim: str, sentences: Sequence[str]) -> bool:
     return all(_COUNTERFACTUAL.search(sentence) for sentence in sentences)
 
 
-READING_VERSION = 15
+READING_VERSION = 16
 """Part of the judge's version. Increment it with every change of the results of this module, `reader`, `steps`,
 `words` or `language`, because a gate must not compare figures of different versions."""
 

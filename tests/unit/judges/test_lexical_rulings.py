@@ -54,6 +54,12 @@ def test_one_wrong_fact_makes_a_claim_unsupported(claim: str, context: str) -> N
         ("The 40 euro plan has a term of thirty days.", PLAN, "What of the 40 euro plan?", 1.0),
         ("It was made in the 1970s.", "It was made in 1971.", None, 1.0),
         ("It was built in the 20th century.", "It was built in 1971.", None, 1.0),
+        # A rate is said in several forms; a number without one is that of any.
+        ("The fee is 5 euros monthly.", "The fee is 5 euros per month.", None, 1.0),
+        ("The limit is 100 km per hour.", "The limit is 100 km/h.", None, 1.0),
+        ("The yearly fee is 120 euros.", "The monthly fee is 12 euros, the yearly fee is 120 euros.", None, 1.0),
+        ("The fee is 5 euros.", "The fee is 5 euros per year.", None, 1.0),
+        ("The filter is changed every week.", "The filter is changed weekly, and cleaned every day.", None, 1.0),
         # What would be is not what is; a plain condition is not read, as words cannot tell whether it holds.
         ("The Solar System's habitable zone extends out as far as 2.4 AU.", BINARY, "How far?", 0.0),
         (BINARY.replace("such a binary", "a binary").replace("outer limits of the ", ""), BINARY, "How far?", 1.0),
