@@ -119,9 +119,9 @@ One incident is one notification.
 
 ## What pages
 
-Each kind of failure, and what reports it. `ragwatch check` and the overview name those that do not page under a
-configuration, by route, with the key to write. Drift and signals have a reference to learn first: by default 2,000
-scores, and 5,000 requests over a day.
+Each kind of failure, and what reports it. `ragwatch check --all` and the overview name those that do not page under a
+configuration, by route, with the key to write. Drift and signals have a baseline to learn first: by default 100
+scores, and 500 requests, and answers of a day.
 
 {failures}
 

@@ -16,6 +16,7 @@ from ragwatch.config import load
 from ragwatch.model.quantities import Quantity
 from ragwatch.offline.state_reader import retention_warning
 from ragwatch.statistics.estimators.interval import CountedInterval
+from ragwatch.statistics.estimators.level import CALIBRATED_LABELS
 from ragwatch.statistics.labels.agreement import Agreement, TooFewLabels
 from ragwatch.statistics.labels.calibration import (
     CLASSES,
@@ -198,8 +199,10 @@ def _show(calibration: CalibrationReport, verdicts: _LabelledVerdicts, judge: st
         for pair in row.worst:
             scores = f"{quantity}: judge {pair.judge:.2f}, people {pair.people:.2f}"
             console.print(f"{scores}  {address}/samples/{pair.key}")
-    if not calibration.conclusive:
-        console.print(f"Too few labels for a conclusion: label {calibration.missing} more (ragwatch label).")
+    if wanted := calibration.missing or calibration.uncalibrated:
+        few = f"A level is calibrated from {CALIBRATED_LABELS} labels of its route on"
+        why = few if calibration.conclusive else "Too few labels for a conclusion"
+        console.print(f"{why}: label {wanted} more (ragwatch label).")
 
 
 def _length_lines(calibration: CalibrationReport, judge: str) -> Iterable[str]:

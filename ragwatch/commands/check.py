@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -35,7 +36,7 @@ from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.export import OtlpExportOptions
 from ragwatch.config.model import Settings
-from ragwatch.config.paging import FAILURES, Outcome, outcome_of, unpaged
+from ragwatch.config.paging import FAILURES, Outcome, outcome_of, unpaged, unpaged_failures
 from ragwatch.config.validation import KindConfig
 from ragwatch.daemon.components import suite_of
 from ragwatch.daemon.process import readable_secret
@@ -61,7 +62,8 @@ from ragwatch.web import grpc_library
 
 SUSPECT_CODE = 3  # exit code
 MAX_UNUSUAL = 5  # canaries that a warning names
-_COLOURS = {OK: "green", WARNING: "yellow", SUSPECT: "yellow", FAILED: "red"}
+_COLOURS = {FAILED: "red", SUSPECT: "yellow", WARNING: "yellow", OK: "green"}
+_ORDER = tuple(_COLOURS)  # of the findings: what needs a hand comes first
 _TEST_SAMPLE = Sample(
     id="check",
     question="What colour is the door?",
@@ -72,7 +74,7 @@ _TEST_SAMPLE = Sample(
 
 def check(given: CheckArguments) -> int:
     """Validate a configuration and test what it refers to: files, records, judges, canary endpoints, address."""
-    findings = list(check_all(load(given.path)))
+    findings = sorted(check_all(load(given.path), every=given.every), key=lambda finding: _ORDER.index(finding.state))
     table = Table("key", "state", Column("result", overflow="fold"))
     for finding in findings:
         state = f"[{_COLOURS[finding.state]}]{finding.state}[/]"
@@ -81,15 +83,16 @@ def check(given: CheckArguments) -> int:
     for finding in findings:
         for line in (f"{finding.subject}: the first samples as they are read", *finding.shown) if finding.shown else ():
             click.echo(line)
-    states = {finding.state for finding in findings}
+    states = Counter(finding.state for finding in findings)
+    click.echo(f"in all: {', '.join(f'{states[state]} {state}' for state in _ORDER)}")
     return 1 if FAILED in states else SUSPECT_CODE if SUSPECT in states else 0
 
 
-def check_all(config: Config) -> Iterator[Finding]:
-    """Test every part of a configuration."""
+def check_all(config: Config, *, every: bool = False) -> Iterator[Finding]:
+    """Test every part of a configuration; `every` reason why a failure does not page has a finding of its own."""
     yield Finding(OK, "every key is known and valid", subject="configuration")
     of_sources = list(_sources(config))
-    yield from _alerts(config, dated=any(finding.dated for finding in of_sources))
+    yield from _alerts(config, dated=any(finding.dated for finding in of_sources), every=every)
     yield from setting_notes(config)
     owner = lock_owner(config.settings.state)
     yield _tested("state", check_state, config, owner)
@@ -129,16 +132,21 @@ def _sources(config: Config) -> Iterator[Finding]:
             yield Finding(WARNING, skipped, subject=f"{subject}.start")
 
 
-def _alerts(config: Config, *, dated: bool) -> Iterator[Finding]:
+def _alerts(config: Config, *, dated: bool, every: bool) -> Iterator[Finding]:
     """What cannot page, and links of alerts that nobody else can open; `dated` says whether a log dates documents."""
     routes = (*config.settings.routes, OTHER)
+    by_date = routes if dated else ()
     paging = (
         failure
         for failure in FAILURES
         if all(outcome_of(config, failure, route)[0] is Outcome.PAGE for route in routes)
     )
     paged = f"pages on every route: {', '.join(paging) or 'nothing'}"
-    for detail in (paged, *unpaged(config, routes if dated else ())):
+    reasons = unpaged(config, by_date)
+    if reasons and not every:
+        failures = (failure for failure, _ in unpaged_failures(config, by_date))
+        paged += f". Otherwise: {', '.join(failures)}. `--all` gives {len(reasons)} limits with their keys"
+    for detail in (paged, *(reasons if every else ())):
         yield Finding(OK, detail, subject="alerts")
     warning = link_warning(config.settings.web.pages)
     if warning is not None:

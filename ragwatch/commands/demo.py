@@ -8,7 +8,7 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.quantity_row import Better
 from ragwatch.model.stages import Stage
 from ragwatch.pipeline.labels.tasks import MAX_TASKS, LabelTasks
-from ragwatch.statistics.estimators.level import CALIBRATED_LABELS
+from ragwatch.statistics.estimators.level import CALIBRATED_LABELS, said_of_labels
 from ragwatch.statistics.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.statistics.tally import Tally
 from ragwatch.telemetry import configure_logging
@@ -96,6 +96,7 @@ class DemoRun:
         self._degrades = given.degrade_after is not None
         self._learnt = False
         self._labelled = False
+        self._calibrated: set[tuple[str, str]] = set()  # levels, by quantity and route
         self._alarms: frozenset[tuple[str, ...]] = frozenset()
         self._service = Demo(
             folder / "rag.jsonl",
@@ -152,7 +153,7 @@ class DemoRun:
         self._alarms = alarms
 
     async def _label(self, snapshot: Snapshot | None) -> None:
-        """Label answers of one route, once there are enough: its level is calibrated, that of the other is not."""
+        """Label answers of one route, once there are enough, and none of the other."""
         tallies = {} if snapshot is None else snapshot.tallies
         judged = sum(amount for (tally, _), amount in tallies.items() if tally is Tally.JUDGED)
         if self._labelled or judged < LABEL_FROM:
@@ -178,9 +179,7 @@ class DemoRun:
         if left:
             return False
         labelling.put(records)
-        self._print(
-            f"[green]{CALIBRATED_LABELS} answers of route {Demo.routes[0]} are labelled: its level is calibrated[/]"
-        )
+        self._print(f"[green]{CALIBRATED_LABELS} answers of route {Demo.routes[0]} are labelled[/]")
         return True
 
     def _print(self, text: RenderableType) -> None:
@@ -232,6 +231,8 @@ class DemoRun:
         with Live(console=self._console, auto_refresh=False, transient=not self._console.is_terminal) as live:
             while not self.daemon.stopping and (end is None or loop.time() < end):
                 self._follow_drift(self.daemon.board.latest())
+                for line in level_news(self.daemon.board.latest(), self._calibrated):
+                    self._print(line)
                 await self._label(self.daemon.board.latest())
                 if self._console.is_terminal:
                     live.update(self._screen(), refresh=True)
@@ -245,6 +246,19 @@ class DemoRun:
         if snapshot is None or not snapshot.estimates:  # a table without rows is only a header
             return Group(Text("no estimates yet: the first answers are being judged", "dim"), state, counts)
         return Group(snapshot_table(snapshot), state, counts)
+
+
+def level_news(snapshot: Snapshot | None, calibrated: set[tuple[str, str]]) -> Iterator[str]:
+    """Which levels labels have calibrated since the last call, and which a release has made uncertain again."""
+    for row in () if snapshot is None else snapshot.corrected:
+        level = (str(row.quantity), row.route)
+        if row.calibrated == (level in calibrated):
+            continue
+        calibrated ^= {level}
+        said = (
+            "[green]calibrated[/]" if row.calibrated else f"[yellow]{said_of_labels(row.labels, row.labels_given)}[/]"
+        )
+        yield f"the level of {row.quantity} on route {row.route} is {said}"
 
 
 def snapshot_table(snapshot: Snapshot | None) -> Table:

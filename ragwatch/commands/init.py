@@ -20,6 +20,7 @@ from ragwatch.commands.map import SourceProposal, print_source, propose_source
 from ragwatch.errors import ConfigError, RagwatchError
 from ragwatch.formats.guessing.candidates import Candidate
 from ragwatch.model.sample import OTHER, Sample
+from ragwatch.statistics.estimators.level import CALIBRATED_LABELS
 from ragwatch.terminal.given import write_new
 from ragwatch.terminal.options.administration import CheckArguments, InitArguments
 from ragwatch.terminal.output import printable
@@ -222,7 +223,7 @@ def _text(value: str) -> str:
 
 def _check(path: Path) -> int:
     try:
-        return check(CheckArguments(path=path))
+        return check(CheckArguments(path=path, every=False))
     except RagwatchError as error:
         click.echo(printable(str(error)), err=True)
         return 1
@@ -234,7 +235,8 @@ def _next_steps(path: Path) -> Iterator[str]:
     yield f"Test it again:  ragwatch check --config {name}"
     yield f"Try it once:    ragwatch run --once --config {name}"
     yield f"Start it:       ragwatch run --config {name}"
-    yield f"Calibrate it:   ragwatch label --config {name} --annotator YOU --count 50    (or at /label?for=calibration)"
+    label = f"ragwatch label --config {name} --annotator YOU --count {CALIBRATED_LABELS}"
+    yield f"Calibrate it:   {label}    (or at /label?for=calibration)"
     yield f"Alerts:         ragwatch rules --config {name} --out rules/"
     yield "Scrape job for prometheus.yml:"
     yield ""

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import BinaryIO, NamedTuple
 
 import orjson
@@ -22,7 +21,7 @@ from ragwatch.formats.selection import line_parser, record_finder
 from ragwatch.model.sample import OTHER, Sample, SkipReason
 from ragwatch.offline.input_files import Rejects, records
 from ragwatch.sources.tail.lines import Framing, detect, frame_of
-from ragwatch.terminal.output import printable
+from ragwatch.terminal.output import moment, printable
 
 MAX_RECORDS = 500
 _MIN_SHARE = 0.5  # of the records in lists that have to be readable
@@ -145,8 +144,7 @@ def as_read(record: Record, sample: Sample) -> Iterator[str]:
     passages = ", ".join(printable(example(context.text)) for context in sample.contexts[:MAX_SHOWN])
     yield f"  contexts: {len(sample.contexts)}" + (f": {passages}" if passages else "")
     yield f"  answer: {printable(example(sample.answer))}"
-    moment = None if sample.at is None else f"{datetime.fromtimestamp(sample.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    known = {"id": sample.id, "at": moment, "route": sample.route}
+    known = {"id": sample.id, "at": None if sample.at is None else moment(sample.at), "route": sample.route}
     yield "  " + ", ".join(f"{name}: {printable(str(value))}" for name, value in known.items() if value)
 
 

@@ -18,6 +18,7 @@ from ragwatch.config import load
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.stages import FAULTS
+from ragwatch.statistics.estimators.level import CALIBRATED_LABELS, said_of_labels
 from ragwatch.stores.rows import number
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import require_route, write_text
@@ -37,7 +38,6 @@ NOTHING_FAILS = 3
 WORDS = {"bad": "worse", "unsure": "inconclusive", "good": "good", "plain": "", "silent": "no data"}
 _COLOURS = {"bad": "bold red", "unsure": "yellow", "good": "green", "plain": "default", "silent": "dim"}
 
-_NOT_CALIBRATED = "* not calibrated: wide until people have labelled about 50 answers of a route"
 
 Line = Mapping[str, object]
 
@@ -84,9 +84,8 @@ def _show(view: Snapshot, address: str) -> None:
         for judge in route["judges"]:
             table = _table(judge)
             console.print(table if table.row_count else escape_line(f"{judge['judge']}: {judge['why'] or 'no figure'}"))
-            levels = [one["corrected"] for one in judge["figures"] if "value" in one]
-            if not all(level is None or level["calibrated"] for level in levels):
-                console.print(_NOT_CALIBRATED)
+            for line in _uncalibrated(judge):
+                console.print(escape_line(line))
     for line in _sources_and_judges(view):
         console.print(escape_line(line))
 
@@ -119,6 +118,17 @@ def _table(judge: JudgeFigures) -> Table:
             f"[{_COLOURS[one['state']]}]{WORDS[one['state']]}[/]",
         )
     return table
+
+
+def _uncalibrated(judge: JudgeFigures) -> Iterator[str]:
+    """What is said of levels that are wide: of each that has labels, how many count."""
+    levels = {one["quantity"]: one["corrected"] for one in judge["figures"] if "value" in one}
+    wide = {quantity: level for quantity, level in levels.items() if level and not level["calibrated"]}
+    if wide:
+        yield f"* not calibrated: wide until people have labelled about {CALIBRATED_LABELS} answers of a route"
+    for quantity, level in wide.items():
+        if level["labels_given"]:
+            yield f"* {quantity.replace('_', ' ')}: {said_of_labels(level['labels'], level['labels_given'])}"
 
 
 def _sources_and_judges(view: Snapshot) -> Iterator[str]:

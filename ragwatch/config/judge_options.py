@@ -21,6 +21,7 @@ from ragwatch.model.quantities import (
     quantity_of,
 )
 from ragwatch.pipeline.labels.verdicts import LabelRules
+from ragwatch.statistics.estimators.corrected import MIN_LABELS
 
 
 class BudgetOptions(FrozenOptions):
@@ -144,7 +145,9 @@ class LabelsOptions(FrozenOptions):
         30 * DAY,
         description="Age from which a label no longer corrects estimates; also the window of the corrected estimates.",
     )
-    minimum: int = Field(30, ge=10, description="Minimum number of labels for corrected estimates of a quantity.")
+    minimum: int = Field(
+        MIN_LABELS, ge=10, description="Minimum number of labels for corrected estimates of a quantity."
+    )
     share_unsure: Share = Field(
         0.5, description="Share of the samples for annotators that is selected where judges are unsure, or disagree."
     )

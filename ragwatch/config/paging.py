@@ -189,7 +189,17 @@ def outcome_of(config: Config, failure: str, route: str, dated: Container[str] =
 
 def unpaged(config: Config, dated: Container[str] = ()) -> tuple[str, ...]:
     """What does not page under a configuration, by failure and routes, with the key to change; see `outcome_of`."""
-    reasons = []
+    failures = (f"{failure}; {why}" for failure, why in unpaged_failures(config, dated))
+    settings = config.settings
+    none = "no single route pages: `routes` is empty, so all answers have the route `other`"
+    thresholds = {*settings.live_thresholds, *(name for own in settings.route_thresholds.values() for name in own)}
+    watched = any(not quantity.row.own_alert for quantity in settings.drift.quantities)
+    levels = _without_levels({*thresholds, *settings.alerts.slos}, "; drift can page" if watched else "")
+    return (*failures, *([] if settings.routes else [none]), *levels, *_before_baselines(settings))
+
+
+def unpaged_failures(config: Config, dated: Container[str] = ()) -> Iterator[tuple[str, str]]:
+    """Kinds of failures that do not page, each with its routes and what it leads to, and why."""
     routes = (*config.settings.routes, OTHER)
     for failure in FAILURES:
         by_result: dict[tuple[Outcome, str], list[str]] = {}
@@ -198,14 +208,7 @@ def unpaged(config: Config, dated: Container[str] = ()) -> tuple[str, ...]:
         for (outcome, why), where in by_result.items():
             if outcome is not PAGE:
                 place = "" if len(where) == len(routes) else f" on {', '.join(where)}"
-                reasons.append(f"{failure}{place}: {outcome}; {why}")
-    settings = config.settings
-    if not settings.routes:
-        reasons.append("no single route pages: `routes` is empty, so all answers have the route `other`")
-    thresholds = {*settings.live_thresholds, *(name for own in settings.route_thresholds.values() for name in own)}
-    watched = any(not quantity.row.own_alert for quantity in settings.drift.quantities)
-    reasons += _without_levels({*thresholds, *settings.alerts.slos}, "; drift can page" if watched else "")
-    return (*reasons, *_before_baselines(settings))
+                yield f"{failure}{place}: {outcome}", why
 
 
 def _before_baselines(settings: Settings) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import takewhile
 from math import inf
 
@@ -28,7 +27,7 @@ from ragwatch.offline.state_reader import score_rows, state_reader
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.terminal.given import seconds_of, settings_of, write_text
 from ragwatch.terminal.options.offline import BacktestArguments
-from ragwatch.terminal.output import figure
+from ragwatch.terminal.output import figure, moment
 
 NOT_ENOUGH_DATA = 3
 MONTH_DAYS = 30.0
@@ -170,7 +169,7 @@ def _show(traces: Sequence[DetectorTrace], quiet_until: float | None) -> None:
     for trace in traces:
         for answer, alarm in trace.alarms:
             console.print(
-                f"[red]alarm[/] {datetime.fromtimestamp(answer.at, UTC):%Y-%m-%d %H:%M}  {escape(trace.name)}  "
+                f"[red]alarm[/] {moment(answer.at)}  {escape(trace.name)}  "
                 f"row {answer.index}  evidence {alarm.evidence:.3g} of {alarm.threshold:.3g} "
                 f"after {alarm.scores:.0f} scores"
             )

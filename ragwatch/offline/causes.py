@@ -13,11 +13,10 @@ from ragwatch.errors import ConfigError
 from ragwatch.offline.state_reader import state_reader
 from ragwatch.terminal.given import judge_name, require_route
 from ragwatch.terminal.options.people import CausesArguments
-from ragwatch.terminal.output import escape_line
+from ragwatch.terminal.output import escape_line, moment
 from ragwatch.web.json_values import ParameterError
 from ragwatch.web.pages.causes import DEFAULT_WINDOW, PARAMETERS, CauseQuestion, causes_view, question_of
 from ragwatch.web.pages.drift_replies import CausesLine
-from ragwatch.web.pages.pages import clock
 from ragwatch.web.scope import PageScope
 
 NOT_ENOUGH_DATA = 3
@@ -36,7 +35,9 @@ def causes(given: CausesArguments) -> int:
         raise ConfigError(f"--{error}") from error
     _check(question, given)
     with state_reader(config) as reader:
-        view = causes_view(reader.answers, question, scope, confidence=config.settings.estimates.confidence)
+        view = causes_view(
+            reader.answers, question, scope, confidence=config.settings.estimates.confidence, said=_minute
+        )
     if given.as_json:
         click.echo(json.dumps(view))
     else:
@@ -69,6 +70,10 @@ def page_scope(config: Config) -> PageScope:
     )
 
 
+def _minute(at: float) -> str:
+    return moment(at).removesuffix(" UTC")
+
+
 def _show(view: CausesLine) -> None:
     console = Console(soft_wrap=True, highlight=False)
     if not view["answers"]:
@@ -77,7 +82,7 @@ def _show(view: CausesLine) -> None:
     by = "any stage at fault" if view["quantity"] is None else view["quantity"]
     console.print(
         f"{view['failing']} of {view['answers']} answers fail ({_percent(view['share'])} %; {by}, judge "
-        f"{escape_line(view['judge'] or 'unknown')}) since {clock(view['since'])} UTC; "
+        f"{escape_line(view['judge'] or 'unknown')}) since {moment(view['since'])}; "
         f"{view['looked_at']} slices looked at"
     )
     for cause in view["causes"]:

@@ -21,6 +21,7 @@ from ragwatch.rules.plan import PERIOD, BurnRate, RulePlan
 from ragwatch.rules.promql import pick, span, unless_paged
 from ragwatch.rules.recording import level
 from ragwatch.rules.traffic_alerts import undecided
+from ragwatch.statistics.estimators.level import CALIBRATED_LABELS
 
 _IGNORED = str(Quantity.TOP_RANKED_IGNORED)
 _OTHERS = f'quantity!="{_IGNORED}"'
@@ -85,8 +86,8 @@ def _bad(plan: RulePlan) -> Alert:
     return _quality(
         name="RagwatchQualityBad",
         meaning="The level of a quality metric of a route is worse than its threshold: the whole interval of the last "
-        "hour, which contains the error of the judge, lies beyond it. Before about 50 labels of the route it does "
-        "only where nearly every answer is bad.",
+        "hour, which contains the error of the judge, lies beyond it. Before about "
+        f"{CALIBRATED_LABELS} labels of the route it does only where nearly every answer is bad.",
         delay="until the hour is that bad",
         promise="below 2.5 % at any time for a level exactly at its threshold, next to 0 for a better one",
         severity=Severity.CRITICAL,

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from ragwatch.model.quantities import Criterion, Quantity
 from ragwatch.model.sample import SampleRecord
 from ragwatch.ports import Query, ScoreRow, Store
+from ragwatch.statistics.estimators.corrected import MIN_LABELS
 from ragwatch.statistics.estimators.level import Rates
 from ragwatch.statistics.estimators.ppi import PpiSums
 from ragwatch.statistics.labels.calibration import LabelledScore
@@ -38,7 +39,7 @@ class LabelRules:
     # whether the second judge corrects the first one, for an estimate in the terms of the second
     reference: bool = False
     fresh: float = 30 * DAY  # seconds for which a label counts
-    minimum: int = 30  # labels below which nothing is estimated
+    minimum: int = MIN_LABELS  # labels below which nothing is estimated
     # share of the samples for people that is selected by how unsure the judges are, in [0, 1)
     share_unsure: float = 0.5
     double: float = 0.1  # share of these samples that a second person labels, too

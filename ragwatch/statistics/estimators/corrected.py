@@ -23,6 +23,7 @@ from ragwatch.statistics.estimators.interval import clip, quantile, wilson
 from ragwatch.statistics.estimators.ppi import PpiSums, solve
 
 MIN_LABELS = 30
+"""Labels below which nothing is estimated from them, unless `labels.minimum` says otherwise."""
 MIN_MINORITY_LABELS = 5.0
 
 

@@ -33,7 +33,7 @@ from ragwatch.model.quantity_row import Better
 from ragwatch.statistics.estimators.interval import beta_cdf
 
 CALIBRATED_LABELS = 50
-"""Labels from which a level is called calibrated."""
+"""Labels from which a level is called calibrated: how many people are asked for, everywhere."""
 MOST_ANSWERS = 2000.0
 """Answers that count at most: their sampling error is then far below that of the judge."""
 MOST_UNMEASURED = 0.05
@@ -128,6 +128,20 @@ class Level:
     def calibrated(self) -> bool:
         """Whether labels have made the interval useful."""
         return self.labels >= CALIBRATED_LABELS
+
+
+def said_of_labels(labels: int, given: int) -> str:
+    """Return what is said of the labels behind a level: whether it is calibrated, and how many of those given count.
+
+    >>> said_of_labels(60, 60), said_of_labels(20, 20)
+    ('', 'not calibrated, 20 of 50 labels')
+    >>> said_of_labels(49, 52)
+    'not calibrated, 49 of 50 labels (52 given; they age)'
+    """
+    if labels >= CALIBRATED_LABELS:
+        return f"{labels} of {given} labels still count" if labels < given else ""
+    aged = f" ({given} given; they age)" if labels < given else ""
+    return f"not calibrated, {labels} of {CALIBRATED_LABELS} labels{aged}"
 
 
 def is_best(quantity: Quantity, score: float) -> bool:

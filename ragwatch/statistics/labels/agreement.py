@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from statistics import NormalDist
 
+from ragwatch.statistics.estimators.corrected import MIN_LABELS
 from ragwatch.statistics.estimators.interval import CountedInterval, clip, wilson
 
-MIN_LABELS = 30
 _BINS = 10  # of a reliability curve
 Matrix = Sequence[Sequence[int]]
 """Confusion matrix: a row for each class that people chose, a column for each class that the judge chose."""

@@ -15,9 +15,10 @@ from ragwatch.model.estimate import Addends
 from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.model.quantities import Quantity
 from ragwatch.statistics.estimators import hajek
+from ragwatch.statistics.estimators.corrected import MIN_LABELS
 from ragwatch.statistics.estimators.interval import CountedInterval
+from ragwatch.statistics.estimators.level import CALIBRATED_LABELS
 from ragwatch.statistics.labels.agreement import (
-    MIN_LABELS,
     Agreement,
     CalibrationBin,
     LengthPreference,
@@ -132,12 +133,17 @@ class CalibrationReport:
 
     @property
     def missing(self) -> int:
-        """Number of labels that are missing until the report is conclusive; 0 if it is."""
+        """Number of labels that are missing until the report is conclusive and levels are calibrated; 0 if it is."""
         if self.conclusive:
             return 0
         reports = self.quantities.values()
         missing = [report.labelled.missing for report in reports if isinstance(report.labelled, TooFewLabels)]
-        return min(missing, default=MIN_LABELS)
+        return min(missing, default=CALIBRATED_LABELS)
+
+    @property
+    def uncalibrated(self) -> int:
+        """Number of labels that are missing until the level of one route with all of them would be calibrated."""
+        return max(0, CALIBRATED_LABELS - max((report.labels for report in self.quantities.values()), default=0))
 
 
 def report(
@@ -156,7 +162,7 @@ def report(
     quantities = {
         quantity: QuantityReport(
             len(rows),
-            compare(_matrix(((level(pair.people), level(pair.judge)) for pair in rows), 3), confidence=confidence),
+            _compared(rows, confidence),
             traffic_agreement(rows, minimum, confidence),
             tuple(sorted((row for row in rows if row.difference > 0.0), key=_by_difference)[:_WORST]),
             length_preference(
@@ -173,6 +179,15 @@ def report(
     curve = reliability(graded, confidence=confidence)
     of_claims = ClaimReport(compare(_matrix(cells, 3), confidence=confidence), curve, calibration_error(curve))
     return CalibrationReport(quantities, of_claims if claims else None, people if twice else None)
+
+
+def _compared(rows: Sequence[LabelledScore], confidence: float) -> Agreement | TooFewLabels:
+    """The agreement on answers; with too few of them, as many are missing as a level needs, or more."""
+    cells = ((level(pair.people), level(pair.judge)) for pair in rows)
+    agreement = compare(_matrix(cells, 3), confidence=confidence)
+    if isinstance(agreement, Agreement):
+        return agreement
+    return TooFewLabels(agreement.labels, max(agreement.missing, CALIBRATED_LABELS - agreement.labels))
 
 
 def _by_difference(row: LabelledScore) -> tuple[float, str]:

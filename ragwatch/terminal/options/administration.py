@@ -99,11 +99,13 @@ class MapArguments(Arguments, work="ragwatch.commands.map:map_log"):
 class CheckArguments(Arguments, work="ragwatch.commands.check:check"):
     """Validate a configuration and test what it refers to: files, records, judges, canary endpoints, address.
 
-    Nothing is stored and no cursor advances. The first samples of each source are shown as they are read. Exit code 1
-    when a test failed, 2 when the configuration is invalid, 3 when records are read, but probably wrongly.
+    Failures come first, then warnings, then what is fine. Nothing is stored and no cursor advances. The first samples
+    of each source are shown as they are read. Exit code 1 when a test failed, 2 when the configuration is invalid, 3
+    when records are read, but probably wrongly.
     """
 
     path: Path = CONFIG_FILE
+    every: bool = option("--all", help="Give each limit of the alerts its own line, with the key that changes it.")
 
 
 class RunArguments(Arguments, work="ragwatch.commands.run:run"):

@@ -8,7 +8,7 @@ from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.statistics.causes.slices import METADATA_PREFIX
 from ragwatch.web.mcp import replies
 from ragwatch.web.mcp.calls import MOST, Call, Line, RefusedCallError
-from ragwatch.web.pages.overview import STATES
+from ragwatch.web.pages.headline import STATES
 from ragwatch.web.samples import KEY
 
 _RANK = {state: rank for rank, state in enumerate((*STATES, "silent"))}

@@ -22,7 +22,7 @@ from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.sample import OTHER
 from ragwatch.model.stages import Stage
 from ragwatch.ports import AnswerQuery, ScoreRow
-from ragwatch.statistics.causes.line import findings_line
+from ragwatch.statistics.causes.line import Clock, findings_line
 from ragwatch.statistics.causes.search import FALSE_DISCOVERY_RATE, find_causes
 from ragwatch.statistics.causes.slices import Answer
 from ragwatch.statistics.causes.traits import Traits, without_texts
@@ -191,12 +191,17 @@ def _known(traits: Traits | None, scope: PageScope, shared: dict[str, str]) -> T
     }
 
 
-def causes_view(page: Page, question: CauseQuestion, scope: PageScope, *, confidence: float = 0.95) -> CausesLine:
-    """Finds the causes. Raises StoreError: the store cannot be read."""
+def causes_view(
+    page: Page, question: CauseQuestion, scope: PageScope, *, confidence: float = 0.95, said: Clock | None = None
+) -> CausesLine:
+    """Finds the causes; `said` is how their texts say a time in UTC, by default as pages do.
+
+    Raises StoreError: the store cannot be read.
+    """
     read = read_answers(page, question, scope)
     findings = find_causes(read.answers, confidence=confidence)
     return {
-        **findings_line(findings, partial(short_clock, now=findings.end or 0.0)),
+        **findings_line(findings, said or partial(short_clock, now=findings.end or 0.0)),
         "route": question.route,
         "judge": question.judge or read.judge,
         "quantity": None if question.quantity is None else str(question.quantity),

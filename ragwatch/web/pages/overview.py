@@ -33,19 +33,12 @@ from ragwatch.web.pages.figure_replies import (
     StageShare,
     UserScore,
 )
+from ragwatch.web.pages.headline import STATES, overall
 from ragwatch.web.scope import PageScope
 
 Changes = Mapping[tuple[str, str, str], Difference]
 """By quantity, route and judge: the mean of a window less that of the same hours a week ago."""
 NO_CHANGES: Changes = MappingProxyType({})
-STATES = ("bad", "unsure", "good", "plain")  # the worst first
-_HEADLINES = {
-    "bad": "Quality is worse than a threshold",
-    "unsure": "Inconclusive: the interval of a level includes its threshold",
-    "good": "Quality meets its thresholds",
-    "plain": "No thresholds are configured",
-    "silent": "No data yet",
-}
 _MAX_FILES = 5  # unreadable files to list: an unreadable folder may have thousands
 
 
@@ -346,42 +339,6 @@ def active_alarms(snapshot: Snapshot) -> list[Alarm]:
         if one is gauge and value
     ]
     return sorted(active, key=lambda alarm: (alarm["kind"], alarm["name"], alarm["route"]))
-
-
-def overall(routes: Sequence[RouteFigures], alarms: Sequence[Alarm], snapshot: Snapshot) -> tuple[str, str]:
-    """The worst state of all figures, and a headline that names the route and the stage at fault in the window.
-
-    An alarm about answers is as bad as a threshold, any other leaves it open. What is not compared with its threshold
-    because levels are not calibrated is not called good.
-    """
-    figures = [figure for route in routes for judge in route["judges"] for figure in judge["figures"]]
-    states = {figure["state"] for figure in figures}
-    uncalibrated = any(figure["state"] == "plain" and figure["threshold"] is not None for figure in figures)
-    drifted = any(alarm["kind"] == "answers" for alarm in alarms)
-    if drifted or "bad" in states:
-        more = ", and is worse than a threshold" if "bad" in states else ""
-        return "bad", f"{f'Answer quality has drifted{more}' if drifted else _HEADLINES['bad']}{_broken_stage(routes)}"
-    if alarms:
-        return "unsure", "A judge or the traffic has drifted"
-    state = next((state for state in STATES if state in states), "silent")
-    if uncalibrated and state in ("good", "plain"):
-        drift = {gauge for gauge, _ in snapshot.gauges} & {Gauge.BAND_MEAN, Gauge.DRIFT_EVIDENCE}
-        learning = "; drift is learning its baselines, and raises no alarm yet" if drift == {Gauge.BAND_MEAN} else ""
-        return "plain", f"Not calibrated yet: label answers to compare levels with thresholds{learning}"
-    return state, _HEADLINES[state]
-
-
-def _broken_stage(routes: Iterable[RouteFigures]) -> str:
-    """The stage at fault in most answers of the routes that are bad, beyond its usual share."""
-    rises = [
-        (part["share"] - (part["usual"] or 0.0), part["stage"], route["route"])
-        for route in routes
-        if route["state"] == "bad"
-        for part in route["stages"]
-        if part["stage"] != Stage.NONE
-    ]
-    rise, stage, route = max(rises, default=(0.0, "", ""))
-    return f": {stage} on {route}" if rise > 0.0 else ""
 
 
 def state_of(level: EstimateRow | None, threshold: float | None, *, lower_is_better: bool) -> str:

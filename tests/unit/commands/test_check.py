@@ -4,7 +4,7 @@ import os
 import socket
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,13 @@ WEIGHTS = Path(__file__).parents[2] / "data" / "local"
 GOOD = {"question": "Where?", "contexts": ["By the river."], "answer": "By the river."}
 
 
-def _check(folder: Path, *rows: object, listen: str = "127.0.0.1:0", **sections: Any) -> Result:
+def _check(
+    folder: Path, *rows: object, listen: str = "127.0.0.1:0", flags: Sequence[str] = (), **sections: Any
+) -> Result:
     log = log_of(folder / "rag.jsonl", *rows)
     source = {"kind": "tail", "name": "app", "path": str(log)}
     parts = {"state": f"{folder}/state/deep", "web": {"listen": listen}, "sources": [source], **sections}
-    return command("check", "--config", configured(folder, **parts))
+    return command("check", *flags, "--config", configured(folder, **parts))
 
 
 def _said(result: Result) -> str:
@@ -46,11 +48,11 @@ def test_a_good_configuration_passes(tmp_path: Path) -> None:
     assert "2 of 2 records of" in _said(result)
     assert "lexical-" in result.stdout
     assert not (tmp_path / "state").exists()
-    without = _said(_check(tmp_path, GOOD))
+    without = _said(_check(tmp_path, GOOD, flags=["--all"]))
     assert "stale documents that the answer follows: nothing; " in without
     assert "and `updated_at` in the contexts of the log" in without
     dated = GOOD | {"contexts": [{"text": "By the river.", "updated_at": "2026-05-01"}]}
-    assert "stale documents that the answer follows: ticket; " in _said(_check(tmp_path, dated))
+    assert "stale documents that the answer follows: ticket, " in _said(_check(tmp_path, dated))
     folder = tmp_path / "[red]logs"
     folder.mkdir()
     result = _check(folder, GOOD)
@@ -100,12 +102,27 @@ def test_a_state_in_use_is_told(tmp_path: Path) -> None:
         assert (taken_by_another.return_value, "web.listen" in taken_by_another.stdout) == (1, True)
 
 
-def test_what_cannot_page_is_named(tmp_path: Path) -> None:
-    """Each with its key; and links of alerts that only this machine could open are a warning."""
-    said = _said(_check(tmp_path, GOOD, routes=["search"], thresholds={}))
+def test_what_needs_a_hand_comes_first(tmp_path: Path) -> None:
+    """Failures, then warnings, then what is fine; the last line counts them."""
+    result = _check(tmp_path, {"question": "Where?"}, GOOD, state=str(tmp_path / "rag.jsonl"))
+    states = [cells[2].strip() for line in result.stdout.splitlines() if len(cells := line.split("│")) > 2]
+    found = [state for state in states if state]
+    assert found == sorted(found, key=["failed", "suspect", "warning", "ok"].index)
+    assert {"failed", "warning", "ok"} <= set(found)
+    counts = ", ".join(f"{found.count(state)} {state}" for state in ("failed", "suspect", "warning", "ok"))
+    assert result.stdout.splitlines()[-1] == f"in all: {counts}"
+
+
+@pytest.mark.parametrize(("flags", "end"), [([], ", "), (["--all"], "; ")])
+def test_what_cannot_page_is_named(tmp_path: Path, flags: Sequence[str], end: str) -> None:
+    """In one line, or each with its key; and links of alerts that only this machine could open are a warning."""
+    result = _check(tmp_path, GOOD, routes=["search"], thresholds={}, flags=flags)
+    said = _said(result)
     assert "pages on every route: invention, wrong documents, refusals, empty answers, other language, source" in said
-    for told in ("one tenant: nothing", "canaries: nothing", "silence: ticket"):
+    for told in (f"one tenant: nothing{end}", f"canaries: nothing{end}", f"silence: ticket{end}"):
         assert told in said
+    assert result.stdout.count("│ alerts") == (1 if not flags else 11)
+    assert ("needs a suite in `canaries`" in said) == bool(flags)
     assert "`routes` is empty" not in said
     assert "web.external_url warning is not set: alerts carry no link to the answers" in said
 

@@ -214,6 +214,7 @@ def test_status_fits_into_a_terminal() -> None:
     level = {"value": 0.8, "low": 0.61, "high": 1.0, "n": 31, "labels": 0, "labels_given": 0, "calibrated": False}
     given = {"lower_is_better": False, "threshold": 0.85, "state": "plain", "value": 0.98, "n": 12345}
     figures = [{**given, "quantity": "context_sentence_precision", "corrected": level}]
+    figures += [{**given, "quantity": "faithfulness", "corrected": {**level, "labels": 27, "labels_given": 52}}]
     route = {"route": "web", "drawn": 2150.0, "stages": [{"stage": "none", "share": 1.0}]}
     view = {**overview(None, PageScope(), now=0.0), "window": "15m", "state": "plain"}
     view |= {"routes": [{**route, "judges": [{"judge": "embedded", "why": None, "figures": figures}]}]}
@@ -222,6 +223,10 @@ def test_status_fits_into_a_terminal() -> None:
     row = "context sentence precision 0.61 .. 1.00 * 0.980 >= 0.85 12345"
     assert row in [" ".join(line.split()) for line in shown.splitlines()]
     assert "2,150 sampled in all; stage at fault in 15m: good 100%" in shown
+    assert "* not calibrated: wide until people have labelled about 50 answers of a route" in shown
+    assert [line for line in shown.splitlines() if "given" in line] == [
+        "* faithfulness: not calibrated, 27 of 50 labels (52 given; they age)"
+    ]
     assert max(map(len, shown.splitlines()[2:])) <= 80
 
 

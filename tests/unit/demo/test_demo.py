@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -11,7 +12,7 @@ import pytest
 from rich.console import Console
 from support.patience import DEADLINE
 
-from ragwatch.commands.demo import snapshot_table
+from ragwatch.commands.demo import level_news, snapshot_table
 from ragwatch.config import parse
 from ragwatch.demo import Demo, Schedule
 from ragwatch.demo.questions import KS, MAX_CANARIES, Question, canaries
@@ -127,6 +128,19 @@ def _row(quantity: Quantity, route: str, *scores: float) -> EstimateRow:
     found = hajek.estimate(Addends.of((score, 1.0) for score in scores))
     assert found is not None
     return EstimateRow(quantity, route, "embedded", "15m", found)
+
+
+def test_a_level_is_called_calibrated_while_enough_labels_count() -> None:
+    """Once for all windows, in the words of the pages; a release that makes labels count less is told."""
+    row = replace(_row(Quantity.FAITHFULNESS, "search", 1.0, 0.0), corrected=True)
+    calibrated: set[tuple[str, str]] = set()
+    told = [
+        list(level_news(Snapshot(at=0.0, corrected=(level, replace(level, window="1h"))), calibrated))
+        for level in (replace(row, labels=count, labels_given=50) for count in (0, 50, 50, 25, 25))
+    ]
+    of = "the level of faithfulness on route search is"
+    aged = f"{of} [yellow]not calibrated, 25 of 50 labels (50 given; they age)[/]"
+    assert told == [[], [f"{of} [green]calibrated[/]"], [], [aged], []]
 
 
 def test_figures_stand_in_their_row_and_column() -> None:

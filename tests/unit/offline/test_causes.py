@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 
@@ -45,6 +46,8 @@ def test_causes_of_a_state(tmp_path: Path) -> None:
     assert said.return_value == 0
     assert "55 of 200 answers fail (27.5 %; any stage at fault, judge embedded)" in said.output
     assert "release v2 is in 91 % of failing answers and 34 % of the others; since" in said.output
+    times = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
+    assert (len(times.findall(said.output)), ":" in times.sub("", said.output).partition("release")[0]) == (2, False)
     line = json.loads(causes(config, *EVER, "--json", "--quantity", "faithfulness", "--route", "search").output)
     (cause,) = line["causes"]
     assert (cause["attribute"], cause["value"], cause["failing"], cause["n"]) == ("metadata.release", "v2", 0.5, 100)

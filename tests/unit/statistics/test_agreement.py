@@ -172,6 +172,15 @@ def test_nothing_is_concluded_from_few() -> None:
     assert result.missing == labelled.missing > 30
 
 
+@pytest.mark.parametrize(
+    ("labels", "missing", "uncalibrated"), [(0, 50, 50), (1, 49, 49), (20, 30, 30), (36, 0, 14), (50, 0, 0), (60, 0, 0)]
+)
+def test_people_are_asked_for_as_many_labels_as_a_level_needs(labels: int, missing: int, uncalibrated: int) -> None:
+    """Where judge and people agree, the number is that of a calibrated level."""
+    result = report({F: pairs(labels, 0)}, [], [])
+    assert (result.missing, result.uncalibrated) == (missing, uncalibrated)
+
+
 def test_what_enough_labels_tell() -> None:
     """Agreement on the labelled ones is a share; in traffic it is weighted; the worst misses come first."""
     claims = (

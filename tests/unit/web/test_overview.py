@@ -321,3 +321,16 @@ def test_the_headline_names_the_stage_that_broke_in_the_window(usual: dict[str, 
     gauges |= {(Gauge.STAGE_BASELINE, ("search", stage)): share for stage, share in usual.items()}
     view = overview(replace(small(), stages=stages, gauges=gauges), SCOPE, now=AT)
     assert view["headline"] == "Answer quality has drifted" + (f": {named} on search" if named else "")
+
+
+@pytest.mark.parametrize("changed", ["retrieval", "alignment", None])
+def test_the_headline_names_the_stage_of_the_newest_answers(changed: str | None) -> None:
+    """As texts of alerts do: the window may hold an earlier incident with more answers."""
+    counts = (("none", 4), ("retrieval", 1), ("generation", 5))
+    stages = {("search", JUDGE, "1h", stage): count for stage, count in counts}
+    gauges = {(Gauge.DRIFT_ALARM, ("faithfulness", "search")): 1.0}
+    for period, share in (("before", 0.1), ("since", 0.3)) if changed else ():
+        gauges[Gauge.STAGE_CHANGED, ("search", changed, period)] = share
+        gauges[Gauge.STAGE_CHANGED, ("support", "generation", period)] = 3 * share  # a route on which nothing is bad
+    view = overview(replace(small(), stages=stages, gauges=gauges), SCOPE, now=AT)
+    assert view["headline"] == f"Answer quality has drifted: {changed or 'generation'} on search"
