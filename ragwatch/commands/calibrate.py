@@ -199,10 +199,18 @@ def _show(calibration: CalibrationReport, verdicts: _LabelledVerdicts, judge: st
         for pair in row.worst:
             scores = f"{quantity}: judge {pair.judge:.2f}, people {pair.people:.2f}"
             console.print(f"{scores}  {address}/samples/{pair.key}")
-    if wanted := calibration.missing or calibration.uncalibrated:
-        few = f"A level is calibrated from {CALIBRATED_LABELS} labels of its route on"
-        why = few if calibration.conclusive else "Too few labels for a conclusion"
-        console.print(f"{why}: label {wanted} more (ragwatch label).")
+    for line in _wanted(calibration):
+        console.print(line)
+
+
+def _wanted(calibration: CalibrationReport) -> Iterable[str]:
+    """How many more labels are needed, and for what."""
+    calibrated = f"A level is calibrated from {CALIBRATED_LABELS} labels of its route on"
+    if not calibration.conclusive:
+        more = f"label {calibration.missing} more (ragwatch label)"
+        yield f"Too few labels for a conclusion: {more}. {calibrated}."
+    elif calibration.uncalibrated:
+        yield f"{calibrated}: label {calibration.uncalibrated} more (ragwatch label)."
 
 
 def _length_lines(calibration: CalibrationReport, judge: str) -> Iterable[str]:

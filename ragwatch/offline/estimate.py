@@ -12,7 +12,7 @@ from typing import BinaryIO
 import click
 import orjson
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.judges.error_rates import rates
@@ -98,7 +98,7 @@ def _as_json(mean: Estimate, share: Level | None) -> dict[str, object]:
 
 def _show(rows: Iterable[Row], verdicts: Verdicts) -> None:
     table = Table(
-        "quantity",
+        Column("quantity", overflow="fold"),
         "level",
         "labels",
         "mean of the judge",
