@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from functional.daemon import DRAWN, JUDGED, SEEN, RagwatchProcess, record, write_config
+from functional.daemon import DRAWN, JUDGED, SEEN, RagwatchProcess, asked, record, write_config
 from functional.forked import run_forked
 
 MIB = 1 << 20
@@ -175,6 +175,24 @@ def test_t21_what_stops_writing_loses_nothing(tmp_path: Path, disk: Disk, name: 
             reason(ragwatch, stop.words)
             assert (cursors(state), ragwatch.series()[SEEN]) == (read, 20)
         all_counted(ragwatch, 200)
+
+
+def test_t21_what_cannot_be_stored_is_not_acknowledged(tmp_path: Path) -> None:
+    """Pushed records are refused while nothing can be written; what was acknowledged counts once."""
+    config = write_config(tmp_path, store=NO_FLOOR, sources="[{kind: push, name: app}]")
+    with RagwatchProcess(config).wait_until_serving() as ragwatch:
+
+        def sent(numbers: range) -> set[int]:
+            address, headers = f"{ragwatch.address}/v1/samples", {"Content-Type": "application/json"}
+            return {asked(address, record(number).encode(), headers)[0] for number in numbers}
+
+        assert sent(range(20)) == {202}
+        with limited(ragwatch, tmp_path):
+            assert sent(range(20, 24)) == {503}
+            reason(ragwatch, "state: cannot write: ")
+        ragwatch.wait_until_ready()
+        assert sent(range(20, 40)) == {202}
+        all_counted(ragwatch, 40)
 
 
 @pytest.mark.slow
