@@ -1,19 +1,23 @@
 """Fits the classifier of instructions to a judge, and writes `ragwatch/judges/tables/injection.json`.
 
 `python training/injection.py` fits and writes it; `--figures` prints what lines that were not fitted on are read as.
-Needs numpy and scipy. Lines of our own are in `training/injection/`; sentences of `../shared/data/judge/train` are
-harmless.
+Needs numpy, scipy and django. Lines of our own are in `training/injection/`; sentences of `../shared/data/judge/train`
+and what Django says to users in other languages are harmless.
 """
 
 from __future__ import annotations
 
+import gettext
 import json
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 from text_classifier import DATA, HERE, Line, Settings, fit, lines_of, logits, table_of, write
 
+from ragwatch.judges.llm.concepts import concept_pairs, pair_count
 from ragwatch.judges.llm.injection import windows
 from ragwatch.judges.text_classifier import words_of
 
@@ -28,12 +32,18 @@ FITTED = (
     "q2_wow/cross_annotation",
 )
 HELD_OUT = ("expertqa/all",)
-ROUNDS, HARDEST = 4, 6000
-"""Times that it is fitted; each time with more of those real windows that look most like instructions."""
+LANGUAGES = (
+    *("de", "fr", "es", "it", "pt", "nl", "pl", "cs", "ru", "uk", "tr", "ar", "he", "hi", "zh_Hans", "ja", "ko", "vi"),
+    *("id", "sv", "ro", "hu", "fi", "da", "nb", "el", "fa", "bn", "th"),
+)
+MOST_REAL, HARDEST = 8000, 6000
+"""Real windows that it is fitted on at first, and those of all that look most like instructions, which follow."""
 SHARES = (0.30, 0.25, 0.45)
-SETTINGS = Settings(penalty=5e-5)
-ALONE, WITH_PHRASE = 0.0, -2.25
-MOST_REAL = 8000
+SETTINGS = Settings(buckets=3 << 14, penalty=1e-6, passes=15, named=concept_pairs, names=pair_count())
+ALONE, WITH_PHRASE = 1.3, -4.0
+FOLDS = 4
+SHORTEST = 12
+"""Letters of a text of Django that is read."""
 
 
 def read_words(text: str) -> list[str]:
@@ -54,48 +64,46 @@ def real_sentences(names: Sequence[str]) -> list[str]:
     return list(sentences)
 
 
-def print_held_out(name: str, lines: Sequence[Line], real: Sequence[str], group: Callable[[int, Line], str]) -> None:
-    """Fit without each group in turn, and print how that group is read."""
-    hit, false = [], []
-    by_group = {}
-    for held in sorted({group(number, line) for number, line in enumerate(lines)}):
-        rest = [line for number, line in enumerate(lines) if group(number, line) != held]
-        tested = [line for number, line in enumerate(lines) if group(number, line) == held]
-        found = logits(fit(read_words, rest, real[:2000], SHARES, SETTINGS), [read_words(line.text) for line in tested])
-        ours = [float(logit) for logit, line in zip(found, tested, strict=True) if line.positive]
-        theirs = [float(logit) for logit, line in zip(found, tested, strict=True) if not line.positive]
-        by_group[held] = (
-            f"{sum(one > ALONE for one in ours)}/{len(ours)} ({sum(one > ALONE for one in theirs)}/{len(theirs)})"
-        )
-        hit += ours
-        false += theirs
-    print(
-        name,
-        {
-            cut: (round(np.mean(np.array(hit) > cut), 3), round(np.mean(np.array(false) > cut), 3))
-            for cut in (-1, -0.5, 0, 0.5, 1)
-        },
-        by_group,
-    )
+def interface_texts() -> list[str]:
+    """What Django says to users in other languages; nothing where it is not installed."""
+    spec = find_spec("django")
+    rooms = [Path(spec.origin).parent] if spec and spec.origin else []
+    found: dict[str, None] = {}
+    for path in (file for room in rooms for file in sorted(room.glob("co*/**/LC_MESSAGES/*.mo"))):
+        if path.parts[-3] not in LANGUAGES:
+            continue
+        with path.open("rb") as file:
+            texts = vars(gettext.GNUTranslations(file))["_catalog"]
+        found |= dict.fromkeys(" ".join(text.split()) for key, text in texts.items() if key and text != key)
+    return [text for text in found if len(text) >= SHORTEST]
+
+
+def print_held_out(name: str, lines: Sequence[Line], real: Sequence[str], group: Callable[[Line], str]) -> None:
+    """Fit without a quarter of the groups in turn, and print how each group is read that was left out."""
+    groups = sorted({group(line) for line in lines})
+    found: dict[str, list[bool]] = {}
+    for fold in range(FOLDS):
+        held = groups[fold::FOLDS]
+        tested = [line for line in lines if group(line) in held]
+        model = fit(read_words, [line for line in lines if group(line) not in held], real, SHARES, SETTINGS)
+        for line, logit in zip(tested, logits(model, [read_words(line.text) for line in tested]), strict=True):
+            for each in ("all", group(line)):
+                found.setdefault(f"{each} {'-+'[line.positive]}", []).append(bool(logit > ALONE))
+    print(name, {each: (round(float(np.mean(hits)), 3), len(hits)) for each, hits in sorted(found.items())})
 
 
 def main() -> None:
     """Fit and write, or print figures."""
     lines = [line for path in sorted((HERE / "injection").glob("*.txt")) for line in lines_of(path)]
-    real = real_sentences(FITTED)[:MOST_REAL]
+    everything, texts = real_sentences(FITTED), interface_texts()
+    real = [*everything[:MOST_REAL], *texts]
     if "--figures" in sys.argv:
-        print_held_out("a tenth of the lines", lines, real, lambda number, _: str(number * 7919 % 10))
-        print_held_out("a language", lines, real, lambda _, line: line.language if line.language != "en" else "")
-        print_held_out(
-            "a kind (en)", [line for line in lines if line.language == "en"], real, lambda _, line: line.kind
-        )
+        print_held_out("language", lines, real, lambda line: line.language)
+        print_held_out("idea", lines, real, lambda line: line.kind if line.positive else f"harmless {line.language}")
     model = fit(read_words, lines, real, SHARES, SETTINGS)
-    everything = real_sentences(FITTED)
-    read = list(map(read_words, everything))
-    for _ in range(ROUNDS - 1):
-        order = np.argsort(-logits(model, read))[:HARDEST]
-        real = list(dict.fromkeys([*real, *(everything[number] for number in order)]))
-        model = fit(read_words, lines, real, SHARES, SETTINGS)
+    order = np.argsort(-logits(model, list(map(read_words, everything))), kind="stable")[:HARDEST]
+    real = list(dict.fromkeys([*real, *(everything[number] for number in order)]))
+    model = fit(read_words, lines, real, SHARES, SETTINGS)
     for names in (FITTED, HELD_OUT):
         found = logits(model, list(map(read_words, real_sentences(names))))
         print(names, len(found), {cut: float(np.mean(found > cut)) for cut in (-2.5, -1, -0.5, 0, 0.5)})

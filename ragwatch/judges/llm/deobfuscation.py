@@ -30,6 +30,7 @@ _MARKS = re.compile("[\u0300-\u036f\u0489\u20d0-\u20f0]")
 _HEX = re.compile(r"(?<![0-9a-zA-Z])(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ ,]?){12,10000}(?![0-9a-zA-Z])")
 _ESCAPE = re.compile(r"\\(?:u\{?([0-9a-fA-F]{4,6})\}?|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2}))")
 _LEET = re.compile(r"(?i)\b[a-z]*[a-z][013457@$][a-z][a-z013457@$]*\b")
+_DIGIT_BETWEEN = re.compile(r"[013457@$](?<=[a-zA-Z].)[a-zA-Z]")
 _DIGIT_LETTERS = str.maketrans("013457@$", "oieastas")
 _MORSE = re.compile(r"(?:[.·•_−–-]{1,6}[ /|\n]{1,3}){10,5000}[.·•_−–-]{1,6}")
 _DOTS_DASHES = str.maketrans("·•_−–", "..---")
@@ -51,9 +52,8 @@ _BLOCKS = (range(0x250, 0x2B0), range(0x1D00, 0x1D80), range(0xA730, 0xA800), ra
 
 def _letters() -> dict[int, str]:
     """Letters of other alphabets that look like Latin ones, small capitals and letters in black signs."""
-    table = {
-        ord(one): other for one, other in zip("аесорхуіјѕԁтѵкмвнαορντικυχ", "aecopxyijsdtvkmbhaopvtikux", strict=True)
-    }
+    alike = tuple(zip("аесорхуіјѕԁтѵкмвнαορντικυχ", "aecopxyijsdtvkmbhaopvtikux", strict=True))
+    table = {ord(one): other for one, other in alike} | {ord(one.upper()): other.upper() for one, other in alike}
     for code in (code for block in _BLOCKS for code in block):
         match = _LIKE_LATIN.fullmatch(unicodedata.name(chr(code), ""))
         if match:
@@ -91,10 +91,10 @@ def _without_signs(text: str) -> Iterator[str]:
     for match in _TAGS.finditer(text):
         yield "".join(chr(ord(tag) - 0xE0000) for tag in match.group())
     seen = INVISIBLE.sub(lambda match: " " if match.group().isspace() else "", text)
-    visible = unicodedata.normalize("NFKC", seen).lower().translate(_HOMOGLYPHS)
+    visible = unicodedata.normalize("NFKC", seen).translate(_HOMOGLYPHS)
     if len(_MARKS.findall(visible)) >= _MIN_ESCAPES:  # marks on letters that no language writes so
         yield _MARKS.sub("", unicodedata.normalize("NFKD", visible))
-    elif visible != text.lower():
+    elif visible != text:
         yield visible
 
 
@@ -113,7 +113,7 @@ def _escaped(text: str) -> Iterator[str]:
     for match in _DENSE.finditer(text) if max(map(len, text.split()), default=0) >= _MIN_DENSE else ():
         yield from _bytes_of(base64.b85decode, match.group())
         yield from _bytes_of(base64.a85decode, match.group().removeprefix("<~").removesuffix("~>"))
-    if _LEET.search(text):
+    if _DIGIT_BETWEEN.search(text) and _LEET.search(text):
         yield text.translate(_DIGIT_LETTERS)
 
 

@@ -18,6 +18,7 @@ from functools import lru_cache
 from math import log2
 
 from ragwatch.judges.claims.sentences import spans
+from ragwatch.judges.llm.concepts import concept_pairs
 from ragwatch.judges.llm.deobfuscation import variants
 from ragwatch.judges.text_classifier import TextClassifier, shipped_classifier, words_of
 from ragwatch.model.evidence import Claim, ClaimVerdict, CriterionAnswer, Evidence
@@ -163,7 +164,7 @@ def windows(text: str) -> Iterator[list[str]]:
 
 @lru_cache(maxsize=1 << 12)
 def _logit_of(words: tuple[str, ...]) -> float:
-    return _classifier().logit(words)
+    return _classifier().logit(words, concept_pairs(words))
 
 
 @lru_cache(maxsize=256)
