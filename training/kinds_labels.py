@@ -4,7 +4,7 @@
 3=courtesy 17=meta` writes their labels (all others are claims); `… table` counts the labels, and `… figures` prints
 how well the shipped judge tells sentences that are no claims. `training/kinds/labels.csv` has no texts: a label is of
 `length` characters from `offset` of an answer in `../shared/data`, and the first digits of their SHA-256 show that the
-answer is the one that was read.
+answer is the one that was read. Nothing is fitted on `blind.csv`, nor on the sets `KEPT` of `labels.csv`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from ragwatch.statistics.text.phrases import abstains, is_meta
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 LABELS = Path(__file__).parent / "kinds" / "labels.csv"
+BLIND = LABELS.with_name("blind.csv")
+KEPT = ("judge/dev/attributionbench", "agreement/ragchecker", "judge/eval_only")
 KINDS = ("claim", "abstention", "courtesy", "offer", "question", "lead-in", "meta", "advice", "disclaimer", "heading")
 SETS = {
     "judge/train/attributionbench/dev": (230, 330, 120),
@@ -136,11 +138,11 @@ def unlike_claims(sentence: Sentence) -> float:
     return sum(map(bool, signs)) + logit
 
 
-def labelled() -> Iterator[tuple[Sentence, str]]:
+def labelled(path: Path = LABELS) -> Iterator[tuple[Sentence, str]]:
     """Every labelled sentence and its kind. A text that is not the one that was read is an error."""
-    if not LABELS.is_file():
+    if not path.is_file():
         return
-    with LABELS.open(encoding="utf-8", newline="") as lines:
+    with path.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
             start = int(row["offset"])
             text = answers(row["set"])[row["row"]][start : start + int(row["length"])]
@@ -172,8 +174,18 @@ def table() -> None:
 
 
 def figures() -> None:
+    """Print figures of the labels that are fitted on, of those that are kept, and of the blind ones."""
+    for name, rows in (
+        ("fitted", [row for row in labelled() if not row[0].name.startswith(KEPT)]),
+        ("kept", [row for row in labelled() if row[0].name.startswith(KEPT)]),
+        ("blind", list(labelled(BLIND))),
+    ):
+        print(name)
+        figures_of(rows)
+
+
+def figures_of(rows: list[tuple[Sentence, str]]) -> None:
     """Print how well the judge tells sentences that are no claims, in their answer and alone, and its mistakes."""
-    rows = list(labelled())
     alone = [is_told(sentence.text) for sentence, _ in rows]
     for title, told in (("in its answer", [has_no_claim(sentence) for sentence, _ in rows]), ("alone", alone)):
         hits = sum(no_claim for (_, kind), no_claim in zip(rows, told, strict=True) if kind != "claim")
@@ -212,7 +224,7 @@ def main() -> None:
         {"table": table, "figures": figures}[what]()
         return
     first, last = map(int, rest[:2])
-    done = {sentence.text.casefold() for sentence, _ in labelled()}
+    done = {sentence.text.casefold() for path in (LABELS, BLIND) for sentence, _ in labelled(path)}
     chosen = [one for one in enumerate(sample()) if first <= one[0] < last and one[1].text.casefold() not in done]
     if what == "show":
         for number, sentence in chosen:

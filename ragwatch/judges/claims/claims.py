@@ -25,10 +25,24 @@ _MAX_LABEL_WORDS = 6
 _HEADING = re.compile(r"#{1,6}\s|[*_]{2}[^*_\n]{1,80}[*_]{2}:?$")
 _BARE_NUMBER = re.compile(r"\(?(\d{1,2})[.)]")  # a list number on a line of its own, or between two sentences
 _MAX_MARGIN = 8  # in an answer with no more characters than these around it, the number is the answer
-_TURN = re.compile(r";\s|,? (?:but|however|yet|although|though|while)\b,? ", re.IGNORECASE)
+_TURN = re.compile(
+    r";\s|,? (?:but|however|yet|although|though|while|and unfortunately)\b,? "
+    r"|,? and (?=(?:i|we|the (?:passage|context|document|text|article|excerpt|source)s?)\b)",
+    re.IGNORECASE,
+)
 _COMMA = re.compile(r",\s")
 _MAX_TURNS = 8  # per sentence
 _CONCESSION = re.compile(r"\W{0,3}(?:while|whilst|although|though|even though)\b", re.IGNORECASE)
+_ABOUT_TEXTS = re.compile(
+    r"\b(?:i|we|my|our|you(?:['’]re| are| asked| mean| want)|(?:question|passage|context|document|text|article|excerpt"
+    r"|source|search result)s?|information|content)\b",
+    re.IGNORECASE,
+)
+_QUOTES = re.compile('["“”]')
+_QUOTED = re.compile(
+    r"""(?:(?<=\s)|(?<=[(\[*_—–:-])|^)["“](?=[^\s"“”])[^"“”\n]*(?:["”]|$)|^[^"“”\n]*(?<=[^\s\d"“”])["”](?=[\s.,;:!?)]|$)""",
+    re.MULTILINE,
+)
 _SOURCES = re.compile(
     r"[ \t>#*_-]{0,8}(?:sources?|references?|citations?|bibliography|further reading|read more|learn more|links"
     r"|quellen?|fuentes?|références|referencias|referências|font[ei]s?|riferimenti|bron(?:nen)?)"
@@ -95,19 +109,25 @@ def claims_of(
     claims: list[ClaimText] = []
     abstained = has_asked = False
     shown = _without_sources(answer)
-    for start, end, is_question in _joined(shown, spans(shown), check):
+    spoken = _without_quotes(shown)
+    for start, end, is_question in _joined(shown, spoken, spans(shown), check):
         text = answer[start:end]
         if is_question:
             has_asked = True
             continue
-        rest = _without_announcement(_without_abstention(text))
+        rest = _without_announcement(_without_abstention(text) if abstains(spoken[start:end]) else text)
         if not rest:
             abstained = True
             continue
         words = without_leads(rest)
         is_list_number = _BARE_NUMBER.fullmatch(text) and len(answer) > len(text) + _MAX_MARGIN
         is_label = _is_label(text, has_lead=words != rest) and not (text == shown.strip() and text[-1] in "*_")
-        if is_list_number or (rest == text and is_meta(text)) or is_label or _names_columns(answer, start, end):
+        if (
+            is_list_number
+            or (rest == text and is_meta(spoken[start:end]))
+            or is_label
+            or _names_columns(answer, start, end)
+        ):
             continue
         if text.rstrip("*_ ").endswith(":") and _LISTED.match(answer, end) and not _has_number(words):
             continue  # the items say what it announces
@@ -159,19 +179,38 @@ def _other_kind(text: str) -> str:
 
 
 def _without_abstention(text: str) -> str:
-    """The part of a sentence that is no abstention: all of it, nothing, or what follows "..., but".
+    """The part of a sentence that is no abstention, before or behind a turn: nothing, if it is one as a whole.
 
     >>> _without_abstention("While the passages do not mention it, the tower was built by monks.")
     'the tower was built by monks.'
+    >>> _without_abstention("The tower was built by monks, but I do not know when.")
+    'The tower was built by monks'
     """
-    if not abstains(text):
-        return text
     turns = [*_COMMA.finditer(text)] if _CONCESSION.match(text) else []
     for turn in sorted([*turns, *_TURN.finditer(text)][:_MAX_TURNS], key=re.Match.end):
         head, tail = text[: turn.start()], text[turn.end() :]
-        if abstains(head) and not abstains(tail) and not is_meta(tail) and len(terms(tail)) >= _MIN_CLAIM_WORDS:
+        if abstains(head) and _states(tail):
             return tail
+        if abstains(tail) and _states(head) and not _ABOUT_TEXTS.search(without_leads(head)):
+            return _CONCESSION.sub("", head, count=1).strip()
     return ""
+
+
+def _states(part: str) -> bool:
+    return not abstains(part) and not is_meta(part) and len(terms(part)) >= _MIN_CLAIM_WORDS
+
+
+def _without_quotes(answer: str) -> str:
+    """The answer with spaces in place of quoted words, whose kind is not that of the sentence; the length stays.
+
+    Not if all of it is between quotation marks.
+
+    >>> _without_quotes('The bot said "I do not know."'), _without_quotes('"I do not know."')
+    ('The bot said                 ', '"I do not know."')
+    """
+    if not _QUOTES.search(answer) or _QUOTES.sub("", answer.strip()) == answer.strip()[1:-1]:
+        return answer
+    return _QUOTED.sub(lambda part: _KEPT.sub(" ", part.group()), answer)
 
 
 def _without_announcement(text: str) -> str:
@@ -215,24 +254,29 @@ def _without_sources(answer: str) -> str:
     return "".join(lines)
 
 
-def _joined(answer: str, parts: Iterable[SentenceSpan], check: Check) -> Iterator[tuple[int, int, bool]]:
+def _joined(answer: str, spoken: str, parts: Iterable[SentenceSpan], check: Check) -> Iterator[tuple[int, int, bool]]:
     """Yield sentences, and whether they are questions, with fragments joined to their neighbour on the line.
 
-    That is the sentence before it, else the next one. Sentences that state nothing are left out.
+    That is the sentence before it, else the next one. Sentences that state nothing are left out. `spoken` is the answer
+    without quoted words.
     """
     joined: SentenceSpan | None = None
     is_fragment = False
     for whole in _unnumbered(answer, parts, check):
-        text = answer[whole.start : whole.end]
+        text = spoken[whole.start : whole.end]
         is_question = asks(text)
         stated = stated_before(text) if is_question else 0
         part = whole._replace(end=whole.start + stated) if stated else whole
-        text, is_question = answer[part.start : part.end], is_question and not stated
+        text, is_question = spoken[part.start : part.end], is_question and not stated
         part_is_fragment = _is_fragment(answer, part)
         is_answer = text == answer.strip() and (
             part_is_fragment or text[-1].isalnum()
         )  # "Sure.", "I Will Always Love You"
-        states_nothing = _ADDRESS.fullmatch(text) is not None or (is_small_talk(text) and not abstains(text))
+        said = answer[part.start : part.end]
+        has_words = text == said or any(map(str.isalnum, text))  # that are not quoted
+        states_nothing = _ADDRESS.fullmatch(text) is not None or (
+            has_words and is_small_talk(text) and is_small_talk(said) and not abstains(text)
+        )
         if is_question or (states_nothing and not (is_answer or part.item)):
             if joined is not None:
                 yield joined.start, joined.end, False

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 
 from ragwatch.judges.text_classifier import shipped_classifier, shipped_classifiers, words_of
-from ragwatch.statistics.text.phrases import abstains, is_meta
+from ragwatch.statistics.text.phrases import abstains, advises, is_meta
 
 MAX_WORDS = 30
 """A longer sentence states something."""
@@ -31,7 +31,7 @@ _STATES = re.compile(
 
 _TELLS = re.compile(
     r"\b(?:say|tell|inform|confirm|know|hear|add|mention|note|assure|remind|report|see|found)"
-    r" (?:you |us |everyone )?that\b|[:–—]\W{0,3}\w+\W{1,3}\w+"
+    r" (?:you |us |everyone )?that\b|[:–—]\W{0,3}\w+\W{1,3}\w+|(?<!: )\b\d{1,9}\s?[%€$£]|[€$£]\s?\d"
     r"|\b(?:within|after|for|until|by|every|per) (?:\w+ ){0,2}(?:second|minute|hour|day|week|month|year)s?\b"
     r"|(?-i:[^\W\d_\x00-\xff\u0152\u0153])",
     re.IGNORECASE,
@@ -125,6 +125,8 @@ def kind_of(sentence: str) -> str | None:
         return "question"
     if abstains(sentence):
         return "abstention"
+    if advises(sentence):
+        return "advice"
     if is_small_talk(sentence):
         words = read_words(sentence)
         logits = {kind: classifier.logit(words) for kind, classifier in shipped_classifiers("kind_names").items()}
