@@ -40,7 +40,7 @@ MOST_REAL, HARDEST = 8000, 6000
 """Real windows that it is fitted on at first, and those of all that look most like instructions, which follow."""
 SHARES = (0.30, 0.25, 0.45)
 SETTINGS = Settings(buckets=3 << 14, penalty=1e-6, passes=15, named=concept_pairs, names=pair_count())
-ALONE, WITH_PHRASE = 1.3, -4.0
+ALONE, WITH_PHRASE = 1.0, -4.0
 FOLDS = 4
 SHORTEST = 12
 """Letters of a text of Django that is read."""

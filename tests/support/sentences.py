@@ -15,6 +15,7 @@ def sections(name: str = "sentences.txt") -> dict[str, list[str]]:
             lines = found.setdefault(line[2:], [])
         elif line:
             lines.append(line)
+    assert all(found.values()), f"{name} has headings without a line"
     return found
 
 

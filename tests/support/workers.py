@@ -4,9 +4,9 @@ pytest-xdist collects the tests once in each worker. Here that takes 13 s of CPU
 that the number of workers that fit tests which mostly wait would cost minutes. Workers that are forked have everything.
 
 All tests of a module run in one worker, in their order. Modules marked `alone` come first, when the tests that they
-wait for are short. Every third worker takes modules from the end of the collection: tests of daemons, which mostly
-wait, run beside unit tests, which compute. A worker that dies fails the test that it ran; another one takes what was
-left.
+wait for are short, then those with the longest tests. Every third worker takes modules from the end of the collection:
+tests of daemons, which mostly wait, run beside unit tests, which compute. A worker that dies fails the test that it
+ran; another one takes what was left.
 """
 
 import atexit
@@ -16,7 +16,7 @@ import signal
 import sys
 import traceback
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -62,6 +62,12 @@ class Worker:
     pending: deque[int] = field(default_factory=deque)
 
 
+def _place(tests: Sequence[tuple[int, pytest.Item]]) -> tuple[bool, float]:
+    """Where a module comes: by whether it is run alone, and by the time after which its longest test is stuck."""
+    limits = [marker.args[0] for _, item in tests for marker in item.iter_markers("ends_after")]
+    return not any(item.get_closest_marker("alone") for _, item in tests), -max(limits, default=0.0)
+
+
 class Run:
     """The tests of a session, and the workers that run them."""
 
@@ -69,7 +75,7 @@ class Run:
         self._session = session
         numbered = enumerate(session.items)
         modules = [list(tests) for _, tests in groupby(numbered, lambda test: test[1].location[0])]
-        modules.sort(key=lambda tests: not any(item.get_closest_marker("alone") for _, item in tests))
+        modules.sort(key=_place)
         self._modules = deque([number for number, _ in tests] for tests in modules)
         self._workers: dict[Connection, Worker] = {}
         self._started = 0

@@ -46,7 +46,7 @@ _FRAGMENTS = {
 # for text in lower case and with single spaces. `<NAME>` stands for a fragment.
 _PHRASES = r"""
 ignore ignoring disregard disregarding forget override bypass overlook
-    \b(?:ignor(?:e|ing)|disregard(?:ing)?|forget|override|bypass|overlook) (?:\w{1,12} ){0,5}?
+    (?<!not )(?<!never )\b(?:ignor(?:e|ing)|disregard(?:ing)?|forget|override|bypass|overlook) (?:\w{1,12} ){0,5}?
     (?:previous|prior|above|earlier|preceding|foregoing|other|system|all|any|your|these|those|the) (?:\w{1,12} ){0,3}?
     <RULES>\b
 ignore disregard forget
@@ -105,7 +105,7 @@ anweisung anweisungen instruktion instruktionen vorgabe vorgaben
 markiere markier bewerte stufe
     \b(?:markiere?|bewerte|stufe)(?: \w{1,14}){0,5}? als (?:belegt|gestützt|wahr|unterstützt|korrekt)\b
 instructions consignes instrucciones istruzioni instruções
-    \b(?:ignore[zr]?|oublie[zr]?|ignora|olvida|omite)(?: \w{1,14}){0,4}?
+    (?<!not )(?<!never )(?<!pas )\b(?:ignore[zr]?|oublie[zr]?|ignora|olvida|omite)(?: \w{1,14}){0,4}?
      (?:instructions|consignes|instrucciones|istruzioni|instruções)\b
 """
 

@@ -104,6 +104,7 @@ _ABSTENTIONS = r"""
 \brequested (?:information|details?|data|answer) (?:is|are|was|were|could|can) (?:currently )?not (?:be )?<TOLD>\b
 ^\W{0,3}(?:(?:sorry|unfortunately|but|however|so|therefore),? )?unable to (?:<SURELY> )?<FIND>\b
 \bit(?: is|['’]s| was| would be| remains) (?:not possible|impossible)(?: for me)? to (?:<SURELY> )?<SETTLE>\b
+    (?![^.!?]{0,240}\b(?:as|because|since) (?!of\b|given\b|asked\b|stated\b|written\b))
 \b(?:(?:there is|there['’]s|there was|there are|there were|i found|i have|we have)(?: currently)? <NO>
     |there (?:is|are|was|were)n['’]t (?:any|enough)) ?[^.!?]{0,40}?\b(?:<WHAT>|answer|mention|details?|data|references?)
     (?=\W*$|[,;]|(?: \w{1,14}ly)? (?:about|on|of|for|regarding|concerning|as to|in|within|from|that|which

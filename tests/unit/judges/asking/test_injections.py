@@ -18,7 +18,7 @@ from loopback.page import page_lines
 from support.hostile import HOSTILE
 from support.reading_model import HONEST, Model, ask_about
 from support.sentences import sections
-from unit.judges.asking.injection_cases import DISGUISES, KEPT_ORDERS, kept
+from unit.judges.asking.injection_cases import DISGUISES, KEPT_ORDERS, blind
 
 from ragwatch.judges.claims.claims import claims_of
 from ragwatch.judges.lexical.reader import Thresholds, read
@@ -248,12 +248,13 @@ BEFORE = {
 }
 
 
-@pytest.mark.parametrize(("place", "least"), [("alone", 0.85), ("behind a sentence", 0.85), ("behind three", 0.8)])
-def test_kept_lines_are_read_as_the_model_card_says(place: str, least: float) -> None:
-    """Lines in 22 languages that it is not fitted on: most instructions are suspected, at most .03 of harmless ones."""
-    told, harmless = ([is_prompt_injection(BEFORE[place] + text) for text in kept(sign)] for sign in "+-")
+@pytest.mark.parametrize(("place", "least"), [("alone", 0.8), ("behind a sentence", 0.75), ("behind three", 0.7)])
+def test_blind_lines_are_read_as_the_model_card_says(place: str, least: float) -> None:
+    """Of 150 instructions in 21 languages most are suspected, of 300 harmless lines at most .02."""
+    told, harmless = ([is_prompt_injection(BEFORE[place] + text) for text in blind(sign)] for sign in "+-")
+    assert (len(told), len(harmless)) == (150, 300)
     assert sum(told) >= least * len(told)
-    assert sum(harmless) <= 0.03 * len(harmless)
+    assert sum(harmless) <= 0.02 * len(harmless)
 
 
 def test_an_instruction_at_the_end_of_a_long_run_without_spaces_is_read() -> None:
