@@ -106,7 +106,9 @@ def nodes() -> list[onnx.NodeProto]:
     """Nodes of the graph: overlap of tokens, and negations on one side only."""
 
     def op(kind: str, ins: str, out: str, **attributes: int | list[int]) -> onnx.NodeProto:
-        return helper.make_node(kind, ins.split(), [out], **attributes)
+        node = helper.make_node(kind, ins.split(), [out])
+        node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
+        return node
 
     return [
         op("Cast", "attention_mask", "mask", to=TensorProto.FLOAT),

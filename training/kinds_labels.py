@@ -138,8 +138,9 @@ def unlike_claims(sentence: Sentence) -> float:
     return sum(map(bool, signs)) + logit
 
 
-def labelled(path: Path = LABELS) -> Iterator[tuple[Sentence, str]]:
-    """Every labelled sentence and its kind. A text that is not the one that was read is an error."""
+def labelled(path: Path | None = None) -> Iterator[tuple[Sentence, str]]:
+    """Every sentence of a file (`LABELS`) and its kind. Another text than the one that was read is an error."""
+    path = path or LABELS
     if not path.is_file():
         return
     with path.open(encoding="utf-8", newline="") as lines:

@@ -129,7 +129,8 @@ def test_a_wrong_judge_is_a_wrong_configuration(tmp_path: Path, store: SqliteSto
 
     With judging.timeout 10s every wait of a judge (25 s + 30 s) would end as Unjudged(timeout), for good, and paid.
     """
-    wrong = parse({"sources": sources(tmp_path), "judges": [asks("http://gateway:8000:v1")]}, folder=tmp_path)
+    relaxed = asks("http://127.0.0.1:9/v1") | {"urgency": "relaxed"}  # it has no message batches
+    wrong = parse({"sources": sources(tmp_path), "judges": [relaxed]}, folder=tmp_path)
     with pytest.raises(ConfigError):
         build(wrong, SharedState(store, Board(), telemetry, Clock()), tuple)
     short = {"sources": sources(tmp_path), "judges": [asks("http://127.0.0.1:9/v1")], "judging": {"timeout": "10s"}}
