@@ -371,7 +371,7 @@ class Telemetry:
 
 
 def _quoted(_: object, __: str, event: EventDict) -> EventDict:
-    """Quote texts that would do something to a terminal, such as the name of a file."""
+    """Quote texts with control characters, such as escape sequences of a terminal in the name of a file."""
     return {name: repr(one) if isinstance(one, str) and not one.isprintable() else one for name, one in event.items()}
 
 

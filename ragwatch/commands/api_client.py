@@ -25,6 +25,7 @@ from ragwatch.config import Config
 from ragwatch.config.web_file import load_web_file
 from ragwatch.daemon.process import state_secret
 from ragwatch.errors import ConfigError, ExternalError, RagwatchError, StoreError
+from ragwatch.outgoing.addresses import url_parts
 from ragwatch.pipeline.labels.tasks import LabelTasks
 from ragwatch.ports import Query, Store
 from ragwatch.statistics.labels.label import LabelTask
@@ -139,24 +140,15 @@ def answer_chars_of(sample: Mapping[str, object] | None) -> int | None:
     return len(answer) if isinstance(answer, str) else None
 
 
-def _is_url(address: str) -> bool:
-    """Whether requests can be made for an address."""
-    try:
-        parts = urllib.parse.urlsplit(address)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 0) >= 0
-    except ValueError:  # half of a pair of brackets, or a port that is no number, which `parts.port` refuses
-        return False
-    shown = address + urllib.parse.unquote(parts.netloc)
-    return known and shown.isprintable() and " " not in shown
-
-
 class ApiClient:
     """Client of the HTTP API of a running ragwatch at an address. Each request may raise what `_send` says."""
 
     def __init__(self, address: str, token: str | None = None) -> None:
-        if not _is_url(address):
+        parts = url_parts(address)
+        shown = address + ("" if parts is None else urllib.parse.unquote(parts.netloc))
+        if parts is None or " " in shown or not shown.isprintable():
             raise ConfigError(f"--url {address!r}: is not a URL; give one such as http://127.0.0.1:10477")
-        if "@" in urllib.parse.urlsplit(address).netloc:
+        if "@" in parts.netloc:
             raise ConfigError(f"--url: holds a user or a password, which would be shown; {ADVICE}")
         self.address = address.rstrip("/")
         self._token = token

@@ -63,7 +63,7 @@ from ragwatch.web import grpc_library
 SUSPECT_CODE = 3  # exit code
 MAX_UNUSUAL = 5  # canaries that a warning names
 _COLOURS = {FAILED: "red", SUSPECT: "yellow", WARNING: "yellow", OK: "green"}
-_ORDER = tuple(_COLOURS)  # of the findings: what needs a hand comes first
+_ORDER = tuple(_COLOURS)  # of the findings: failures come first
 _TEST_SAMPLE = Sample(
     id="check",
     question="What colour is the door?",

@@ -29,7 +29,7 @@ from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.quantity_row import Better
 from ragwatch.model.stages import Stage
 from ragwatch.pipeline.labels.tasks import MAX_TASKS, LabelTasks
-from ragwatch.statistics.estimators.level import CALIBRATED_LABELS, said_of_labels
+from ragwatch.statistics.estimators.level import CALIBRATED_LABELS, calibration_status
 from ragwatch.statistics.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.statistics.tally import Tally
 from ragwatch.telemetry import configure_logging
@@ -256,7 +256,9 @@ def level_news(snapshot: Snapshot | None, calibrated: set[tuple[str, str]]) -> I
             continue
         calibrated ^= {level}
         said = (
-            "[green]calibrated[/]" if row.calibrated else f"[yellow]{said_of_labels(row.labels, row.labels_given)}[/]"
+            "[green]calibrated[/]"
+            if row.calibrated
+            else f"[yellow]{calibration_status(row.labels, row.labels_given)}[/]"
         )
         yield f"the level of {row.quantity} on route {row.route} is {said}"
 

@@ -76,7 +76,7 @@ def quantise(given: DetectorQuantiseArguments) -> int:
     say(f"probabilities differ by {difference.mean:.4f} in the mean, {difference.most:.4f} at most")
     say(f"other verdicts on {difference.flips} of {difference.texts} texts")
     say(f"wrote {given.out}; use it with {{kind: detector, model: {given.out}}}")
-    say("These texts show damage, no quality. To measure it on your labels, for both folders:")
+    say("These texts show whether the graph is damaged. To measure its quality on your labels, for both folders:")
     say(f"  ragwatch judge LOG --judge detector --set model={given.out} > VERDICTS")
     say("  ragwatch estimate VERDICTS --labels FILE")
     return 0

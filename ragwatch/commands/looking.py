@@ -18,7 +18,7 @@ from ragwatch.config import load
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.stages import FAULTS
-from ragwatch.statistics.estimators.level import CALIBRATED_LABELS, said_of_labels
+from ragwatch.statistics.estimators.level import CALIBRATED_LABELS, calibration_status
 from ragwatch.stores.rows import number
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import require_route, write_text
@@ -128,7 +128,7 @@ def _uncalibrated(judge: JudgeFigures) -> Iterator[str]:
         yield f"* not calibrated: wide until people have labelled about {CALIBRATED_LABELS} answers of a route"
     for quantity, level in wide.items():
         if level["labels_given"]:
-            yield f"* {quantity.replace('_', ' ')}: {said_of_labels(level['labels'], level['labels_given'])}"
+            yield f"* {quantity.replace('_', ' ')}: {calibration_status(level['labels'], level['labels_given'])}"
 
 
 def _sources_and_judges(view: Snapshot) -> Iterator[str]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Annotated, Self
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from ragwatch.config.options import DAY, AnyQuantity, FrozenOptions, Seconds, must, reject_empty_path
 from ragwatch.model.quantities import Quantity
-from ragwatch.outgoing.addresses import checked_url
+from ragwatch.outgoing.addresses import checked_url, url_parts
 from ragwatch.pipeline.export.evaluation import ExportRules, ExportTarget, Signal
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
@@ -19,12 +18,8 @@ _OWN_HEADERS = frozenset({"content-type", "content-encoding", "content-length", 
 
 
 def _check_endpoint(endpoint: str) -> str:
-    try:
-        parts = urlsplit(endpoint)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        valid = False
-    if not valid or parts.query or parts.fragment or any(char.isspace() for char in endpoint):
+    parts = url_parts(endpoint)
+    if parts is None or parts.port == 0 or parts.query or parts.fragment or any(char.isspace() for char in endpoint):
         raise ValueError(
             f"{endpoint!r} is not a URL; write one such as http://phoenix:6006 or https://otel.example.org"
         )

@@ -18,12 +18,12 @@ from math import sqrt
 from pathlib import Path
 from zlib import crc32
 
-_UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _MARKED = "\u0900-\u0963\u0966-\u0dff"  # letters of India, and the vowel signs that are no letters to `isalpha`
 _MAX_WORD = 24
-_LETTERS = rf"[^\W_{_UNSPACED}]"
-_WORD = re.compile(rf"[{_UNSPACED}]{{1,{_MAX_WORD}}}|{_LETTERS}+(?:[{_MARKED}]{_LETTERS}*)*|[<>{{}}\[\]=|#]")
-_RUN = re.compile(rf"[{_UNSPACED}]+")
+_LETTERS = rf"[^\W_{UNSPACED}]"
+_WORD = re.compile(rf"[{UNSPACED}]{{1,{_MAX_WORD}}}|{_LETTERS}+(?:[{_MARKED}]{_LETTERS}*)*|[<>{{}}\[\]=|#]")
+_RUN = re.compile(rf"[{UNSPACED}]+")
 _HAS_MARKS = re.compile(rf"[{_MARKED}]")
 
 

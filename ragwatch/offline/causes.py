@@ -36,7 +36,7 @@ def causes(given: CausesArguments) -> int:
     _check(question, given)
     with state_reader(config) as reader:
         view = causes_view(
-            reader.answers, question, scope, confidence=config.settings.estimates.confidence, said=_minute
+            reader.answers, question, scope, confidence=config.settings.estimates.confidence, clock=_minute
         )
     if given.as_json:
         click.echo(json.dumps(view))

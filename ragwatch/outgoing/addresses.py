@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 NAMES = frozenset(
     {"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"}
@@ -74,6 +74,19 @@ def is_address(host: str) -> bool:
     return True
 
 
+def url_parts(url: str) -> SplitResult | None:
+    """Return the parts of a URL of HTTP with a host; None for any other text.
+
+    An error of `urlsplit`, or of the port, may show a part of a password, so none is passed on.
+    """
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 0) >= 0
+    except ValueError:
+        return None
+    return parts if valid else None
+
+
 def checked_url(url: str) -> str:
     """Return a URL that requests may be sent to.
 
@@ -83,20 +96,15 @@ def checked_url(url: str) -> str:
     Raises:
         ValueError: It has no host, a user or a password, or the host of a metadata service.
     """
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        valid = parts.scheme in ("http", "https") and bool(host) and (parts.port or 0) >= 0
-    except ValueError:  # its message may show a part of a password
-        raise ValueError(f"{url!r} is not a URL; write one such as http://docs:8000") from None
-    if "@" in parts.netloc:
+    parts = url_parts(url)
+    if parts is not None and "@" in parts.netloc:
         raise ValueError(
             "holds a user or a password, which would be shown; use a key for them, such as api_key, bearer or headers"
         )
-    if not valid:
+    if parts is None:
         raise ValueError(f"{url!r} is not a URL; write one such as http://docs:8000")
-    if forbidden(host):
-        raise ValueError(f"{host} is the address of a metadata service, or link-local; name another host")
+    if forbidden(parts.hostname or ""):
+        raise ValueError(f"{parts.hostname} is the address of a metadata service, or link-local; name another host")
     return url
 
 

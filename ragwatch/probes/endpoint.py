@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
-from urllib.parse import urlsplit
 
 import orjson
 from pydantic import (
@@ -26,7 +25,7 @@ from pydantic import (
     model_validator,
 )
 
-from ragwatch.outgoing.addresses import forbidden
+from ragwatch.outgoing.addresses import forbidden, url_parts
 from ragwatch.probes.expression import Column, valid_expression
 from ragwatch.statistics.canary.definition import Direction
 
@@ -40,20 +39,17 @@ Expression = Annotated[str, AfterValidator(valid_expression)]
 
 
 def _url(value: str) -> str:
-    try:
-        parts = urlsplit(value)
-        host = parts.hostname or ""
-        valid = parts.scheme in ("http", "https") and bool(host) and (parts.port or 0) >= 0
-    except ValueError:  # its message may show a part of a password
-        valid = False
-    if not valid:
+    parts = url_parts(value)
+    if parts is None:
         raise ValueError("is not a URL; write one such as http://127.0.0.1:8000/search")
     if parts.username is not None or parts.password is not None:
         raise ValueError("contains a name or password, which logs would show; use `bearer` or `headers` instead")
     if parts.port is None and ":" in parts.netloc.rpartition("]")[2]:
         raise ValueError("has an empty port; give a number or no colon")
-    if forbidden(host):
-        raise ValueError(f"{host} is a metadata service, which probes must not query; give your retriever's URL")
+    if forbidden(parts.hostname or ""):
+        raise ValueError(
+            f"{parts.hostname} is a metadata service, which probes must not query; give your retriever's URL"
+        )
     return value
 
 

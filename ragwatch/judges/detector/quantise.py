@@ -6,7 +6,7 @@ two products overflow 16 bits on processors without VNNI, and the same graph wou
 few columns, which yield the classes, stay as they are: they cost nothing. The rest (norms, softmax, attention) stays
 fp32.
 
-The texts show a graph that went wrong, as those of DeBERTa may; quality is for labels to say.
+The texts show whether a graph is damaged, as that of a DeBERTa may be. Its quality is measured with labels.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import combinations_with_replacement
 
-from ragwatch.judges.text_classifier import table_text
+from ragwatch.judges.text_classifier import UNSPACED, table_text
 
-_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _PREFIXED = re.compile("[\u0590-\u06ff]")
 _DENSE = re.compile("[\u0590-\u06ff\uac00-\ud7af]")  # two letters are a stem
 _LONGEST = 16

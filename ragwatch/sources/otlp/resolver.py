@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from ragwatch.errors import SourceError
 from ragwatch.formats.record import decode_body
 from ragwatch.formats.traces.documents import document, documents_in
-from ragwatch.outgoing.addresses import checked_url
+from ragwatch.outgoing.addresses import checked_url, url_parts
 from ragwatch.outgoing.client import Guard, TooLargeError, async_client
 from ragwatch.sources.record_options import Size
 
@@ -43,8 +43,8 @@ class ResolveOptions(BaseModel):
     @field_validator("url")
     @classmethod
     def _url(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or "{id}" not in parts.path + "?" + parts.query:
+        parts = url_parts(url)
+        if parts is None or "{id}" not in parts.path + "?" + parts.query:
             raise ValueError(
                 f"{url!r} is not a URL with {{id}} in its path; write one such as http://docs:8000/chunks/{{id}}"
             )

@@ -130,12 +130,12 @@ class Level:
         return self.labels >= CALIBRATED_LABELS
 
 
-def said_of_labels(labels: int, given: int) -> str:
+def calibration_status(labels: int, given: int) -> str:
     """Return what is said of the labels behind a level: whether it is calibrated, and how many of those given count.
 
-    >>> said_of_labels(60, 60), said_of_labels(20, 20)
+    >>> calibration_status(60, 60), calibration_status(20, 20)
     ('', 'not calibrated, 20 of 50 labels')
-    >>> said_of_labels(49, 52)
+    >>> calibration_status(49, 52)
     'not calibrated, 49 of 50 labels (52 given; they age)'
     """
     if labels >= CALIBRATED_LABELS:

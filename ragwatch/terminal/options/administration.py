@@ -78,8 +78,8 @@ class DetectorFetchArguments(Arguments, work="ragwatch.commands.detector:fetch")
 class DetectorQuantiseArguments(Arguments, work="ragwatch.commands.detector:quantise"):
     """Write the detector in DIR with an int8 graph into the new directory OUT, a quarter of the size.
 
-    Both graphs read 16 built-in texts; where their probabilities differ too much, nothing is written. How good the new
-    one is, labels say: `ragwatch estimate`. Needs the extra `quantise`; takes from seconds to some minutes.
+    Both graphs read 16 built-in texts; where their probabilities differ too much, nothing is written. Measure
+    its quality with labels: `ragwatch estimate`. Needs the extra `quantise`; takes from seconds to some minutes.
     """
 
     folder: Path = argument(type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR")

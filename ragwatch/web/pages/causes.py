@@ -192,16 +192,16 @@ def _known(traits: Traits | None, scope: PageScope, shared: dict[str, str]) -> T
 
 
 def causes_view(
-    page: Page, question: CauseQuestion, scope: PageScope, *, confidence: float = 0.95, said: Clock | None = None
+    page: Page, question: CauseQuestion, scope: PageScope, *, confidence: float = 0.95, clock: Clock | None = None
 ) -> CausesLine:
-    """Finds the causes; `said` is how their texts say a time in UTC, by default as pages do.
+    """Finds the causes; `clock` formats the times in their texts, in UTC; by default as pages do.
 
     Raises StoreError: the store cannot be read.
     """
     read = read_answers(page, question, scope)
     findings = find_causes(read.answers, confidence=confidence)
     return {
-        **findings_line(findings, said or partial(short_clock, now=findings.end or 0.0)),
+        **findings_line(findings, clock or partial(short_clock, now=findings.end or 0.0)),
         "route": question.route,
         "judge": question.judge or read.judge,
         "quantity": None if question.quantity is None else str(question.quantity),

@@ -22,7 +22,7 @@ from ragwatch import __version__
 from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.ports import Query, Store, StoredVerdict
 from ragwatch.statistics.causes.line import CauseLine
-from ragwatch.statistics.estimators.level import said_of_labels
+from ragwatch.statistics.estimators.level import calibration_status
 from ragwatch.statistics.snapshot import Gauge, Snapshot
 from ragwatch.statistics.trends import COARSE, DAY, FINE, FINE_SECONDS
 from ragwatch.web.audit_trail import shown
@@ -309,7 +309,7 @@ def _figure(figure: Figure) -> list[str]:
     level, limit, shown = figure.get("corrected"), figure["threshold"], UNKNOWN
     if level is not None:
         shown = f"{level['value']:.2f} ({level['low']:.2f} to {level['high']:.2f})"
-        said = said_of_labels(level["labels"], level["labels_given"])
+        said = calibration_status(level["labels"], level["labels_given"])
         shown += said and f", {said}"
     mean = f"{figure['value']:.3f} ({figure['low']:.3f} to {figure['high']:.3f})"
     sign = "at most" if figure["lower_is_better"] else "at least"

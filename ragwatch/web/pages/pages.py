@@ -24,7 +24,7 @@ from ragwatch.errors import StoreError, UnsearchableError
 from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.model.quantity_row import UnknownReason
 from ragwatch.ports import RecordedEvent, Store
-from ragwatch.statistics.estimators.level import said_of_labels
+from ragwatch.statistics.estimators.level import calibration_status
 from ragwatch.web.json_values import ParameterError, json_reply
 from ragwatch.web.pages.figure_replies import Event, Figure
 from ragwatch.web.request_limit import RequestLimit
@@ -231,7 +231,7 @@ def points(history: Sequence[Mapping[str, object]], figure: str) -> str:
     return " ".join(f"{10 * index + 5},{round(42 - 40 * value, 1):g}" for index, value in known)
 
 
-_FILTERS = (ago, duration, size, clock, iso, stale, points, said_of_labels)
+_FILTERS = (ago, duration, size, clock, iso, stale, points, calibration_status)
 _PAGES.globals.update(
     unscored=UnknownReason.NOT_READ.text,
     low_is_good=LOW_IS_GOOD,

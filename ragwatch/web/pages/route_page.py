@@ -17,7 +17,7 @@ from ragwatch import __version__
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.sample import OTHER
 from ragwatch.model.stages import Stage
-from ragwatch.statistics.estimators.level import said_of_labels
+from ragwatch.statistics.estimators.level import calibration_status
 from ragwatch.statistics.feedback import NAME
 from ragwatch.statistics.snapshot import EstimateRow, Gauge, SegmentRow, Snapshot
 from ragwatch.statistics.tally import Tally
@@ -184,7 +184,7 @@ class _Levels:
                 continue
             for level in self._corrected():
                 if level.quantity == quantity and not level.labels_given and not level.reference:
-                    source = f"level in people's terms: {said_of_labels(0, 0)}"
+                    source = f"level in people's terms: {calibration_status(0, 0)}"
                     yield _row(str(quantity), source, **interval_of(level.estimate))
             place, low, high = (str(quantity), self.route), figure["low"], figure["high"]
             baseline = self.snapshot.gauges.get((Gauge.DRIFT_BASELINE, place))
@@ -254,7 +254,7 @@ class _Levels:
 
 def _people(row: EstimateRow) -> str:
     """Who stands behind a level."""
-    counted = said_of_labels(row.labels, row.labels_given)
+    counted = calibration_status(row.labels, row.labels_given)
     count = None if row.annotators is None else row.annotators.count
     people = "people" if count is None else "one person" if count == 1 else f"{count} people"
     alone = "" if row.annotators is None or row.annotators.stands_on is None else row.annotators.stands_on
