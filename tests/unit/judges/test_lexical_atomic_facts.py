@@ -75,6 +75,7 @@ def test_a_fact_is_read_with_its_subject() -> None:
         (EINSTEIN, ["Einstein in 1905", "Einstein in Bern."]),
         ("The plan covers fire damage, theft, and water damage.", ["The plan covers theft"]),
         ("In 1905, Einstein developed the theory of relativity.", ["Einstein In 1905"]),
+        ("In Bern Anna runs the mill, while Bob runs the shop.", ["In Bern Anna runs the mill"]),
     ):
         facts = facts_of(answer).claims
         assert set(readings) <= {fact.words for fact in facts}
