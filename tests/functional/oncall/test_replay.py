@@ -159,7 +159,7 @@ def test_what_cannot_be_seen_tells_nobody_and_is_named(tmp_path: Path) -> None:
 
 STOPPED_SECONDS = 20.0
 KEPT_SECONDS = 300.0
-"""As shipped (`keep_firing_for`); elsewhere it is a second, for the ends of pages."""
+"""As shipped (`keep_firing_for`); elsewhere it is five, so that pages end soon."""
 
 
 def test_a_page_outlives_a_daemon_that_is_stopped_for_twenty_seconds(tmp_path: Path) -> None:
