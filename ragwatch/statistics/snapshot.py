@@ -10,7 +10,7 @@ from ragwatch.model.enumerations import Labelled
 from ragwatch.model.estimate import Estimate
 from ragwatch.model.quantities import Quantity
 from ragwatch.statistics.estimators.corrected import AnnotatorShares
-from ragwatch.statistics.estimators.level import CALIBRATED_LABELS
+from ragwatch.statistics.estimators.level import is_calibrated
 from ragwatch.statistics.feedback import UserScores
 from ragwatch.statistics.tally import Tallies
 
@@ -43,7 +43,7 @@ class EstimateRow:
     @property
     def calibrated(self) -> bool:
         """Whether labels have made the interval of a level useful."""
-        return self.labels >= CALIBRATED_LABELS
+        return is_calibrated(self.labels, self.labels_given)
 
 
 @dataclass(frozen=True, slots=True)

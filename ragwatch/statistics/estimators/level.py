@@ -34,6 +34,8 @@ from ragwatch.statistics.estimators.interval import beta_cdf
 
 CALIBRATED_LABELS = 50
 """Labels from which a level is called calibrated: how many people are asked for, everywhere."""
+STILL_CALIBRATED_LABELS = 40
+"""What they must still count as for the level to stay calibrated: they age this far in ten days without a release."""
 MOST_ANSWERS = 2000.0
 """Answers that count at most: their sampling error is then far below that of the judge."""
 MOST_UNMEASURED = 0.05
@@ -126,8 +128,17 @@ class Level:
 
     @property
     def calibrated(self) -> bool:
-        """Whether labels have made the interval useful."""
-        return self.labels >= CALIBRATED_LABELS
+        """Whether labels, none of which has aged, have made the interval useful."""
+        return is_calibrated(self.labels, self.labels)
+
+
+def is_calibrated(labels: int, given: int) -> bool:
+    """Whether enough labels were given for a level, and those that have not aged are still enough.
+
+    >>> is_calibrated(49, 49), is_calibrated(49, 50), is_calibrated(25, 50)
+    (False, True, False)
+    """
+    return given >= CALIBRATED_LABELS and labels >= STILL_CALIBRATED_LABELS
 
 
 def calibration_status(labels: int, given: int) -> str:
@@ -135,10 +146,10 @@ def calibration_status(labels: int, given: int) -> str:
 
     >>> calibration_status(60, 60), calibration_status(20, 20)
     ('', 'not calibrated, 20 of 50 labels')
-    >>> calibration_status(49, 52)
-    'not calibrated, 49 of 50 labels (52 given; they age)'
+    >>> calibration_status(49, 52), calibration_status(39, 52)
+    ('49 of 52 labels still count', 'not calibrated, 39 of 50 labels (52 given; they age)')
     """
-    if labels >= CALIBRATED_LABELS:
+    if is_calibrated(labels, given):
         return f"{labels} of {given} labels still count" if labels < given else ""
     aged = f" ({given} given; they age)" if labels < given else ""
     return f"not calibrated, {labels} of {CALIBRATED_LABELS} labels{aged}"

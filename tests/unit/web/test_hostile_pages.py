@@ -74,7 +74,7 @@ def snapshot_of(seen: str) -> Snapshot:
     gauges |= {(Gauge.SEGMENT_DRIFT_ALARM, ("faithfulness", seen, "tenant", printable(seen))): 1.0}
     gauges |= watched("polite", seen, 3.0)
     row = EstimateRow(Quantity.FAITHFULNESS, seen, JUDGE, "1h", estimate(0.6))
-    level = replace(row, corrected=True, labels=50)
+    level = replace(row, corrected=True, labels=50, labels_given=50)
     segment = SegmentRow(Quantity.FAITHFULNESS, "tenant", seen, seen, JUDGE, "1h", estimate(0.6))
     judges = {JUDGE: ("scripted", a_reading().version), seen: ("scripted", seen)}
     rows: dict[str, Any] = {"estimates": (row,), "corrected": (level,), "segments": (segment,), "judges": judges}

@@ -32,7 +32,7 @@ def figure(view: dict[str, Any], quantity: str, route: str = "search") -> dict[s
 def with_estimate(quantity: Quantity, value: float, half: float) -> Snapshot:
     """The small Snapshot with another estimate, and a level that says the same."""
     row = EstimateRow(quantity, "search", JUDGE, "1h", estimate(value, half=half))
-    return replace(small(), estimates=(row,), corrected=(replace(row, corrected=True, labels=50),))
+    return replace(small(), estimates=(row,), corrected=(replace(row, corrected=True, labels=50, labels_given=50),))
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,11 @@ def test_the_mean_of_a_judge_is_not_compared_with_a_threshold() -> None:
     """As in rules: without a level, or with a wide one, a figure is inconclusive, whatever the judge thinks."""
     bad = with_estimate(Quantity.FAITHFULNESS, 0.5, 0.02)
     (row,) = bad.estimates
-    wide = replace(row, estimate=estimate(0.8, half=0.2), corrected=True, labels=50)
+    wide = replace(row, estimate=estimate(0.8, half=0.2), corrected=True, labels=50, labels_given=50)
     in_words_of_another = replace(row, corrected=True, reference="claude")
     for levels, state in (
         ((), "plain"),
-        ((replace(wide, labels=49),), "plain"),
+        ((replace(wide, labels=49, labels_given=49),), "plain"),
         ((in_words_of_another,), "plain"),
         ((in_words_of_another, wide), "unsure"),
     ):
