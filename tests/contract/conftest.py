@@ -1,10 +1,11 @@
 """Fixtures of the store's contract: each kind, opened again and again over one state."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support.stores import PARAMETERS, open_store
+from support.stores import PARAMETERS, Opened
 
 from ragwatch.ports import Store
 
@@ -16,19 +17,10 @@ def store_kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def opened(store_kind: str, tmp_path: Path) -> Iterator[Callable[[], Store]]:
+def opened(store_kind: str, tmp_path: Path) -> Iterator[Opened]:
     """Opens the store of one kind, again and again over the same state; closes the one before."""
-    stores = list[Store]()
-
-    def open_() -> Store:
-        if stores:
-            stores.pop().close()
-        stores.append(open_store(store_kind, tmp_path / "state"))
-        return stores[-1]
-
-    yield open_
-    for store in stores:
-        store.close()
+    with closing(Opened(store_kind, tmp_path / "state")) as open_:
+        yield open_
 
 
 @pytest.fixture

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
-from support.stores import admit_and_settle
+from support.stores import AGES, DAY, ONE_DAY, admit_and_settle
 
 from ragwatch.errors import ReceivedMeanwhileError, StoreError
 from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Draw
-from ragwatch.ports import Admission, Erasure, Feedback, Part, Query, RecordedEvent, Retention, Store, StoredRun
+from ragwatch.ports import Admission, Erasure, Feedback, Part, Query, RecordedEvent, Store, StoredRun
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.sampling import key_of
 from ragwatch.statistics.tally import Tally
 
-DAY = 86400.0
+HOUR = 3600.0
 
 
 def a_run(at: float = AT, *, failing: bool = False, name: str = "docs") -> StoredRun:
@@ -46,7 +46,7 @@ def test_runs_come_back_newest_first_and_whole(store: Store) -> None:
     assert store.runs("canary", "docs", 1)[0] == a_run(AT + 2)
     assert store.runs("anchor", "docs", 10) == []
     for days, left in ((31, [AT + 1]), (91, [])):
-        store.prune(Retention(30, 90, 1 << 30), now=AT + days * DAY)
+        store.prune(AGES, now=AT + days * DAY)
         assert [run.at for run in store.runs("canary", "docs", 10)] == left
     assert store.tallies()[Tally.CANARY_RUNS, ("docs",)] == 3
 
@@ -56,20 +56,10 @@ def test_a_person_has_one_word_on_a_sample(store: Store) -> None:
     assert store.add_labels([a_label(), a_label("k2"), a_label(annotator="bob", at=AT + 1)]) == 3
     assert store.add_labels([a_label(at=AT + 2, note="changed")]) == 0
     labels = store.labels(0.0)
-    assert [(label.key, label.annotator, label.note) for label in labels] == [
-        ("k2", "ada", ""),
-        ("k1", "bob", ""),
-        ("k1", "ada", "changed"),
-    ]
+    words = [(label.key, label.annotator, label.note) for label in labels]
+    assert words == [("k2", "ada", ""), ("k1", "bob", ""), ("k1", "ada", "changed")]
     assert [label.annotator for label in store.labels(AT + 1)] == ["bob", "ada"]
     assert labels[0] == a_label("k2")
-
-
-def test_a_label_of_no_share_is_refused() -> None:
-    """A weight needs a probability above 0, and scores by people are shares as well."""
-    for probability, score, name in ((0.0, 1.0, "probability"), (1.5, 1.0, "probability"), (1.0, 2.0, "faithfulness")):
-        with pytest.raises(ValueError, match=name):
-            Label("k", "ada", AT, {Quantity.FAITHFULNESS: score}, probability=probability)
 
 
 def test_a_label_outlives_its_sample(store: Store) -> None:
@@ -80,7 +70,7 @@ def test_a_label_outlives_its_sample(store: Store) -> None:
     draw = a_draw("a")
     admit_and_settle(store, draw)
     store.add_labels([a_label(draw.key)])
-    store.prune(Retention(30, 90, 1 << 30), now=AT + 400 * DAY)
+    store.prune(AGES, now=AT + 400 * DAY)
     assert store.find(Query()) == []
     assert [label.key for label in store.labels(0.0)] == [draw.key]
     assert store.admit(an_admission(draw)) == 1
@@ -164,12 +154,9 @@ def test_an_admission_is_written_whole_or_not_at_all(store: Store) -> None:
     assert store.admit(replace(an_admission(), draws=good)) == 2
     store.admit(holding(part("t1"), received=("old",)))
     store.admit(holding(replace(part("t2"), at=AT + DAY), received=("new",), at=AT + DAY))
-    store.prune(Retention(30, 90, 1 << 40), now=AT + DAY + 1)
+    store.prune(AGES, now=AT + DAY + 1)
     assert store.received("app", ["old", "new"]) == {"new"}
     assert [one.group for one in store.parts("app")] == ["t2"]
-
-
-HOUR = 3600.0
 
 
 def said(name: str, score: float = 1.0, *, at: float = AT, sources: tuple[str, ...] = ("app",)) -> Feedback:
@@ -219,7 +206,7 @@ def test_feedback_waits_for_its_answer(opened: Callable[[], Store]) -> None:
     assert (scores(store, "a"), outcomes(store)) == ([None], {"replaced": 1})
     store.admit(admitting(draws=(a_draw("a"),)))
     assert (scores(store, "a"), outcomes(store)) == ([0.5], {"replaced": 1, "joined": 1})
-    store.prune(Retention(30, 30, 1 << 40), now=AT + 2 * HOUR)
+    store.prune(AGES, now=AT + 2 * HOUR)
     assert outcomes(store) == {"replaced": 1, "joined": 1}
 
 
@@ -232,10 +219,10 @@ def test_all_feedback_that_arrives_early_is_counted(store: Store) -> None:
     store.admit(admitting(said("a", 1.0, at=AT + 1), said("a", 0.0, at=AT + 5), said("a", 1.0, at=AT + 2)))
     store.admit(admitting(said("a", 0.0, at=AT + 6), said("b", 1.0), said("b", 0.0, at=AT + 1, sources=both)))
     store.admit(admitting(draws=(a_draw("a"),)))
-    store.prune(Retention(30, 30, 1 << 40), now=AT + HOUR - 1)
+    store.prune(AGES, now=AT + HOUR - 1)
     assert outcomes(store) == {"replaced": 2, "repeated": 2, "joined": 1}
     for _ in range(2):
-        store.prune(Retention(30, 30, 1 << 40), now=AT + HOUR + 1)
+        store.prune(AGES, now=AT + HOUR + 1)
     store.admit(admitting(draws=(a_draw("b"),)))
     assert scores(store, "a", "b") == [0.0, None]
     assert outcomes(store) == {"replaced": 2, "repeated": 2, "joined": 1, "unknown_answer": 1}
@@ -249,7 +236,7 @@ def test_rated_answers(store: Store) -> None:
     rated = store.rated(AT, AT + HOUR)
     assert [(row.key, row.probability, score) for row, score in rated] == [(draws[0].key, 0.5, 0.25)]
     assert [score for _, score in store.rated(AT, AT + DAY)] == [0.25, 1.0]
-    store.prune(Retention(1, 1, 1 << 40), now=AT + 2 * DAY)
+    store.prune(ONE_DAY, now=AT + 2 * DAY)
     assert scores(store, "a", "c") == [None, None]
 
 

@@ -8,21 +8,15 @@ from dataclasses import replace
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_reading, a_verdict, an_admission
-from support.stores import balanced
+from support.stores import AGES, DAY, ONE_DAY, balanced, follow_up
 
 from ragwatch.errors import JudgeError, StoreError
 from ragwatch.model.budget import Cost, SpendingCap
-from ragwatch.model.sample import Draw
 from ragwatch.pipeline.sampling_control import StoredBudgetAccount
-from ragwatch.ports import Assignment, FollowUp, OpenBatch, Query, Retention, Store
+from ragwatch.ports import OpenBatch, Query, Store
 from ragwatch.statistics.tally import Tally
 
 SECOND = "second"
-
-
-def follow_up(draw: Draw, judge: str = SECOND, *, probability: float = 0.25, at: float = AT + 50) -> FollowUp:
-    """Work for another judge behind the verdict of the first."""
-    return FollowUp(draw.key, JUDGE, Assignment(judge, probability), at)
 
 
 def leased(store: Store, judge: str, **how: float) -> list[str]:
@@ -36,7 +30,7 @@ def test_before_leases_only_what_has_waited(store: Store) -> None:
     store.admit(an_admission(old, a_draw("new")))
     assert [leased(store, JUDGE, before=AT - 100), leased(store, JUDGE, before=AT)] == [[], ["old"]]
     assert leased(store, JUDGE) == ["new"]
-    store.settle([a_verdict(old)], [follow_up(old)])
+    store.settle([a_verdict(old)], [follow_up(old, at=AT + 50)])
     assert [leased(store, SECOND, before=AT + 50), leased(store, SECOND, before=AT + 51)] == [[], ["old"]]
 
 
@@ -62,8 +56,8 @@ def test_postponed_draws_are_held_until_their_time(opened: Callable[[], Store]) 
 def test_a_clock_that_is_set_back_takes_leases_with_it(store: Store) -> None:
     """A clock that was a day ahead: what was leased or held back then is free after as long as was meant."""
     store.admit(an_admission(a_draw("a"), a_draw("b")))
-    assert len(store.lease(JUDGE, 1, now=AT + 86400, seconds=300)) == 1
-    store.postpone(JUDGE, [a_draw("b").key], AT + 86400 + 600)
+    assert len(store.lease(JUDGE, 1, now=AT + DAY, seconds=300)) == 1
+    store.postpone(JUDGE, [a_draw("b").key], AT + DAY + 600)
     assert [leased(store, JUDGE, now=AT + since) for since in (0, 299)] == [[], []]
     assert leased(store, JUDGE, now=AT + 300) == ["a"]
     assert leased(store, JUDGE, now=AT + 600) == ["a", "b"]
@@ -143,8 +137,7 @@ def test_overdue_weighs_what_has_waited_too_long(store: Store) -> None:
     assert sum(store.overdue(AT + 1).values()) == 16.0
 
 
-NAMES = "abcd"
-DRAWS = {name: a_draw(name, probability=0.5) for name in NAMES}
+DRAWS = {name: a_draw(name, probability=0.5) for name in "abcd"}
 
 
 def waiting(store: Store, judge: str = JUDGE) -> list[str]:
@@ -201,13 +194,11 @@ def test_retention_takes_no_sample_that_is_out(store: Store) -> None:
     assert held is not None
     batch = store.prepare_batch(JUDGE, {draw.key: held}, "seed", now=AT)
     store.settle([a_verdict(draw, reading=a_reading("second"))])
-    assert store.prune(Retention(1, 1, 1 << 40), now=AT + 2 * 86400) == 1
+    assert store.prune(ONE_DAY, now=AT + 2 * DAY) == 1
     assert (store.find(Query()), store.batched(batch)) == ([], [(draw, held)])
     assert store.spent(JUDGE, AT - 1) == Cost(0.5, 10)
 
 
-DAY = 86400.0
-KEEP = Retention(30, 90, 1 << 40)
 DOLLAR = SpendingCap(DAY, usd=1.0)
 
 
@@ -271,7 +262,7 @@ def test_unlikely_times_and_costs(store: Store) -> None:
 def test_repeated_payments_after_forgetting_change_nothing(store: Store) -> None:
     """A number whose call was added to others is not theirs: paying it again, or an unknown one, takes nothing away."""
     numbers = [spend(store, 0.25, at=AT - 3600 + index, tokens=1) for index in range(8)]
-    store.prune(KEEP, now=AT)
+    store.prune(AGES, now=AT)
     for number in (*numbers, max(numbers) + 1):
         store.pay(number, Cost(0.0, 0))
     assert store.spent(JUDGE, 0.0) == Cost(2.0, 8)
@@ -282,7 +273,7 @@ def test_what_no_cap_looks_at_is_forgotten(store: Store) -> None:
     spend(store, 1.0, at=AT - 9 * DAY)
     store.reserve(JUDGE, Cost(1.0), [], now=AT - 9 * DAY)
     spend(store, 0.5, at=AT - 7 * DAY)
-    store.prune(KEEP, now=AT)
+    store.prune(AGES, now=AT)
     assert store.spent(JUDGE, 0.0) == Cost(0.5)
 
 
@@ -295,7 +286,7 @@ def test_j4_a_call_that_was_under_way_counts_its_worst_case(opened: Callable[[],
     store = opened()
     assert store.spent(JUDGE, 0.0) == Cost(0.875, 800)
     assert store.reserve(JUDGE, Cost(0.25), [DOLLAR], now=AT + 2) is None
-    store.prune(KEEP, now=AT + 7200)
+    store.prune(AGES, now=AT + 7200)
     assert store.spent(JUDGE, 0.0) == Cost(0.875, 800)
     assert store.reserve(JUDGE, Cost(0.125), [DOLLAR], now=AT + 2) not in (None, held)
 

@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 from support.hostile import HOSTILE, SEARCHES
 from support.kit import AT, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
-from support.stores import admit_and_settle
+from support.stores import DAY, ONE_DAY, admit_and_settle
 
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.sample import Context, Draw
-from ragwatch.ports import Erasure, Query, Retention, Store
+from ragwatch.ports import Erasure, Query, Store
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.text.search_words import phrases_of
 
-DAY = 86400.0
-KEEP = Retention(days=9999, failing_days=9999, bytes=1 << 30)
+CATS_PURR = phrases_of('"cats purr"')
 
 
 def answers(count: int = 6) -> list[Draw]:
@@ -31,16 +30,15 @@ def answers(count: int = 6) -> list[Draw]:
 
 
 def settle(store: Store, draws: list[Draw], judge: str = "embedded") -> None:
-    """Judge answers, every second one with a fault."""
+    """Admit and judge answers, every second one with a fault."""
     bad = an_evidence(a_claim((0, 0), "contradicted"))
-    verdicts = [a_verdict(draw, bad if number % 2 else None) for number, draw in enumerate(draws)]
-    store.settle([replace(one, reading=replace(one.reading, judge=judge)) for one in verdicts])
+    reading = a_reading(judge)
+    admit_and_settle(store, *(a_verdict(each, bad if place % 2 else None, reading) for place, each in enumerate(draws)))
 
 
 @pytest.fixture
 def filled(store: Store) -> Store:
     """A store with these answers."""
-    store.admit(an_admission(*answers()))
     settle(store, answers())
     return store
 
@@ -73,10 +71,14 @@ FOUND: Sequence[tuple[dict[str, Any], str]] = (
     ({"context": "doc-9", "since": AT + 2, "limit": 1}, "5"),
     ({"context": "doc-9", "labelled": False, "disputed": False, "judge": "embedded", "limit": 2}, "54"),
     ({"context": "doc-9", "quantity": "faithfulness", "worst": True, "limit": 3}, "531"),
+    ({"words": CATS_PURR}, "543210"),
+    ({"words": phrases_of("cats dogs")}, ""),
+    ({"words": CATS_PURR, "metadata": (("release", "v1"),), "stage": "generation", "until": AT + 2}, "31"),
+    ({"words": CATS_PURR, "since": AT + 1, "until": AT + 2}, "32"),
 )
 
 
-def test_answers_are_found_by_metadata_and_contexts(filled: Store) -> None:
+def test_answers_are_found_by_metadata_contexts_and_words(filled: Store) -> None:
     """Every filter narrows the search, and all of them together; order, bounds and limits are those of any search."""
     for filters, expected in FOUND:
         assert ids(filled, **filters) == expected, filters
@@ -84,34 +86,30 @@ def test_answers_are_found_by_metadata_and_contexts(filled: Store) -> None:
 
 def test_pages_neither_skip_nor_repeat(filled: Store) -> None:
     """Answers of the same time and verdicts of two judges are divided over pages by time and sequence number."""
-    draws = answers()
-    extra = [replace(draw, key=draw.key[::-1]) for draw in draws]
-    filled.admit(an_admission(*extra, judges=("other",)))
-    settle(filled, extra, "other")
+    settle(filled, [replace(draw, key=draw.key[::-1]) for draw in answers()], "other")
     everything = [one.seq for one in filled.entries(Query(context="doc-9"))]
     assert everything == [one.seq for one in filled.entries(Query())]
-    seen, query = list[int](), Query(context="doc-9", limit=5)
-    while page := list(filled.entries(query)):
-        seen += [one.seq for one in page]
-        query = replace(query, after=(page[-1].verdict.at, page[-1].seq))
-    assert (seen, len(seen)) == (everything, 12)
+    for query in (Query(context="doc-9"), Query(words=CATS_PURR), Query(words=CATS_PURR, context="doc-9")):
+        seen, asked = list[int](), replace(query, limit=5)
+        while page := list(filled.entries(asked)):
+            seen += [one.seq for one in page]
+            asked = replace(asked, after=(page[-1].verdict.at, page[-1].seq))
+        assert (seen, len(seen)) == (everything, 12)
 
 
 def test_a_search_forgets_with_the_answers(opened: Callable[[], Store]) -> None:
     """Neither a forgotten answer nor one that retention has deleted is found, and its key can be stored again."""
     store, draws = opened(), answers()
-    store.admit(an_admission(*draws))
     settle(store, draws)
     store.forget(Erasure(ids=frozenset({"r4"})))
     assert ids(store, context="doc-9") == "53210"
     assert ids(store, metadata=(("turn", "4"),)) == ""
     assert ids(store, words=phrases_of("cats purr")) == "53210"
     assert len(store.find(Query())) == 6
-    store.prune(Retention(days=1, failing_days=30, bytes=1 << 30), now=AT + 9 * DAY)
+    store.prune(replace(ONE_DAY, failing_days=30), now=AT + 9 * DAY)
     assert ids(store, context="doc-9") == ids(store, words=phrases_of("cats purr")) == "531"
-    store.prune(Retention(days=1, failing_days=1, bytes=1 << 30), now=AT + 9 * DAY)
+    store.prune(ONE_DAY, now=AT + 9 * DAY)
     assert ids(store) == ids(store, context="doc-9") == ids(store, words=phrases_of("cats purr")) == ""
-    store.admit(an_admission(*draws))
     settle(store, draws)
     assert ids(store, context="doc-1") == "41"
 
@@ -121,7 +119,6 @@ def test_x24_hostile_values_find_nothing_and_change_nothing(store: Store) -> Non
     hostile = "'; DROP TABLE verdicts; --\0\u202e%_\"}"
     contexts = [Context("x", hostile), Context("y", "doc")]
     draw = a_draw(hostile, route=hostile[:26], question=hostile, contexts=contexts, metadata={hostile[:20]: hostile})
-    store.admit(an_admission(draw, a_draw("r2")))
     settle(store, [draw, a_draw("r2")])
     rows = store.find(Query(context=hostile, top_context=hostile, metadata=((hostile[:20], hostile),)))
     assert [row.verdict.id for row in rows] == [hostile]
@@ -164,22 +161,9 @@ def test_answers_are_found_by_words_and_phrases(store: Store) -> None:
     assert {search: ids(store, words=phrases_of(search)) for search in SEARCHED} == SEARCHED
 
 
-def test_words_go_with_all_other_filters(filled: Store) -> None:
-    """Words narrow a search by metadata, stage and time, and pages of it go on."""
-    words = phrases_of('"cats purr"')
-    assert ids(filled, words=words) == "543210"
-    assert ids(filled, words=words, metadata=(("release", "v1"),), stage="generation", until=AT + 2) == "31"
-    assert ids(filled, words=words, since=AT + 1, until=AT + 2) == "32"
-    assert ids(filled, words=phrases_of("cats dogs")) == ""
-    first = list(filled.entries(Query(words=words, limit=4)))
-    place = (first[-1].verdict.at, first[-1].seq)
-    assert [ids(filled, words=words, after=place), ids(filled, words=words, context="doc-9", after=place)] == ["10"] * 2
-
-
 def test_hostile_searches_for_words_are_words(store: Store) -> None:
     """No text that a person can type is an error of the index; a text is found by itself."""
     draw = a_draw("r1", answer=" ".join((*HOSTILE, *SEARCHES))[:3000])
-    store.admit(an_admission(draw))
     settle(store, [draw])
     for text in (*HOSTILE, *SEARCHES):
         for phrase in phrases_of(text)[:1]:
@@ -243,7 +227,7 @@ def test_the_worst_scores_come_first_whatever_else_is_asked(store: Store) -> Non
     before = check(store)
     store.forget(Erasure(ids=frozenset({"r4", "r9"}), with_scores=True))
     after = check(store)
-    store.prune(Retention(days=1, failing_days=30, bytes=1 << 30), now=AT + 9 * DAY)
+    store.prune(replace(ONE_DAY, failing_days=30), now=AT + 9 * DAY)
     assert before > after > check(store) > 0
 
 

@@ -6,24 +6,13 @@ from dataclasses import replace
 
 import pytest
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
-from support.stores import admit_and_settle
+from support.stores import AGES, DAY, ONE_DAY, admit_and_settle, follow_up, found_by
 
 from ragwatch.model.estimate import Addends
 from ragwatch.model.evidence import CriterionAnswer, CriterionReading
-from ragwatch.model.quantities import Quantity, is_quantity_name, quantity_of
+from ragwatch.model.quantities import Quantity, quantity_of
 from ragwatch.model.sample import Context, Draw
-from ragwatch.ports import (
-    AnswerQuery,
-    Assignment,
-    Erasure,
-    FollowUp,
-    Query,
-    RejudgeQuery,
-    Retention,
-    SegmentQuery,
-    Store,
-    TrendQuery,
-)
+from ragwatch.ports import AnswerQuery, Erasure, Query, RejudgeQuery, SegmentQuery, Store, TrendQuery
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.segments import NO_STEP, STEP
 from ragwatch.statistics.tally import Tally
@@ -38,8 +27,7 @@ def test_segments_come_back_with_scores_and_are_counted(opened: Callable[[], Sto
     """Values stay with the scores over restarts, sums add up, and a verdict that is settled twice counts once."""
     first, second, third = (replace(a_draw(name, probability=0.5), segments=segments) for name, segments in NAMED)
     store = opened()
-    store.admit(an_admission(first, second, third))
-    store.settle([a_verdict(first), a_verdict(second), an_unjudged(third)])
+    admit_and_settle(store, first, second, an_unjudged(third))
     store = opened()
     store.settle([a_verdict(first)])
     rows = {row.key: row for row in store.window(0, 0.0, 9)}
@@ -60,8 +48,7 @@ def test_scores_without_segments_are_stored_as_ever(opened: Callable[[], Store])
     """
     plain, split, german = a_draw("a"), replace(a_draw("b"), segments=(("release", "v1"),)), a_draw("c")
     store = opened()
-    store.admit(an_admission(plain, split, german))
-    store.settle([a_verdict(plain), a_verdict(split), a_verdict(german, an_evidence((1, 0), language="de"))])
+    admit_and_settle(store, plain, split, a_verdict(german, an_evidence((1, 0), language="de")))
     store = opened()
     found, rows = store.find(Query()), store.window(0, 0.0, 9)
     assert [("criteria" in row.line, tuple(row.verdict.scores)) for row in found] == [(False, tuple(Quantity))] * 3
@@ -97,9 +84,8 @@ def fill(store: Store) -> None:
         for name, value, at, share, _, route in kinds
     ]
     unread, other = (replace(a_draw(name, at=AT - 1), segments=(("release", "v1"),)) for name in ("u", "o"))
-    store.admit(an_admission(*draws, unread, other))
-    store.settle([a_verdict(draw, kind[4]) for draw, kind in zip(draws, kinds, strict=True)])
-    store.settle([an_unjudged(unread), a_verdict(other, BAD, replace(a_reading(), version="0"))])
+    read = [a_verdict(draw, kind[4]) for draw, kind in zip(draws, kinds, strict=True)]
+    admit_and_settle(store, *read, an_unjudged(unread), a_verdict(other, BAD, a_reading(version="0")))
 
 
 def test_sums_of_segments_by_step_of_time(store: Store) -> None:
@@ -116,7 +102,7 @@ def test_sums_of_segments_by_step_of_time(store: Store) -> None:
     assert sum(row.answers for row in store.segments(replace(ASKED, limit=3))) == 3
     unscored = store.segments(replace(ASKED, quantity="polite_tone"))
     assert {(row.scores, row.value is None or row.answers > 0) for row in unscored} == {(Addends(), True)}
-    store.prune(Retention(days=1, failing_days=1, bytes=1 << 30), now=AT + 9 * 86400.0)
+    store.prune(ONE_DAY, now=AT + 9 * DAY)
     assert store.segments(ASKED) == []
 
 
@@ -126,8 +112,7 @@ def test_sums_of_retrieval_steps(store: Store) -> None:
     known = replace(a_draw("a", at=AT - 1, contexts=contexts), segments=())
     plain, abstained = a_draw("b", at=AT - 1), a_draw("c", at=AT - 1, contexts=contexts)
     mixed = a_draw("d", at=AT - 500, contexts=(contexts[0], Context("Dogs bark.", "d2")))
-    store.admit(an_admission(known, plain, abstained, mixed))
-    store.settle([a_verdict(known), a_verdict(plain), a_verdict(abstained, an_evidence()), a_verdict(mixed)])
+    admit_and_settle(store, known, plain, a_verdict(abstained, an_evidence()), mixed)
     for measure, of_first in (("used", 1.0), ("ignored", 0.0)):
         rows = store.segments(replace(ASKED, key=STEP, quantity=measure))
         last = {row.value: row.scores for row in rows if row.step == 3}
@@ -150,8 +135,7 @@ def answered(name: str, polite: CriterionAnswer | None, price: CriterionAnswer |
 def test_criteria_are_scores(store: Store) -> None:
     """Of a row, a summary and a verdict, with answer and quote; of a label; searches and counters know them."""
     verdicts = [answered("a", YES), answered("b", NO), answered("c", None, None)]
-    store.admit(an_admission(*(verdict.draw for verdict in verdicts)))
-    store.settle(verdicts)
+    admit_and_settle(store, *verdicts)
     rows = {row.key: row.scores for row in store.window(0, 0.0, 9)}
     scores = [(rows[a_draw(name).key] or {}) for name in "abc"]
     assert [(one[POLITE], one[PRICED]) for one in scores] == [(1.0, None), (0.0, None), (None, None)]
@@ -160,8 +144,8 @@ def test_criteria_are_scores(store: Store) -> None:
     assert tuple(found["a"].scores) == (*Quantity, POLITE, PRICED)
     summaries = {row.verdict.id: row.verdict.scores[POLITE] for row in store.summaries(Query())}
     assert summaries == {"a": 1.0, "b": 0.0, "c": None}
-    assert [row.verdict.id for row in store.find(Query(quantity=POLITE, below=0.5))] == ["b"]
-    assert [row.verdict.id for row in store.find(Query(quantity=POLITE, worst=True))][:2] == ["b", "a"]
+    assert found_by(store, Query(quantity=POLITE, below=0.5)) == ["b"]
+    assert found_by(store, Query(quantity=POLITE, worst=True))[:2] == ["b", "a"]
     tallies, place = store.tallies(), ("search", JUDGE)
     assert (tallies[Tally.WX, ("polite", *place)], tallies[Tally.N, ("polite", *place)]) == (1, 2)
     assert tallies[Tally.UNKNOWN, ("polite", *place, "not_read")] == 1
@@ -172,7 +156,6 @@ def test_criteria_are_scores(store: Store) -> None:
 
 
 ALL = AnswerQuery(0.0, AT + 1000)
-DAY = 86400.0
 
 
 def test_answers_are_read_newest_first_with_their_traits(store: Store) -> None:
@@ -185,9 +168,7 @@ def test_answers_are_read_newest_first_with_their_traits(store: Store) -> None:
     draws = [a_draw(f"r{n}", at=AT + n, route=route, metadata={"release": f"v{n}"}) for n, route in places]
     admit_and_settle(store, *draws)
     keys = [draw.key for draw in reversed(draws)]
-    unread = a_draw("unread", at=AT + 2)
-    store.admit(an_admission(unread))
-    store.settle([an_unjudged(unread)])
+    admit_and_settle(store, an_unjudged(a_draw("unread", at=AT + 2)))
     answers = store.answers(ALL)
     assert [row.key for row, _ in answers] == keys
     row, traits = answers[0]
@@ -206,7 +187,7 @@ def test_answers_are_read_newest_first_with_their_traits(store: Store) -> None:
     assert seen == keys
     store.forget(Erasure(ids=frozenset({keys[0]})))
     assert [traits is None for _, traits in store.answers(ALL)] == [True, False, False, False]
-    store.prune(Retention(days=1, failing_days=1, bytes=1 << 30), now=AT + 9 * DAY)
+    store.prune(ONE_DAY, now=AT + 9 * DAY)
     assert store.answers(ALL) == []
 
 
@@ -216,8 +197,7 @@ REPLY = '{"address":"SECRETREPLY é"}'
 def replied(store: Store, *replies: str) -> Draw:
     """Store an answer that a model and a judge without replies have read."""
     draw = a_draw("r1")
-    store.admit(an_admission(draw, judges=("claude", "embedded")))
-    store.settle([a_verdict(draw, an_evidence((1, 0), replies=replies), a_reading("claude")), a_verdict(draw)])
+    admit_and_settle(store, a_verdict(draw, an_evidence((1, 0), replies=replies), a_reading("claude")), draw)
     return draw
 
 
@@ -246,20 +226,15 @@ def test_replies_of_a_reading_again_are_kept(store: Store) -> None:
     assert stored(store) == {"claude": cut, "embedded": (), "other": (REPLY,)}
 
 
-@pytest.mark.parametrize(
-    "delete",
-    [
-        lambda store: store.forget(Erasure(ids=frozenset({"r1"}))),
-        lambda store: store.forget(Erasure(ids=frozenset({"r1"}), with_scores=True)),
-        lambda store: store.prune(Retention(days=1, failing_days=1, bytes=1 << 30), now=AT + 9 * DAY),
-    ],
-    ids=["forgotten", "with scores", "by retention"],
-)
-def test_replies_are_deleted_with_the_answer(store: Store, delete: Callable[[Store], object]) -> None:
-    """Nothing that a model said of it remains."""
+@pytest.mark.parametrize("with_scores", [False, True, None])
+def test_replies_are_deleted_with_the_answer(store: Store, *, with_scores: bool | None) -> None:
+    """Nothing that a model said of it remains, whether it is forgotten or (None) deleted by retention."""
     replied(store, REPLY)
     seqs = [entry.seq for entry in store.entries(Query())]
-    delete(store)
+    if with_scores is None:
+        store.prune(ONE_DAY, now=AT + 9 * DAY)
+    else:
+        store.forget(Erasure(ids=frozenset({"r1"}), with_scores=with_scores))
     assert [store.replies(seq) for seq in seqs] == [(), ()]
 
 
@@ -308,7 +283,7 @@ def test_each_answer_is_read_again_once(store: Store) -> None:
     done, mine, queued, erased, fresh = draws = [a_draw(name) for name in ("done", "mine", "queued", "erased", "fresh")]
     admit_and_settle(store, *draws)
     store.admit(an_admission(a_draw("both"), judges=(JUDGE, SECOND)))
-    store.settle([a_verdict(a_draw("both"))], [FollowUp(queued.key, JUDGE, Assignment(SECOND, 1.0), AT)])
+    store.settle([a_verdict(a_draw("both"))], [follow_up(queued)])
     assert store.add_rejudged([again(done), again(mine)], charted_before=AT) == 2
     assert store.add_rejudged([again(done), again(mine, "scripted-2")], charted_before=AT) == 0
     store.forget(Erasure(ids=frozenset({"erased"})))
@@ -320,7 +295,7 @@ def test_each_answer_is_read_again_once(store: Store) -> None:
     first = a_draw("not read by the first")
     store.admit(an_admission(first))
     store.add_rejudged([again(first)], charted_before=AT)
-    store.settle([a_verdict(first)], [FollowUp(first.key, JUDGE, Assignment(SECOND, 1.0), AT)])
+    store.settle([a_verdict(first)], [follow_up(first)])
     assert (store.pending(), store.tallies()[Tally.ASSIGNED, (SECOND,)]) == (waiting, assigned)
 
 
@@ -341,10 +316,8 @@ def test_candidates_say_what_became_of_each(store: Store) -> None:
     assert [row.version for row in rows] == [None, "scripted-1", "old", None, None, None]
     assert [(row.rejudged, row.waiting) for row in rows[:4]] == [(False, 0), (True, 0), (False, 0), (False, 1)]
     assert [row.has_texts for row in rows] == [True, True, True, True, False, True]
-    assert [row.key for row in store.rejudge_candidates(replace(EVERY_ANSWER, since=AT + 1, until=AT + 2))] == [
-        rows[1].key
-    ]
-    assert [row.key for row in store.rejudge_candidates(replace(EVERY_ANSWER, route="other"))] == [rows[5].key]
+    assert store.rejudge_candidates(replace(EVERY_ANSWER, since=AT + 1, until=AT + 2)) == rows[1:2]
+    assert store.rejudge_candidates(replace(EVERY_ANSWER, route="other")) == rows[5:]
     assert store.first_reading(SECOND) == AT + 2
     assert store.first_reading("nobody") == math.inf
 
@@ -352,10 +325,7 @@ def test_candidates_say_what_became_of_each(store: Store) -> None:
 def test_draws_come_with_their_probability_and_texts(store: Store) -> None:
     """Those of a judge, whether or not it could read them; without texts, or of another judge, there is none."""
     read, unread, other = a_draw("a", probability=0.25), a_draw("b"), a_draw("c")
-    store.admit(an_admission(read, unread))
-    store.settle([a_verdict(read), an_unjudged(unread)])
-    store.admit(an_admission(other, judges=(SECOND,)))
-    store.settle([again(other)])
+    admit_and_settle(store, read, an_unjudged(unread), again(other))
     draws = {draw.key: draw for draw in store.draws_of(JUDGE, [read.key, unread.key, other.key, "0" * 32])}
     assert draws == {read.key: read, unread.key: unread}
     assert store.draws_of(JUDGE, []) == []
@@ -363,15 +333,8 @@ def test_draws_come_with_their_probability_and_texts(store: Store) -> None:
 
 def test_a_time_of_which_some_are_deleted_is_left_out(store: Store) -> None:
     """What retention leaves of it fails more often than it all did."""
-    admit_and_settle(store, a_draw("good", at=AT))
-    bad = a_draw("bad", at=AT)
-    admit_and_settle(store, bad, evidence=an_evidence((0, 0)))
-    admit_and_settle(store, a_draw("new", at=AT + 40 * 86400.0))
-    store.prune(Retention(days=30, failing_days=90, bytes=1 << 40), now=AT + 41 * 86400.0)
+    bad, new = a_verdict(a_draw("bad"), an_evidence((0, 0))), a_draw("new", at=AT + 40 * DAY)
+    admit_and_settle(store, a_draw("good"), bad, new)
+    store.prune(AGES, now=AT + 41 * DAY)
     rows = store.rejudge_candidates(replace(EVERY_ANSWER, until=math.inf))
-    assert [row.key for row in rows] == [a_draw("new").key]
-
-
-def test_no_criterion_has_the_name_of_the_mark() -> None:
-    """The mark stands beside the scores."""
-    assert not any(map(is_quantity_name, ("rejudged", "expected")))
+    assert [row.key for row in rows] == [new.key]

@@ -4,8 +4,11 @@ Also everything that can be read from the bytes of such a folder.
 """
 
 import re
+import sqlite3
 import zlib
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +17,26 @@ import pytest
 
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.sample import Draw
-from ragwatch.ports import Store
+from ragwatch.ports import Assignment, FollowUp, Query, Retention, Store
 from ragwatch.statistics.tally import Invariant, violations
+from ragwatch.statistics.verdict import Verdict
 from ragwatch.stores import KINDS
+from ragwatch.stores.migrations import scripts_of
 from ragwatch.stores.postgres import Options
 from ragwatch.stores.postgres.connections import connect
 from ragwatch.stores.postgres.postgres_store import PostgresStore
-from support.kit import a_verdict, an_admission
+from support.kit import AT, JUDGE, a_verdict, an_admission
 from support.postgres import shared_server
 
+OLD_STATES = Path(__file__).parents[1] / "data" / "state"
 SCHEMA, WORKERS_SCHEMA = "contract", "workers"
 PARAMETERS = [pytest.param(kind, marks=[pytest.mark.costly] if kind == "postgres" else []) for kind in sorted(KINDS)]
 """Kinds as parameters of tests."""
+
+DAY = 86400
+AGES = Retention(days=30, failing_days=90, bytes=1 << 40)
+KEEP_ALL = Retention(days=9999, failing_days=9999, bytes=1 << 40)
+ONE_DAY = Retention(days=1, failing_days=1, bytes=1 << 40)
 
 Workers = Callable[..., PostgresStore]
 """Starts workers on one schema, each with options of its own."""
@@ -49,10 +60,54 @@ def open_store(kind: str, state: Path, **options: Any) -> Store:
     return KINDS[kind].build(KINDS[kind].Options.model_validate({**settings_of(kind, state), **options}), state)
 
 
-def admit_and_settle(store: Store, *draws: Draw, evidence: Evidence | None = None) -> None:
-    """Admit draws, and settle them with one evidence."""
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw, evidence) for draw in draws])
+class Opened:
+    """Opens the store of a kind, again and again over one state; closes the one before."""
+
+    def __init__(self, kind: str, state: Path) -> None:
+        self._kind, self._state, self._store = kind, state, list[Store]()
+
+    def __call__(self, **options: Any) -> Any:
+        """A store with options."""
+        self.close()
+        self._store.append(open_store(self._kind, self._state, **options))
+        return self._store[0]
+
+    def close(self) -> None:
+        """Close the store that was opened last."""
+        while self._store:
+            self._store.pop().close()
+
+
+def admit_and_settle(store: Store, *answers: Draw | Verdict, evidence: Evidence | None = None) -> None:
+    """Admit answers for the judges of their verdicts, and settle them; the verdict on a draw has the evidence."""
+    verdicts = [a_verdict(each, evidence) if isinstance(each, Draw) else each for each in answers]
+    admitted: dict[str, tuple[Draw, tuple[Assignment, ...]]] = {}
+    for each in verdicts:
+        _, others = admitted.get(each.draw.key, (each.draw, ()))
+        admitted[each.draw.key] = each.draw, (*others, Assignment(each.reading.judge, each.draw.probability))
+    store.admit(replace(an_admission(), draws=list(admitted.values())))
+    store.settle(verdicts)
+
+
+def as_left_by(version: int, state: Path) -> Path:
+    """A state of SQLite as that schema left it."""
+    state.mkdir()
+    with closing(sqlite3.connect(state / "ragwatch.db", isolation_level=None)) as connection:
+        connection.executescript("PRAGMA page_size=16384; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL;")
+        for script in scripts_of("sqlite")[:version]:
+            connection.executescript(script)
+        connection.executescript((OLD_STATES / f"schema_{version}.sql").read_text(encoding="utf-8"))
+    return state
+
+
+def found_by(store: Store, query: Query | None = None) -> list[str]:
+    """Ids of the samples that are found, in order."""
+    return [str(row.verdict.id) for row in store.find(query or Query())]
+
+
+def follow_up(draw: Draw, judge: str = "second", *, probability: float = 0.25, at: float = AT) -> FollowUp:
+    """Work for another judge behind the verdict of the first."""
+    return FollowUp(draw.key, JUDGE, Assignment(judge, probability), at)
 
 
 def balanced(store: Store) -> bool:

@@ -160,7 +160,10 @@ async def test_j6_what_is_no_reply(judge_at: JudgeAt, kind: str, reply: Any, fai
     assert (judge._context.budget.spent().tokens > 0) is bool(reply)
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"input_tokens": -1, "output_tokens": 1}, {"input_tokens": True}])
+@pytest.mark.parametrize(
+    "usage",
+    [None, {}, {"input_tokens": True}, *({"input_tokens": odd, "output_tokens": 1} for odd in (-1, 2**63 - 2))],
+)
 async def test_j6_a_message_that_does_not_say_what_it_used(judge_at: JudgeAt, usage: Any) -> None:
     """Its text counts; its cost stays at the worst case, and no tokens are made up."""
     text = {"type": "text", "text": "I"}

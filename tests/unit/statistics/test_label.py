@@ -11,7 +11,7 @@ import pytest
 
 from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.model.quantities import Quantity
-from ragwatch.statistics.labels.label import CLAIM, NAMES, label_questions, parse_label
+from ragwatch.statistics.labels.label import CLAIM, NAMES, Label, label_questions, parse_label
 from ragwatch.statistics.labels.selection import (
     JudgeScores,
     LabelCandidate,
@@ -39,6 +39,15 @@ def test_a_time_that_cannot_be_is_refused(name: str, at: float) -> None:
     value: object = [{"at": at, "scores": {}}] if name == "earlier" else at
     with pytest.raises(ValueError, match=r"must be seconds since the epoch, no later than in an hour"):
         parse_label(a_record(**{name: value}), NOW)
+
+
+@pytest.mark.parametrize(
+    ("probability", "score", "name"), [(0.0, 1.0, "probability"), (1.5, 1.0, "probability"), (1.0, 2.0, "faithfulness")]
+)
+def test_a_label_of_no_share_is_refused(probability: float, score: float, name: str) -> None:
+    """A weight needs a probability above 0, and scores by people are shares as well."""
+    with pytest.raises(ValueError, match=name):
+        Label("k", "ada", NOW, {Quantity.FAITHFULNESS: score}, probability=probability)
 
 
 @pytest.mark.parametrize(("at", "stored"), [(0.0, 0.0), (NOW, NOW), (NOW + 3600.0, NOW)])

@@ -1,37 +1,30 @@
 """The index of searches in SQLite: by its plan, complete after an upgrade, and without what is not kept."""
 
 import re
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_evidence
-from support.stores import PARAMETERS, admit_and_settle, open_store, readable
+from support.stores import KEEP_ALL, PARAMETERS, Opened, admit_and_settle, as_left_by, found_by, readable
 
 from ragwatch.errors import UnsearchableError
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Context
-from ragwatch.ports import AnswerQuery, Erasure, Query, Retention, Store, TrendQuery
+from ragwatch.ports import AnswerQuery, Erasure, Query, TrendQuery
 from ragwatch.statistics.trends import TrendKind
 from ragwatch.stores import dropping, search_index
-from ragwatch.stores.encryption import TextCipher
 from ragwatch.stores.kept_texts import Rules, Texts
-from ragwatch.stores.migrations import scripts_of
 from ragwatch.stores.search_index import TERM_BYTES, asked_terms, stored_terms, terms_of
 from ragwatch.stores.searching import answers_statement
 from ragwatch.stores.settling import SETTLED
 from ragwatch.stores.sqlite import sqlite_search
-from ragwatch.stores.sqlite.opening import prepare
 from ragwatch.stores.sqlite.sqlite_search import SqliteQueries
 from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.stores.texts import pack
 from ragwatch.stores.trends import HIGHEST, MERGED, parameters_of
 
-STATE = Path(__file__).parents[2] / "data" / "state" / "schema_6.sql"
-KEEP = Retention(days=9999, failing_days=9999, bytes=1 << 30)
 DRAW = a_draw(
     "r1",
     contexts=[Context("Cats purr.", "doc-1", 0.5), Context("Dogs bark.", "doc-2", 0.25)],
@@ -105,52 +98,35 @@ def test_statements_look_up_by_index(store: SqliteStore) -> None:
             assert [number for number, step in enumerate(plan) if step.startswith("SEARCH s ")] == [len(plan) - 2], name
 
 
-def upgraded(folder: Path) -> SqliteStore:
-    """A state of the schema before this index, opened by this version."""
-    folder.mkdir()
-    with closing(sqlite3.connect(folder / "ragwatch.db", isolation_level=None)) as connection:
-        prepare(connection, scripts_of("sqlite")[:6])
-        connection.executescript(STATE.read_text(encoding="utf-8"))
-    return SqliteStore(folder)
+@pytest.mark.parametrize("cut_short", [False, True])
+def test_t34_answers_of_before_are_found_once_retention_ran(
+    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch, *, cut_short: bool
+) -> None:
+    """T34: the upgrade reads nothing; then each answer is found by what is stored of it, pending ones once judged.
 
-
-def found_by(store: Store, query: Query) -> list[str]:
-    """Ids of the answers that are found."""
-    return [str(row.verdict.id) for row in store.find(query)]
-
-
-def test_t34_answers_of_before_are_found_once_retention_ran(tmp_path: Path) -> None:
-    """T34: the upgrade reads nothing; then each answer is found by what is stored of it, pending ones once judged."""
-    store = upgraded(tmp_path / "state")
+    An upgrade that was cut short goes on: answers are added a few at a time, and the next start looks for the rest.
+    """
+    as_left_by(6, tmp_path / "state")
+    store = opened()
     assert (counts(store), found_by(store, Query(context="doc-9"))) == ((0, 0), [])
     assert len(store.find(Query())) == 3
-    store.prune(KEEP, now=AT)
+    if cut_short:
+        monkeypatch.setattr(dropping, "MAX_ROWS_PER_STEP", 1)
+        with store.engine.transaction() as writer:
+            keys = [row.verdict.key for row in store.find(Query(limit=1))]
+            store.index.add(writer, search_index.stored_entries(writer, keys, store.rules))
+        store = opened()
+    store.prune(KEEP_ALL, now=AT)
     assert found_by(store, Query(context="doc-9")) == ["third", "second", "first"]
     assert found_by(store, Query(metadata=(("release", "v1"),))) == ["second"]
     assert found_by(store, Query(metadata=(("user", "anna"),))) == ["second", "first"]
     before = counts(store)
-    store.close()
-    store = SqliteStore(tmp_path / "state")
-    store.prune(KEEP, now=AT)
+    store = opened()
+    store.prune(KEEP_ALL, now=AT)
     assert counts(store) == before
     (waiting,) = store.lease("embedded", 9, now=AT, seconds=60)
     store.settle([a_verdict(waiting)])
     assert found_by(store, Query(top_context="doc-3")) == ["fourth"]
-    store.close()
-
-
-def test_an_upgrade_that_was_cut_short_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answers are added a few at a time; the next start looks for the rest."""
-    monkeypatch.setattr(dropping, "MAX_ROWS_PER_STEP", 1)
-    store = upgraded(tmp_path / "state")
-    with store.engine.transaction() as writer:
-        keys = [row.verdict.key for row in store.find(Query(limit=1))]
-        store.index.add(writer, search_index.stored_entries(writer, keys, store.rules))
-    store.close()
-    store = SqliteStore(tmp_path / "state")
-    store.prune(KEEP, now=AT)
-    assert found_by(store, Query(context="doc-9")) == ["third", "second", "first"]
-    store.close()
 
 
 def test_answers_whose_ids_would_be_the_same_are_both_found(
@@ -165,20 +141,19 @@ def test_answers_whose_ids_would_be_the_same_are_both_found(
     assert counts(store)[0] == 3
 
 
-def test_with_encryption_the_database_holds_no_value(tmp_path: Path) -> None:
+def test_with_encryption_the_database_holds_no_value(tmp_path: Path, opened: Opened) -> None:
     """Terms are keyed digests, found with the key that wrote them, and with another one only beside it."""
-    old, new = b"k" * 32, b"n" * 32
+    old, new = "ab" * 32, "cd" * 32
     query = Query(context="doc-1", metadata=(("release", "v2"),))
     plain = terms_of({"contexts": ["doc-1"], "metadata": {"release": "v2"}}, None)
-    store = SqliteStore(tmp_path, cipher=TextCipher([old]))
+    store = opened(encryption={"key": old})
     admit_and_settle(store, DRAW)
     assert found_by(store, query) == ["r1"]
     ((packed,),) = store.engine._reader.rows("SELECT terms FROM answer_index")
     assert not [term for term in plain if term.to_bytes(TERM_BYTES, "big", signed=True) in packed]
-    store.close()
-    store = SqliteStore(tmp_path, cipher=TextCipher([new, old]))
+    store = opened(encryption={"key": f"{new} {old}"})
     assert found_by(store, query) == ["r1"]
-    store.close()
+    opened.close()
     content = readable(tmp_path)
     assert (b"SECRETUSER" in content, b"doc-1" in content) == (False, False)
 
@@ -196,14 +171,14 @@ BY_WORD = Query(words=(("secretword",),))
 TEXT = a_draw("r1", question="Is SECRETWORD open?")
 
 
-def with_words(folder: Path, kind: str = "sqlite") -> Any:
+def with_words(opened: Opened) -> Any:
     """A store with one judged answer that has a word of its own."""
-    store = open_store(kind, folder)
+    store = opened()
     admit_and_settle(store, TEXT, evidence=an_evidence((0, 0)))
     return store
 
 
-@pytest.mark.parametrize("kind", PARAMETERS)
+@pytest.mark.parametrize("opened", PARAMETERS, indirect=True)
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
@@ -213,58 +188,54 @@ def with_words(folder: Path, kind: str = "sqlite") -> Any:
     ],
 )
 def test_words_that_are_not_indexed_are_refused_with_the_reason(
-    tmp_path: Path, kind: str, settings: dict[str, Any], reason: str
+    opened: Opened, settings: dict[str, Any], reason: str
 ) -> None:
     """Nothing is found silently; what was indexed is deleted, at the start or by retention, or indexed again."""
-    store = with_words(tmp_path, kind)
-    assert found_by(store, BY_WORD) == ["r1"]
-    store.close()
-    store = open_store(kind, tmp_path, **settings)
+    assert found_by(with_words(opened), BY_WORD) == ["r1"]
+    store = opened(**settings)
     for search in (store.find, store.summaries, lambda query: list(store.entries(query))):
         with pytest.raises(UnsearchableError, match=rf"^text: cannot be searched for: .*{reason}"):
             search(BY_WORD)
-    assert kind == "postgres" or store.engine.rows("SELECT 1 FROM sqlite_master WHERE name LIKE 'words%'") == []
-    store.prune(KEEP, now=AT)
+    is_sqlite = isinstance(store, SqliteStore)
+    assert not is_sqlite or store.engine.rows("SELECT 1 FROM sqlite_master WHERE name LIKE 'words%'") == []
+    store.prune(KEEP_ALL, now=AT)
     ((indexed,),) = store.engine.rows("SELECT HAS_WORDS FROM answer_index a")
     assert not indexed
     assert len(store.find(Query())) == 1
     if "text_search" in settings:
-        store.close()
-        store = open_store(kind, tmp_path)
-        store.prune(KEEP, now=AT)
+        store = opened()
+        store.prune(KEEP_ALL, now=AT)
         assert found_by(store, BY_WORD) == ["r1"]
-    store.close()
 
 
-def test_without_fts5_everything_else_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_fts5_everything_else_works(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     """A build of SQLite without the module is named when words are searched for."""
     monkeypatch.setattr(sqlite_search, "_HAS_FTS5", "SELECT 1 WHERE 0")
-    store = with_words(tmp_path)
+    store = with_words(opened)
     with pytest.raises(UnsearchableError, match="without FTS5"):
         store.find(BY_WORD)
-    assert found_by(store, Query()) == ["r1"]
-    store.close()
+    assert found_by(store) == ["r1"]
 
 
-def test_words_of_a_damaged_text_go_with_all_and_the_rest_come_back(tmp_path: Path) -> None:
+def test_words_of_a_damaged_text_go_with_all_and_the_rest_come_back(tmp_path: Path, opened: Opened) -> None:
     """What cannot be read cannot be taken out of the index: it is emptied, and filled again by retention."""
-    store = with_words(tmp_path)
-    other = a_draw("o", question="Is another open?")
-    admit_and_settle(store, other)
+    store = with_words(opened)
+    admit_and_settle(store, a_draw("o", question="Is another open?"))
     with store.engine.transaction() as writer:
         writer.execute("UPDATE samples SET body = x'0102' WHERE key = ?", (TEXT.key,))
     store.forget(Erasure(ids=frozenset({TEXT.key})))
     assert found_by(store, Query(words=(("another",),))) == []
-    store.prune(KEEP, now=AT)
+    store.prune(KEEP_ALL, now=AT)
     assert (found_by(store, Query(words=(("another",),))), found_by(store, BY_WORD)) == (["o"], [])
-    store.close()
+    opened.close()
     assert b"secretword" not in readable(tmp_path).lower()
 
 
-def test_pages_of_words_go_on_behind_the_matches_of_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_of_words_go_on_behind_the_matches_of_one_page(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A page looks at its own matches only, and the next one at those that are older."""
     monkeypatch.setattr(sqlite_search, "PLAIN_MATCHES", 1)
-    store = SqliteStore(tmp_path)
     draws = [a_draw(f"r{number}", at=AT + number) for number in range(12)]
     admit_and_settle(store, *draws)
     seen, query = list[str](), Query(words=(("cats",),), limit=2)
@@ -273,4 +244,3 @@ def test_pages_of_words_go_on_behind_the_matches_of_one_page(tmp_path: Path, mon
         (last,) = store.engine._reader.rows("SELECT at, seq FROM verdicts WHERE key = ?", (seen[-1],))
         query = replace(query, after=last)
     assert seen == [draw.key for draw in reversed(draws)]
-    store.close()

@@ -12,22 +12,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from support.draws import draws
 from support.kit import AT, a_claim, a_draw, a_verdict, an_admission, an_evidence
-from support.stores import PARAMETERS, open_store, readable
+from support.stores import PARAMETERS, Opened, found_by, readable
 
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.model.quantities import Quantity
-from ragwatch.ports import Erasure, Query, StoredRun
+from ragwatch.ports import Erasure, Query, Store, StoredRun
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.tally import Tallies
-from ragwatch.stores.encryption import (
-    FIRST_SEGMENT_BYTES,
-    HEADER_BYTES,
-    SEGMENT_BYTES,
-    EncryptionOptions,
-    TextCipher,
-    parse_keys,
-)
-from ragwatch.stores.sqlite.store import Options, SqliteStore, build
+from ragwatch.stores import encryption
+from ragwatch.stores.encryption import EncryptionOptions, TextCipher, parse_keys
 
 pytest.importorskip("cryptography", reason="needs the extra encryption")
 
@@ -40,12 +33,12 @@ def text_of(key: bytes) -> str:
     return base64.b64encode(key).decode()
 
 
-def opened(folder: Path, *keys: bytes) -> SqliteStore:
-    """The store over a folder, with these keys."""
-    return SqliteStore(folder, cipher=TextCipher(keys) if keys else None)
+def keys(*parts: bytes) -> dict[str, Any]:
+    """Options of a store with these keys, the newest first."""
+    return {"encryption": {"key": " ".join(map(bytes.hex, parts))}} if parts else {}
 
 
-def fill(store: SqliteStore, mark: str, **parts: object) -> None:
+def fill(store: Store, mark: str, **parts: object) -> None:
     """Store a mark in every kind of row with texts, and in a pending draw."""
     draw, waiting = a_draw(f"r-{mark}", question=f"{mark} question?", **parts), a_draw(f"p-{mark}", answer=mark)
     store.admit(an_admission(draw, waiting))
@@ -55,7 +48,7 @@ def fill(store: SqliteStore, mark: str, **parts: object) -> None:
     store.remember(f"state {mark.lower()}", {"text": f"{mark} state"})
 
 
-def check(store: SqliteStore, mark: str) -> None:
+def check(store: Store, mark: str) -> None:
     """Every row of `fill` is read as it was written, in every way of reading."""
     (whole,) = [row for row in store.find(Query()) if row.verdict.id == f"r-{mark}"]
     assert whole.sample is not None
@@ -71,59 +64,50 @@ def check(store: SqliteStore, mark: str) -> None:
     assert store.damaged() == 0
 
 
-def test_nothing_is_readable_on_disk(tmp_path: Path) -> None:
-    """No text is found in any file, compressed or not, and everything is read with the key."""
-    store = opened(tmp_path, OLD)
+def test_x5_the_key_is_nowhere_in_the_state(opened: Opened, tmp_path: Path) -> None:
+    """X5: neither a key, nor a text, compressed or not, stands in a file; an id of the key does, and opens all."""
+    store = opened(**keys(OLD))
     fill(store, "SECRET", answer=LONG)
-    assert b"SECRET" not in readable(tmp_path)
+    content = readable(tmp_path)
+    assert store.rules.cipher.current.hex().encode() in content
+    for form in (b"SECRET", OLD, OLD.hex().encode(), text_of(OLD).encode()):
+        assert form not in content
     check(store, "SECRET")
-    assert store.find(Query())[0].sample["answer"] == LONG  # type: ignore[index]  # it is stored
-    store.close()
+    assert store.find(Query())[0].sample["answer"] == LONG
+    opened.close()
     assert b"SECRET" not in readable(tmp_path)
 
 
-@pytest.mark.parametrize("kind", PARAMETERS)
-def test_keys_rotate(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("opened", PARAMETERS, indirect=True)
+def test_keys_rotate(opened: Opened) -> None:
     """The first key writes and all read; once nothing is encrypted with an old key, it may go."""
-
-    def opened(*keys: bytes) -> Any:
-        return open_store(kind, tmp_path, **({"encryption": {"key": " ".join(map(bytes.hex, keys))}} if keys else {}))
-
-    store = opened(OLD)
-    fill(store, "first")
-    store.close()
-    store = opened(NEW, OLD)
+    fill(opened(**keys(OLD)), "first")
+    store = opened(**keys(NEW, OLD))
     check(store, "first")
     fill(store, "second")
-    store.close()
-    for keys, what in (((), "no key is configured"), ((NEW,), "is that one")):
+    for given_keys, what in (((), "no key is configured"), ((NEW,), "is that one")):
         message = rf"store\.encryption: [0-9]+ stored texts are encrypted with .*key.* {what}"
         with pytest.raises(ConfigError, match=message):
-            opened(*keys)
-    store = opened(NEW, OLD)
+            opened(**keys(*given_keys))
+    store = opened(**keys(NEW, OLD))
     check(store, "second")
     with store.engine.transaction() as writer:
         for rows in ("labels", "runs", "states WHERE name != 'encryption'"):
             writer.execute(f"DELETE FROM {rows}")  # noqa: S608 - a literal
     store.forget(Erasure(frozenset({"r-first", "p-first"}), with_scores=True))
-    store.close()
-    store = opened(NEW)
-    assert [row.verdict.id for row in store.find(Query())] == ["r-second"]
-    store.close()
+    assert found_by(opened(**keys(NEW))) == ["r-second"]
 
 
-def test_a_state_without_encryption_stays_readable(tmp_path: Path) -> None:
+def test_a_state_without_encryption_stays_readable(opened: Opened, tmp_path: Path) -> None:
     """Old texts are read as they are, and encrypted when their row is written again."""
-    store = opened(tmp_path)
-    fill(store, "OLDTEXT")
-    store.close()
-    store = opened(tmp_path, OLD)
+    fill(opened(), "OLDTEXT")
+    store = opened(**keys(OLD))
     check(store, "OLDTEXT")
     fill(store, "NEWTEXT")
     store.remember("state oldtext", {"text": "OLDTEXT state"})
     check(store, "OLDTEXT")
     store.rewritten()
-    store.close()
+    opened.close()
     content = readable(tmp_path)
     assert b"NEWTEXT" not in content
     assert (b"OLDTEXT note" in content, b"OLDTEXT state" in content) == (True, False)
@@ -134,14 +118,14 @@ def test_a_state_without_encryption_stays_readable(tmp_path: Path) -> None:
 def test_what_is_sealed_opens_again(start: bytes, segments: int, more: int) -> None:
     """Texts of any length come back; each is encrypted differently every time, and changes are noticed."""
     cipher = TextCipher([OLD])
-    body = b"x" + start + b"a" * max(0, segments * SEGMENT_BYTES + more - len(start) - 1)
+    body = b"x" + start + b"a" * max(0, segments * encryption.SEGMENT_BYTES + more - len(start) - 1)
     sealed = cipher.seal(body)
     assert cipher.open(sealed) == body
     assert cipher.seal(body) != sealed
-    first = cipher.open(sealed[:FIRST_SEGMENT_BYTES])
-    assert first == body[:SEGMENT_BYTES]
+    first = cipher.open(sealed[: encryption.FIRST_SEGMENT_BYTES])
+    assert first == body[: encryption.SEGMENT_BYTES]
     changed = bytearray(sealed)
-    changed[HEADER_BYTES + len(start) % 16] ^= 1
+    changed[encryption.HEADER_BYTES + len(start) % 16] ^= 1
     assert cipher.open(bytes(changed)) == bytes(changed)
     assert TextCipher([NEW]).open(sealed) == sealed
 
@@ -149,27 +133,22 @@ def test_what_is_sealed_opens_again(start: bytes, segments: int, more: int) -> N
 def test_segments_cannot_be_moved() -> None:
     """Two segments in the other order, or the last one in front, do not decrypt."""
     cipher = TextCipher([OLD])
-    sealed = cipher.seal(bytes(3 * SEGMENT_BYTES))
-    size = SEGMENT_BYTES + 16
-    head, parts = (
-        sealed[:HEADER_BYTES],
-        [sealed[HEADER_BYTES + n * size : HEADER_BYTES + (n + 1) * size] for n in range(3)],
-    )
+    sealed = cipher.seal(bytes(3 * encryption.SEGMENT_BYTES))
+    size = encryption.SEGMENT_BYTES + 16
+    parts = [sealed[start : start + size] for start in range(encryption.HEADER_BYTES, len(sealed), size)]
     for order in ((1, 0, 2), (2, 0, 1), (0, 0, 2)):
-        moved = head + b"".join(parts[n] for n in order)
+        moved = sealed[: encryption.HEADER_BYTES] + b"".join(parts[n] for n in order)
         assert cipher.open(moved) == moved
 
 
-def test_a_damaged_list_of_keys_is_an_error(tmp_path: Path) -> None:
+def test_a_damaged_list_of_keys_is_an_error(opened: Opened) -> None:
     """It is not taken for a state without encryption."""
-    store = opened(tmp_path, OLD)
-    store.engine._writer.execute("UPDATE states SET body = '{}' WHERE name = 'encryption'")
-    store.close()
+    opened(**keys(OLD)).engine._writer.execute("UPDATE states SET body = '{}' WHERE name = 'encryption'")
     with pytest.raises(StoreError, match="list of encryption keys is damaged"):
-        opened(tmp_path, OLD)
+        opened(**keys(OLD))
 
 
-def test_keys_in_files_and_variables(tmp_path: Path) -> None:
+def test_keys_in_files_and_variables(opened: Opened, tmp_path: Path) -> None:
     """One key per line or separated by spaces, in base64 (either alphabet) or hex, the newest first."""
     file = tmp_path / "key"
     file.write_text(f"{text_of(NEW)}\n{OLD.hex()}\n")
@@ -177,17 +156,14 @@ def test_keys_in_files_and_variables(tmp_path: Path) -> None:
     from_text = EncryptionOptions(key=f"{base64.urlsafe_b64encode(NEW).decode()}, {text_of(OLD)}").cipher()
     assert from_file.current == from_text.current
     assert from_file.ids == from_text.ids
-    store = build(Options(encryption=EncryptionOptions(key_file=file)), tmp_path / "state")
-    fill(store, "mark")
-    store.close()
+    fill(opened(encryption={"key_file": file}), "mark")
 
 
 def test_what_is_no_key_is_refused_without_showing_it(tmp_path: Path) -> None:
     """By option, with number or file; both or none of key and key_file is an error."""
     for text in ("", "short", text_of(OLD)[:-4], f"{text_of(OLD)} secret"):
-        with pytest.raises(
-            ConfigError, match=r"^store\.encryption\.key: .*not 32 bytes in base64; create one"
-        ) as error:
+        expected = r"^store\.encryption\.key: .*not 32 bytes in base64; create one"
+        with pytest.raises(ConfigError, match=expected) as error:
             parse_keys(text, "store.encryption.key")
         assert not text or text.rsplit(maxsplit=1)[-1] not in str(error.value)
     binary = tmp_path / "binary"
@@ -201,23 +177,10 @@ def test_what_is_no_key_is_refused_without_showing_it(tmp_path: Path) -> None:
     assert text_of(OLD) not in repr(EncryptionOptions(key=text_of(OLD)))
 
 
-def test_x5_the_key_is_nowhere_in_the_state(tmp_path: Path) -> None:
-    """X5: neither the key nor what is derived from it for a text stands in a file; an id of it does."""
-    cipher = TextCipher([OLD])
-    store = SqliteStore(tmp_path, cipher=cipher)
-    fill(store, "mark")
-    content = readable(tmp_path)
-    store.close()
-    assert cipher.current.hex().encode() in content
-    for form in (OLD, OLD.hex().encode(), text_of(OLD).encode()):
-        assert form not in content
-
-
-def test_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_extra_is_named(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No state is opened, and nothing is stored in clear instead."""
     monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)  # as where it is not installed
-    options = Options(encryption=EncryptionOptions(key="ab" * 32))
     with pytest.raises(ConfigError, match=r"^store\.encryption: needs the extra `encryption`; run pip install"):
-        build(options, tmp_path / "state")
+        opened(**keys(OLD))
     assert not (tmp_path / "state").exists()
-    build(Options(), tmp_path / "state").close()
+    opened()

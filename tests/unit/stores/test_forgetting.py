@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence, an_unjudged
-from support.stores import PARAMETERS, balanced, open_store, readable
+from support.stores import AGES, KEEP_ALL, ONE_DAY, PARAMETERS, Opened, balanced, follow_up, found_by, readable
 
 from ragwatch.errors import StoreError
 from ragwatch.model.evidence import Evidence
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Context, Draw, Role, Turn
-from ragwatch.ports import AnswerQuery, Assignment, Erasure, FollowUp, Query, RecordedEvent, Retention, StoredRun
+from ragwatch.ports import AnswerQuery, Erasure, Query, RecordedEvent, StoredRun
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.tally import Tallies, Tally
 from ragwatch.stores.kept_texts import Texts
@@ -37,9 +37,9 @@ def answer(name: str, user: int) -> Draw:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Path:
+def people(opened: Opened) -> Opened:
     """Two people: judged, labelled, pending and in a batch; their questions in runs, states and events."""
-    store = SqliteStore(tmp_path)
+    store = opened()
     draws = {(user, name): answer(name, user) for user in (7, 8) for name in ("judged", "pending", "batched")}
     store.admit(an_admission(*draws.values()))
     for user in (7, 8):
@@ -50,28 +50,26 @@ def state(tmp_path: Path) -> Path:
         store.add_labels([replace(label, at=AT, note=f"calls MARK{user}").after(label)])
         store.prepare_batch(JUDGE, {draws[user, "batched"].key: 1}, "seed", now=AT)
         question = f"Where is the MARK{user} parcel?"
-        store.record_run(
-            StoredRun("canary", "docs", AT, failing=False, body={"reports": [{"query": question}]}), Tallies()
-        )
+        body = {"reports": [{"query": question}]}
+        store.record_run(StoredRun("canary", "docs", AT, failing=False, body=body), Tallies())
         store.remember(f"last {user}", {"question": question, "n": 1})
         store.record(RecordedEvent(AT, "deploy", f"after {question}"))
-    store.close()
-    return tmp_path
+    return opened
 
 
 @pytest.mark.parametrize("with_scores", [False, True])
-def test_no_byte_remains(state: Path, with_scores: bool) -> None:  # noqa: FBT001 - of the table
+def test_no_byte_remains(people: Opened, tmp_path: Path, *, with_scores: bool) -> None:
     """Neither database nor log nor free space holds a text of hers, with the store open and closed; his are whole."""
-    store = SqliteStore(state)
+    store = people()
     erased = store.forget(Erasure(metadata=ANNA, with_scores=with_scores))
     counts = (len(erased.keys), erased.pending, erased.verdicts, erased.labels, erased.others, erased.batched)
     assert counts == (3, 2, 1, 1, 3, 1)
     assert erased.complete
-    assert b"mark7" not in readable(state).lower()  # nor as a word of an index
-    store.close()
-    content = readable(state).lower()
+    assert b"mark7" not in readable(tmp_path).lower()  # nor as a word of an index
+    people.close()
+    content = readable(tmp_path).lower()
     assert (b"mark7" in content, content.count(b"mark8") > 5) == (False, True)
-    store = SqliteStore(state)
+    store = people()
     assert balanced(store)
     assert store.tallies()[Tally.UNJUDGED, ("search", JUDGE, "erased")] == 2
     verdicts = [row for row in store.find(Query(outcome="judged")) if row.sample is None]
@@ -84,43 +82,37 @@ def test_no_byte_remains(state: Path, with_scores: bool) -> None:  # noqa: FBT00
     assert [traits[row.verdict.key] for row in verdicts] == ([] if with_scores else [None])
     assert len(store.runs("canary", "docs", 9)) == 2
     assert len(store.events(0.0)) == 2
-    store.close()
 
 
-def test_an_id_or_a_key_selects_one_answer(state: Path) -> None:
+def test_an_id_or_a_key_selects_one_answer(people: Opened) -> None:
     """Also where its text or label cannot be decoded; damaged rows of others stop nothing."""
-    store = SqliteStore(state)
-    key = answer("judged", 7).key
+    store, key = people(), answer("judged", 7).key
     assert store.forget(Erasure(frozenset({"judged-MARK7-request"})), dry_run=True).keys == (key,)
     store.engine._writer.execute("UPDATE samples SET body = x'00' WHERE key = ?", (key,))
     for name in ("judged-MARK7-request", key):
         assert store.forget(Erasure(frozenset({name})), dry_run=True).keys == (key,)
     assert store.forget(Erasure(frozenset({"judged"})), dry_run=True).keys == ()
-    store.close()
-    store = SqliteStore(state)
-    key = answer("judged", 7).key
+    store = people()
     store.engine._writer.execute("UPDATE labels SET body = x'78' WHERE key = ?", (key,))
     store.engine._writer.execute("INSERT INTO states VALUES ('odd', x'78'), ('plain', '{}')")
     store.engine._writer.execute("UPDATE runs SET body = x'78' WHERE id = 1")
     store.forget(Erasure(frozenset({key})))
     assert [label.note for label in store.labels(0.0)] == ["calls MARK8"]
-    store.close()
 
 
-def test_a_failed_erasure_changes_nothing(state: Path) -> None:
+def test_a_failed_erasure_changes_nothing(people: Opened) -> None:
     """On a full disk everything is as before, and the error says so."""
-    store = SqliteStore(state)
+    store = people()
     store.engine._writer.execute("PRAGMA query_only=ON")
     with pytest.raises(StoreError, match=r"state: cannot write"):
         store.forget(Erasure(metadata=ANNA))
     store.engine._writer.execute("PRAGMA query_only=OFF")
     assert len(store.forget(Erasure(metadata=ANNA), dry_run=True).keys) == 3
-    store.close()
 
 
-def test_a_reader_in_the_way_is_waited_for(state: Path) -> None:
+def test_a_reader_in_the_way_is_waited_for(people: Opened, tmp_path: Path) -> None:
     """Once the reader has ended, the write-ahead log is truncated; one that stays is reported after that time."""
-    store = SqliteStore(state)
+    store = people()
     walk = store.engine._reader.walk("SELECT key FROM samples")
     next(walk)
     assert not store.forget(Erasure(frozenset({"judged-MARK8-request"})), seconds=0.1).complete
@@ -128,55 +120,46 @@ def test_a_reader_in_the_way_is_waited_for(state: Path) -> None:
     ending.start()
     assert store.forget(Erasure(metadata=ANNA), seconds=30.0).complete
     ending.join()
-    assert b"MARK7" not in readable(state)
-    store.close()
+    assert b"MARK7" not in readable(tmp_path)
 
 
-class BusyStore(SqliteStore):
-    """A store in which another thread writes a text of hers while she is being erased."""
+def test_a_write_under_way_is_erased_too(people: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another thread writes between the erasure and the rewriting is found before the end."""
+    store, rewritten = people(), SqliteStore.rewritten
+    under_way = [RecordedEvent(AT, "deploy", "after Where is the MARK7 parcel?")]
 
-    under_way: list[RecordedEvent]
-
-    def rewritten(self) -> bool:
-        """Write it before."""
+    def write_before(store: SqliteStore) -> bool:
         with suppress(IndexError):
-            self.record(self.under_way.pop())
-        return super().rewritten()
+            store.record(under_way.pop())
+        return rewritten(store)
 
-
-def test_a_write_under_way_is_erased_too(state: Path) -> None:
-    """What is written between the erasure and the rewriting is found before the end."""
-    store = BusyStore(state)
-    store.under_way = [RecordedEvent(AT, "deploy", "after Where is the MARK7 parcel?")]
+    monkeypatch.setattr(SqliteStore, "rewritten", write_before)
     erased = store.forget(Erasure(metadata=ANNA))
     assert (erased.others, erased.complete) == (4, True)
-    assert b"MARK7" not in readable(state)
-    store.close()
+    assert b"MARK7" not in readable(tmp_path)
 
 
-class DyingStore(SqliteStore):
-    """A store whose process dies before the database is written again."""
+def test_an_erasure_that_was_killed_is_ended_by_retention(
+    people: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the next start, the first step of retention writes the database again; later ones need not."""
+    store = people()
 
-    def rewritten(self) -> bool:
-        """Die."""
+    def die(_: SqliteStore) -> bool:
         raise StoreError("killed")
 
-
-def test_an_erasure_that_was_killed_is_ended_by_retention(state: Path) -> None:
-    """After the next start, the first step of retention writes the database again; later ones need not."""
-    store: SqliteStore = DyingStore(state)
-    with pytest.raises(StoreError, match="killed"):
-        store.forget(Erasure(metadata=ANNA))
-    store.close()
-    store = SqliteStore(state)
+    with monkeypatch.context() as dying:
+        dying.setattr(SqliteStore, "rewritten", die)
+        with pytest.raises(StoreError, match="killed"):
+            store.forget(Erasure(metadata=ANNA))
+        people.close()
+    store = people()
     assert store.recall(UNDER_WAY) == {}
-    store.prune(Retention(days=30.0, failing_days=90.0, bytes=1 << 30), now=AT)
+    store.prune(AGES, now=AT)
     assert store.recall(UNDER_WAY) is None
-    assert b"MARK7" not in readable(state)
-    store.close()
+    assert b"MARK7" not in readable(tmp_path)
 
 
-KEEP = Retention(days=9999, failing_days=9999, bytes=1 << 30)
 ANSWERS = AnswerQuery(0.0, AT + 1000)
 
 
@@ -196,10 +179,9 @@ def read(cells: tuple[int, int], mark: str) -> Evidence:
     return an_evidence(claim, replies=(f"SECRET{mark} reply",))
 
 
-def settled(folder: Path, texts: Texts = Texts.ALL, kind: str = "sqlite") -> Any:
+def settled(opened: Opened, texts: Texts = Texts.ALL) -> Any:
     """A store with a good answer, a bad one and one that no judge could read, all settled."""
-    store = open_store(kind, folder, texts=texts)
-    unread = marked("unread", "C")
+    store, unread = opened(texts=texts), marked("unread", "C")
     store.admit(an_admission(GOOD, BAD, unread))
     assert len(store.lease("embedded", 9, now=AT, seconds=1.0)) == 3
     store.settle([a_verdict(GOOD, read((1, 0), "A")), a_verdict(BAD, read((0, 0), "B")), an_unjudged(unread)])
@@ -214,7 +196,7 @@ def marks(folder: Path) -> str:
 
 def ids(store: Any, **filters: Any) -> set[str]:
     """Ids of the answers that are found."""
-    return {str(row.verdict.id) for row in store.find(Query(**filters))}
+    return set(found_by(store, Query(**filters)))
 
 
 def check(store: Any, kept: str, whole: str) -> None:
@@ -239,80 +221,73 @@ def check(store: Any, kept: str, whole: str) -> None:
         assert ids(store, words=(("open",),)) == {names[mark] for mark in kept}
 
 
-@pytest.mark.parametrize("kind", PARAMETERS)
+@pytest.mark.parametrize("opened", PARAMETERS, indirect=True)
 @pytest.mark.parametrize(("texts", "kept"), [(Texts.ALL, "ABC"), (Texts.FAILING, "B"), (Texts.NONE, "")])
-def test_texts_are_gone_and_scores_remain(tmp_path: Path, kind: str, texts: Texts, kept: str) -> None:
+def test_texts_are_gone_and_scores_remain(tmp_path: Path, opened: Opened, texts: Texts, kept: str) -> None:
     """What is kept is kept whole; of everything else no byte is left once the store is closed."""
-    store = settled(tmp_path, texts, kind)
+    store = settled(opened, texts)
     check(store, kept, "AB" * (texts is Texts.ALL))
-    store.close()
-    assert kind == "postgres" or marks(tmp_path) == kept
+    opened.close()
+    assert marks(tmp_path) == kept * isinstance(store, SqliteStore)
 
 
-@pytest.mark.parametrize("kind", PARAMETERS)
+@pytest.mark.parametrize("opened", PARAMETERS, indirect=True)
 @pytest.mark.parametrize(("texts", "kept"), [(Texts.FAILING, "B"), (Texts.NONE, "")])
-def test_texts_of_before_are_dropped_by_retention(tmp_path: Path, kind: str, texts: Texts, kept: str) -> None:
+def test_texts_of_before_are_dropped_by_retention(tmp_path: Path, opened: Opened, texts: Texts, kept: str) -> None:
     """A state that kept all texts keeps no more than the new setting says, after the next step of retention."""
-    settled(tmp_path, kind=kind).close()
-    store: Any = open_store(kind, tmp_path, texts=texts)
+    settled(opened)
+    store = opened(texts=texts)
     store.add_labels([Label(GOOD.key, "ann", AT, {Quantity.FAITHFULNESS: 1.0})])
-    store.prune(KEEP, now=AT)
-    assert kind == "postgres" or marks(tmp_path) == kept
+    store.prune(KEEP_ALL, now=AT)
+    assert marks(tmp_path) == kept * isinstance(store, SqliteStore)
     check(store, kept, kept)
     assert len(store.labels(0.0)) == 1
-    store.prune(Retention(days=1, failing_days=1, bytes=1 << 30), now=AT + 9 * 86400)
+    store.prune(ONE_DAY, now=AT + 9 * 86400)
     assert store.engine.rows("SELECT key FROM answer_index") == []
-    assert kind == "postgres" or store.engine.rows("SELECT id FROM terms") == []
-    store.close()
+    assert not isinstance(store, SqliteStore) or store.engine.rows("SELECT id FROM terms") == []
 
 
-def test_an_answer_that_comes_again_is_known(tmp_path: Path) -> None:
+def test_an_answer_that_comes_again_is_known(opened: Opened) -> None:
     """Without its text an answer is a duplicate still: it is not judged twice."""
-    store = settled(tmp_path, Texts.NONE)
+    store = settled(opened, Texts.NONE)
     assert store.admit(an_admission(GOOD)) == 0
     assert store.tallies()[Tally.REJECTED, ("app", "duplicate_id")] == 1
     assert store.pending() == {}
-    store.close()
 
 
-def test_the_next_judge_of_a_cascade_reads_the_text(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("texts", "kept"), [(Texts.NONE, False), (Texts.FAILING, True)])
+def test_the_next_judge_of_a_cascade_reads_the_text(opened: Opened, texts: Texts, *, kept: bool) -> None:
     """Texts stay until the last judge has read; one that finds a fault keeps them under `failing`, and is found."""
-    for texts, kept in ((Texts.NONE, False), (Texts.FAILING, True)):
-        store = SqliteStore(tmp_path / texts, texts=texts)
-        store.admit(an_admission(GOOD))
-        follow = FollowUp(GOOD.key, "embedded", Assignment("second", 1.0), AT)
-        store.settle([a_verdict(GOOD)], [follow])
-        waiting = store.lease("second", 9, now=AT, seconds=1.0)
-        assert [draw.sample.question for draw in waiting] == [GOOD.sample.question]
-        assert not kept or ids(store, words=(("secreta",),)) == set()
-        store.settle([a_verdict(GOOD, read((0, 0), "A"), a_reading("second"))])
-        assert [row.sample is not None for row in store.find(Query())] == [kept, kept]
-        assert not kept or ids(store, words=(("secreta",),)) == {"good"}
-        store.close()
+    store = opened(texts=texts)
+    store.admit(an_admission(GOOD))
+    store.settle([a_verdict(GOOD)], [follow_up(GOOD)])
+    waiting = store.lease("second", 9, now=AT, seconds=1.0)
+    assert [draw.sample.question for draw in waiting] == [GOOD.sample.question]
+    assert not kept or ids(store, words=(("secreta",),)) == set()
+    store.settle([a_verdict(GOOD, read((0, 0), "A"), a_reading("second"))])
+    assert [row.sample is not None for row in store.find(Query())] == [kept, kept]
+    assert not kept or ids(store, words=(("secreta",),)) == {"good"}
 
 
-def test_a_damaged_line_is_dropped_too(tmp_path: Path) -> None:
+def test_a_damaged_line_is_dropped_too(opened: Opened) -> None:
     """What cannot be decoded cannot be kept in part; its figures come from the columns."""
-    settled(tmp_path).close()
-    store = SqliteStore(tmp_path, texts=Texts.NONE)
+    settled(opened)
+    store = opened(texts=Texts.NONE)
     store.engine._writer.execute("UPDATE verdicts SET line = x'78' WHERE key = ?", (GOOD.key,))
     store.engine._writer.execute("UPDATE traits SET body = x'0102' WHERE key = ?", (GOOD.key,))
-    store.prune(Retention(30.0, 90.0, 1 << 30), now=AT)
+    store.prune(AGES, now=AT)
     stored = {row.verdict.key: row for row in store.find(Query())}
     assert stored[GOOD.key].verdict.scores[Quantity.FAITHFULNESS] == 1.0
     assert {row.key: traits is None for row, traits in store.answers(ANSWERS)} == {GOOD.key: True, BAD.key: False}
-    store.close()
 
 
-def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_removed(tmp_path: Path, opened: Opened) -> None:
     """Bytes that were left in free space and in the write-ahead log are gone after the next step of retention."""
-    store = settled(tmp_path)
+    store = settled(opened)
     store.engine._writer.execute("UPDATE samples SET body = x'00'")  # as after a kill: dropped, and not yet rewritten
     for table in ("verdicts", "traits", "replies"):
         store.engine._writer.execute(f"DELETE FROM {table}")  # noqa: S608 - constants
     assert b"SECRET" in readable(tmp_path)
-    store.close()
-    store = SqliteStore(tmp_path, texts=Texts.NONE)
-    store.prune(Retention(30.0, 90.0, 1 << 30), now=AT)
+    store = opened(texts=Texts.NONE)
+    store.prune(AGES, now=AT)
     assert b"SECRET" not in readable(tmp_path)
-    store.close()

@@ -7,28 +7,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from support.command_line import command, configured, log_of
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence, an_unjudged
 from support.patience import DEADLINE
-from support.postgres import Postgres
-from support.stores import WORKERS_SCHEMA, Workers, sql
+from support.stores import AGES, DAY, Workers, admit_and_settle, follow_up, found_by, sql
 
-from ragwatch.commands import cli
-from ragwatch.config import Config, load
+from ragwatch.config import load
 from ragwatch.daemon.process import state_secret
 from ragwatch.errors import StoreError
 from ragwatch.model.budget import Cost, SpendingCap
 from ragwatch.model.quantities import Quantity
 from ragwatch.offline import state_reader
-from ragwatch.ports import Assignment, FollowUp, Part, Query, RecordedEvent, Retention, StoredRun
+from ragwatch.ports import Part, Query, RecordedEvent, Retention, StoredRun
 from ragwatch.statistics.labels.label import Label
 from ragwatch.statistics.tally import Tally
 from ragwatch.stores.postgres import Options
 from ragwatch.stores.postgres.connections import connect
 from ragwatch.stores.postgres.postgres_store import PostgresStore, sizes
 from ragwatch.stores.settling import settle
-
-DAY = 86400.0
 
 
 def test_workers_share_the_queue_and_settle_once(worker: Workers) -> None:
@@ -42,7 +38,7 @@ def test_workers_share_the_queue_and_settle_once(worker: Workers) -> None:
     assert [draw.sample.id for draw in (*first, *second)] == [draw.sample.id for draw in draws]
     assert one.lease(JUDGE, 9, now=AT + 59, seconds=60) == []
     verdicts = [a_verdict(draw) for draw in first]
-    follow_ups = [FollowUp(draw.key, JUDGE, Assignment("second", 0.5), AT) for draw in first]
+    follow_ups = [follow_up(draw) for draw in first]
     assert [one.settle(verdicts, follow_ups), two.settle(verdicts, follow_ups)] == [3, 0]
     assert two.pending() == {JUDGE: 3, "second": 3}
     assert two.tallies()[Tally.JUDGED, ("search", JUDGE)] == 3
@@ -99,9 +95,8 @@ def test_texts_that_postgresql_cannot_store_are_replaced(worker: Workers) -> Non
     assert store.events(0.0)[0].detail == "a�b"
     assert [part.payload for part in store.parts("app")] == [b"\x00"]
     store.admit(an_admission(a_draw("b", route="r\x00\ud800é"), judges=("j\x00",)))
-    assert [(draw.route, draw.key) for draw in store.lease("j\ufffd", 9, now=AT, seconds=60)] == [
-        ("r\ufffd?é", a_draw("b").key)
-    ]
+    (leased,) = store.lease("j\ufffd", 9, now=AT, seconds=60)
+    assert (leased.route, leased.key) == ("r\ufffd?é", a_draw("b").key)
 
 
 def test_an_admission_that_the_server_refuses_leaves_nothing(worker: Workers) -> None:
@@ -117,15 +112,14 @@ def test_an_admission_that_the_server_refuses_leaves_nothing(worker: Workers) ->
 def test_size_is_measured_by_what_is_stored(worker: Workers) -> None:
     """Files do not shrink: what was deleted before is no reason to delete more. The oldest good verdicts go first."""
     store = worker()
-    draws = [a_draw(f"r{index}", at=AT + index) for index in range(20)]
-    store.admit(an_admission(*draws))
-    store.settle([a_verdict(draw, an_evidence((int(draw.at > AT), 0))) for draw in draws])
+    read = (a_verdict(a_draw(f"r{index}", at=AT + index), an_evidence((int(index > 0), 0))) for index in range(20))
+    admit_and_settle(store, *read)
     size = sum(store.engine.rows(statement)[0][0] for statement in sizes(1))
     deleted = store.prune(Retention(1e6, 1e6, size), now=AT + 100)
     assert deleted == 0
     assert store.prune(Retention(1e6, 1e6, size // 2), now=AT + 100) > 0
     assert store.prune(Retention(1e6, 1e6, 1), now=AT + 100) + deleted <= 20
-    assert store.find(Query()) == []
+    assert found_by(store) == []
 
 
 def test_feedback_and_answer_that_arrive_at_two_workers_are_joined(target: Options, worker: Workers) -> None:
@@ -133,7 +127,7 @@ def test_feedback_and_answer_that_arrive_at_two_workers_are_joined(target: Optio
     store = worker()
     store.admit(an_admission(a_draw("a")))
     sql(target, f"INSERT INTO early_feedback VALUES ('{a_draw('a').key}', 'a', 'app', {AT}, 0.5, {AT})")  # noqa: S608 - keys of ours
-    store.prune(Retention(30, 30, 1 << 40), now=AT + 7200)
+    store.prune(AGES, now=AT + 7200)
     assert store.feedback_of(a_draw("a").key) == (0.5, AT)
     assert store.tallies()[Tally.FEEDBACK, ("app", "joined")] == 1
 
@@ -141,12 +135,11 @@ def test_feedback_and_answer_that_arrive_at_two_workers_are_joined(target: Optio
 def test_one_worker_prunes_at_a_time(worker: Workers, target: Options) -> None:
     """Another one deletes nothing meanwhile, and does not wait; a table in use is not rewritten, and that is told."""
     store = worker()
-    store.admit(an_admission(a_draw("a", at=AT - 100 * DAY)))
-    store.settle([an_unjudged(a_draw("a", at=AT - 100 * DAY))])
+    admit_and_settle(store, an_unjudged(a_draw("a", at=AT - 100 * DAY)))
     with store.engine.transaction() as writer:
         writer.execute("SELECT pg_advisory_xact_lock(3, hashtext(current_schema() || ''))")
-        assert worker().prune(Retention(30, 30, 1 << 40), now=AT) == 0
-    assert worker().prune(Retention(30, 30, 1 << 40), now=AT) == 1
+        assert worker().prune(AGES, now=AT) == 0
+    assert worker().prune(AGES, now=AT) == 1
     store = worker()
     with connect(target) as other:
         other.execute("BEGIN; LOCK TABLE events IN ACCESS SHARE MODE")
@@ -156,36 +149,12 @@ def test_one_worker_prunes_at_a_time(worker: Workers, target: Options) -> None:
     assert store.engine.rewrite(["events"]) is True
 
 
-CONFIG = """\
-state: {state}
-sources: [{{kind: tail, name: app, path: {state}.jsonl}}]
-store: {{kind: postgres, url: "{url}", database_schema: {schema}}}
-"""
-
-
-@pytest.fixture
-def path(tmp_path: Path, server: Postgres) -> Path:
-    """A configuration."""
-    path = tmp_path / "ragwatch.yaml"
-    text = CONFIG.format(state=tmp_path / "state", url=server.url, schema=WORKERS_SCHEMA)
-    path.write_text(text, encoding="utf-8")
-    (tmp_path / "state.jsonl").write_text('{"id": "1", "question": "q", "answer": "a", "contexts": []}\n', "utf-8")
-    return path
-
-
-@pytest.fixture
-def config(path: Path) -> Config:
-    """It, read."""
-    return load(path)
-
-
 @pytest.fixture
 def running(worker: Workers) -> PostgresStore:
     """A worker with two verdicts, a label, a run and an event."""
     store = worker()
     draws = [a_draw(name, metadata={"user": name}) for name in ("anna", "bob")]
-    store.admit(an_admission(*draws, cursor="1"))
-    store.settle([a_verdict(draw) for draw in draws])
+    admit_and_settle(store, *draws)
     store.add_labels([Label(draws[0].key, "ada", AT, {Quantity.FAITHFULNESS: 1.0})])
     store.record_run(StoredRun("canary", "docs", AT, failing=True, body={"x": 1}), Counter())
     store.record(RecordedEvent(AT, "index", "v2"))
@@ -193,8 +162,11 @@ def running(worker: Workers) -> PostgresStore:
 
 
 @pytest.mark.servers
-def test_commands_run_beside_a_worker(config: Config, running: PostgresStore, path: Path) -> None:
+def test_commands_run_beside_a_worker(tmp_path: Path, section: dict[str, str], running: PostgresStore) -> None:
     """What is stored is read; texts of a person are gone for the worker, too; a trial run leaves it alone."""
+    log = log_of(tmp_path / "app.jsonl", {"id": "1", "question": "q", "answer": "a", "contexts": []})
+    path = configured(tmp_path, store=section, sources=[{"kind": "tail", "name": "app", "path": str(log)}])
+    config = load(path)
     query = Query(judge=JUDGE)
     assert list(state_reader.verdicts(config, query)) == running.find(query)
     assert [label.annotator for label in state_reader.labels_by_key(config)[a_draw("anna").key]] == ["ada"]
@@ -204,30 +176,24 @@ def test_commands_run_beside_a_worker(config: Config, running: PostgresStore, pa
         assert reader.pruned_until() < 0.0
     assert (state_reader.has_started(config, "app"), state_reader.has_started(config, "other")) == (True, False)
     assert state_reader.stored_tallies(config, Tally.JUDGED) == {("search", JUDGE): 2.0}
-    command = ["forget", "--metadata", "user=anna", "--config", str(path)]
-    result = CliRunner().invoke(cli, command, standalone_mode=False)
+    result = command("forget", "--metadata", "user=anna", "--config", path)
     assert (result.return_value, result.exception) == (0, None), result.output
-    assert {stored.verdict.key: stored.sample is None for stored in running.find(Query())} == {
-        a_draw("anna").key: True,
-        a_draw("bob").key: False,
-    }
+    found = [(row.verdict.key, row.sample is None) for row in running.find(query)]
+    assert found == [(a_draw("bob").key, False), (a_draw("anna").key, True)]
     before = running.tallies()
-    result = CliRunner().invoke(cli, ["run", "--once", "--config", str(path)], standalone_mode=False)
+    result = command("run", "--once", "--config", path)
     assert 'ragwatch_requests_seen_total{source="app"} 1.0' in result.output
     assert running.tallies() == before
 
 
 def test_state_directories_have_the_secret_of_the_database(tmp_path: Path, running: PostgresStore) -> None:
     """Workers draw alike: each directory holds the secret that the first worker brought; a damaged one is told."""
-    first = state_secret(_made(tmp_path / "one"), running)
-    other = _made(tmp_path / "two")
+    one, other = tmp_path / "one", tmp_path / "two"
+    one.mkdir()
+    other.mkdir()
+    first = state_secret(one, running)
     assert state_secret(other) != first
     assert (state_secret(other, running), state_secret(other)) == (first, first)
     running.remember("sampling key", {"secret": 7})
     with pytest.raises(StoreError, match="damaged"):
         running.shared_secret(b"b" * 32)
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-import psycopg
 import pytest
 from pydantic import SecretStr, ValidationError
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
@@ -74,9 +73,6 @@ def cutting(server: Path, folder: Path) -> Iterator[list[str]]:
         thread.join()
 
 
-DAY = 86400.0
-
-
 def test_a_commit_of_which_the_server_never_heard_did_not_take_effect(target: Options, worker: Workers) -> None:
     """As after a failover; one that it knows took effect exactly if it was committed."""
     store = worker()
@@ -122,8 +118,7 @@ def test_a_connection_that_is_lost_in_a_transaction_writes_nothing(target: Optio
 def test_workers_that_start_at_once_make_one_schema(server: Postgres) -> None:
     """Migrations run once, under a lock; another worker waits and finds the schema made."""
     name = "at_once"
-    with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE".encode())
+    server.sql(f"DROP SCHEMA IF EXISTS {name} CASCADE")
     with ThreadPoolExecutor() as pool:
         starts = [pool.submit(lambda: PostgresStore(database(server.url, name)).close()) for _ in range(3)]
         for start in starts:
@@ -131,24 +126,21 @@ def test_workers_that_start_at_once_make_one_schema(server: Postgres) -> None:
     assert sql(database(server.url, name), "SELECT version, compatible FROM schema_version") == [(VERSION, 1)]
 
 
-def test_an_upgrade_sums_the_stored_scores(server: Postgres) -> None:
+def test_an_upgrade_sums_the_stored_scores(before: Options) -> None:
     """Charts begin with the scores of before: expectations where the judge gave them, by judge and version."""
-    name = "upgraded"
     scores = (
         ("a", '{"faithfulness": 1.0, "top_ranked_ignored": 1.0, "expected": {"top_ranked_ignored": 0.75}}'),
         ("b", '{"faithfulness": null, "expected": {}}'),
         ("c", None),
         ("d", "[1]"),
     )
-    with psycopg.connect(server.url, autocommit=True, options=f"-c search_path={name}") as connection:
-        connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE".encode())
-        schema.prepare(connection, name, schema.SCRIPTS[:1])
+    with connect(before) as connection:
         connection.cursor().executemany(
             "INSERT INTO verdicts (key, judge, version, at, route, probability, outcome, failing, scores, line)"
-            " VALUES (%s, 'j', 'v', %s, 'search', 0.5, 'judged', 0, %s, '')",
+            " VALUES (%s, 'j', 'v', %s, 'search', 0.5, 'judged', 0, %s::jsonb, '')",
             [(key, AT, stored) for key, stored in scores],
         )
-    with closing(PostgresStore(database(server.url, name))) as store:
+    with closing(PostgresStore(before)) as store:
         for span in SPANS:
             start = start_of(AT, span)
             rows = store.trends(TrendQuery(TrendKind.SCORE, "search", span, span, start, start + span))
@@ -201,12 +193,9 @@ def test_options_and_description(target: Options, worker: Workers, server: Postg
         with pytest.raises(ValidationError):
             Options.model_validate(wrong)
     worker()
-    options = Options.model_validate({"url": server.url, "database_schema": WORKERS_SCHEMA})
-    assert (
-        postgres.database(options).describe().endswith(f"database postgres, schema {WORKERS_SCHEMA}: version {VERSION}")
-    )
-    unused = options.model_copy(update={"database_schema": "unused"})
-    assert postgres.database(unused).describe().endswith("schema unused: is created at the first start")
+    for name, said in ((WORKERS_SCHEMA, f"version {VERSION}"), ("unused", "is created at the first start")):
+        described = postgres.database(database(server.url, name)).describe()
+        assert described.endswith(f"database postgres, schema {name}: {said}")
     assert sql(target, "SELECT to_regclass('unused.work')") == [(None,)]
 
 

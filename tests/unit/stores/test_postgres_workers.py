@@ -11,20 +11,18 @@ import psycopg
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE, SCALE
-from support.postgres import Postgres
-from support.stores import Workers, admit_and_settle, database, sql
+from support.stores import AGES, DAY, KEEP_ALL, Workers, admit_and_settle, sql
 
 from ragwatch.errors import NotLeadingError
 from ragwatch.model.quantities import Quantity
 from ragwatch.model.sample import Context, Draw
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.ports import Feedback, Query, Retention, StoredRun
+from ragwatch.ports import Feedback, Query, StoredRun
 from ragwatch.statistics.tally import Tallies, Tally
 from ragwatch.stores import dropping
 from ragwatch.stores.dialect import in_postgres
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.stores.postgres import Options
-from ragwatch.stores.postgres import migrations as schema
 from ragwatch.stores.postgres.connections import connect
 from ragwatch.stores.postgres.partitions import REST, day_of
 from ragwatch.stores.postgres.postgres_search import PostgresQueries
@@ -60,7 +58,7 @@ def test_who_was_stopped_past_the_term_writes_nothing(target: Options, worker: W
     for write in (
         lambda: led.remember("drift", {"seq": 2}),
         lambda: led.record_run(run, Counter({(Tally.DRIFT_ALARMS, ("faithfulness", "search")): 1})),
-        lambda: led.prune(Retention(30, 30, 1 << 40), now=AT),
+        lambda: led.prune(AGES, now=AT),
     ):
         with pytest.raises(NotLeadingError):
             write()
@@ -103,7 +101,7 @@ def test_counters_by_worker_add_up(target: Options, worker: Workers) -> None:
     assert worker(name="two").own_tallies() == two.own_tallies()
     sql(target, "UPDATE workers SET seen = now() - interval '25 hours' WHERE name = 'two'")
     before = one.tallies()
-    one.prune(Retention(1e6, 1e6, 1 << 40), now=AT)
+    one.prune(KEEP_ALL, now=AT)
     assert (two.own_tallies(), one.tallies()) == ({}, before)
     two.lead(1.0)  # it was only away: it counts under its number again
     two.settle([a_verdict(draws[0])])
@@ -124,8 +122,6 @@ def test_workers_learn_one_vocabulary(worker: Workers) -> None:
     assert one.mark("search") is None
 
 
-DAY = 86400.0
-KEEP = Retention(30.0, 90.0, 1 << 40)
 MANY = 3000
 # What a worker of schema 9 does: it stores verdicts, deletes texts and drops days, and knows of no index.
 NOT_INDEXED = "DELETE FROM answer_index"
@@ -172,15 +168,16 @@ def test_a_search_goes_through_the_index(target: Options, worker: Workers) -> No
         connection.execute("VACUUM ANALYZE answer_index")
         by_term = Query(context="doc-1", metadata=(("release", "v2"),), stage="none")
         by_words = Query(words=(("cats", "purr"),))
-        for query, index in ((by_term, "answer_index_terms"), (by_words, "answer_index_words")):
+        for query, index, others in (
+            (by_term, "answer_index_terms", ("answer_index", "verdicts_0")),
+            (by_words, "answer_index_words", ("answer_index", "verdicts_0")),
+            (Query(disputed=True), "", ()),
+            (Query(quantity=Quantity.FAITHFULNESS, worst=True), "", ()),
+        ):
             text, parameters = PostgresQueries.full(query, asked_terms(query, None))
             plan = connection.execute(in_postgres(f"EXPLAIN (FORMAT JSON) {text}"), parameters).fetchall()[0][0]
             assert index in str(plan), plan
-            assert not {"answer_index", "verdicts_0", "samples_0"} & set(read_whole(plan[0]["Plan"]))
-        for query in (Query(disputed=True), Query(quantity=Quantity.FAITHFULNESS, worst=True)):
-            text, parameters = PostgresQueries.full(query)
-            plan = connection.execute(in_postgres(f"EXPLAIN (FORMAT JSON) {text}"), parameters).fetchall()[0][0]
-            assert "samples_0" not in set(read_whole(plan[0]["Plan"])), "texts are read of what is returned"
+            assert not {"samples_0", *others} & set(read_whole(plan[0]["Plan"]))  # texts are read of what is returned
     for _ in range(8):  # a statement that is run more often is prepared, and its plan then serves all parameters
         assert keys_by(store, context="doc-1", metadata=(("release", "v2"),)) == [draw.key]
         assert len(list(store.entries(Query(words=(("cats",),))))) == 1
@@ -214,13 +211,13 @@ def test_answers_of_the_version_before_are_added_after_the_start(
     admit_and_settle(store, *draws)
     sql(target, f"{NOT_INDEXED} WHERE key <> '{draws[3].key}'")
     sql(target, f"DELETE FROM traits WHERE key = '{draws[0].key}'")  # noqa: S608 - of ours
-    store.prune(KEEP, now=AT)
+    store.prune(AGES, now=AT)
     assert keys_by(store, context="doc-9", metadata=(("user", "anna"),)) == [draw.key for draw in reversed(draws)]
     sql(target, f"{NOT_INDEXED} WHERE key = '{draws[3].key}'")
-    store.prune(KEEP, now=AT)
+    store.prune(AGES, now=AT)
     assert keys_by(store, context="doc-3") == []
     later = worker(texts=Texts.NONE)
-    later.prune(KEEP, now=AT)
+    later.prune(AGES, now=AT)
     assert keys_by(store, context="doc-3", metadata=(("release", "v2"),)) == [draws[3].key]
     assert keys_by(store, metadata=(("user", "anna"),)) == []
 
@@ -250,20 +247,16 @@ def test_retention_drops_days(target: Options, worker: Workers) -> None:
     """A day goes as a whole when its last answer is too old; faults stay for longer; what is erased is biased."""
     store, now = worker(), time.time()
     today = day_of(now)
-    good, bad, pending, old = (
-        a_draw("good", at=now),
-        a_draw("bad", at=now),
-        a_draw("pending", at=now),
-        a_draw("old", at=now - 10 * DAY),
-    )
+    good, bad, pending = (a_draw(name, at=now) for name in ("good", "bad", "pending"))
+    old = a_draw("old", at=now - 10 * DAY)
     store.admit(replace(an_admission(good, bad, pending, old), feedback=[Feedback((good.key,), 1.0, now, "app")]))
     store.settle([a_verdict(good), a_verdict(bad, an_evidence((0, 0))), a_verdict(old)])
     assert parts(target, "samples") == parts(target, "sample_keys") == {today: 3, REST: 1}
     assert parts(target, "verdicts") == {today: 2, REST: 1}
     before = [row.key for row in store.window(0, 0.0, 9)]
-    assert store.prune(KEEP, now=(today + 1) * DAY + 30 * DAY - 1.0) == 1  # `old`, as its time says
+    assert store.prune(AGES, now=(today + 1) * DAY + 30 * DAY - 1.0) == 1  # `old`, as its time says
     assert parts(target, "verdicts") == {today: 2}
-    assert store.prune(KEEP, now=(today + 1) * DAY + 30 * DAY) == 1
+    assert store.prune(AGES, now=(today + 1) * DAY + 30 * DAY) == 1
     assert parts(target, "samples") == parts(target, "sample_keys") == {REST: 2}
     assert sql(target, f"SELECT to_regclass('samples_d{today}'), to_regclass('verdicts_d{today}')") == [(None, None)]
     (kept,) = store.find(Query())
@@ -273,7 +266,7 @@ def test_retention_drops_days(target: Options, worker: Workers) -> None:
     assert sql(target, "SELECT key FROM answer_index") == [(bad.key,)]
     assert [draw.key for draw in store.lease(JUDGE, 9, now=now, seconds=1)] == [pending.key]
     assert store.admit(an_admission(good)) == 1  # its key is free, and there is no partition of its day
-    assert store.prune(KEEP, now=now + 91 * DAY) == 1
+    assert store.prune(AGES, now=now + 91 * DAY) == 1
     assert store.find(Query()) == []
     worker()  # a start makes the partitions again
 
@@ -284,24 +277,10 @@ def test_a_table_in_use_is_left_for_the_next_time(target: Options, worker: Worke
     admit_and_settle(store, a_draw("a", at=now))
     with connect(target) as reader:
         reader.execute("BEGIN; SELECT count(*) FROM verdicts")
-        assert store.prune(KEEP, now=now + 32 * DAY) == 0
+        assert store.prune(AGES, now=now + 32 * DAY) == 0
         assert len(store.find(Query())) == 1
-    assert store.prune(KEEP, now=now + 32 * DAY) == 1
+    assert store.prune(AGES, now=now + 32 * DAY) == 1
     worker()
-
-
-@pytest.fixture
-def before(server: Postgres) -> Iterator[Options]:
-    """A database of schema 1."""
-    name = "before"
-    with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE".encode())
-    target = database(server.url, name, connections=3, timeout_seconds=20.0)
-    with connect(target) as connection:
-        schema.prepare(connection, name, schema.SCRIPTS[:1])
-    yield target
-    with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute(f"DROP SCHEMA {name} CASCADE".encode())
 
 
 def admitted(connection: psycopg.Connection, *keys: str) -> int:
@@ -325,7 +304,7 @@ def test_two_versions_share_the_partitions(before: Options) -> None:
         assert [row.seq for row in store.window(0, 0.0, 9)] == [first, first + 1, last]
         assert parts(before, "samples") == {0: 3, day_of(time.time()): 1}
         assert [key for key, *_ in old.execute(DELETE, (100.0,)).fetchall()] == ["k1"]
-        assert store.prune(KEEP, now=time.time() + 40 * DAY) == 2
+        assert store.prune(AGES, now=time.time() + 40 * DAY) == 2
         store.close()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.kit import AT, JUDGE, a_draw, a_verdict, an_admission
-from support.stores import admit_and_settle, balanced
+from support.stores import OLD_STATES, admit_and_settle, as_left_by, balanced, found_by
 
 from ragwatch.model.estimate import Addends
 from ragwatch.model.quantities import Quantity
@@ -22,8 +22,6 @@ from ragwatch.stores.sqlite import opening
 from ragwatch.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.servers
-
-OLD = Path(__file__).parents[2] / "data" / "state"
 
 
 def test_settings_of_durability(tmp_path: Path) -> None:
@@ -38,18 +36,6 @@ def test_settings_of_durability(tmp_path: Path) -> None:
 def _everything(connection: sqlite3.Connection) -> list[str]:
     """The whole database as SQL text, and its version."""
     return [*connection.iterdump(), str(opening.version_of(connection))]
-
-
-def as_left_by(version: int, state: Path) -> Path:
-    """A database as that schema left it."""
-    state.mkdir()
-    path = state / "ragwatch.db"
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.executescript("PRAGMA page_size=16384; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL;")
-        for script in scripts_of("sqlite")[:version]:
-            connection.executescript(script)
-        connection.executescript((OLD / f"schema_{version}.sql").read_text(encoding="utf-8"))
-    return path
 
 
 @pytest.fixture
@@ -77,7 +63,7 @@ DAMAGED = (5, 6)
 
 def test_t34_every_released_schema_has_a_fixture() -> None:
     """A new schema brings a state of the one before along, so that its upgrade is tried."""
-    assert {path.name for path in OLD.glob("*.sql")} == {f"schema_{version}.sql" for version, *_ in HELD}
+    assert {path.name for path in OLD_STATES.glob("*.sql")} == {f"schema_{version}.sql" for version, *_ in HELD}
     assert len(HELD) == opening.VERSION - 1
 
 
@@ -100,15 +86,15 @@ def newest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
 def test_t34_an_upgrade_keeps_what_was_stored(tmp_path: Path, newest: dict[str, object], held: Any) -> None:
     """T34: offsets, queue, events, samples and verdicts; tables are those of a new database, and work goes on."""
     version, offset, pending, event, ids = held
-    path = as_left_by(version, tmp_path / "state")
-    with closing(SqliteStore(path.parent)) as store:
+    state = as_left_by(version, tmp_path / "state")
+    with closing(SqliteStore(state)) as store:
         assert store.cursors("app") == {"log": f'{{"offset":{offset}}}'}
         assert (store.pending(), store.events(0.0)) == (pending, [RecordedEvent(AT, "release", event)])
         stored = store.find(Query())
-        assert [one.verdict.id for one in stored] == ids
+        assert found_by(store) == ids
         assert version in DAMAGED or all(one.sample is not None and one.damage is None for one in stored)
         assert balanced(store)
-        assert tables_of(path) == newest
+        assert tables_of(state / "ragwatch.db") == newest
         waiting = store.lease(JUDGE, 9, now=AT, seconds=60)
         assert store.settle([a_verdict(draw) for draw in waiting]) == len(waiting) > 0
         assert balanced(store)
@@ -116,7 +102,7 @@ def test_t34_an_upgrade_keeps_what_was_stored(tmp_path: Path, newest: dict[str, 
 
 def test_t34_an_upgrade_from_schema_1_goes_on_counting(old: Path) -> None:
     """T34: each source has its cursor, counts and sequence numbers go on, and a known sample is known."""
-    with closing(SqliteStore(old.parent)) as store:
+    with closing(SqliteStore(old)) as store:
         assert store.cursors("other") == {"1:2": '{"offset":12}'}
         tallies = store.tallies()
         assert (tallies[Tally.SEEN, ("app",)], tallies[Tally.DRAWN, ("search",)]) == (5, 3)
@@ -134,7 +120,7 @@ def test_t34_a_failing_upgrade_leaves_the_old_state(old: Path) -> None:
     Each version is a transaction of its own: when the second fails, the first stands, and the next start goes on.
     """
     first = scripts_of("sqlite")[0]
-    with closing(sqlite3.connect(old, isolation_level=None)) as connection:
+    with closing(sqlite3.connect(old / "ragwatch.db", isolation_level=None)) as connection:
         before = _everything(connection)
         connection.execute(f"PRAGMA max_page_count={connection.execute('PRAGMA page_count').fetchone()[0]}")
         with pytest.raises(sqlite3.OperationalError, match="full"):
@@ -155,7 +141,7 @@ def test_t34_a_failing_upgrade_leaves_the_old_state(old: Path) -> None:
 
 def test_t34_an_upgrade_from_schema_2_names_judges(tmp_path: Path) -> None:
     """T34: waiting draws wait since they were answered; stages name their judge, and are counted up in their rows."""
-    with closing(SqliteStore(as_left_by(2, tmp_path / "state").parent)) as store:
+    with closing(SqliteStore(as_left_by(2, tmp_path / "state"))) as store:
         tallies = store.tallies()
         assert (tallies[Tally.SEEN, ("app",)], tallies[Tally.N, ("faithfulness", "search", JUDGE)]) == (9, 2)
         assert {labels: value for (tally, labels), value in tallies.items() if tally is Tally.STAGE} == {
@@ -177,14 +163,14 @@ def test_t34_an_upgrade_from_schema_2_names_judges(tmp_path: Path) -> None:
 
 def test_t34_upgrades_from_schemas_3_and_4_keep_money_runs_and_feedback(tmp_path: Path) -> None:
     """T34: message batch, reservation, runs, states, feedback and received ids; later answers have traits."""
-    with closing(SqliteStore(as_left_by(3, tmp_path / "state").parent)) as store:
+    with closing(SqliteStore(as_left_by(3, tmp_path / "state"))) as store:
         assert [batch.provider_id for batch in store.batches("other")] == ["provider-1"]
         assert (store.spent("other", 0.0).usd, store.recall("keeping")) == (0.5, {"at": AT, "doubted": False})
         assert [run.body for run in store.runs("canary", "docs", 9)] == [{"hits": 3}]
         assert len(store.lease("other", 9, now=AT, seconds=60)) == 2
         store.admit(replace(an_admission(), hold=[Part("t", "s", b"span", AT)]))
         assert [part.payload for part in store.parts("app")] == [b"span"]
-    with closing(SqliteStore(as_left_by(4, tmp_path / "state of 4").parent)) as store:
+    with closing(SqliteStore(as_left_by(4, tmp_path / "state of 4"))) as store:
         assert store.feedback_of(a_draw("first").key) == (1.0, AT + 5)
         assert (store.received("app", ["r-1"]), store.recall("keeping")) == ({"r-1"}, {"at": AT})
         draw = a_draw("fourth", at=AT + 9)
@@ -194,7 +180,7 @@ def test_t34_upgrades_from_schemas_3_and_4_keep_money_runs_and_feedback(tmp_path
 
 def test_t34_an_upgrade_from_schema_5_sums_the_stored_scores(tmp_path: Path) -> None:
     """T34: charts begin with its scores (expectations, by judge), not damaged ones."""
-    with closing(SqliteStore(as_left_by(5, tmp_path / "state").parent)) as store:
+    with closing(SqliteStore(as_left_by(5, tmp_path / "state"))) as store:
         assert violations(*store.tallies_and_pending()) == {}
         for span in SPANS:
             start = start_of(AT, span)
@@ -208,23 +194,23 @@ def test_t34_an_upgrade_from_schema_5_sums_the_stored_scores(tmp_path: Path) -> 
 
 def test_t34_an_upgrade_from_schema_7_indexes_the_stored_scores(tmp_path: Path) -> None:
     """T34: the worst scores come first, other judges are seen, and no reply is stored."""
-    with closing(SqliteStore(as_left_by(7, tmp_path / "state").parent)) as store:
+    with closing(SqliteStore(as_left_by(7, tmp_path / "state"))) as store:
         worst = Query(quantity=Quantity.FAITHFULNESS, worst=True)
         rows = [(one.verdict.id, one.verdict.judge) for one in store.find(worst)]
         assert rows == [("second", JUDGE), ("first", "other"), ("third", JUDGE), ("first", JUDGE)]
         ignored = replace(worst, quantity=Quantity.TOP_RANKED_IGNORED, above=0.5)
-        assert [one.verdict.id for one in store.find(ignored)] == ["second", "first"]
+        assert found_by(store, ignored) == ["second", "first"]
         assert [one.verdict.judge for one in store.find(Query(disputed=True))] == ["other", JUDGE]
-        assert [one.verdict.id for one in store.find(Query(context="doc-9", stage="none"))] == ["first"]
+        assert found_by(store, Query(context="doc-9", stage="none")) == ["first"]
 
 
 def test_t34_an_upgrade_from_schema_8_names_the_labels_of_counters(tmp_path: Path) -> None:
     """T34: every stored counter names its labels, all are read as before, and what is counted adds to them."""
-    path = as_left_by(8, tmp_path / "state")
-    with closing(sqlite3.connect(path)) as connection:
+    state = as_left_by(8, tmp_path / "state")
+    with closing(sqlite3.connect(state / "ragwatch.db")) as connection:
         stored = connection.execute("SELECT name, labels, value FROM tallies").fetchall()
     before = {(Tally(name), tuple(json.loads(labels))): value for name, labels, value in stored}
-    with closing(SqliteStore(path.parent)) as store:
+    with closing(SqliteStore(state)) as store:
         assert store.tallies() == before
         assert store.engine._writer.execute("SELECT COUNT(*) FROM tallies WHERE label_names IS NULL").fetchone() == (0,)
         store.settle([a_verdict(draw) for draw in store.lease(JUDGE, 9, now=AT, seconds=60)])

@@ -1,29 +1,27 @@
 """The SQLite store under bad luck: full disks, odd paths, many threads, long readers, and too much to keep."""
 
 import random
-import stat
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from hashlib import blake2b
+from itertools import product
 from pathlib import Path
 
 import pytest
 from support.kit import AT, JUDGE, a_claim, a_draw, a_reading, a_verdict, an_admission, an_evidence
 from support.patience import DEADLINE
-from support.stores import admit_and_settle
+from support.stores import ONE_DAY, admit_and_settle
 
-from ragwatch.daemon.process import state_secret
 from ragwatch.errors import StoreError
 from ragwatch.model.sample import Draw
 from ragwatch.ports import Query, RecordedEvent, Retention
 from ragwatch.statistics.tally import Tally
-from ragwatch.stores.lock import worker_name
 from ragwatch.stores.settling import MAX_LEASED_CHARS
 from ragwatch.stores.sqlite import opening
-from ragwatch.stores.sqlite.opening import MARKER, TEMPORARY
+from ragwatch.stores.sqlite.opening import TEMPORARY
 from ragwatch.stores.sqlite.store import Options, SqliteStore, build
 
 
@@ -37,28 +35,9 @@ def big(name: str, *, at: float = AT) -> Draw:
     return a_draw(name, at=at, contexts=(noise(name), "Dogs bark."))
 
 
-def limit(store: SqliteStore, pages: int) -> None:
-    """Leave the database so many pages, as a full disk would."""
-    store.engine._writer.execute(f"PRAGMA max_page_count={pages}")
-
-
-def test_x17_files_are_ours_alone(tmp_path: Path) -> None:
-    """The database and its WAL have mode 0600 from the first byte on."""
-    state = tmp_path / "state"
-    store = build(Options(), state)
-    store.record(RecordedEvent(AT, "note", ""))
-    worker_name(state)
-    state_secret(state)
-    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in state.iterdir()}
-    assert modes.pop(TEMPORARY) == 0o700
-    assert {"ragwatch.db", "ragwatch.db-wal", "ragwatch.lock", MARKER, "ragwatch.worker"} <= set(modes)
-    assert set(modes.values()) == {0o600}
-    store.close()
-    for path in (state / MARKER, state / "ragwatch.worker"):
-        path.chmod(0o644)  # as an earlier version made it
-    build(Options(), state).close()
-    worker_name(state)
-    assert {stat.S_IMODE((state / name).stat().st_mode) for name in (MARKER, "ragwatch.worker")} == {0o600}
+def pragma(store: SqliteStore, setting: str) -> None:
+    """Set a PRAGMA of the writer: `max_page_count=1` is a full disk, `query_only=ON` one that is read-only."""
+    store.engine._writer.execute(f"PRAGMA {setting}")
 
 
 def test_what_sqlite_sorts_stays_in_the_state(tmp_path: Path) -> None:
@@ -86,23 +65,29 @@ def test_odd_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert (tmp_path / name / "ragwatch.db").exists()
 
 
-def test_full_disk_writes_nothing_and_recovers(store: SqliteStore) -> None:
-    """A full disk is a StoreError that leaves everything as it was; with room again the same batch goes in."""
+@pytest.mark.parametrize(
+    ("harm", "cure", "message"),
+    [
+        ("max_page_count=1", f"max_page_count={1 << 30}", "full; free some space"),
+        ("query_only=ON", "query_only=OFF", "readonly.*; it must be on a disk that we may write"),
+    ],
+)
+def test_a_disk_that_refuses_keeps_all_and_recovers(store: SqliteStore, harm: str, cure: str, message: str) -> None:
+    """Full or read-only, it is a StoreError with advice that leaves everything as it was; later the same batch goes in.
+
+    What is there can be read meanwhile.
+    """
     store.admit(an_admission(a_draw("a"), cursor="1"))
     before = (store.tallies(), store.pending(), store.cursors("app"))
-    limit(store, 1)
-    batch = an_admission(
-        *(big(f"b{index}") for index in range(50)), cursor="2", tallies=Counter({(Tally.SEEN, ("app",)): 50})
-    )
-    for _ in range(2):
-        with pytest.raises(StoreError, match=r"state: cannot write: .*full"):
-            store.admit(batch)
-        assert (store.tallies(), store.pending(), store.cursors("app")) == before
+    pragma(store, harm)
+    seen = Counter({(Tally.SEEN, ("app",)): 50})
+    batch = an_admission(*(big(f"b{index}") for index in range(50)), cursor="2", tallies=seen)
     rows = [a_verdict(a_draw("a"), an_evidence(a_claim(text="".join(map(noise, "abcdef")))))]
-    with pytest.raises(StoreError, match="full"):
-        store.settle(rows)
-    assert (store.tallies(), store.pending(), store.cursors("app")) == before
-    limit(store, 1 << 30)
+    for write in (lambda: store.admit(batch), lambda: store.admit(batch), lambda: store.settle(rows)):
+        with pytest.raises(StoreError, match=rf"state: cannot write: .*{message}"):
+            write()
+        assert (store.tallies(), store.pending(), store.cursors("app")) == before
+    pragma(store, cure)
     assert store.admit(batch) == 50
     assert store.settle(rows) == 1
     assert (store.cursors("app"), store.pending()) == ({"log": "2"}, {JUDGE: 50})
@@ -111,22 +96,14 @@ def test_full_disk_writes_nothing_and_recovers(store: SqliteStore) -> None:
 def test_full_disk_while_recording_and_forgetting(store: SqliteStore) -> None:
     """An event that does not fit is told and not half kept; forgetting needs no room of the file, and makes some."""
     for index in range(40):
-        draw = big(f"b{index}")
-        admit_and_settle(store, draw)
-    limit(store, 1)
+        admit_and_settle(store, big(f"b{index}"))
+    pragma(store, "max_page_count=1")
     with pytest.raises(StoreError, match=r"cannot write: .*full; free some space"):
         store.record(RecordedEvent(AT, "note", noise("long") * 10))
     assert store.events(0.0) == []
-    assert store.prune(Retention(1, 1, 1 << 40), now=AT + 1e7) == 40
+    assert store.prune(ONE_DAY, now=AT + 1e7) == 40
     store.record(RecordedEvent(AT, "note", "short"))
     assert len(store.events(0.0)) == 1
-
-
-def test_a_size_that_cannot_be_reached_ends(store: SqliteStore) -> None:
-    """What waits for a judge is never taken: pruning ends when no verdict is left."""
-    store.admit(an_admission(big("a"), big("b")))
-    assert store.prune(Retention(1, 1, 1), now=AT + 1e9) == 0
-    assert store.pending() == {JUDGE: 2}
 
 
 @pytest.mark.costly
@@ -189,12 +166,8 @@ def test_closing_waits_for_what_is_under_way(tmp_path: Path) -> None:
         ending.join(DEADLINE)
 
 
-WORDS = [
-    f"{first}{middle}{last}"
-    for first in ("ra", "ko", "mil")
-    for middle in ("", "ne", "st", "vor", "ti")
-    for last in ("n", "per", "ling", "de", "os", "ung", "a", "ert")
-]
+PARTS = product(("ra", "ko", "mil"), ("", "ne", "st", "vor", "ti"), ("n", "per", "ling", "de", "os", "ung", "a", "ert"))
+WORDS = ["".join(parts) for parts in PARTS]
 NOUNS = [a + b for a in WORDS[:40] for b in WORDS[40:]]
 SAMPLE_CHARS = 6000
 MANY = 2000
@@ -220,9 +193,8 @@ def fill(store: SqliteStore, count: int) -> None:
     """Admit and settle so many, twenty at a time; every tenth is faulty."""
     rng = random.Random(count)
     for start in range(0, count, 20):
-        draws = [usual(rng, index) for index in range(start, start + 20)]
-        store.admit(an_admission(*draws, cursor=str(start)))
-        store.settle([a_verdict(draw, BAD if index % 10 == 0 else GOOD) for index, draw in enumerate(draws)])
+        read = (a_verdict(usual(rng, start + place), GOOD if place % 10 else BAD) for place in range(20))
+        admit_and_settle(store, *read)
 
 
 @pytest.fixture(scope="module")
@@ -284,30 +256,13 @@ def test_a_file_that_cannot_be_shrunk_ends(store: SqliteStore) -> None:
 def test_a_long_reader_does_not_hold_up_the_writer(store: SqliteStore, tmp_path: Path) -> None:
     """Two hundred admissions go on under a reader that holds one instant all the while; pruning does not wait."""
     fill(store, 20)
-    held, done = threading.Event(), threading.Event()
-    counts: list[int] = []
-
-    def read_long() -> None:
-        with closing(store.engine.pages._connection.cursor()) as cursor:
-            cursor.execute("BEGIN")
-            counts.append(cursor.execute("SELECT COUNT(*) FROM samples").fetchone()[0])
-            held.set()
-            done.wait(DEADLINE)
-            counts.append(cursor.execute("SELECT COUNT(*) FROM samples").fetchone()[0])
-            cursor.execute("COMMIT")
-
-    reader = threading.Thread(target=read_long)
-    reader.start()
-    try:
-        assert held.wait(DEADLINE)
+    with closing(store.engine.pages.walk("SELECT key FROM samples")) as walk:
+        next(walk)
         for index in range(200):
             store.admit(an_admission(a_draw(f"new{index}"), cursor=str(index)))
         assert store.pending() == {"embedded": 200}
-        assert store.prune(Retention(1, 1, 1 << 40), now=AT + 1e7) == 20
-    finally:
-        done.set()
-        reader.join()
-    assert counts == [20, 20]  # it saw its instant all along
+        assert store.prune(ONE_DAY, now=AT + 1e7) == 20
+        assert len(list(walk)) == 19  # it saw its instant all along
     store.engine.checkpoint()
     assert (tmp_path / "state" / "ragwatch.db-wal").stat().st_size == 0
 
