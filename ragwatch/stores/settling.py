@@ -12,7 +12,7 @@ from contextlib import closing
 
 from ragwatch.errors import ReceivedMeanwhileError
 from ragwatch.model.sample import Draw, RejectReason
-from ragwatch.ports import Admission, FollowUp, Part
+from ragwatch.ports import Admission, Assignment, FollowUp, Part
 from ragwatch.statistics.causes.traits import traits_of
 from ragwatch.statistics.tally import Tallies, Tally, verdict_tallies
 from ragwatch.statistics.trends import score_sums
@@ -87,10 +87,7 @@ class Settling(Dropping):
                 tallies.update((Tally.ASSIGNED, (assignment.judge,)) for assignment in assignments)
                 tallies.update(admission.of_draws.get(draw.key, {}))
                 since = draw.at if admission.at is None else admission.at
-                work += [
-                    {"key": draw.key, "judge": one.judge, "probability": one.probability, "since": since}
-                    for one in assignments
-                ]
+                work += [_work(draw.key, one, since) for one in assignments]
             with writer.queued():  # the server works while traits are computed
                 writer.insert("work", work)
                 whole = self.rules.texts is Texts.ALL
@@ -117,15 +114,9 @@ class Settling(Dropping):
                 counts.update(tallies or {})
             for follow_up in follow_ups:
                 if (follow_up.after, follow_up.key) in new:
-                    one = follow_up.assignment
-                    row = {
-                        "key": follow_up.key,
-                        "judge": one.judge,
-                        "probability": one.probability,
-                        "since": follow_up.at,
-                    }
+                    row = _work(follow_up.key, follow_up.assignment, follow_up.at)
                     # No row if the judge has the draw in its queue or has settled it.
-                    counts[Tally.ASSIGNED, (one.judge,)] += writer.execute(_FOLLOW_UP, row).rowcount
+                    counts[Tally.ASSIGNED, (follow_up.assignment.judge,)] += writer.execute(_FOLLOW_UP, row).rowcount
             add_replies(writer, settled, self.rules.texts)
             self.texts_settled(writer, settled)
             add_tallies(writer, counts)
@@ -146,19 +137,18 @@ class Settling(Dropping):
         return draws
 
 
+def _work(key: str, assignment: Assignment, since: float) -> dict[str, object]:
+    """Row of a draw in the queue of a judge."""
+    return {"key": key, "judge": assignment.judge, "probability": assignment.probability, "since": since}
+
+
 def _insert_samples(writer: Writer, draws: Iterable[Draw]) -> set[str]:
     """Insert the samples of draws, the first one of each key. Returns the keys of those that are new."""
     first: dict[str, dict[str, object]] = {}
     for draw in draws:
         if draw.key not in first:
             body = writer.seal(pack(draw.sample.to_record()))
-            row: dict[str, object] = {
-                "key": draw.key,
-                "source": draw.source,
-                "route": draw.route,
-                "at": draw.at,
-                "body": body,
-            }
+            row = {"key": draw.key, "source": draw.source, "route": draw.route, "at": draw.at, "body": body}
             first[draw.key] = {**row, **writer.part(draw.at)}
     return writer.insert_samples(list(first.values()))
 

@@ -231,7 +231,4 @@ def check_content(writer: sqlite3.Connection, path: Path, marker: Path) -> None:
     for table in tables:
         result = writer.execute(f"PRAGMA quick_check({table or 1})").fetchone()[0]
         if result != "ok":
-            raise StoreError(
-                f"state: {path} is damaged: {' '.join(result.split())}; "
-                "restore a copy of it, or move ragwatch.* away to start from scratch"
-            )
+            raise StoreError(f"state: {path} is damaged: {' '.join(result.split())}; {_DAMAGED}")
