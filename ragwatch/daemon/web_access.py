@@ -10,7 +10,6 @@ import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Lock
 from time import monotonic
 
 from ragwatch.config.web import WebOptions
@@ -23,13 +22,11 @@ from ragwatch.web import (
     Access,
     Authenticator,
     GrpcServer,
-    GrpcTls,
     RateLimit,
     Right,
     Tls,
     TlsSettings,
     Token,
-    build_grpc_tls,
     build_tls,
 )
 
@@ -98,7 +95,7 @@ class WebRules:
     access: Access
     tls: Tls | None
     files: tuple[str, ...] = ()
-    grpc_tls: GrpcTls | None = None
+    grpc_tls: Tls | None = None
 
 
 def read_rules(web: WebOptions, listeners: Sequence[GrpcListener] = ()) -> WebRules:
@@ -123,7 +120,7 @@ def read_rules(web: WebOptions, listeners: Sequence[GrpcListener] = ()) -> WebRu
     settings = tls_settings(file.tls_server_config)
     try:
         tls = build_tls(settings)
-        grpc_tls = build_grpc_tls(settings) if listeners else None
+        grpc_tls = build_tls(settings, "h2") if listeners else None
     except ConfigError as error:
         name = web.config_file.name if web.config_file else ""
         raise ConfigError(f"web.config_file: {name}: {error}") from error
@@ -232,7 +229,6 @@ class WebAccess:
         self._telemetry = telemetry
         self._clock = clock
         self._listeners = tuple(listeners)
-        self._reading = Lock()  # connections over gRPC ask for certificates in threads of their own
         self._refused: Stamp = ()
         self._is_reported = False
         self.use(web)
@@ -247,9 +243,9 @@ class WebAccess:
         """Check another section `web` for a daemon that goes on.
 
         Raises:
-            ConfigError: See `read_rules`; or a restart is needed.
+            ConfigError: See `read_rules`.
         """
-        _check_grpc_successor(self._rules, read_rules(web, self._listeners))
+        read_rules(web, self._listeners)
 
     @property
     def scheme(self) -> str:
@@ -267,8 +263,8 @@ class WebAccess:
             return access
         return replace(access, anonymous=EVERYTHING if is_local else frozenset(map(Right, self._web.open)))
 
-    def grpc_tls(self) -> GrpcTls | None:
-        """Certificates for a new connection over gRPC; None for no TLS. From any thread."""
+    def grpc_tls(self) -> Tls | None:
+        """TLS for a new connection over gRPC; None for none."""
         return self._current().grpc_tls
 
     def tls(self) -> Tls | None:
@@ -276,14 +272,11 @@ class WebAccess:
         return self._current().tls
 
     def _current(self) -> WebRules:
-        if self._clock() >= self._next and self._reading.acquire(blocking=False):
-            try:
-                self._next = self._clock() + CHECK_SECONDS
-                stamp = _stamp(self._rules.files)
-                if stamp != self._stamp:
-                    self._read_again(stamp)
-            finally:
-                self._reading.release()
+        if self._clock() >= self._next:
+            self._next = self._clock() + CHECK_SECONDS
+            stamp = _stamp(self._rules.files)
+            if stamp != self._stamp:
+                self._read_again(stamp)
         return self._rules
 
     def _read(self, web: WebOptions) -> tuple[WebRules, Stamp]:
@@ -314,19 +307,6 @@ def _check_successor(old: WebRules, new: WebRules) -> None:
         raise ConfigError("web.config_file: tls_server_config is gone; restart to serve without TLS")
     if old.access.has_credentials and not new.access.has_credentials:
         raise ConfigError("web.config_file: nobody would be asked for a password any more; restart to serve so")
-    _check_grpc_successor(old, new)
-
-
-def _check_grpc_successor(old: WebRules, new: WebRules) -> None:
-    """Refuse what connections over gRPC cannot follow while running; new certificates they can."""
-    if (old.grpc_tls is None) != (new.grpc_tls is None):
-        raise ConfigError(
-            "web.config_file: TLS begins or ends, which `grpc` of a source cannot follow; restart for that"
-        )
-    if old.grpc_tls and new.grpc_tls and old.grpc_tls.asks_clients != new.grpc_tls.asks_clients:
-        raise ConfigError(
-            "web.config_file: client_auth_type is another one, which `grpc` of a source cannot follow; restart for that"
-        )
 
 
 def _stamp(files: Iterable[str]) -> Stamp:

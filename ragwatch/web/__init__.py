@@ -13,7 +13,7 @@ from ragwatch.web.scope import PageScope
 from ragwatch.web.server.grpc_server import GrpcServer, grpc_library
 from ragwatch.web.server.guard import allowed_hosts
 from ragwatch.web.server.serve import Server
-from ragwatch.web.server.tls import GrpcTls, Tls, TlsSettings, build_grpc_tls, build_tls
+from ragwatch.web.server.tls import Tls, TlsSettings, build_tls
 
 __all__ = [
     "EVERYTHING",
@@ -23,7 +23,6 @@ __all__ = [
     "Authenticator",
     "BusyError",
     "GrpcServer",
-    "GrpcTls",
     "PageScope",
     "ParameterError",
     "RateLimit",
@@ -38,7 +37,6 @@ __all__ = [
     "Token",
     "allowed_hosts",
     "build_app",
-    "build_grpc_tls",
     "build_tls",
     "grpc_library",
 ]

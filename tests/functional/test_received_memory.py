@@ -8,6 +8,7 @@ import gzip
 import http.client
 import json
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from functional.daemon import RagwatchProcess, write_config
+from support.http2 import CONTINUATION, HEADERS, PREFACE, SETTINGS, frame
 from support.patience import DEADLINE
 from support.spans import JSON, PROTOBUF, field, request_of
 
@@ -147,6 +149,33 @@ def test_small_requests_take_no_gigabytes_over_grpc(tmp_path: Path, number: int 
             replies = hold_memory(ragwatch, call, what)
             assert set(replies) <= {"RESOURCE_EXHAUSTED", "UNAVAILABLE"}, what
             assert "RESOURCE_EXHAUSTED" in replies
+        ends_in_time(ragwatch)
+
+
+def flood(address: str, header: bytes) -> str:
+    """Send a block of headers that does not end, up to 100 MB."""
+    host, _, port = address.rpartition(":")
+    headers = header * (16_000 // len(header))
+    with socket.create_connection((host, int(port)), timeout=DEADLINE) as client:
+        try:
+            client.sendall(PREFACE + frame(SETTINGS, b"", 0) + frame(HEADERS, headers))
+            for _ in range(100_000_000 // len(headers)):
+                client.sendall(frame(CONTINUATION, headers))
+        except ConnectionError:
+            return "hung up on"
+    return "received"
+
+
+@pytest.mark.parametrize("header", [b"\x10\x03abc\x64" + b"v" * 100, b"\x10\x01a\x00"], ids=["long", "short"])
+def test_x22_a_flood_of_headers_is_hung_up_on_over_grpc(tmp_path: Path, header: bytes) -> None:
+    """The library would keep all of them; other clients are answered."""
+    grpc = pytest.importorskip("grpc", reason="needs the package grpcio")
+    config = write_config(tmp_path, sources=SOURCES)
+    with RagwatchProcess(config, forked=False).wait_until_serving() as ragwatch:
+        address = next(str(line["address"]) for line in ragwatch.log if line.get("source") == "traces")
+        assert set(hold_memory(ragwatch, partial(flood, address, header), "headers")) == {"hung up on"}
+        with grpc.insecure_channel(address) as channel:
+            assert channel.unary_unary(METHOD)(b"\x0a\x00", timeout=DEADLINE) == b""
         ends_in_time(ragwatch)
 
 

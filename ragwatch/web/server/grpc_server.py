@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn
 
-from ragwatch.errors import AddressError, ConfigError
+from ragwatch.errors import ConfigError
 from ragwatch.ports.sources import GrpcListener, Handler, IncomingRequest, host_of
 from ragwatch.web.access import Right
-from ragwatch.web.authentication import Authenticator, Refusal
-from ragwatch.web.server.connections import HANDSHAKE_SECONDS, max_connections
+from ragwatch.web.authentication import Authenticator, Refusal, certificate_names
+from ragwatch.web.server.connections import HANDSHAKE_SECONDS, MIN_CONNECTIONS, max_connections
+from ragwatch.web.server.relay import Relay
 from ragwatch.web.server.serve import DRAIN_SECONDS, listen
-from ragwatch.web.server.tls import GrpcTls
+from ragwatch.web.server.tls import Tls
 
 if TYPE_CHECKING:
     import grpc
@@ -54,7 +55,7 @@ class GrpcServer:
         listener: GrpcListener,
         handler: Callable[[str], Handler | None],  # of a method, by its path; None if there is none
         authenticator: Authenticator,
-        tls: Callable[[], GrpcTls | None] = lambda: None,  # for a new connection; also called in other threads
+        tls: Callable[[], Tls | None] = lambda: None,  # for a new connection
         *,
         receive_seconds: float = RECEIVE_SECONDS,  # for a message to arrive, with the time that it waits for its turn
         connections: int | None = None,  # by default what the file descriptors of the process allow
@@ -67,25 +68,22 @@ class GrpcServer:
         self._authenticator = authenticator
         self._tls = tls
         self._receive_seconds = receive_seconds
-        self._connections = max_connections() if connections is None else connections
+        # Each has two descriptors more: of the relay, and of the library.
+        self._connections = max(MIN_CONNECTIONS, max_connections() // 3) if connections is None else connections
         self._receiving = asyncio.Semaphore(listener.receiving)
         self._max_calls = calls
         self._idle_seconds = idle_seconds
         self._calls = 0
         self._server: grpc.aio.Server | None = None
+        self._relay: Relay | None = None
 
     async def bind(self) -> str:
         """Binds the address. Returns it, with the port. Raises AddressError: it is not available."""
-        address, grpc = self._listener.address, self._grpc
-        port = int(address.rpartition(":")[2])
-        if port:
-            listen(host_of(address), port).close()  # says more than the library does if it fails
+        address = self._listener.address
         options = [
-            ("grpc.so_reuseport", 0),  # else a second process could take half of the calls
             ("grpc.per_message_decompression", 0),  # else messages would be unpacked without a limit
             ("grpc.max_receive_message_length", self._listener.max_message_bytes),
             ("grpc.max_concurrent_streams", MAX_STREAMS),
-            ("grpc.max_allowed_incoming_connections", self._connections),
             ("grpc.server_handshake_timeout_ms", int(HANDSHAKE_SECONDS * 1000)),
             ("grpc.max_connection_idle_ms", int(self._idle_seconds * 1000)),
             ("grpc.keepalive_time_ms", int(PING_SECONDS * 1000)),
@@ -93,49 +91,26 @@ class GrpcServer:
             ("grpc.keepalive_permit_without_calls", 1),
             ("grpc.http2.max_pings_without_data", 0),
         ]
-        self._server = grpc.aio.server(options=options)
+        listener = listen(host_of(address), int(address.rpartition(":")[2]))
+        self._relay = Relay(listener, self._tls, self._connections)
+        self._server = self._grpc.aio.server(options=options)
         self._server.add_generic_rpc_handlers((_dispatcher(self._handler, self._answer),))
-        try:
-            with_tls = self._tls()
-            if with_tls is None:
-                port = self._server.add_insecure_port(address)
-            else:
-                port = self._server.add_secure_port(address, self._credentials(with_tls))
-        except RuntimeError as error:
-            raise AddressError(f"cannot listen on {address} for source {self._listener.source}: {error}") from error
-        return f"{address.rpartition(':')[0]}:{port}"
+        self._server.add_insecure_port(self._relay.address)
+        return f"{address.rpartition(':')[0]}:{listener.getsockname()[1]}"
 
     async def start(self) -> None:
         """Answers calls from now on."""
-        if self._server is not None:
+        if self._server is not None and self._relay is not None:
             await self._server.start()
+            self._relay.start()
 
     async def stop(self) -> None:
         """Takes no further calls, and waits a short time for those under way."""
-        if self._server is not None:
+        if self._server is not None and self._relay is not None:
+            self._relay.close()
             await self._server.stop(DRAIN_SECONDS)
-            self._server = None
-
-    def _credentials(self, first: GrpcTls) -> grpc.ServerCredentials:
-        """Credentials that follow the certificates when these change."""
-        library, in_use = self._grpc, first
-
-        def configuration(one: GrpcTls) -> grpc.ServerCertificateConfiguration:
-            built = library.ssl_server_certificate_configuration([(one.key, one.chain)], one.authorities)
-            return cast("grpc.ServerCertificateConfiguration", built)
-
-        def changed() -> grpc.ServerCertificateConfiguration | None:
-            nonlocal in_use
-            current = self._tls()
-            if current is None or current == in_use:
-                return None
-            in_use = current
-            return configuration(current)
-
-        built = library.dynamic_ssl_server_credentials(
-            configuration(first), changed, require_client_authentication=first.asks_clients
-        )
-        return cast("grpc.ServerCredentials", built)
+            await self._relay.end()
+            self._server = self._relay = None
 
     async def _answer(self, path: str, handler: Handler, context: grpc.aio.ServicerContext[object, bytes]) -> bytes:
         """Answers one call. Ends with an exception of the library if it is refused."""
@@ -155,10 +130,13 @@ class GrpcServer:
     async def _client(self, context: grpc.aio.ServicerContext[object, bytes]) -> str:
         """The name of the client, which may send records."""
         metadata = {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
-        alternatives, names = names_of(context.auth_context())
-        tls = self._tls()
-        if tls is not None and tls.allowed_names is not None and tls.allowed_names.isdisjoint(alternatives):
+        tls, certificates = self._tls(), {} if self._relay is None else self._relay.certificates
+        if context.peer() not in certificates:
+            await self._refuse(context, Refusal(403, f"connect to {self._listener.address}"))
+        certificate = certificates[context.peer()]
+        if tls is not None and not tls.allows(certificate):
             await self._refuse(context, Refusal(403, "the client certificate has none of client_allowed_sans"))
+        names = certificate_names(certificate)
         decision = await self._authenticator.decide(_NEEDED, metadata.get("authorization"), names)
         if decision.refusal is not None:
             await self._refuse(context, decision.refusal)
@@ -240,16 +218,3 @@ def encoding_of(message: bytes) -> str:
     ('gzip', '')
     """
     return next((name for mark, name in _MARKS if message.startswith(mark)), "")
-
-
-def names_of(context: Mapping[str, Iterable[bytes]]) -> tuple[list[str], list[str]]:
-    """Alternative names in the verified certificate of a client; and these with its common name.
-
-    >>> names_of({"x509_subject_alternative_name": [b"shop"], "x509_common_name": [b"client"]})
-    (['shop'], ['shop', 'client'])
-    """
-    alternatives, common = (
-        [name.decode("utf-8", "replace") for name in context.get(key, ())]
-        for key in ("x509_subject_alternative_name", "x509_common_name")
-    )
-    return alternatives, [*alternatives, *common]

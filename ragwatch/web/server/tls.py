@@ -1,4 +1,4 @@
-"""Builds TLS contexts, for HTTP and for the gRPC library. TLS 1.2 is the least version, whatever is configured."""
+"""Builds TLS contexts. TLS 1.2 is the least version, whatever is configured."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import platform
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import NoReturn
 
 from ragwatch.errors import ConfigError
@@ -61,8 +60,8 @@ class Tls:
         return self.allowed_names is None or not self.allowed_names.isdisjoint(alternative_names(certificate or {}))
 
 
-def build_tls(settings: TlsSettings) -> Tls:
-    """Builds a context.
+def build_tls(settings: TlsSettings, protocol: str = "http/1.1") -> Tls:
+    """Builds a context for a protocol, by its name in TLS.
 
     Raises ConfigError: A file cannot be read, does not hold what it should, or does not fit the others.
     """
@@ -72,7 +71,7 @@ def build_tls(settings: TlsSettings) -> Tls:
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
     if not settings.server_prefers:
         context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols([protocol])
     _restrict(context, settings)
     _load_certificate(context, settings)
     _load_authorities(context, settings)
@@ -174,56 +173,3 @@ def _check_readable(name: str, path: str) -> None:
 
 def _reason(error: Exception) -> str:
     return str(getattr(error, "reason", None) or getattr(error, "strerror", None) or error)
-
-
-@dataclass(frozen=True, slots=True)
-class GrpcTls:
-    """Certificates of a server of calls: private key, certificate chain, and authorities and names of clients."""
-
-    key: bytes = field(repr=False)
-    chain: bytes = field(repr=False)
-    authorities: bytes | None = field(default=None, repr=False)  # None if no client needs a certificate
-    allowed_names: frozenset[str] | None = None  # alternative names of which a client needs one; None for any
-
-    @property
-    def asks_clients(self) -> bool:
-        """Whether every client needs a certificate."""
-        return self.authorities is not None
-
-
-def build_grpc_tls(settings: TlsSettings) -> GrpcTls:
-    """Read the files of settings that `build_tls` has accepted.
-
-    The library speaks TLS 1.2 and 1.3, with its own cipher suites and curves. Where clients may have a certificate and
-    need none, it asks for none. Raises ConfigError: A setting cannot be kept, or a file cannot be read.
-    """
-    for is_set, key in (
-        (settings.is_at_least_13, "min_version"),
-        (settings.is_at_most_12, "max_version"),
-        (bool(settings.cipher_suites), "cipher_suites"),
-        (bool(settings.curves), "curve_preferences"),
-    ):
-        if is_set:
-            raise ConfigError(
-                f"{_WHERE}.{key}: cannot be kept for `grpc` of a source; leave it out, or receive OTLP over HTTP alone"
-            )
-    authorities = None
-    if settings.client_auth is ssl.CERT_REQUIRED:
-        if not settings.client_ca_file and not settings.client_ca:
-            raise ConfigError(f"{_WHERE}.client_ca_file: is missing, which `grpc` of a source needs; write a PEM file")
-        authorities = _content("client_ca_file", settings.client_ca_file, settings.client_ca)
-    return GrpcTls(
-        key=_content("key_file", settings.key_file, settings.key),
-        chain=_content("cert_file", settings.cert_file, settings.cert),
-        authorities=authorities,
-        allowed_names=settings.allowed_names,
-    )
-
-
-def _content(name: str, path: str, text: str) -> bytes:
-    if not path:
-        return text.encode()
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{_WHERE}.{name}: {path} cannot be read: {error.strerror}; write a PEM file") from error

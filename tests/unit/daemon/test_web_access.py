@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+import ssl
 from pathlib import Path
 from typing import Any
 
@@ -93,31 +94,26 @@ def test_rights_over_grpc_are_those_of_its_own_address(tmp_path: Path) -> None:
     assert named.access_at(is_local=True) == named.access()
 
 
-def test_connections_over_grpc_cannot_follow_everything(issued: Path, tmp_path: Path) -> None:
-    """New certificates are taken; TLS that begins or ends, or another demand on clients, needs a restart."""
+def test_connections_over_grpc_follow_tls_as_those_over_http_do(issued: Path, tmp_path: Path) -> None:
+    """Other certificates, versions and demands on clients hold for new connections, without a restart."""
     shutil.copytree(issued, tmp_path, dirs_exist_ok=True)
-    here = [listener("0.0.0.0:1")]
-    plain, tls, clients = (
-        options(tmp_path, text, tokens=[CI]).model_copy(update={"config_file": tmp_path / name})
-        for name, text in (("plain.yml", ""), ("tls.yml", TLS), ("clients.yml", CLIENTS))
+    texts = {"tls": TLS, "clients": CLIENTS, "strict": TLS.replace("}", ", min_version: TLS13}")}
+    files = {name: tmp_path / f"{name}.yml" for name in texts}
+    for name, text in texts.items():
+        files[name].write_text(text)
+    web = options(tmp_path, TLS, tokens=[CI])
+    access = WebAccess(
+        web.model_copy(update={"config_file": files["tls"]}), Telemetry(), listeners=[listener("[::]:1")]
     )
-    for name, text in (("plain.yml", "# nothing\n"), ("tls.yml", TLS), ("clients.yml", CLIENTS)):
-        (tmp_path / name).write_text(text)
-    access = WebAccess(tls, Telemetry(), listeners=here)
-    before = access.grpc_tls()
-    assert before is not None
-    assert (before.asks_clients, before.chain) == (False, (tmp_path / "server.crt").read_bytes())
-    access.check(tls)
-    for other, why in ((plain, "TLS begins or ends"), (clients, "client_auth_type is another one")):
-        with pytest.raises(ConfigError, match=why):
-            access.check(other)
-    with pytest.raises(ConfigError, match="TLS begins or ends"):
-        WebAccess(plain, Telemetry(), listeners=here).check(tls)
-    (tmp_path / "strict.yml").write_text(TLS.replace("}", ", min_version: TLS13}"))
-    strict = tls.model_copy(update={"config_file": tmp_path / "strict.yml"})
-    with pytest.raises(ConfigError, match="min_version: cannot be kept for `grpc`"):
-        read_rules(strict, here)
-    assert read_rules(strict).grpc_tls is None
+    for name, mode in (("clients", ssl.CERT_REQUIRED), ("strict", ssl.CERT_NONE)):
+        other = web.model_copy(update={"config_file": files[name]})
+        access.check(other)
+        access.use(other)
+        inside = access.grpc_tls()
+        assert inside is not None
+        assert inside.context.verify_mode is mode
+    assert inside.context.minimum_version is ssl.TLSVersion.TLSv1_3
+    assert read_rules(web).grpc_tls is None
 
 
 def test_loopback_is_open_until_somebody_is_named(tmp_path: Path) -> None:

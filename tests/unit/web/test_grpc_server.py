@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 from support.asked import bearer, by_token
 from support.certificates import Authority, Pair, settings
+from support.http2 import CONTINUATION, DATA, HEADERS, PREFACE, SETTINGS, frame
 from support.patience import DEADLINE
 
-from ragwatch.errors import AddressError, ConfigError
+from ragwatch.errors import AddressError
 from ragwatch.ports.sources import GrpcListener, Handler, IncomingRequest, Reply
-from ragwatch.web import Access, Authenticator, GrpcServer, GrpcTls, Right, TlsSettings, build_grpc_tls
+from ragwatch.web import Access, Authenticator, GrpcServer, Right, Tls, build_tls
 from ragwatch.web.access import OPEN
+from ragwatch.web.server.relay import HeaderBlocks
 
 grpc = pytest.importorskip("grpc", reason="needs the package grpcio: pip install 'ragwatch-exporter[grpc]'")
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
@@ -47,7 +49,7 @@ class Receiver:
 async def serving(
     handler: Handler,
     access: Callable[[], Access] = lambda: OPEN,
-    tls: Callable[[], GrpcTls | None] = lambda: None,
+    tls: Callable[[], Tls | None] = lambda: None,
     *,
     receiving: int = 4,
     refused: Callable[[str], None] = lambda _: None,
@@ -194,7 +196,7 @@ def trusting(authority: Authority, pair: Pair | None = None) -> Any:
 
 async def test_x22_connections_that_are_left_open_make_room() -> None:
     """Whoever takes all connections with calls that do not end keeps others out for a short time only."""
-    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)
+    preface = PREFACE + frame(SETTINGS, b"", 0)
     async with serving(Receiver(), connections=4, receive_seconds=0.2, idle_seconds=1.0) as address:
         host, _, port = address.rpartition(":")
         with ExitStack() as left_open:
@@ -212,22 +214,70 @@ async def test_x20_calls_over_tls(tmp_path: Path, authority: Authority, pair: Pa
     A connection that begins after the certificate was replaced has the new one.
     """
     new = Authority(tmp_path, "another")
-    inside = [build_grpc_tls(settings(pair))]
+    inside = [build_tls(settings(pair), "h2")]
     async with serving(Receiver(), tls=lambda: inside[0]) as address:
         assert (await call(address, credentials=trusting(authority)))[0] == "OK"
         assert (await call(address))[0] == "UNAVAILABLE"
-        inside[0] = build_grpc_tls(settings(new.issue("server", "server")))
+        inside[0] = build_tls(settings(new.issue("server", "server")), "h2")
         assert (await call(address, credentials=trusting(new)))[0] == "OK"
         assert (await call(address, credentials=trusting(authority)))[0] == "UNAVAILABLE"
+
+
+async def test_x20_versions_of_tls_are_kept(authority: Authority, pair: Pair) -> None:
+    """A client below `min_version` has no connection."""
+    tls = build_tls(settings(pair, is_at_least_13=True), "h2")
+    client = ssl.create_default_context(cafile=str(authority.cert))
+    client.set_alpn_protocols(["h2"])
+    async with serving(Receiver(), tls=lambda: tls) as address:
+        _, writer = await asyncio.open_connection("localhost", int(address.rpartition(":")[2]), ssl=client)
+        writer.close()
+        client.maximum_version = ssl.TLSVersion.TLSv1_2
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            await asyncio.open_connection("localhost", int(address.rpartition(":")[2]), ssl=client)
+
+
+@pytest.mark.parametrize("step", [1, 5, 1000])
+def test_x22_blocks_of_headers_are_read_by_their_frames(step: int) -> None:
+    """However the bytes arrive, a block is as long as its frames; messages of any length are none."""
+    few, empty = frame(CONTINUATION, b"h" * 1000), frame(CONTINUATION, b"")
+    message = PREFACE + frame(HEADERS, b"h" * 60_000) + frame(DATA, bytes(100_000)) + frame(HEADERS, b"h" * 60_000)
+    for sent, is_long in (
+        (message, False),
+        (message + few * 4, False),
+        (message + few * 6, True),
+        (message + empty * 1000, True),
+        (PREFACE + frame(HEADERS, b"h" * 70_000), True),
+    ):
+        blocks = HeaderBlocks()
+        assert any(blocks.too_long(sent[at : at + step]) for at in range(0, len(sent), step)) is is_long
+
+
+def address_of_the_library() -> str:
+    """Where it listens in this process, as the system knows it."""
+    own = {link.stat().st_ino for link in Path("/proc/self/fd").iterdir() if link.is_socket()}
+    sockets = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:]]
+    return next(row[7][1:] for row in sockets if int(row[6]) in own and row[7:] and row[7].startswith("@ragwatch-"))
+
+
+@pytest.mark.skipif(not Path("/proc/net/unix").exists(), reason="needs Linux")
+async def test_x19_calls_past_the_relay_are_refused() -> None:
+    """The library's own address is one of this machine: nobody sends there, past TLS and its names."""
+    receiver = Receiver()
+    async with serving(receiver) as address:
+        code, error = await call(f"unix-abstract:{address_of_the_library()}")
+        assert (code, error.details()) == ("PERMISSION_DENIED", "connect to 127.0.0.1:0")
+        assert (await call(address))[0] == "OK"
+    assert len(receiver.received) == 1
 
 
 async def test_client_certificates(authority: Authority, pair: Pair) -> None:
     """Without one there is no connection; its names say who the client is, and one of them has to be allowed."""
     shop, other = authority.issue("shop", "client", "DNS:shop"), authority.issue("other", "client", "DNS:other")
-    tls = build_grpc_tls(
+    tls = build_tls(
         settings(
             pair, client_ca_file=str(authority.cert), client_auth=ssl.CERT_REQUIRED, allowed_names=frozenset({"shop"})
-        )
+        ),
+        "h2",
     )
     receiver = Receiver()
     access = Access(
@@ -238,19 +288,3 @@ async def test_client_certificates(authority: Authority, pair: Pair) -> None:
         assert (await call(address, credentials=trusting(authority, other)))[0] == "PERMISSION_DENIED"
         assert (await call(address, credentials=trusting(authority, shop)))[0] == "OK"
     assert [client for client, _, _ in receiver.received] == ["shop"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "key"),
-    [
-        ({"is_at_least_13": True}, "min_version"),
-        ({"is_at_most_12": True}, "max_version"),
-        ({"cipher_suites": ("TLS_AES_128_GCM_SHA256",)}, "cipher_suites"),
-        ({"curves": ("X25519",)}, "curve_preferences"),
-        ({"client_auth": ssl.CERT_REQUIRED}, "client_ca_file"),
-    ],
-)
-def test_what_the_library_cannot_keep_is_refused(changes: dict[str, Any], key: str) -> None:
-    """A restriction of TLS that would be lost is an error at the start, not a surprise."""
-    with pytest.raises(ConfigError, match=rf"^tls_server_config\.{key}: "):
-        build_grpc_tls(TlsSettings(cert="c", key="k", **changes))
