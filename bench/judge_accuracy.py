@@ -3,7 +3,8 @@
     python bench/judge_accuracy.py [FILES] [--limit N] [--jobs N] [--weights FOLDER] [--svg FILE] [--json FILE]
 
 Without files every labelled set of ../shared/data/judge is read, and beside them relevance, the use of the first
-context, and calibration over all dev sets together. A row's score is the least support among its claims; F1 is that of
+context, and calibration over all dev sets together. A row's score is the least support among its claims; what a judge
+calls no claim at all (a question, small talk) has none, counts in no figure, and is the share "unknown". F1 is that of
 the judge's own verdicts at its shipped thresholds; intervals are 95 % bootstraps over rows that share no text. Sets
 that a judge was fitted on are marked: what it says there proves nothing.
 """

@@ -32,7 +32,7 @@ OVERLAP, LEXICAL, LOCAL = "word overlap", "lexical", "local"
 class Reading:
     """What one judge says of one row."""
 
-    doubt: float  # probability that it is unfaithful: one less the least support of its claims; 0 without claims
+    doubt: float | None  # probability that it is unfaithful: one less the least support of its claims; None without any
     flagged: bool  # its own verdict: some claim is not supported
     contradicted: bool = False  # some claim is contradicted
     relevance: tuple[float | None, ...] = ()  # of each context; None where unknown
@@ -73,7 +73,7 @@ def reading(judge: LexicalJudge, sample: Sample) -> Reading:
     evidence = read(sample, answer, shipped(), Thresholds(), judge.cross_encoder)
     ignored = top_ranked_ignored(evidence)
     return Reading(
-        doubt=max((1.0 - (claim.support or 0.0) for claim in evidence.claims), default=0.0),
+        doubt=max((1.0 - (claim.support or 0.0) for claim in evidence.claims), default=None),
         flagged=any(claim.verdict is not ClaimVerdict.SUPPORTED for claim in evidence.claims),
         contradicted=any(claim.verdict is ClaimVerdict.CONTRADICTED for claim in evidence.claims),
         relevance=tuple(column.relevance for column in evidence.contexts),

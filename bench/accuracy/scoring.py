@@ -12,7 +12,7 @@ from accuracy.figures import Figure
 from accuracy.readings import OVERLAP, Reading
 from accuracy.rows import LabelledSet, Row
 
-MEASURES = ("AUROC", "AP", "F1", "ECE", "P at 5 %", "r")
+MEASURES = ("AUROC", "AP", "F1", "ECE", "P at 5 %", "r", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,12 @@ class Scored:
 
 
 def scored(of: LabelledSet, judge: str, readings: Sequence[Reading], *, fitted: bool, rounds: int) -> Scored:
-    """Every figure of one judge on one set."""
-    groups = [row.group for row in of.rows]
-    positive = np.array([row.unfaithful for row in of.rows], dtype=bool)
-    doubt = np.array([each.doubt for each in readings])
-    flagged = np.array([each.flagged for each in readings], dtype=bool)
+    """Every figure of one judge on one set, of the answers that claim something, and the share of the others."""
+    known = [(row, each) for row, each in zip(of.rows, readings, strict=True) if each.doubt is not None]
+    groups = [row.group for row, _ in known]
+    positive = np.array([row.unfaithful for row, _ in known], dtype=bool)
+    doubt = np.array([each.doubt for _, each in known])
+    flagged = np.array([each.flagged for _, each in known], dtype=bool)
     found = {
         "AUROC": figures.interval(groups, figures.auroc, positive, doubt, rounds=rounds),
         "AP": figures.interval(groups, figures.average_precision, positive, doubt, rounds=rounds),
@@ -43,6 +44,7 @@ def scored(of: LabelledSet, judge: str, readings: Sequence[Reading], *, fitted: 
         "ECE": figures.interval(groups, figures.calibration_error, positive, doubt, rounds=rounds),
         "P at 5 %": figures.interval(groups, figures.precision_of_alarms, positive, doubt, rounds=rounds),
         "r": figures.interval(groups, figures.correlation, positive, doubt, rounds=rounds),
+        "unknown": Figure(1.0 - len(known) / max(1, len(of.rows))),
     }
     if judge == OVERLAP:  # no threshold is shipped with it, and it is no probability
         found |= {"F1": Figure(None), "ECE": Figure(None)}
