@@ -8,17 +8,21 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import ssl
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
+from http.client import HTTPException, IncompleteRead
 from pathlib import Path
 from random import SystemRandom
-from typing import Any, cast
+from threading import Thread
+from typing import Any, TypeVar, cast
 
 from ragwatch import stores
 from ragwatch.config import Config
@@ -34,11 +38,13 @@ from ragwatch.statistics.verdict_line import VerdictRecord, parse_verdict_line
 from ragwatch.web.pages.figure_replies import Snapshot
 
 Reply = Mapping[str, Any]
+T = TypeVar("T")
 DEFAULT_URL = "http://127.0.0.1:10477"
 TIMEOUT_SECONDS = 30.0
 FORGET_SECONDS = 1800.0
 BAD_REQUEST, UNAUTHORIZED, NOT_FOUND = 400, 401, 404
-_MAX_TEXT = 100_000
+MAX_BYTES = 16 << 20  # of a response; those of ragwatch have at most 8 MiB
+_ACKNOWLEDGED = re.compile(r"no alarm is active|judge .+: .+|\w+ on .+")  # a line of the response
 _WILDCARD_HOSTS = ("0.0.0.0", "[::]", "::")  # noqa: S104 - nothing is bound
 TOKEN, TOKEN_FILE = "RAGWATCH_TOKEN", "RAGWATCH_TOKEN_FILE"
 ADVICE = f"give a token with --token-file, {TOKEN_FILE} or {TOKEN}"
@@ -63,12 +69,53 @@ def read_token(file: Path | None) -> str | None:
     return token or None
 
 
-def certificate_advice(error: Exception) -> str:
-    """What to do about a certificate that is not trusted; empty for other errors."""
+def _reason(error: Exception) -> str:
+    """Why there is no response, and what to do about it, for people."""
     reason = getattr(error, "reason", error)
+    said = getattr(reason, "strerror", None) or str(reason)
+    start = "start `ragwatch run`, or " if isinstance(reason, ConnectionRefusedError) else ""
+    advice = f"{start}give the address of the running ragwatch with --url"
     if isinstance(reason, ssl.SSLCertVerificationError):
-        return "; if its certificate is of an authority of your own, name the file of that authority in SSL_CERT_FILE"
-    return ""
+        advice += (
+            "; if its certificate is of an authority of your own, name the file of that authority in SSL_CERT_FILE"
+        )
+    elif isinstance(reason, ssl.SSLError) and reason.reason == "WRONG_VERSION_NUMBER":
+        said, advice = "it does not speak TLS", "give its address with --url http://..."
+    elif isinstance(reason, HTTPException):
+        said = "it does not speak HTTP, or its response ends too early"
+    return f"no response: {said}; {advice}"
+
+
+def _fetch(request: urllib.request.Request, seconds: float) -> tuple[int, bytes]:
+    """Status and body of the response to a request; the body is whole and bounded."""
+    try:
+        response = urllib.request.urlopen(request, timeout=seconds)  # noqa: S310 - the scheme was checked
+    except urllib.error.HTTPError as error:
+        response = error
+    with response:
+        body = response.read(MAX_BYTES + 1)
+        if len(body) > MAX_BYTES:
+            raise OSError(f"more than {MAX_BYTES >> 20} MiB")
+        if getattr(response, "length", None):
+            raise IncompleteRead(body)
+        return response.status, body
+
+
+def _within(seconds: float, call: Callable[[], T]) -> T:
+    """Return what a function returns; `TimeoutError` after a time, also while bytes of a response still come."""
+
+    def run() -> None:
+        try:
+            outcome.set_result(call())
+        except Exception as error:  # noqa: BLE001 - it is raised below
+            outcome.set_exception(error)
+
+    outcome: Future[T] = Future()
+    Thread(target=run, daemon=True).start()
+    try:
+        return outcome.result(seconds)
+    except TimeoutError:
+        raise TimeoutError(f"not the whole of it within {seconds:.0f} s") from None
 
 
 class _AbsentError(ExternalError):
@@ -143,7 +190,7 @@ def answer_chars_of(sample: Mapping[str, object] | None) -> int | None:
 class ApiClient:
     """Client of the HTTP API of a running ragwatch at an address. Each request may raise what `_send` says."""
 
-    def __init__(self, address: str, token: str | None = None) -> None:
+    def __init__(self, address: str, token: str | None = None, seconds: float = TIMEOUT_SECONDS) -> None:
         parts = url_parts(address)
         shown = address + ("" if parts is None else urllib.parse.unquote(parts.netloc))
         if parts is None or " " in shown or not shown.isprintable():
@@ -151,64 +198,66 @@ class ApiClient:
         if "@" in parts.netloc:
             raise ConfigError(f"--url: holds a user or a password, which would be shown; {ADVICE}")
         self.address = address.rstrip("/")
-        self._token = token
+        self._token, self._seconds = token, seconds
 
     def tasks(self, annotator: str, count: int) -> Sequence[LabelTask]:
         """Return samples for an annotator, in the order in which to show them."""
         body = {"annotator": annotator, "count": count}
-        tasks: list[LabelTask] = self._request("/v1/labels/tasks", body)["tasks"]
-        return tasks
+        return self._request("/v1/labels/tasks", lambda reply: list(reply["tasks"]), body)
 
     def put(self, records: Iterable[Mapping[str, object]]) -> Mapping[str, int]:
         """Store labels. Returns how many are new, replaced and unmatched."""
-        counts: Mapping[str, int] = self._request("/v1/labels", {"labels": list(records)})
-        return counts
+        names = ("new", "replaced", "unmatched")
+        body = {"labels": list(records)}
+        return self._request("/v1/labels", lambda reply: {name: int(reply[name]) for name in names}, body)
 
     def revoke(self, key: str, annotator: str | None) -> int:
         """Take labels on a sample back, of one annotator or of all. Returns how many."""
         body = {"key": key} | ({} if annotator is None else {"annotator": annotator})
-        return int(self._request("/v1/labels/revoke", body)["revoked"])
+        return self._request("/v1/labels/revoke", lambda reply: int(reply["revoked"]), body)
 
     def labels(self) -> Sequence[Mapping[str, object]]:
         """Return all labels, oldest first."""
         labels: list[Mapping[str, object]] = []
         path: str | None = "/api/v1/labels"
         while path is not None:  # the size of a response is limited; it names the next page
-            page = self._request(path)
-            labels += page["labels"]
-            path = page.get("next")
+            page, path = self._request(path, lambda reply: (list(reply["labels"]), reply.get("next")))
+            labels += page
         return labels
 
     def pruned_until(self) -> float | None:
         """Instant up to which retention has deleted a part of the answers; None where it has deleted none."""
-        until: float | None = self._request("/api/v1/labels").get("picked_until")
+        until: float | None = self._request("/api/v1/labels", lambda reply: reply.get("picked_until"))
         return until
 
     def verdicts(self, key: str) -> list[VerdictRecord]:
         """Return the verdicts on an answer."""
-        path = f"/api/v1/samples/{key}"
-        with reply_of_this_version(self.address + path):
-            return [parse_verdict_line(line) for line in self._request(path, absent={"verdicts": []})["verdicts"]]
+        return self._request(
+            f"/api/v1/samples/{key}",
+            lambda reply: [parse_verdict_line(line) for line in reply["verdicts"]],
+            absent={"verdicts": []},
+        )
 
     def answer_chars(self, key: str) -> int | None:
         """Length of an answer in characters; None if its whole text is not available."""
-        reply = self._request(f"/api/v1/samples/{key}", absent={})
-        return None if "sample" in reply.get("truncated", ()) else answer_chars_of(reply.get("sample"))
+
+        def chars(reply: Reply) -> int | None:
+            return None if "sample" in reply.get("truncated", ()) else answer_chars_of(reply.get("sample"))
+
+        return self._request(f"/api/v1/samples/{key}", chars, absent={})
 
     def worst(self, parameters: Mapping[str, str]) -> Mapping[str, object] | None:
         """Return the verdict line of the first answer of a search, such as the worst one; None if there is none."""
         path = f"/api/v1/samples{query_of({**parameters, 'limit': '1'})}"
-        with reply_of_this_version(self.address + path):
-            rows = self._request(path)["samples"]
-            return dict(rows[0]["verdict"]) if rows else None
+        return self._request(path, lambda reply: dict(reply["samples"][0]["verdict"]) if reply["samples"] else None)
 
     def read(self, path: str, query: Mapping[str, str | None]) -> Reply:
         """Return the reply at a path below `/api/v1`; an empty one where there is none of this name."""
-        return self._request(f"/api/v1{path}{query_of(query)}", absent={})
+        return self._request(f"/api/v1{path}{query_of(query)}", dict, absent={})
 
     def overview(self, window: str | None) -> Snapshot:
         """Return the data of the overview page; None selects its default window."""
-        return cast("Snapshot", self._request(f"/api/v1/snapshot{query_of({'window': window})}"))
+        return cast("Snapshot", self._request(f"/api/v1/snapshot{query_of({'window': window})}", dict))
 
     def incident(self, options: Mapping[str, str | None]) -> str:
         """Return what the pages say of a time, as Markdown."""
@@ -219,37 +268,39 @@ class ApiClient:
 
     def forget(self, body: Mapping[str, object]) -> Mapping[str, object]:
         """Erase a person, see `web.operations`. Takes as long as readings under way and writing the database again."""
-        return self._request("/v1/forget", body, seconds=FORGET_SECONDS)
+        return self._request("/v1/forget", dict, body, seconds=FORGET_SECONDS)
 
     def rejudge(self, body: Mapping[str, object]) -> Mapping[str, object]:
         """Have a judge read stored answers, see `web.operations`. Takes as long as the readings."""
-        return self._request("/v1/rejudge", body, seconds=FORGET_SECONDS)
+        return self._request("/v1/rejudge", dict, body, seconds=FORGET_SECONDS)
 
     def acknowledge(self, options: Mapping[str, str | None]) -> str:
         """Acknowledge drift alarms; returns what was acknowledged, for people."""
-        text = self._send(f"/-/drift/acknowledge{query_of(options)}", b"")[:_MAX_TEXT]
-        return text.decode("utf-8", "replace")
+        text = self._send(f"/-/drift/acknowledge{query_of(options)}", b"").decode("utf-8", "replace")
+        if not all(map(_ACKNOWLEDGED.fullmatch, text.splitlines() or [""])):
+            raise _other_version(self.address)
+        return text
 
     def _request(
         self,
         path: str,
+        read: Callable[[Any], T],
         body: object = None,
         *,
-        absent: Mapping[str, object] | None = None,
-        seconds: float = TIMEOUT_SECONDS,
-    ) -> Reply:
-        """Return the JSON object of a response; `absent` for a place that does not exist."""
+        absent: Reply | None = None,
+        seconds: float | None = None,
+    ) -> T:
+        """Return what a function reads from the JSON of a response, or from `absent` where the place does not exist."""
         try:
             text = self._send(path, None if body is None else json.dumps(body).encode(), seconds)
-            return cast("Reply", json.loads(text))
         except _AbsentError:
             if absent is None:
                 raise
-            return absent
-        except ValueError as error:
-            raise self._no_response(path, error) from error
+            return read(absent)
+        with reply_of_this_version(self.address):
+            return read(json.loads(text))
 
-    def _send(self, path: str, body: bytes | None, seconds: float = TIMEOUT_SECONDS) -> bytes:
+    def _send(self, path: str, body: bytes | None, seconds: float | None = None) -> bytes:
         """Return the response to GET, or to POST with a body.
 
         Raises:
@@ -261,26 +312,18 @@ class ApiClient:
         )
         if self._token is not None:  # it is not sent to another address if the server redirects
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
+        limit = seconds or self._seconds
+        place = self.address + path.partition("?")[0]
         try:
-            with urllib.request.urlopen(request, timeout=seconds) as response:  # noqa: S310 - see above
-                text: bytes = response.read()
-                return text
-        except urllib.error.HTTPError as error:
-            with error:
-                reason = reason_of(error.read())
-            reason += f" {ADVICE}" if error.code == UNAUTHORIZED else ""
-            if error.code == BAD_REQUEST:
-                raise ConfigError(f"{self.address} refused: {reason}") from error
-            kind = _AbsentError if error.code == NOT_FOUND else ExternalError
-            raise kind(f"{self.address}{path}: {error.code}: {reason}") from error
-        except OSError as error:
-            raise self._no_response(path, error) from error
-
-    def _no_response(self, path: str, error: Exception) -> ExternalError:
-        return ExternalError(
-            f"{self.address}{path}: no response: {error}; give the address of the running ragwatch with --url"
-            f"{certificate_advice(error)}"
-        )
+            status, text = _within(limit, partial(_fetch, request, limit))
+        except (OSError, HTTPException) as error:
+            raise ExternalError(f"{place}: {_reason(error)}") from error
+        if status < BAD_REQUEST:
+            return text
+        reason = reason_of(text) + (f" {ADVICE}" if status == UNAUTHORIZED else "")
+        if status == BAD_REQUEST:
+            raise ConfigError(f"{self.address} refused: {reason}")
+        raise (_AbsentError if status == NOT_FOUND else ExternalError)(f"{place}: {status}: {reason}")
 
 
 def lock_owner(directory: Path) -> str | None:

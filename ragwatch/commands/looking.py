@@ -55,8 +55,6 @@ def status(given: StatusArguments) -> int:
     address = _address(given.url, given.path)
     view = ApiClient(address, read_token(given.token_file)).overview(given.window)
     with reply_of_this_version(address):
-        if given.window not in (None, view["window"]):
-            raise ConfigError(f"--window {given.window}: is not configured; use one of: {', '.join(view['windows'])}")
         routes = [route for route in view["routes"] if given.route in (None, route["route"])]
         if not routes:
             names = ", ".join(route["route"] for route in view["routes"])
@@ -207,7 +205,7 @@ def open_worst(given: OpenArguments) -> int:
         worst = client.worst({**filters, **bound, "quantity": given.quantity, "sort": "worst"})
     if worst is None:
         what = "with a stage at fault" if given.quantity is None else f"with less than the best {given.quantity}"
-        click.echo(printable(f"no answer {what} since {given.since}; choose an earlier --since"), err=True)
+        click.echo(printable(f"--since {given.since}: no answer {what}; choose an earlier --since"), err=True)
         return NOTHING_FAILS
     shown = address if config is None or given.url is not None else config.settings.web.external_url or address
     with reply_of_this_version(address):

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -12,7 +12,7 @@ from threading import Thread
 
 import pytest
 from click.testing import CliRunner
-from support.answering import Asked, Reply, answering
+from support.answering import Asked, Reply, answering, dripping
 from support.asked import application
 from support.certificates import Authority
 from support.command_line import command, refused
@@ -21,7 +21,7 @@ from support.patience import DEADLINE
 from support.snapshots import small
 
 from ragwatch.commands import cli
-from ragwatch.commands.api_client import ApiClient, read_token
+from ragwatch.commands.api_client import MAX_BYTES, ApiClient, read_token
 from ragwatch.errors import ConfigError, ExternalError, RagwatchError
 from ragwatch.statistics.snapshot import Snapshot
 from ragwatch.stores.sqlite.store import SqliteStore
@@ -37,7 +37,7 @@ def reply(asked: Asked) -> Reply:
     """A ragwatch that knows all routes but one."""
     if asked.query.get("route") == "gone":
         return 400, {"error": "route: 'gone' is not known"}, {}
-    return 200, b"faithfulness/search: acknowledged\n", {}
+    return 200, b"faithfulness on search\nempty_answers on a b, tenant x\n", {}
 
 
 def test_asks_for_what_was_said() -> None:
@@ -51,7 +51,10 @@ def test_asks_for_what_was_said() -> None:
     with answering(reply) as (url, asked):
         for arguments in said:
             result = acknowledge("--url", f"{url}/", *arguments)
-            assert (result.exception, result.stdout) == (None, "faithfulness/search: acknowledged\n")
+            assert (result.exception, result.stdout) == (
+                None,
+                "faithfulness on search\nempty_answers on a b, tenant x\n",
+            )
     assert [(one.path, one.query) for one in asked] == [("/-/drift/acknowledge", query) for query in said.values()]
 
 
@@ -166,8 +169,63 @@ def test_another_server_is_told() -> None:
         assert result.stdout == ""
 
 
+CALLS: dict[str, Callable[[ApiClient], object]] = {
+    "tasks": lambda client: client.tasks("ann", 1),
+    "put": lambda client: client.put([]),
+    "revoke": lambda client: client.revoke("k", None),
+    "labels": lambda client: client.labels(),
+    "verdicts": lambda client: client.verdicts("k"),
+    "worst": lambda client: client.worst({}),
+    "incident": lambda client: client.incident({}),
+    "acknowledge": lambda client: client.acknowledge({}),
+    "overview": lambda client: _looked(client.address),
+}
+
+
+def _looked(url: str) -> None:
+    if error := command("status", "--url", url).exception:
+        raise error
+
+
+@pytest.mark.parametrize("said", [b'{"a": 1}', b"[1]", b"null", b"hello", b"<!doctype html>", b"", b"\xff"])
+def test_another_service_is_told(said: bytes) -> None:
+    """Whatever is asked of it, what it answers is one clear error; nothing of it is shown, or taken for success."""
+    with answering(lambda _: (200, said, {})) as (url, _):
+        for name, call in CALLS.items():
+            with pytest.raises(RagwatchError, match="is not that of a ragwatch of this version"):
+                print(name, call(ApiClient(url)))
+
+
+@pytest.mark.parametrize(("begin", "said"), [
+    (b"HTTP/1.1 200", "not the whole of it within 1 s; give the address"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n", "not the whole of it within 1 s; give the address"),
+    (b"SSH-2.0-OpenSSH_9.2\r\n", "it does not speak HTTP"),
+])  # fmt: skip
+def test_a_response_has_a_whole_deadline(begin: bytes, said: str) -> None:
+    """It ends a response of which a byte comes now and then, in its head or body."""
+    with dripping(begin) as url, pytest.raises(ExternalError, match=said):
+        ApiClient(url, seconds=1.0).overview(None)
+
+
+@pytest.mark.parametrize(("length", "said"), [(10, "its response ends too early"), (0, "more than 16 MiB")])
+def test_a_response_is_bounded_and_whole(length: int, said: str) -> None:
+    """One that is too long is refused, and so is one of which a part is missing."""
+    body = b"1" if length else bytes(MAX_BYTES + 1)
+    headers = {"Content-Length": str(length or len(body)), "Connection": "close"}
+    with answering(lambda _: (200, body, headers)) as (url, _), pytest.raises(ExternalError, match=said):
+        ApiClient(url).overview(None)
+
+
+def test_why_there_is_no_response_is_told() -> None:
+    """A closed port and TLS where there is none say what to do."""
+    with answering(reply) as (url, _):
+        assert "does not speak TLS; give" in refused(acknowledge("--url", url.replace("http", "https")), ExternalError)
+    closed = refused(acknowledge("--url", url), ExternalError)
+    assert "no response: Connection refused; start `ragwatch run`, or give" in closed
+
+
 def test_code_and_text() -> None:
-    """The code says how quality is; an unknown route or window, and another server, are errors."""
+    """The code says how quality is; an unknown route, and another server, are errors."""
     empty = overview(None, PageScope(routes=("search", "support"), windows=("1h", "1d")), now=0.0)
     full = overview(Snapshot(at=0.0, problems=("disk is full",)), PageScope(), now=0.0)
     bad = {**empty, "state": "bad", "headline": "Quality is worse"}
@@ -177,7 +235,6 @@ def test_code_and_text() -> None:
         ({**empty, "state": "unsure"}, ["--json"], 0, '"state": "unsure"'),
         (full, [], 3, "not ready: disk is full"),
         (empty, ["--route", "none"], ConfigError, "use one of: search, support"),
-        (empty, ["--window", "2h"], ConfigError, "use one of: 1h, 1d"),
         ({"state": "good"}, [], RagwatchError, "not that of a ragwatch of this version"),
     ]
     for view, arguments, code, text in views:
@@ -266,7 +323,8 @@ def let_in(asked: Asked) -> Reply:
     if asked.path.startswith("/moved/"):
         return 303, b"", {"Location": f"http://localhost:{asked.headers['Host'].partition(':')[2]}/elsewhere"}
     right = asked.headers.get("Authorization") == f"Bearer {TOKEN}"
-    return (200, {"tasks": []}, {}) if right else (401, b"This address needs a token.\n", {})
+    said = b"no alarm is active" if asked.path.startswith("/-/") else {"tasks": []}
+    return (200, said, {}) if right else (401, b"This address needs a token.\n", {})
 
 
 def test_a_token_comes_from_the_option_a_file_or_the_environment(
