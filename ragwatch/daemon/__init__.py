@@ -17,7 +17,7 @@ from ragwatch.config import Config, load
 from ragwatch.config.web import WebOptions
 from ragwatch.daemon.actions import actions, page_scope, rebuilt_prompts, rejudge_with
 from ragwatch.daemon.changes import record_judges, record_reload
-from ragwatch.daemon.loops import ReloadQueue, StopSignal, repeat, retry, runtime_loops
+from ragwatch.daemon.loops import MAINTENANCE_SECONDS, Loop, ReloadQueue, StopSignal, repeat, retry, runtime_loops
 from ragwatch.daemon.process import (
     SharedState,
     limit_malloc_arenas,
@@ -211,10 +211,11 @@ class Daemon:
 
     async def _run_loops(self) -> None:
         """Run the loops until stopped; a reload stops them, replaces the runtime, and starts the new loops."""
+        clock = Loop("clock", self._schedule.follow_clock, MAINTENANCE_SECONDS, eager=False)
         try:
             while not self._stopping.is_set():
                 async with asyncio.TaskGroup() as group:
-                    for loop in runtime_loops(self._runtime, self._shared):
+                    for loop in (*runtime_loops(self._runtime, self._shared), clock):
                         group.create_task(repeat(loop, self._stop_loops, self.telemetry, self._failing))
                 try:
                     await self._runtime.finish()

@@ -3,7 +3,8 @@
 Suites with `at_start` also run when ragwatch starts, and after a reload that changes them. If the service does not
 accept connections yet, such a run is retried with exponential backoff until it does.
 
-A reload moves no times: a job whose schedule is the same runs next when it would have run without the reload.
+A reload moves no times: a job whose schedule is the same runs next when it would have run without the reload. Where
+the clock is set back, all jobs get new times: none would run for that long otherwise.
 
 Of several workers that share a store, the leader runs them: intervals then count from midnight UTC of 1970, so that all
 workers have the same times, and a leader that begins makes up for the last run if its predecessor has missed it.
@@ -15,6 +16,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from time import monotonic, time
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
@@ -35,6 +37,7 @@ MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = 5.0, 300.0  # until a suite that reached 
 TRIM_HEAP_SECONDS = 300.0
 MISFIRE_GRACE_SECONDS = 3600.0  # a run that is late by less still takes place, once
 CLOCK_DIFFERENCE_SECONDS = 5.0  # between two workers: a run so long before its time is that run
+CLOCK_STEP_SECONDS = 60.0  # a clock that is set back by less delays jobs by less than that
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -52,6 +55,7 @@ class JobSchedule:
         self._runtime: Runtime | None = None
         self._reached: dict[str, SuiteConfig] = {}  # suites that have reached the service, as configured then
         self._schedules: dict[str, object] = {}  # by name of the job
+        self._offset = time() - monotonic()
 
     @property
     def tasks(self) -> frozenset[asyncio.Task[object]]:
@@ -82,6 +86,15 @@ class JobSchedule:
                 self._start_task(f"canaries {options.suite}", run)
         if not self._scheduler.running:
             self._scheduler.start()
+
+    async def follow_clock(self) -> bool:
+        """Give all jobs new times if the clock was set back. Returns False."""
+        before, self._offset = self._offset, time() - monotonic()
+        if self._runtime is not None and self._offset < before - CLOCK_STEP_SECONDS:
+            self._scheduler.remove_all_jobs()
+            self._schedules.clear()
+            self.start(self._runtime)
+        return False
 
     def catch_up(self) -> None:
         """Run the suites whose last time has passed without a run. Called when this worker begins to lead."""
@@ -174,14 +187,16 @@ def retention_trigger(started: datetime) -> BaseTrigger:
 
 
 def is_due(schedule: str, last: float, now: datetime) -> bool:
-    """Whether a time of an aligned schedule has passed since a run.
+    """Whether a time of an aligned schedule has passed since a run, or the run was before the clock was set back.
 
     >>> noon = datetime(2026, 11, 21, 12, 0, 1, tzinfo=UTC)
     >>> [is_due("10m", noon.timestamp() - seconds, noon) for seconds in (0.5, 3, 30)]
     [False, False, True]
-    >>> is_due("4s", noon.timestamp() - 4.9, noon)
-    True
+    >>> is_due("4s", noon.timestamp() - 4.9, noon), is_due("10m", noon.timestamp() + 7200.0, noon)
+    (True, True)
     """
+    if last > now.timestamp() + CLOCK_STEP_SECONDS:
+        return True
     trigger = trigger_of(schedule, 0.0, aligned=True)
     difference = CLOCK_DIFFERENCE_SECONDS
     if isinstance(trigger, IntervalTrigger):

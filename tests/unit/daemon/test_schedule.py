@@ -176,6 +176,21 @@ async def test_a_reload_moves_no_times(stage: Stage, *, cron: bool) -> None:
         assert times_of(stage) == before
 
 
+@pytest.mark.parametrize("hours", [0.0, -3.0, 3.0])
+async def test_a_clock_that_is_set_back_delays_no_job(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, hours: float
+) -> None:
+    """All get new times, within an interval from now; where it is right or set forward they keep them."""
+    stage.schedule.start(stage.runtime(ScriptedProbe(), schedule="1h", jitter="0s"))
+    before = times_of(stage)
+    monkeypatch.setattr(schedule, "monotonic", lambda: time.monotonic() - 3600.0 * hours)
+    await stage.schedule.follow_clock()
+    after = times_of(stage)
+    assert after.keys() == before.keys()
+    assert [after[name] > at for name, at in before.items()] == [hours < 0.0] * 3
+    assert max(after.values()) <= datetime.now(UTC) + timedelta(hours=1)
+
+
 async def test_a_changed_schedule_starts_anew(stage: Stage) -> None:
     """So does a suite that was taken out for a while; the other jobs stay."""
     stage.schedule.start(stage.runtime(ScriptedProbe(), jitter="0s"))
