@@ -17,6 +17,7 @@ from ragwatch.model.stages import Stage
 from ragwatch.statistics.estimators.interval import CountedInterval
 from ragwatch.statistics.snapshot import EstimateRow, Gauge, Snapshot
 from ragwatch.statistics.tally import PartOutcome, Tally, lines_read
+from ragwatch.web.json_values import chosen
 from ragwatch.web.pages import figure_replies
 from ragwatch.web.pages.figure_replies import (
     Alarm,
@@ -86,7 +87,7 @@ def overview(
     failing: Sequence[FailingAnswer] = (),
     changes: Changes = NO_CHANGES,
 ) -> figure_replies.Snapshot:
-    """Builds the data of the page; a window that is None or unknown selects the shortest with an estimate."""
+    """Builds the data of the page; no window selects the shortest with an estimate."""
     shown = snapshot or Snapshot(at=now)
     builder = _OverviewBuilder(shown, scope, now, window_of(snapshot, scope, window), changes)
     routes = [_route(builder, route) for route in routes_of(shown, scope)]
@@ -120,10 +121,10 @@ def _names(configured: Iterable[str], seen: Iterable[str]) -> list[str]:
 
 
 def window_of(snapshot: Snapshot | None, scope: PageScope, requested: str | None) -> str:
-    """The selected window: the requested one, or else the shortest with an estimate."""
+    """The requested window, or else the shortest with an estimate. Raises ParameterError: it is not configured."""
     windows = windows_of(snapshot, scope)
-    if requested in windows:
-        return str(requested)
+    if requested and windows:
+        return chosen("window", requested, windows)
     with_estimates = set() if snapshot is None else {row.window for row in snapshot.estimates}
     return next((window for window in windows if window in with_estimates), windows[0] if windows else "")
 

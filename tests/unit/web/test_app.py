@@ -126,6 +126,8 @@ async def test_the_page_and_its_json_show_the_newest_failing_answers(store: Sqli
     async with asking(app(store=store)) as client:
         page = await client.get("/", params={"window": "1h"})
         view = (await client.get("/api/v1/snapshot", params={"window": "1h"})).json()
+        for path in ("/", "/routes", "/api/v1/snapshot"):
+            assert (await client.get(path, params={"window": "3h", "route": "search"})).status_code == 400
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert view["headline"] in page.text
     assert view["routes"][0]["judges"][0]["figures"][0]["value"] == 0.6

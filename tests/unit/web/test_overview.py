@@ -15,6 +15,7 @@ from ragwatch.model.sample import OTHER
 from ragwatch.statistics.snapshot import EstimateRow, Gauge, Lag, Snapshot
 from ragwatch.statistics.tally import Tally
 from ragwatch.stores.sqlite.store import SqliteStore
+from ragwatch.web.json_values import ParameterError
 from ragwatch.web.pages.overview import overview
 from ragwatch.web.pages.pages import clock, page
 from ragwatch.web.scope import PageScope
@@ -163,10 +164,11 @@ def test_silence_has_a_reason(tallies: dict[Any, int], why: str) -> None:
 
 
 def test_the_shortest_window_that_tells_something_is_shown() -> None:
-    """Unless a known window is asked for."""
+    """Unless another one is asked for; one that is not configured is refused, with those that are."""
     assert overview(small(), SCOPE, now=AT)["window"] == "1h"
     assert overview(small(), SCOPE, now=AT, window="15m")["window"] == "15m"
-    assert overview(small(), SCOPE, now=AT, window="<b>")["window"] == "1h"
+    with pytest.raises(ParameterError, match=r"window: '<b>' is not known; use one of: 15m, 1h"):
+        overview(small(), SCOPE, now=AT, window="<b>")
     assert overview(Snapshot(at=AT), SCOPE, now=AT)["window"] == "15m"
     assert overview(small(), replace(SCOPE, windows=()), now=AT)["windows"] == ["1h"]
     assert overview(None, PageScope(), now=AT)["window"] == ""
