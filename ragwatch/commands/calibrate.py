@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 
 import click
 from rich.console import Console
@@ -181,14 +182,13 @@ def _agreement(agreement: Agreement | TooFewLabels, names: Sequence[str]) -> dic
 
 def _show(calibration: CalibrationReport, verdicts: _LabelledVerdicts, judge: str, address: str) -> None:
     console = Console(soft_wrap=True, highlight=False)
-    console.print(_summary(calibration, f"{judge} ({verdicts.version})" if verdicts.version else judge))
+    title = f"{judge} ({verdicts.version})" if verdicts.version else judge
+    for table in filter(attrgetter("row_count"), (_summary(calibration, title), _rates(calibration))):
+        console.print(table)
     if verdicts.other_versions:
         console.print(f"{verdicts.other_versions} labelled answers were read by another version of {judge}: left out.")
     if verdicts.pruned_until is not None:
         console.print(retention_warning(verdicts.pruned_until))
-    rates = _rates(calibration)
-    if rates.row_count:
-        console.print(rates)
     for line in _length_lines(calibration, judge):
         console.print(line)
     if isinstance(calibration.people, Agreement):
@@ -199,15 +199,18 @@ def _show(calibration: CalibrationReport, verdicts: _LabelledVerdicts, judge: st
         for pair in row.worst:
             scores = f"{quantity}: judge {pair.judge:.2f}, people {pair.people:.2f}"
             console.print(f"{scores}  {address}/samples/{pair.key}")
-    for line in _wanted(calibration):
+    for line in _wanted(calibration, judge, f"{address}/label?for=calibration"):
         console.print(line)
 
 
-def _wanted(calibration: CalibrationReport) -> Iterable[str]:
+def _wanted(calibration: CalibrationReport, judge: str, page: str) -> Iterable[str]:
     """How many more labels are needed, and for what."""
     calibrated = f"A level is calibrated from {CALIBRATED_LABELS} labels of its route on"
-    if not calibration.conclusive:
-        more = f"label {calibration.missing} more (ragwatch label)"
+    if not calibration.quantities:
+        yield f"No label counts yet for an answer that {judge} has judged. {calibrated}."
+        yield f"Label answers: ragwatch label --annotator YOU --count {CALIBRATED_LABELS}, or the page {page}"
+    elif not calibration.conclusive:
+        more = f"label at least {calibration.missing} more (ragwatch label)"
         yield f"Too few labels for a conclusion: {more}. {calibrated}."
     elif calibration.uncalibrated:
         yield f"{calibrated}: label {calibration.uncalibrated} more (ragwatch label)."
@@ -259,7 +262,7 @@ def _show_curve(console: Console, claims: ClaimReport) -> None:
     console.print("reliability: probability of support by the judge, and share that people label as supported:")
     for point in claims.curve:
         bar = "█" * round(BAR_WIDTH * point.said.value)
-        console.print(f"  {point.mean_score:.2f}  {bar:<{BAR_WIDTH}}  {_figure(point.said)}  {point.said.n} claims")
+        console.print(f"  {point.mean_score:.2f}  {bar:<{BAR_WIDTH}}  {_figure(point.said)}  n {point.said.n}")
     console.print(f"  mean calibration error {claims.error or 0.0:.3f}")
 
 

@@ -177,9 +177,9 @@ def _source(config: KindConfig, whole: Config) -> Finding:
     patterns = config.options.patterns if isinstance(config.options, HasLogFiles) else ()
     if not getattr(config.options, "documents", True) and (advice := document_advice(patterns)) is not None:
         finding = finding.warned(advice)
-    if not lag.unreadable:
+    name, why = next(iter(lag.unreadable.items()), ("", ""))
+    if why in finding.detail:
         return finding
-    name, why = next(iter(lag.unreadable.items()))
     others = f" and {len(lag.unreadable) - 1} more" if len(lag.unreadable) > 1 else ""
     return finding.warned(f"cannot be read: {name}: {why}{others}")
 

@@ -74,7 +74,7 @@ def check_state(config: Config, owner: str | None) -> Finding:
             refuse_network(directory)
             _check_database(directory / "ragwatch.db")
         stored_secret(directory)
-    return Finding(OK, f"{existing} can be written")
+    return Finding(OK, f"{directory} can be {'written' if directory.exists() else 'created'}")
 
 
 def _check_database(path: Path) -> None:

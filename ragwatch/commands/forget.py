@@ -25,6 +25,7 @@ from ragwatch.stores.forgetting import select
 from ragwatch.stores.rows import number
 from ragwatch.stores.sqlite.sqlite_engine import ReadConnection
 from ragwatch.stores.sqlite.store import Options
+from ragwatch.terminal.options import usual_config
 from ragwatch.terminal.options.administration import ForgetArguments
 from ragwatch.terminal.output import printable
 
@@ -92,7 +93,8 @@ class _Target:
 
 def forget(given: ForgetArguments) -> int:
     """Erase answers from the state. Returns 0, 3 if none is stored, 1 if something remains in free space."""
-    target = _target(given.path, given.state)
+    path = given.path or (usual_config() if given.state is None else None)
+    target = _target(path, given.state)
     if not given.ids and not given.metadata:
         raise ConfigError("ID: is missing; give ids of answers, or --metadata KEY=VALUE")
     redactor = (Settings() if target.config is None else target.config.settings).redaction.redactor()
@@ -113,7 +115,7 @@ def forget(given: ForgetArguments) -> int:
         return NOTHING_STORED
     for line in _summary(erased, with_scores=given.with_scores, dry_run=given.dry_run):
         click.echo(line)
-    for line in copies_elsewhere(target.state, target.config, given.path, erased.texts | erasure.ids):
+    for line in copies_elsewhere(target.state, target.config, path, erased.texts | erasure.ids):
         click.echo(printable(f"not erased: {line}"))
     if not erased.complete:
         click.echo("bytes of the texts remain in the write-ahead log, because another program reads it", err=True)

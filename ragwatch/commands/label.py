@@ -49,7 +49,7 @@ def label(given: LabelArguments) -> int:
     """Label answers, so that the estimates can be corrected for errors of the judges; or the relevance of contexts."""
     for option, value in (("--annotator", given.annotator), ("--revoke", given.revoke)):
         require_utf8(option, value or "")
-    if given.annotator is None and given.revoke is None:
+    if given.annotator is None and given.revoke is None and given.out is None and given.rows is None:
         raise ConfigError("--annotator: is missing; give your name, labels are stored under it")
     elsewhere = given.revoke is not None or given.relevance is not None
     if given.out is not None and given.rows is not None and not elsewhere:
@@ -206,7 +206,7 @@ def label_record(row: object, annotator: str, now: float, quantities: Collection
     probability, revoked, owner = (row.get(name) for name in ("probability", "revoked", "owner"))
     label = Label(
         key=_key(row),
-        annotator=_text("annotator", row.get("annotator") or annotator),
+        annotator=_text("annotator", row.get("annotator") or annotator or None),
         at=now if row.get("at") is None else _number("at", row["at"]),
         scores={**scores_of(claims, {}), **dict(_scores(row, quantities))},
         claims=claims,
@@ -230,6 +230,8 @@ def _key(row: Mapping[str, object]) -> str:
 
 def _text(name: str, value: object) -> str:
     """A text, or a whole number as text: ids are logged as both."""
+    if value is None:
+        raise ValueError(f"{name}: is missing; add it")
     if (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool)):
         return str(value)
     raise ValueError(f"{name}: {value!r:.60} is no text; write a text")

@@ -149,7 +149,8 @@ def parse_text(text: str, name: str) -> dict[str, object]:
     try:
         data = _load_yaml(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{name}: not valid YAML: {' '.join(str(error).split())}") from error
+        said = " ".join(str(error).replace(' in "<unicode string>",', "").split())
+        raise ConfigError(f"{name}: not valid YAML: {said}") from error
     except RecursionError as error:
         raise ConfigError(f"{name}: nested too deeply; a configuration is a few levels deep") from error
     except ConfigError as error:

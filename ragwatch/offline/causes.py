@@ -41,7 +41,7 @@ def causes(given: CausesArguments) -> int:
     if given.as_json:
         click.echo(json.dumps(view))
     else:
-        _show(view)
+        _show(view, config.settings.web.pages or f"http://{config.settings.web.listen}")
     return 0 if view["answers"] else NOT_ENOUGH_DATA
 
 
@@ -74,7 +74,7 @@ def _minute(at: float) -> str:
     return moment(at).removesuffix(" UTC")
 
 
-def _show(view: CausesLine) -> None:
+def _show(view: CausesLine, address: str) -> None:
     console = Console(soft_wrap=True, highlight=False)
     if not view["answers"]:
         console.print("no judged answer of this time is stored; choose an earlier --since or a longer --window")
@@ -89,8 +89,10 @@ def _show(view: CausesLine) -> None:
         console.print(f"[red]{escape_line(cause['attribute'])}[/]: {escape_line(cause['text'])}")
         console.print(
             f"    fails in {_percent(cause['failing'])} % ({_percent(cause['low'])} to {_percent(cause['high'])}), "
-            f"others {_percent(cause['others'])} %, n {cause['n']}; see {', '.join(cause['examples'])}"
+            f"others {_percent(cause['others'])} %, n {cause['n']}; see"
         )
+        for key in cause["examples"]:
+            console.print(f"    {address}/samples/{key}")
         if cause["folded"]:
             names = (f"{folded['attribute']} {folded['value']}" for folded in cause["folded"])
             console.print(f"    explains too: {escape_line('; '.join(names))}")

@@ -98,7 +98,7 @@ def _as_json(mean: Estimate, share: Level | None) -> dict[str, object]:
 
 def _show(rows: Iterable[Row], verdicts: Verdicts) -> None:
     table = Table(
-        Column("quantity", overflow="fold"),
+        Column("quantity", no_wrap=True),
         "level",
         "labels",
         "mean of the judge",
@@ -195,5 +195,5 @@ def _probability(line: Mapping[str, object], place: str) -> float:
 def _text(line: Mapping[str, object], name: str, place: str) -> str:
     value = line.get(name)
     if not isinstance(value, str):
-        raise ConfigError(f"{place}: {name}: must be a text")
+        raise ConfigError(f"{place}: {name}: {'must be a text' if name in line else 'is missing; add it'}")
     return value

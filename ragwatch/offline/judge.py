@@ -14,7 +14,7 @@ from typing import BinaryIO
 import click
 from rich.console import Console
 from rich.progress import Progress, TaskID
-from rich.table import Table
+from rich.table import Column, Table
 
 from ragwatch.config import Config, JudgeConfig, judge_of, load
 from ragwatch.config.text import resolve_secrets
@@ -61,7 +61,7 @@ def judge(given: JudgeArguments) -> int:
         if case.kind is CaseKind.RETRIEVAL:
             click.echo(json.dumps(_case_line(case, reader)))
     _summarise(verdicts, sample_files, relevance.cases)
-    return 1 if sample_files.rejected else 0
+    return 1 if sample_files.rejected else 0 if verdicts or relevance.cases else NOT_ENOUGH_DATA
 
 
 def _ranking(case: RankedCase) -> dict[str, dict[str, float | None]]:
@@ -84,14 +84,16 @@ def _case_line(case: RankedCase, judge: Judge) -> dict[str, object]:
 
 def _summarise(verdicts: Sequence[Verdict], files: SampleFiles, cases: Sequence[RankedCase]) -> None:
     alone = sum(case.kind is CaseKind.RETRIEVAL for case in cases)
-    table = Table("quantity", "mean", "95 % interval", "rows", title=f"{len(verdicts) + alone} samples")
+    table = Table(
+        Column("quantity", no_wrap=True), "mean", "95 % interval", "rows", title=f"{len(verdicts) + alone} samples"
+    )
     judged = [verdict for verdict in verdicts if isinstance(verdict, Judged)]
     by_reference = tuple(ReferenceQuantity) if any(verdict.draw.sample.reference for verdict in judged) else ()
     criteria = dict.fromkeys(name for verdict in judged for name in verdict.scores if name.is_criterion)
     by_metric: dict[str, list[float | None]] = {
         quantity: [score_of(verdict, quantity) for verdict in judged]
         for quantity in (*Quantity, *criteria, *by_reference)
-        if verdicts or not cases
+        if verdicts
     }
     rankings = [case.ranking for case in cases if case.ranking is not None]
     by_metric |= {metric: [metric.of(ranking) for ranking in rankings] for metric in ranking_metrics() if cases}
@@ -103,7 +105,10 @@ def _summarise(verdicts: Sequence[Verdict], files: SampleFiles, cases: Sequence[
             interval = f"{estimate.low:.3f} .. {estimate.high:.3f}"
             table.add_row(quantity, f"{estimate.value:.3f}", interval, str(estimate.n))
     console = Console(stderr=True)
-    console.print(table)
+    how = (
+        "`ragwatch init --print FILE` proposes how to read them" if files.rejected or files.skipped else "none is there"
+    )
+    console.print(table if verdicts or cases else f"none of the records is a sample: {how}")
     unjudged = Counter(str(verdict.reason) for verdict in verdicts if not isinstance(verdict, Judged))
     routes = Counter(verdict.draw.route for verdict in verdicts if verdict.draw.route)
     stages = Counter(verdict.counted_as or "unknown" for verdict in judged)
@@ -126,6 +131,7 @@ def _summarise(verdicts: Sequence[Verdict], files: SampleFiles, cases: Sequence[
             console.print(f"{title}: {counted(dict(counts.most_common()))}")
 
 
+NOT_ENOUGH_DATA = 3
 TIMEOUT_SECONDS = 120.0
 MAX_RETRIES = 3  # of a sample while the judge is unavailable
 MAX_WAIT_SECONDS = 30.0

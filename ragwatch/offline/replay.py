@@ -133,7 +133,7 @@ def _json_rows(text: str, name: str) -> Iterator[_Row]:
 
 def _answer(index: int, row: Mapping[str, object], quantities: Iterable[Quantity]) -> ScoredAnswer:
     if row.get("at") in (None, ""):
-        raise FormatError("missing_field", "at", "is missing; when was it answered?")
+        raise FormatError("missing_field", "at", "is missing; add the time of the answer")
     scores = {quantity: _ratio(row[quantity], quantity) for quantity in quantities if quantity in row}
     probability = _ratio(row.get("probability"), "probability")
     if probability is not None and probability < MIN_PROBABILITY:

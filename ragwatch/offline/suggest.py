@@ -67,10 +67,11 @@ class CanarySuggestion:
     canary: Canary
     weight: float
     answers: int
-    faithfulness: float | None  # mean faithfulness of the answers that were found right; None if there is none
+    faithfulness: float | None  # mean faithfulness of the answers that were found right; None if none has a score
     kind: QuestionKind = QuestionKind.OTHER  # the kind that it was chosen for
     why: tuple[str, ...] = ()  # reasons, one for each kind that it has
-    by_people: int = 0  # number of answers that people, and not only a judge, found right
+    right: int = 0  # number of answers that were found right
+    by_people: int = 0  # of these, number that people, and not only a judge, found right
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class _Answer:
     question: str
     used: tuple[Expected, ...]
     weight: float
-    faithfulness: float
+    faithfulness: float | None
     right_by: str | None
     abstained: bool
     several: bool
@@ -197,7 +198,7 @@ def _answer(verdict: VerdictRecord, sample: SampleRecord, labels: Sequence[Label
         question=" ".join(question.split()),
         used=tuple(used),
         weight=1.0 / (verdict.probability or 1.0),
-        faithfulness=verdict.scores[Quantity.FAITHFULNESS] or 0.0,
+        faithfulness=verdict.scores[Quantity.FAITHFULNESS],
         right_by=right_by,
         abstained=verdict.address == Address.ABSTAINED or is_abstention(sample.get("answer") or ""),
         several=right_by is not None and needs_several,
@@ -252,6 +253,7 @@ def _suggestion(
     One without a good answer expects nothing; of any other, None if no answer was found right.
     """
     right = [answer for answer in answers if answer.right_by is not None]
+    scores = [answer.faithfulness for answer in right if answer.faithfulness is not None]
     uses: Counter[Expected] = Counter(context for answer in right for context in answer.used)
     expected = tuple(sorted((one for one, count in uses.items() if 2 * count >= len(right)), key=lambda one: one.label))
     if QuestionKind.NO_GOOD_ANSWER in kinds or (QuestionKind.TEMPORAL in kinds and not expected):
@@ -267,8 +269,9 @@ def _suggestion(
         Canary(name_of(question.text), question.text, expected, category, tags=(TAG,)),
         question.weight,
         question.answers,
-        fsum(answer.faithfulness for answer in right) / len(right) if right else None,
+        fsum(scores) / len(scores) if scores else None,
         why=tuple(f"{kind}: {reason}" for kind, reason in kinds.items()),
+        right=len(right),
         by_people=sum(answer.right_by == _PEOPLE for answer in right),
     )
 
@@ -287,14 +290,14 @@ def _with_unique_names(suggestions: Iterable[CanarySuggestion]) -> list[CanarySu
 def suite_text(proposal: Proposal) -> str:
     """Returns the suggestions as a suite file in YAML, with the figures of each suggestion in a comment.
 
-    >>> one = CanarySuggestion(Canary("n", "Why?", (Expected("d1"),), tags=(TAG,)), 12.0, 3, 1.0)
+    >>> one = CanarySuggestion(Canary("n", "Why?", (Expected("d1"),), tags=(TAG,)), 12.0, 3, 1.0, right=2, by_people=1)
     >>> print(suite_text(Proposal((one,), VocabularyCoverage(0.5, 1, 4), 2, 1, 0)), end="")
     # Suggested from judged traffic. Review each canary: keep it, correct what it expects, or delete it.
     # Contexts that the retriever never returned are missing: add them.
     # 2 questions, of which 1 make 80 % of the traffic. Suggestions by kind: other 1.
     # With the canaries there are, they hold 50 % of the words of the questions by occurrence, 1 of 4 distinct ones.
     items:
-      # asked about 12 times; 3 judged answers, faithfulness 1.00
+      # asked about 12 times; 3 judged answers, 2 found right (1 by people) with faithfulness 1.00
       - query: "Why?"
         name: "n"
         category: simple_factual
@@ -310,10 +313,11 @@ def suite_text(proposal: Proposal) -> str:
     ]
     for suggestion in proposal.suggestions:
         canary, answers, mean = suggestion.canary, suggestion.answers, suggestion.faithfulness
-        right = "none found right" if mean is None else f"faithfulness {mean:.2f}"
-        people = f", {suggestion.by_people} found right by people" if suggestion.by_people else ""
+        people = f" ({suggestion.by_people} by people)" if suggestion.by_people else ""
+        score = "" if mean is None else f" with faithfulness {mean:.2f}"
+        right = f"{suggestion.right or 'none'} found right{people}{score}"
         lines += [
-            f"  # asked about {suggestion.weight:.0f} times; {answers} judged answers, {right}{people}",
+            f"  # asked about {suggestion.weight:.0f} times; {answers} judged answers, {right}",
             *(comment_line(reason) for reason in suggestion.why),
             *canary_lines(canary),
         ]

@@ -20,8 +20,16 @@ OUT = click.Path(path_type=Path, dir_okay=False)
 INPUT = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
+class WholeRange(click.IntRange):
+    """A range of whole numbers, whose errors say "integer" and not "integer range"."""
+
+    name = "integer"
+
+
 class FiniteRange(click.FloatRange):
     """A range of numbers that holds neither nan nor inf: `click.FloatRange` lets nan through every bound."""
+
+    name = "number"
 
     def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """See `click.ParamType.convert`."""

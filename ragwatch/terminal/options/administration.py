@@ -17,6 +17,7 @@ from ragwatch.terminal.options import (
     URL,
     Arguments,
     FiniteRange,
+    WholeRange,
     argument,
     option,
 )
@@ -72,7 +73,7 @@ class DetectorFetchArguments(Arguments, work="ragwatch.commands.detector:fetch")
     hashes: Path | None = option(type=INPUT, help="SHA-256 of files, as sha256sum writes them, instead of the hub's.")
     hub: str = option(default="https://huggingface.co", help="Address of the hub, or of a mirror.")
     hosts: Sequence[str] = option("--host", metavar="HOST", help="Another host to which the hub may redirect.")
-    max_mb: int = option(default=4000, type=click.IntRange(1), help="Maximum size of a file, in megabytes.")
+    max_mb: int = option(default=4000, type=WholeRange(1), help="Maximum size of a file, in megabytes.")
 
 
 class DetectorQuantiseArguments(Arguments, work="ragwatch.commands.detector:quantise"):
@@ -149,7 +150,7 @@ class DemoArguments(
     rate: float = option(default=8.0, type=FiniteRange(min=0.1, max=200), help="Questions per second.")
     chunk_words: int = option(
         default=110,
-        type=click.IntRange(10, 1000),
+        type=WholeRange(10, 1000),
         help="Size of the chunks that the service splits its documents into, in words.",
     )
     kind: str | None = option(
@@ -202,7 +203,9 @@ class ForgetArguments(Arguments, work="ragwatch.commands.forget:forget"):
     ids: Sequence[str] = argument(metavar="[ID]...")
     metadata: Sequence[str] = option(metavar="KEY=VALUE", help="All answers with this value in their metadata.")
     path: Path | None = option(
-        "--config", type=CONFIG, help="Configuration file (YAML): names state, keys, redaction, other files."
+        "--config",
+        type=CONFIG,
+        help="Configuration file (YAML): state, keys, redaction, other files; without --state, default: the usual one.",
     )
     state: Path | None = option(type=CONFIG, help="State directory; default: that of the configuration.")
     url: str | None = URL

@@ -97,6 +97,12 @@ def test_pending_draws_batches_and_other_rows_are_counted(config: Path) -> None:
     )
 
 
+def test_the_usual_configuration_is_used(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where neither a configuration nor a state is given, as by other commands."""
+    monkeypatch.chdir(config.parent)
+    assert command("forget", "waiting-not").return_value == 3
+
+
 def test_wrong_use_is_explained(config: Path) -> None:
     """The error says what to give instead; without an address it names the process that has the state."""
     for arguments, message in (

@@ -158,7 +158,7 @@ UNREADABLE = [
     ('{"key": "k", "earlier": [7]}', "earlier: 7 is no JSON object"),
     ('{"key": "k", "without": 7}', "without: 7 is no JSON object"),
     ('{"key": "k", "note": "torn', "is not JSON: Unterminated string starting at character"),
-    ('{"key": null, "scores": {"faithfulness": 1}}', "key: None is no text"),
+    ('{"key": null, "scores": {"faithfulness": 1}}', "key: is missing"),
     ('{"id": "r1", "scores": {"faithfulness": 1}}', "names no answer; give its `key`, or `source` and `id`"),
     (f'{{"key": "k", "at": {"9" * 400}}}', "at: 9999999"),
 ]
@@ -239,6 +239,29 @@ def test_a_word_that_cannot_be_kept_is_not_lost(config: Path, monkeypatch: pytes
     back = run(config, "--import", "ragwatch-labels.jsonl")
     assert back.stderr == "1 new, 0 replaced, 1 unmatched, 0 unreadable\n"
     assert [(word.scores[F], word.note) for word in labels(config)] == [(1.0, "well")]
+
+
+def test_without_labels_it_is_said_how_to_label(config: Path) -> None:
+    """Exit 3, the command and the page, and no empty table."""
+    found = run(config, verb="calibrate")
+    assert found.return_value == 3
+    assert found.output.startswith("No label counts yet for an answer that ")
+    assert "ragwatch label --annotator YOU --count 50, or the page http://127.0.0.1:" in found.output
+
+
+@pytest.mark.parametrize(("option", "row", "stderr"), [
+    ("--export", {}, ""),
+    ("--import", {"annotator": "bob"}, "1 new, 0 replaced, 1 unmatched, 0 unreadable\n"),
+    ("--import", {}, "1: annotator: is missing; add it\n0 new, 0 replaced, 0 unmatched, 1 unreadable\n"),
+])  # fmt: skip
+def test_labels_that_name_their_annotator_need_no_other(
+    config: Path, option: str, row: dict[str, str], stderr: str
+) -> None:
+    """An export, and an import whose rows say who labelled."""
+    path = config.parent / "labels.jsonl"
+    path.write_text(json.dumps({"key": "k", "scores": {"faithfulness": 1.0}, **row}))
+    found = command("label", "--config", config, option, path)
+    assert (found.exception, found.stderr.endswith(stderr)) == (None, True)
 
 
 def test_calibrate_wants_enough_labels(config: Path, tmp_path: Path) -> None:

@@ -83,9 +83,10 @@ def test_what_is_folded_or_left_out_is_said(capsys: pytest.CaptureFixture[str]) 
     cause |= {"n": 9, "examples": ["k1"], "folded": [{"attribute": "term", "value": "refund"}]}
     view = {"answers": 30, "failing": 9, "share": 0.3, "quantity": None, "judge": "embedded", "looked_at": 12}
     view |= {"since": 1767225600.0, "causes": [cause], "texts": "all", "without_traits": 3, "complete": False}
-    _show(view)
+    _show(view, "http://rag:80")
     said = capsys.readouterr().out
     assert "context: [b]doc-42 is in" in said
+    assert "    http://rag:80/samples/k1\n" in said
     assert "explains too: term refund" in said
     assert "left out: 3 answers of which nothing but scores is stored" in said
     assert "these are the newest" in said

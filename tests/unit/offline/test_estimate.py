@@ -100,7 +100,7 @@ def test_an_empty_file_is_refused(tmp_path: Path, options: tuple[str, ...]) -> N
         (
             "verdicts",
             f'{{"scores": {{}}, "judge": {{"kind": "lexical", "version": "{VERSION}"}}}}',
-            "id: must be a text",
+            "id: is missing; add it",
         ),
         ("labels", '{"id": "a", "faithfulness": true}', "faithfulness: must be a number from 0 to 1"),
         ("labels", '{"id": "a", "faithfulness": 1, "probability": 0}', "probability: must be at least 1e-06"),

@@ -99,6 +99,11 @@ def test_rows_are_read_as_the_configuration_says(tmp_path: Path) -> None:
         (jsonl(ROW, {"feedback_for": "r1", "thumbs": "up"}), ["r1"], []),
         # A row whose question has another name is not judged without it.
         (jsonl(RENAMED), [], [":1: "]),
+        (
+            b'{"a": 1}\nno JSON\n',
+            [],
+            ["none of the records is a sample: `ragwatch init --print", "unknown_format", "torn"],
+        ),
         (gzip.compress(THREE), ["r0", "r1", "r2"], []),
         (gzip.compress(THREE)[:-9], None, ["binary: the gzip file is truncated or corrupt"]),
         # Labelled sets name their contexts by key, in a file beside them.
@@ -127,6 +132,15 @@ def test_rows_are_judged_or_named(
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     assert ids is None or [line["id"] for line in lines] == ids
     assert all(line["scores"]["faithfulness"] == 1.0 for line in lines)
+
+
+@pytest.mark.parametrize("content", ["", "\n\n"])
+def test_no_record_is_not_enough_data(content: str) -> None:
+    """Exit code 3, and no table of quantities without a figure."""
+    result = _judge(content)
+    assert result.return_value == 3
+    assert result.stderr.startswith("none of the records is a sample")
+    assert "unknown" not in result.stderr
 
 
 def test_x2_an_empty_answer_is_unjudged_with_a_reason() -> None:

@@ -115,6 +115,8 @@ def test_what_is_no_number_is_refused() -> None:
     """As a usage error, before anything is computed; endless seconds would never end."""
     told = {
         "plan --per-day nan": "'--per-day': nan is not a finite number",
+        "plan --per-day x": "'--per-day': 'x' is not a valid number.",
+        "label --count x": "'--count': 'x' is not a valid integer.",
         "plan --per-day inf": "'--per-day': inf is not a finite number",
         "plan --per-day 1e300": "--per-day 1e+300: is too much; write a number up to 1,000,000,000",
         "plan --per-day 100 --price 1e300": "--price 1e+300: is too much",

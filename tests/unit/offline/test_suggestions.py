@@ -204,7 +204,10 @@ def test_people_count_and_not_the_judge() -> None:
     right = Label(key, "ann", 0.0, {Quantity.FAITHFULNESS: 1.0})
     (found,) = suggest([doubted], labels={key: [right]})
     assert found.by_people == 1
-    assert "1 found right by people" in suite_text(a_proposal(found))
+    assert "1 judged answers, 1 found right (1 by people) with faithfulness 0.50" in suite_text(a_proposal(found))
+    unread = replace(doubted[0], scores={**doubted[0].scores, Quantity.FAITHFULNESS: None}), doubted[1]
+    (found,) = suggest([unread], labels={key: [right]})
+    assert "1 judged answers, 1 found right (1 by people)\n" in suite_text(a_proposal(found))
     assert suggest([trusted], labels={key: [Label(key, "ann", 0.0, {Quantity.FAITHFULNESS: 0.0})]}) == []
 
 
