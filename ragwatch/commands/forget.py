@@ -16,6 +16,7 @@ from ragwatch.config import Config, load
 from ragwatch.config.model import Settings
 from ragwatch.config.text import load_text
 from ragwatch.config.validation import KindConfig
+from ragwatch.daemon.process import KEY_FILE
 from ragwatch.errors import ConfigError, StoreError
 from ragwatch.offline.state_reader import is_shared, writable_store
 from ragwatch.ports import Erased, Erasure
@@ -23,13 +24,17 @@ from ragwatch.ports.capabilities import HasLogFiles
 from ragwatch.stores.encryption import check_keys
 from ragwatch.stores.forgetting import select
 from ragwatch.stores.rows import number
+from ragwatch.stores.sqlite.opening import MARKER, TEMPORARY
 from ragwatch.stores.sqlite.sqlite_engine import ReadConnection
 from ragwatch.stores.sqlite.store import Options
 from ragwatch.terminal.options import usual_config
 from ragwatch.terminal.options.administration import ForgetArguments
 from ragwatch.terminal.output import printable
 
-OWN_FILES = ("ragwatch.db", "ragwatch.db-wal", "ragwatch.db-shm", "ragwatch.lock", "ragwatch.state")
+OWN_FILES = (
+    *("ragwatch.db", "ragwatch.db-wal", "ragwatch.db-shm", "ragwatch.lock", "ragwatch.worker"),
+    *(MARKER, TEMPORARY, KEY_FILE),
+)
 MAX_SEARCHED_BYTES = 64 << 20
 INCOMPLETE, NOTHING_STORED = 1, 3
 

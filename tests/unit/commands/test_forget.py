@@ -57,10 +57,13 @@ def privacy(config: Path) -> list[Finding]:
 
 
 def test_a_person_is_erased(config: Path) -> None:
-    """By the value before redaction; copies elsewhere are listed, and the audit log has the keys."""
+    """By the value before redaction; copies elsewhere are listed, of the state only what is not its own."""
+    (config.parent / "state" / "ragwatch.secret").touch()
+    (config.parent / "state" / "ragwatch.tmp").mkdir(exist_ok=True)
     result = command("forget", "--config", config, "--metadata", f"user={MAIL}")
     assert result.return_value == 0, result.output
     assert "1 answers erased: texts, metadata, ids and notes; scores and labels remain" in result.output
+    assert result.output.count("beside the database") == 1
     for line in (
         "not erased: {folder}/state/ragwatch.db.bak: beside the database; delete it if it is a backup",
         "not erased: {folder}/log/*: the logs of source app; what is not read yet will be stored",
