@@ -149,7 +149,7 @@ def parse_text(text: str, name: str) -> dict[str, object]:
     try:
         data = _load_yaml(text)
     except yaml.YAMLError as error:
-        said = " ".join(str(error).replace(' in "<unicode string>",', "").split())
+        said = " ".join(str(error).replace(' in "<unicode string>",', " at").split())
         raise ConfigError(f"{name}: not valid YAML: {said}") from error
     except RecursionError as error:
         raise ConfigError(f"{name}: nested too deeply; a configuration is a few levels deep") from error

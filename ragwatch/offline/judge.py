@@ -105,10 +105,13 @@ def _summarise(verdicts: Sequence[Verdict], files: SampleFiles, cases: Sequence[
             interval = f"{estimate.low:.3f} .. {estimate.high:.3f}"
             table.add_row(quantity, f"{estimate.value:.3f}", interval, str(estimate.n))
     console = Console(stderr=True)
-    how = (
-        "`ragwatch init --print FILE` proposes how to read them" if files.rejected or files.skipped else "none is there"
-    )
-    console.print(table if verdicts or cases else f"none of the records is a sample: {how}")
+    if verdicts or cases:
+        console.print(table)
+    elif files.rejected or files.skipped:
+        advice = "`ragwatch init --print FILE` proposes how to read them"
+        console.print(f"none of the records is a sample; {advice}", soft_wrap=True)
+    else:
+        console.print("there is no record to judge")
     unjudged = Counter(str(verdict.reason) for verdict in verdicts if not isinstance(verdict, Judged))
     routes = Counter(verdict.draw.route for verdict in verdicts if verdict.draw.route)
     stages = Counter(verdict.counted_as or "unknown" for verdict in judged)

@@ -25,7 +25,7 @@ def test_merge_keys_may_override() -> None:
     """`<<` fills in what is missing, over several levels, and an override is no duplicate; a mapping is no key."""
     data = parse_text("a: &a {x: 1, y: 1}\nb:\n  deep: &b\n    <<: *a\n    x: 2\nc:\n  <<: *b\n  z: 3\n", "x.yaml")
     assert data == {"a": {"x": 1, "y": 1}, "b": {"deep": {"x": 2, "y": 1}}, "c": {"x": 2, "y": 1, "z": 3}}
-    with pytest.raises(ConfigError, match=r"x\.yaml: not valid YAML: [^<]*unhashable key"):
+    with pytest.raises(ConfigError, match=r"x\.yaml: not valid YAML: [^<]* at line 1, [^<]*unhashable key"):
         parse_text("? [a]\n: 1\n? [a]\n: 2\n", "x.yaml")
 
 
