@@ -27,7 +27,7 @@ class StateLock:
             self._file = os.open(directory / "ragwatch.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
         except OSError as error:
             raise StoreError(
-                f"state: cannot use {directory}: {error.strerror}; give a directory we may write"
+                f"state: cannot use {directory}: {error.strerror}; give a directory that this user may write"
             ) from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -67,7 +67,7 @@ def worker_name(directory: Path) -> str:
         name = uuid4().hex
         write_private(path, f"{name}\n")
     except (OSError, UnicodeError) as error:
-        raise StoreError(f"state: cannot use {path}: {error}; give a directory we may write") from error
+        raise StoreError(f"state: cannot use {path}: {error}; give a directory that this user may write") from error
     return name
 
 

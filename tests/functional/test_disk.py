@@ -21,7 +21,7 @@ MIB = 1 << 20
 NO_FLOOR = "{kind: sqlite, min_free: 0}"
 EXT4 = "ext4"
 CANNOT_WRITE = "source app: state: cannot write: "
-READ_ONLY = "Read-only file system; give a directory we may write"
+READ_ONLY = "Read-only file system; give a directory that this user may write"
 
 Disk = Callable[[str], Path]
 

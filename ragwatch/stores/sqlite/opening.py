@@ -46,7 +46,7 @@ _ADVICE = {
     ),
     **dict.fromkeys(
         (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH),
-        "it must be on a disk that we may write",
+        "it must be on a disk that this user may write",
     ),
     **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), "another program has locked it; stop that program"),
 }

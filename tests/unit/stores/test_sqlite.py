@@ -69,7 +69,7 @@ def test_odd_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("harm", "cure", "message"),
     [
         ("max_page_count=1", f"max_page_count={1 << 30}", "full; free some space"),
-        ("query_only=ON", "query_only=OFF", "readonly.*; it must be on a disk that we may write"),
+        ("query_only=ON", "query_only=OFF", "readonly.*; it must be on a disk that this user may write"),
     ],
 )
 def test_a_disk_that_refuses_keeps_all_and_recovers(store: SqliteStore, harm: str, cure: str, message: str) -> None:

@@ -64,7 +64,7 @@ def test_only_an_empty_directory_is_closed_to_others(tmp_path: Path) -> None:
         StateLock(tmp_path / name).close()
         assert mode(tmp_path / name) == closed
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match=r"cannot use .*give a directory we may write"):
+    with pytest.raises(StoreError, match=r"cannot use .*give a directory that this user may write"):
         StateLock(tmp_path / "file")
 
 
