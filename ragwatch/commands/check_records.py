@@ -22,7 +22,7 @@ from ragwatch.formats.canonical import LostField
 from ragwatch.formats.custom import KEYS, REQUIRED
 from ragwatch.formats.expressions import extractor
 from ragwatch.formats.feedback import is_feedback
-from ragwatch.formats.guessing.candidates import log_fields
+from ragwatch.formats.guessing.log_fields import log_fields
 from ragwatch.formats.guessing.suspicion import HOUR, MAX_ZONE_HOURS, TIMEZONE_ADVICE, suspicions
 from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.formats.record import Line, Record

@@ -23,7 +23,7 @@ from ragwatch.offline.input_files import Rejects, records
 from ragwatch.sources.tail.lines import Framing, detect, frame_of
 from ragwatch.terminal.output import moment, printable
 
-MAX_RECORDS = 500
+MAX_RECORDS, MAX_BEGIN = 500, 1000
 _MIN_SHARE = 0.5  # of the records in lists that have to be readable
 _MAX_DEPTH = 3
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -45,6 +45,7 @@ class LogHead:
     rejects: Rejects = field(default_factory=Rejects)  # lines with a torn object
     texts: Rejects = field(default_factory=Rejects)  # line numbers and errors of lines without a JSON object
     prefixed: int = 0  # number of records with text before the JSON object in their line
+    begin: str = ""  # of the first line
     several: str | None = None  # expression of the records in lines that hold several; None where a line is one
 
     @property
@@ -55,9 +56,9 @@ class LogHead:
     def read_with(self, reader: RecordReader) -> FormatTrial:
         """Read every record with a reader."""
         trial = FormatTrial([], [], [])
-        for number, record in self.records:
+        for place, (number, record) in enumerate(self.records):
             try:
-                trial.samples.append(reader.read(record, str(number)))
+                trial.samples.append(reader.read(record, f"{number}" if self.several is None else f"{number}.{place}"))
             except FormatError as error:
                 trial.others.append((number, record, error))
             else:
@@ -76,6 +77,7 @@ def read_head(file: BinaryIO) -> LogHead:
         try:
             if isinstance(line, FormatError):
                 raise line
+            log.begin = log.begin or line[:MAX_BEGIN].decode("utf-8", "replace")
             framing = framing or detect(line + b"\n") or "plain"
             frame = None if framing == "plain" else frame_of(line, framing)  # as `framing: auto` does
             _add(log, number, line if frame is None else frame.text, after_prefix)
@@ -110,10 +112,20 @@ def _list_paths(record: Mapping[str, object], prefix: str = "") -> Iterator[str]
     for key, value in record.items():
         path = f"{prefix}{key}" if _NAME.fullmatch(key) else f'{prefix}"{key}"'
         if isinstance(value, list) and value and isinstance(value[0], dict):
+            yield from (f"{path}[?starts_with({key}, '{{')].from_json({key})" for key in _wrappers(value))
             yield path
             yield f"answers({path})"
         elif isinstance(value, dict) and prefix.count(".") < _MAX_DEPTH:
             yield from _list_paths(value, f"{path}.")
+
+
+def _wrappers(items: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    """Keys of objects in a list under which some, not all, hold JSON, such as `message` of an export of CloudWatch."""
+    for key in items[0]:
+        texts = [item.get(key) if isinstance(item, dict) else None for item in items]
+        are_texts = _NAME.fullmatch(key) and all(isinstance(text, str) for text in texts)
+        if are_texts and len({str(text).startswith('{"') for text in texts}) > 1:
+            yield key
 
 
 def _add(log: LogHead, number: int, line: bytes, after_prefix: Parse) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO
@@ -28,6 +29,11 @@ from ragwatch.terminal.output import file_name_in_errors, printable
 _SEPARATE = "# no answer is proposed: log an answer and its contexts in one record"
 _NOTHING = "# no field looks like a question, contexts or an answer: write a mapping by hand"
 DRAFT, SUSPECT = 1, 3  # exit codes
+_OTHER_LOGS = {  # what lines without a JSON object look like
+    "dicts as Python prints them, which json.dumps would write as JSON": re.compile(r"\{'[^']{1,60}': "),
+    "logfmt": re.compile(r"(?:^|\s)\w+=\S.*?\s\w+=\S"),
+    "CSV": re.compile(r'^[\w "]*(?:[,;\t][\w "]*){2,}\s*$'),
+}
 
 
 _MOST_REJECTED = 0.2
@@ -59,7 +65,7 @@ class _Proposal:
     def questions(self) -> list[str]:
         """What a person has to decide, or to add."""
         asked = [
-            f"no field looks like {part}"
+            f"no field looks like {part}" + (" in some records" if part in self.guess.mapping else "")
             for part in self.guess.missing
             if self.guess.missing[part] and self.guess.share
         ]
@@ -187,8 +193,9 @@ def _proposal(name: str, log: LogHead) -> _Proposal | None:
     """What is proposed for one log, and what is wrong with it on standard error; None if it has no records."""
     if not log.records:
         _print_errors(log.texts.lines(name))
-        advice = "ragwatch reads one JSON object per line; docs/logs.md has the line that converts CSV and SQLite"
-        click.echo(f"{printable(name)}: has no JSON object; {advice}", err=True)
+        kind = next((kind for kind, pattern in _OTHER_LOGS.items() if pattern.search(log.begin)), "no JSON object")
+        advice = "ragwatch reads one JSON object per line; docs/logs.md has the line that converts"
+        click.echo(f"{printable(name)}: holds {kind}; {advice} CSV, SQLite, logfmt and Python's dicts", err=True)
         return None
     proposal = _propose(log)
     if proposal.guess.format is None:

@@ -15,8 +15,8 @@ from ragwatch.errors import FormatError
 from ragwatch.formats import CUSTOM, FORMATS, TRACES, build, fields, names
 from ragwatch.formats.expressions import extractor
 from ragwatch.formats.fields import epoch_seconds
-from ragwatch.formats.guessing.candidates import log_fields
 from ragwatch.formats.guessing.guess import FormatGuess, guess
+from ragwatch.formats.guessing.log_fields import log_fields
 from ragwatch.sources.join.merge import (
     KIND_NAMES,
     MIN_PIECES,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -33,6 +34,8 @@ _IDS_ADVICE = "hold ids instead of texts; log the texts that the retriever retur
 _SLASHED = re.compile(r"\d{4}/\d\d/\d\d[ T]")  # 2026/01/31 09:30:00
 _OF_WEB_SERVERS = re.compile(r"\d\d/[A-Z][a-z]{2}/\d{4}(?::\d\d){3} [+-]\d{4}")  # 31/Jan/2026:09:30:00 +0000
 _OF_MAIL = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} ")  # Sat, 31 Jan 2026 09:30:00 GMT
+_LITERAL = re.compile(r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\"""")
+_PRINTED = re.compile(rf"\[\s*(?:(?:{_LITERAL.pattern})[\s,]*)+\]")
 _DATED = re.compile(r"20\d\d-?\d\d-?\d\d(?:[T ].{1,30})?")
 _ID = re.compile(r"(?=.*(?:\d|[A-Za-z][-_#/:.][A-Za-z]))[A-Za-z0-9_#/:.@+=|~-]{1,80}")
 _TELLING = names.place("question", "prompt")  # rank below which a name says that a user asked the question
@@ -114,12 +117,20 @@ def at(value: object, path: Iterable[str]) -> object:
 
 
 def embedded(value: object) -> object:
-    """Decode a JSON object or array that was logged as text; return anything else unchanged."""
+    """Decode a JSON object or array that was logged as text, or a printed list of texts; return all else unchanged."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
     try:
         return decode(value)
     except orjson.JSONDecodeError:
+        return value if _PRINTED.fullmatch(value.strip()) is None else _printed(value)
+
+
+def _printed(value: str) -> object:
+    """The texts of a list as Python or numpy prints it; the text itself where one of them cannot be read."""
+    try:
+        return [ast.literal_eval(text) for text in _LITERAL.findall(value)]
+    except (SyntaxError, ValueError):
         return value
 
 

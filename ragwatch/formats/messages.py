@@ -31,11 +31,11 @@ _MAX_TRANSCRIPT_CHARS = 200_000
 ROLES = MappingProxyType(
     dict.fromkeys(("user", "human", "customer", "humanmessage"), Role.USER)
     | dict.fromkeys(("assistant", "ai", "aimessage", "aimessagechunk"), Role.ASSISTANT)
-    | dict.fromkeys(("agent", "bot", "chatbot", "model"), Role.ASSISTANT)
+    | dict.fromkeys(("agent", "bot", "chatbot", "model", "gpt"), Role.ASSISTANT)
 )
 NO_SPEAKERS = frozenset({"system", "developer", "tool", "function", "systemmessage", "toolmessage"})
 _NESTING = frozenset({"kwargs", "data"})
-_ROLE_KEYS = ("role", "type", "speaker")
+_ROLE_KEYS = ("role", "type", "speaker", "author", "sender", "from")
 _TEXT_TYPES = ("text", "output_text", "input_text")
 _TEXT_KEYS = ("content", "text", "blocks", "message", "parts")
 _ROLE_PROMPT = re.compile(
@@ -138,8 +138,13 @@ def inner(message: dict[str, object]) -> dict[str, object]:
 
 def role_name(message: dict[str, object]) -> str | None:
     """Return the role of a message as it was logged (the `type` in LangChain's messages), in lower case."""
-    role = message.get("role") or message.get("type")
+    role = fields.first(message, _ROLE_KEYS)[1]
     return role.lower() if isinstance(role, str) else None
+
+
+def speaks(item: object) -> bool:
+    """Return whether a value is a message of a conversation, by its role."""
+    return isinstance(item, dict) and ("role" in item or role_name(item) in (*ROLES, *NO_SPEAKERS))
 
 
 def last_asked(messages: object) -> tuple[int, str] | None:

@@ -16,11 +16,15 @@ from typing import NamedTuple
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BREAK = re.compile(r"[\W_]+")
 _PLURAL = re.compile(r"(?s)(?:(?<=...)(?<![su])|(?<=\Aid))s\Z")
-_NEUTRAL = frozenset({"text", "content", "value", "body", "message", "msg", "string", "str", "raw", "full", "data"})
-_FINAL = frozenset({"final", "used", "selected", "reranked"})
+_NEUTRAL = frozenset(
+    {"text", "content", "value", "body", "message", "msg", "string", "str", "raw", "full", "data", "s"}
+)
+_FINAL = frozenset({"final", "used", "selected", "reranked", "fused", "merged", "accepted", "sent"})
 _NOT_OURS = "expected reference gold golden ideal ground truth correct target example eval evaluation test template"
 _OLD = "previous prev last next suggested suggestion follow followup related history"
-_ELSEWHERE = frozenset(f"{_NOT_OURS} {_OLD} tool function feedback judge error".split())  # said of all in an object
+_UNSEEN = "draft rejected discarded"
+_UNUSED = f"{_UNSEEN} unused dropped excluded ignored suggested suggestion reasoning thought"
+_ELSEWHERE = frozenset(f"{_NOT_OURS} {_OLD} {_UNSEEN} tool function feedback judge error".split())  # of whole objects
 _ASKED = frozenset({"question", "query", "request", "input", "prompt", "user"})
 _SHARED = frozenset({
     "user", "session", "conversation", "thread", "tenant", "customer", "client", "project", "model", "doc",
@@ -47,7 +51,7 @@ NAMES: Mapping[str, _Names] = MappingProxyType(
     {
         "question": _names(
             "question, user input, user message, user prompt, customer message, human message, query, prompt, input,"
-            " utterance, ask, search, q, request, message",
+            " utterance, ask, search, frage, pregunta, consulta, pergunta, domanda, q, request, user, human, message",
             _NOT_OURS,
             _OLD,
             "rewritten rewrite expanded standalone condensed hyde sub system default embedding sql db negative"
@@ -55,7 +59,8 @@ NAMES: Mapping[str, _Names] = MappingProxyType(
         ),
         "answer": _names(
             "answer, response, reply, completion, output, generation, generated text, assistant message, bot message,"
-            " ai message, result, generated, ans, assistant, bot, text, content, message, a",
+            " ai message, result, generated, ans, assistant, bot, antwort, respuesta, réponse, reponse, resposta,"
+            " risposta, text, content, message, a",
             _NOT_OURS,
             _OLD,
             "draft alternative rejected tool function http error default user customer human question query request"
@@ -63,12 +68,15 @@ NAMES: Mapping[str, _Names] = MappingProxyType(
         ),
         "contexts": _names(
             "context, ctx, chunk, passage, document, doc, snippet, excerpt, evidence, node, hit, match, retrieved,"
-            " retrieval, source, result, resource, article, knowledge, reference, citation, point, item",
+            " retrieval, fundstelle, fundstellen, kontext, fragmento, contexto, contexte, extrait, source, result,"
+            " resource, article, knowledge, reference, citation, point, item",
             "expected gold golden ideal ground truth correct target example eval system conversation user session"
-            " previous unused dropped rejected discarded excluded ignored error trace request app history output",
+            " previous error trace request app history output",
+            _UNUSED,
         ),
         "text": _names(
-            "text, content, page content, txt, chunk, body, passage, snippet, excerpt, preview, document, context",
+            "text, content, page content, txt, chunk, body, passage, snippet, excerpt, preview, document, context,"
+            " inhalt, contenido, texto, texte, testo, conteúdo",
             "title name type question query summary",
         ),
         "context_id": _names(
@@ -76,7 +84,9 @@ NAMES: Mapping[str, _Names] = MappingProxyType(
             " document ref, key",
             "user session dataset collection index parent tenant type",
         ),
-        "score": _names("score, similarity, relevance, distance, sim", "threshold min max top vector term"),
+        "score": _names(
+            "score, similarity, relevance, distance, sim, relevanz, puntuacion", "threshold min max top vector term"
+        ),
         "id": _names(
             "id, request id, message id, response id, answer id, interaction id, query id, event id, uuid, run id,"
             " generation id, transaction id, trace id, guid",
@@ -85,7 +95,7 @@ NAMES: Mapping[str, _Names] = MappingProxyType(
         "at": _names(
             "at, timestamp, ts, created at, created, time, timestamp ms, ts ms, time ms, epoch ms, ts us, timestamp us,"
             " ts ns, timestamp ns, time unix nano, datetime, date, asctime, epoch,"
-            " unixtime, when, started at, start, start ms, start us, start ns",
+            " unixtime, when, started at, start, start ms, start us, start ns, zeitstempel, fecha, horodatage",
             "end ended finish finished expire expires expiry updated update elapsed duration latency response last",
         ),
         "route": _names(
@@ -106,7 +116,7 @@ NAMES: Mapping[str, _Names] = MappingProxyType(
 """The one list of names, by part of a sample; those of a passage are `text`, `context_id` and `score`."""
 WEAK: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        "question": frozenset({"message", "input", "search", "ask", "request"}),
+        "question": frozenset({"message", "input", "search", "ask", "request", "user", "human"}),
         "answer": frozenset({"text", "content", "message"}),
     }
 )
@@ -153,16 +163,22 @@ def rank(part: str, *path: str) -> float:
 def _noun(names: _Names, words: tuple[str, ...]) -> float:
     """The rank of the noun that a name ends with, without words that mean nothing; less likely with others before."""
     neutral = next((count for count, word in enumerate(reversed(words)) if word not in _NEUTRAL), len(words))
-    for end in range(len(words) - neutral, len(words) + 1):
-        places = [place for place, noun in enumerate(names.nouns) if noun and words[:end][-len(noun) :] == noun]
-        if not places:
-            continue
-        place = max(places, key=lambda one: len(names.nouns[one]))
-        noun, before = names.nouns[place], words[: end - len(names.nouns[place])]
-        if len(noun) == 1 and (not names.others.isdisjoint(before) or (before and len(noun[0]) == 1)):
-            return UNNAMED  # `answer_a` is one of several
-        return place + (-0.4 if _FINAL.intersection(before) else 0.4 if before else 0)
-    return UNNAMED
+    ends = range(len(words) - neutral, len(words) + 1)
+    matching = [
+        (end, place) for end in ends for place, noun in enumerate(names.nouns) if words[:end][-len(noun) :] == noun
+    ]
+    if not matching:
+        return UNNAMED
+    end, place = max(matching, key=lambda one: (len(names.nouns[one[1]]), -one[0]))
+    noun, before = names.nouns[place], words[: end - len(names.nouns[place])]
+    if len(noun) == 1 and (not names.others.isdisjoint(before) or (before and len(noun[0]) == 1)):
+        return UNNAMED  # `answer_a` is one of several
+    return place + (-0.4 if _FINAL.intersection(before) else 0.4 if before else 0)
+
+
+def is_unused(path: Iterable[str]) -> bool:
+    """Return whether any name of a path says that passages were not used, or that they are none."""
+    return any(word in _UNUSED.split() for name in path for word in tokens(name))
 
 
 def says_little(part: str, position: float) -> bool:

@@ -143,8 +143,8 @@ def retrieved(messages: object, *, system: bool = True) -> object:
 
     Without `system`, prompts of the system are left to the caller.
     """
-    if isinstance(messages, str):
-        messages = [{"role": "user", "content": messages}]
+    if isinstance(messages, (str, dict)):
+        messages = [{"role": "user", "content": messages} if isinstance(messages, str) else messages]
     if not isinstance(messages, list):
         return None
     asked = last_asked(messages)
@@ -229,9 +229,11 @@ def _may_hold_passages(text: str) -> bool:
 
 
 def _of_message(message: dict[str, object]) -> Iterator[Sequence[Document] | None]:
-    content = inner(message).get("content")
-    if role_name(message) in ("tool", "function"):
-        yield _returned(content)
+    held = inner(message)
+    content = fields.first(held, ("content", "parts"))[1]
+    if role_name(message) in ("tool", "function", "toolmessage"):
+        artifact = _returned(held.get("artifact"))  # the documents, beside what the model was given of them
+        yield artifact or _returned(content)
     elif isinstance(content, list):
         yield from (_block(part) for part in content if isinstance(part, dict) and _is_retrieved(part))
 
@@ -239,12 +241,13 @@ def _of_message(message: dict[str, object]) -> Iterator[Sequence[Document] | Non
 def _is_retrieved(part: dict[str, object]) -> bool:
     kind = str(part.get("type", ""))
     is_kind = kind in ("search_result", "document") or kind.endswith(("_result", "_response"))
+    is_kind = is_kind or kind.startswith("tool-")  # of Vercel's AI SDK
     return is_kind or _converse(part) is not None
 
 
 def _converse(part: dict[str, object]) -> object:
-    """The result of a tool or the document in a block of Bedrock's Converse, whose key is its type."""
-    return fields.first(part, ("toolResult", "document"))[1]
+    """The result of a tool or the document in a block of Converse or Vercel, whose key is its type."""
+    return fields.first(part, ("toolResult", "document", "toolInvocation"))[1]
 
 
 def _block(part: dict[str, object]) -> Sequence[Document] | None:

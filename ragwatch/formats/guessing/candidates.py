@@ -1,14 +1,15 @@
-"""The fields of a log, and which may be a part of its samples: by their names, and their values over all records."""
+"""Which fields of a log may be a part of its samples: by their names, and their values over all records."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from ragwatch.formats import fields, names, retrieved
+from ragwatch.formats.guessing.log_fields import LogField, quoted
 from ragwatch.formats.guessing.suspicion import (
     MAX_STATUSES,
     MIN_DISTINCT,
@@ -18,90 +19,16 @@ from ragwatch.formats.guessing.suspicion import (
     is_name,
     is_prompt,
 )
-from ragwatch.formats.record import Record
+from ragwatch.formats.messages import role_name, speaks
 
-_MAX_DEPTH = 9
-_MAX_ITEMS = 50
-_GENERATED = re.compile(r"(?=.*\d)[0-9a-fA-F-]{16,}")
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-class LogField(NamedTuple):
-    """A field of a log."""
-
-    path: str  # JMESPath expression of it
-    names: tuple[str, ...]  # its name, behind those of the objects and lists that it stands in
-    # Its values, by the position of the record; of a field inside a list, all that the list has, as a list
-    values: dict[int, object]
-    in_list: bool  # whether it stands inside the items of a list
-
-    @property
-    def depth(self) -> int:
-        """Number of objects and lists that it stands in."""
-        return len(self.names) - 1
-
-    @property
-    def parent(self) -> tuple[str, ...]:
-        """The names of the objects that it stands in."""
-        return self.names[:-1]
-
-
-def log_fields(records: Sequence[Record]) -> list[LogField]:
-    """Return all fields of some records, those of the root first.
-
-    >>> [(field.path, field.values[0]) for field in log_fields([{"a": {"b": 1}, "c": [{"d": 2}, {"d": 3}]}])]
-    [('a', {'b': 1}), ('c', [{'d': 2}, {'d': 3}]), ('a.b', 1), ('c[].d', [2, 3])]
-    """
-    known: dict[str, LogField] = {}
-    for position, record in enumerate(records):
-        for path, place, value, in_list in _walk(record):
-            field = known.setdefault(path, LogField(path, place, {}, in_list))
-            field.values[position] = value
-    return sorted(known.values(), key=lambda field: field.depth)
-
-
-def _walk(record: Record) -> Iterator[tuple[str, tuple[str, ...], object, bool]]:
-    """Yield path, names and value of every field, and whether it is in a list, breadth first."""
-    places: deque[tuple[str, tuple[str, ...], Iterable[tuple[str, object]], bool]] = deque()
-    places.append(("", (), record.items(), False))
-    while places:
-        place, around, held, in_list = places.popleft()
-        for key, item in held if len(around) < _MAX_DEPTH else ():
-            if _GENERATED.fullmatch(key):
-                continue  # an id of one record
-            path, names = f"{place}.{quoted(key)}" if place else quoted(key), (*around, *key.split("."))
-            value = fields.embedded(item)
-            path = path if value is item else f"from_json({path})"
-            yield path, names, value, in_list
-            if isinstance(value, dict):
-                places.append((path, names, value.items(), False))
-            elif isinstance(value, list) and (objects := [one for one in value if isinstance(one, dict)]):
-                places.append((f"{path}[]", names, _of_items(objects), True))
-            if key == "choices" and isinstance(value, list) and value:
-                text = fields.at(value[0], ("message", "content"))  # of a chat completion
-                if isinstance(text, str):
-                    yield f"{path}[0].message.content", (*names, "completion"), text, in_list
-
-
-def _of_items(items: Sequence[Mapping[str, object]]) -> Iterator[tuple[str, list[object]]]:
-    """What a projection makes of the items of a list: the values of each key, those of lists in one list."""
-    items = items[:_MAX_ITEMS]
-    for key in dict.fromkeys(key for item in items for key in item):
-        values = [item[key] for item in items if item.get(key) is not None]
-        nested = bool(values) and all(isinstance(value, list) for value in values)
-        yield key, [one for value in values for one in value] if nested else values  # type: ignore[attr-defined]
-
-
-def quoted(key: str) -> str:
-    """Return a key as JMESPath writes it."""
-    return key if _IDENTIFIER.fullmatch(key) else '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
+_NUMBERED = re.compile(r"(\D*?[^\W\d_])[_-]?\d{1,2}")
 
 _MOST = 0.8
 _ONLY_TEXT = re.compile(r"(.+\[\]\.)\{text: ([^,]+)\}")
 _MAX_NAME_WORDS = 2
 _MESSAGE_PARTS = ("text", "output_text", "input_text", "thinking", "tool_use")
 _DETAILS = ("metadata", "meta")
+_PROMPTERS = ("user", "human", "system", "developer")
 Values = Mapping[int, object]
 
 
@@ -148,8 +75,14 @@ def text_candidates(part: str, known: Sequence[LogField], *, varied: bool) -> li
         listed.append(Candidate(expression, rank, field, values, fault))
     if not any(not one.fault and one.rank < names.UNNAMED for one in listed):
         listed += _of_conversations(part, known)
-    if any(not one.fault and not names.says_little(part, one.rank) for one in listed):  # instead of names that say less
-        listed = [one for one in listed if one.rank == names.UNNAMED or not names.says_little(part, one.rank)]
+    strong = [one for one in listed if not one.fault and not names.says_little(part, one.rank)]
+    covered = {place for one in strong for place in one.values}
+    if strong:  # instead of names that say less, which are only shown for other records
+        listed = [
+            replace(one, rank=names.UNNAMED) if names.says_little(part, one.rank) else one
+            for one in listed
+            if one.rank == names.UNNAMED or not names.says_little(part, one.rank) or one.values.keys() - covered
+        ]
     return sorted(listed, key=lambda one: (bool(one.fault), one.rank, one.field.depth))
 
 
@@ -193,7 +126,9 @@ def context_candidates(known: Sequence[LogField], *, varied: bool) -> list[Candi
     messages = tuple(f"{field.path}[]" for field in known if any(map(is_conversation, field.values.values())))
     for field in known:
         if field.path.startswith(messages) or any(
-            field.path.startswith(f"{one.field.path}[]") for one in listed if one.expression.endswith(("}", "})"))
+            field.path.startswith(f"{one.field.path}[]")
+            for one in listed
+            if one.rank < names.UNNAMED and one.expression.endswith(("}", "})"))
         ):
             continue  # inside a list that is a candidate itself
         expression, values = _extracted(field, known)
@@ -202,7 +137,45 @@ def context_candidates(known: Sequence[LogField], *, varied: bool) -> list[Candi
             continue
         fault = _contexts_fault(values, varied=varied)
         listed.append(Candidate(expression, rank, field, values, fault))
+    if not any(not one.fault and one.rank < names.UNNAMED for one in listed):
+        listed += [*_in_messages(known, varied=varied), *_numbered(known, varied=varied)]
     return sorted(listed, key=lambda one: (bool(one.fault), are_single_texts(one), one.rank, one.field.depth))
+
+
+def _in_messages(known: Sequence[LogField], *, varied: bool) -> Iterator[Candidate]:
+    """What tools returned in each conversation or message; prompts are cut where no part of a log holds passages."""
+    for field in known:
+        logged = {place: value for place, value in field.values.items() if is_conversation(value) or speaks(value)}
+        rows = {place: retrieved.retrieved(_not_prompts(value)) for place, value in logged.items()}
+        values = {place: [one["text"] for one in some] for place, some in rows.items() if isinstance(some, list)}
+        if any(values.values()) and not field.in_list:
+            fault = _contexts_fault(values, varied=varied)
+            yield Candidate(f"retrieved({field.path})", names.place("contexts", "result"), field, values, fault)
+
+
+def _not_prompts(messages: object) -> list[object]:
+    listed = messages if isinstance(messages, list) else [messages]
+    return [one for one in listed if isinstance(one, dict) and role_name(one) not in _PROMPTERS]
+
+
+def _numbered(known: Sequence[LogField], *, varied: bool) -> Iterator[Candidate]:
+    """Texts whose names differ in a number, such as `context_1` and `context_2`."""
+    groups: dict[tuple[str, ...], list[LogField]] = {}
+    for field in known:
+        stem = _NUMBERED.fullmatch(field.names[-1])
+        if stem and not field.in_list and all(map(_is_text_or_null, field.values.values())):
+            groups.setdefault((*field.parent, stem[1]), []).append(field)
+    for path, members in groups.items():
+        rank = names.rank("contexts", *path)
+        places = {place for field in members for place in field.values}
+        values = {place: [text for field in members if (text := field.values.get(place))] for place in places}
+        if len(members) > 1 and rank < names.UNNAMED:
+            expression = f"[{', '.join(field.path for field in members)}][?@]"
+            yield Candidate(expression, rank, members[0], values, _contexts_fault(values, varied=varied))
+
+
+def _is_text_or_null(value: object) -> bool:
+    return value is None or isinstance(value, str)
 
 
 def _extracted(field: LogField, known: Sequence[LogField]) -> tuple[str, Values]:
@@ -262,7 +235,9 @@ def _objects_by_id(field: LogField) -> dict[int, list[Any]]:
     by_id = {place: [one for one in value.values() if isinstance(one, dict)] for place, value in held.items()}
     keys = [frozenset(one) for some in by_id.values() for one in some]
     are_alike = len({*keys}) == 1 and all(len(by_id[place]) == len(value) for place, value in held.items())
-    return by_id if are_alike and len({frozenset(value) for value in held.values()}) >= MIN_DISTINCT else {}
+    are_ranks = all(key.isdecimal() for value in held.values() for key in value)
+    differ = len({frozenset(value) for value in held.values()}) >= MIN_DISTINCT
+    return by_id if are_alike and (differ or are_ranks) else {}
 
 
 def _projected(
@@ -299,6 +274,19 @@ def _by_rank(lists: Mapping[int, list[object]]) -> dict[int, list[object]]:
     return {place: [lists[place][one] for one in order] for place, order in places.items()}
 
 
+def with_other_texts(contexts: Candidate) -> list[Candidate]:
+    """The same passages with another text of theirs, whose name says as much: of the chunk, or of its parent."""
+    lists = {place: value for place, value in contexts.field.values.items() if isinstance(value, list)}
+    keys = _keys_of("text", [item for value in lists.values() for item in value if isinstance(item, dict)], str)
+    others = []
+    for rank, path in keys[1:]:
+        values = {place: [fields.at(item, path) for item in value] for place, value in lists.items()}
+        text, other = (f"text: {'.'.join(map(quoted, key))}" for key in (keys[0][1], path))
+        if rank == keys[0][0] and text in contexts.expression and values != contexts.values:
+            others.append(replace(contexts, expression=contexts.expression.replace(text, other, 1), values=values))
+    return others
+
+
 def turned_round(contexts: Candidate) -> Candidate | None:
     """Return the passages from the last to the first if scores improve from the first to the last; else None.
 
@@ -333,13 +321,20 @@ def _date_in(objects: Sequence[Mapping[str, object]]) -> tuple[str, ...] | None:
 def _is_message(item: Mapping[str, object]) -> bool:
     """Whether an item of a list is a message of a conversation, a part of one, or a choice of a completion."""
     inner = any(isinstance(value, dict) and "role" in value for value in item.values())
-    return inner or "role" in item or item.get("type") in _MESSAGE_PARTS
+    return inner or speaks(item) or item.get("type") in _MESSAGE_PARTS
 
 
 def _key_of(
     part: str, objects: Sequence[Mapping[str, object]], kind: type | tuple[type, ...], also: Collection[str] = ()
 ) -> tuple[str, ...] | None:
     """Path of the most likely name of a part of passages, in the objects or one level deeper; `also` in details."""
+    return next((path for _, path in _keys_of(part, objects, kind, also)), None)
+
+
+def _keys_of(
+    part: str, objects: Sequence[Mapping[str, object]], kind: type | tuple[type, ...], also: Collection[str] = ()
+) -> list[tuple[tuple[int, float], tuple[str, ...]]]:
+    """Depth and rank, and path, of the names of a part that most passages have, the most likely one first."""
     ranked: dict[tuple[str, ...], tuple[int, float]] = {}
     for item in objects:
         for path, value in _leaves(item, also):
@@ -347,8 +342,8 @@ def _key_of(
             if position < names.UNNAMED and isinstance(value, kind) and not isinstance(value, bool) and value != "":
                 ranked.setdefault(path, (len(path), position))
     times = Counter(path for item in objects for path in ranked if fields.at(item, path) is not None)
-    often = [path for path in ranked if 2 * times[path] > max(times.values())]
-    return min(often, key=ranked.__getitem__, default=None)
+    often = [(rank, path) for path, rank in ranked.items() if 2 * times[path] > max(times.values())]
+    return sorted(often, key=lambda one: one[0])
 
 
 def _leaves(item: Mapping[str, object], also: Collection[str]) -> Iterator[tuple[tuple[str, ...], object]]:
@@ -376,7 +371,7 @@ def _contexts_fault(values: Values, *, varied: bool) -> str:
 
 def is_conversation(value: object) -> bool:
     """Return whether a value is a list of messages, each with a role."""
-    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "role" in item for item in value)
+    return isinstance(value, list) and bool(value) and all(map(speaks, value))
 
 
 def are_single_texts(contexts: Candidate) -> bool:

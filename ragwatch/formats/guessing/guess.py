@@ -18,11 +18,12 @@ from ragwatch.formats.guessing.candidates import (
     Candidate,
     are_single_texts,
     context_candidates,
-    log_fields,
     text_candidates,
     turned_round,
     vary,
+    with_other_texts,
 )
+from ragwatch.formats.guessing.log_fields import log_fields
 from ragwatch.formats.guessing.optional_parts import OPTIONAL, optional_candidates
 from ragwatch.formats.guessing.suspicion import suspicions
 from ragwatch.formats.log_reader import split_contexts
@@ -33,6 +34,7 @@ from ragwatch.model.sample import Sample
 PARTS = ("question", "contexts", "answer")
 _MAX_SHOWN_ERRORS = 3
 _MAX_SHOWN = 3  # candidates for a missing part
+_MAX_TRIED = 20  # records whose passages are looked for in texts
 _MAX_KINDS = 4  # alternatives of one part
 _SAME = 0.8
 _VAGUE = names.place("contexts", "source")
@@ -82,7 +84,23 @@ def known_formats(records: Sequence[Record]) -> list[FormatGuess]:
     """Return the known formats that read any of the records, the one that reads most first."""
     matching = [(name, shape) for name, shape in FORMATS.items() if any(map(shape.matches, records))]
     tried = [_tried(name, shape, shape.MAPPING, records) for name, shape in matching]
-    return sorted((one for one in tried if one.share), key=lambda one: -one.share)
+    read = [one for one in tried if one.share and not _overlooks(FORMATS[str(one.format)], records)]
+    return sorted(read, key=lambda one: -one.share)
+
+
+def _overlooks(reader: FormatReader, records: Sequence[Record]) -> bool:
+    """Whether a format takes one text as contexts beside a list of passages that are not in it."""
+    samples = read_all(reader, records)[0]
+    taken = {context.text for one in samples if len(one.contexts) == 1 for context in one.contexts}
+    if 2 * len(taken) < len(samples):
+        return False
+    known, whole = log_fields(records), "\n".join(taken)
+    listed = (one for one in context_candidates(known, varied=vary(known)) if not are_single_texts(one))
+    likely = (one for one in listed if not one.fault and one.rank < names.UNNAMED)
+    firsts = (
+        some[0] for one in likely for some in [*one.values.values()][:_MAX_TRIED] if isinstance(some, list) and some
+    )
+    return any(str(text) not in whole for text in firsts)
 
 
 def read_all(reader: RecordReader, records: Sequence[Record]) -> tuple[list[Sample], list[str]]:
@@ -110,10 +128,14 @@ def _tried(name: str, reader: FormatReader, mapping: Mapping[str, str], records:
 def _unread(samples: Sequence[Sample], records: Sequence[Record]) -> dict[str, str]:
     """Expressions of the id and the time, where a known format reads none in any record and a field looks like it."""
     unread = {"id": all(one.id.startswith(_POSITION) for one in samples), "at": all(one.at is None for one in samples)}
+    unread["question"] = all(one.question is None for one in samples)
     if not samples or not any(unread.values()):
         return {}
     known, every = log_fields(records), range(len(records))
-    listed = {part: optional_candidates(part, known, (), every) for part in unread if unread[part]}
+    listed = {part: optional_candidates(part, known, (), every) for part in ("id", "at") if unread[part]}
+    if unread["question"]:
+        asked = text_candidates("question", known, varied=vary(known))
+        listed["question"] = [one for one in asked if not one.fault and one.rank < names.UNNAMED]
     return {part: some[0].expression for part, some in listed.items() if some and len(some[0].values) == len(records)}
 
 
@@ -153,6 +175,8 @@ def propose(records: Sequence[Record]) -> FormatGuess:
     unlike = list({orjson.dumps(record, default=str): record for record in records}.values())
     parts = _Parts(unlike)
     missing = {part: parts.likely(part) for part in ("answer", "contexts", "question") if not parts.chosen[part]}
+    if "question" not in missing and (others := parts.other_questions()):
+        missing["question"] = others
     if missing.keys() - {"question"} or parts.is_apart:
         apart = parts.apart()
         errors = (apart,) if apart else tuple(map(parts.lacking, missing))
@@ -198,8 +222,8 @@ class _Parts:
         named = [one for one in listed if one.rank < names.UNNAMED]
         if named or part != "contexts":
             return named
-        lists = [one for one in listed if one.expression.endswith(("}", "})")) or not are_single_texts(one)]
-        return lists[:1]
+        lists = (one for one in listed if one.expression.endswith(("}", "})")) or not are_single_texts(one))
+        return [one for one in lists if not names.is_unused(one.field.names)]
 
     def _whole(self) -> set[int]:
         """The records that hold contexts and an answer; those with either, if none holds both."""
@@ -239,6 +263,13 @@ class _Parts:
         taken = {one.expression for chosen in self.chosen.values() for one in chosen}
         return tuple([one for one in self.listed[part] if one.expression not in taken][:_MAX_SHOWN])
 
+    def other_questions(self) -> tuple[Candidate, ...]:
+        """The most likely fields of the question in many records that have none of those that were chosen."""
+        left = self._whole().difference(*(one.values for one in self.chosen["question"]))
+        if len(left) < (1 - _SAME) * len(self._whole()):
+            return ()
+        return tuple(one for one in self.likely("question") if left & one.values.keys())
+
     def lacking(self, part: str) -> str:
         """Why a part is missing."""
         named = [one for one in self.listed[part] if one.fault]
@@ -259,6 +290,9 @@ class _Parts:
             chosen = self.chosen[part]
             rest = [one for one in self._usable(part) if one not in chosen] if chosen else []
             others = [one for one in rest if _is_as_likely(one, chosen[0])]
+            if part == "contexts" and chosen and not others:
+                others = [one for one in rest if one.rank < _VAGUE and _is_apart(one, chosen[0])]
+                others = others or with_other_texts(chosen[0])
             if part == "contexts" and not others and chosen and (reversed_ := turned_round(chosen[0])):
                 others = [reversed_]
             blind = part == "answer" and not self.chosen["question"] and any(map(_may_be_question, chosen))
@@ -298,6 +332,14 @@ def _is_as_likely(other: Candidate, chosen: Candidate) -> bool:
     both = other.values.keys() & chosen.values.keys()
     same = sum(other.values[place] == chosen.values[place] for place in both)
     return other.field.depth == chosen.field.depth and bool(both) and same < _SAME * len(both)
+
+
+def _is_apart(text: Candidate, chosen: Candidate) -> bool:
+    """Whether one text beside a list does not hold its passages."""
+    both = text.values.keys() & chosen.values.keys()
+    pairs = [(str(text.values[place]), chosen.values[place]) for place in both]
+    missing = sum(isinstance(some, list) and bool(some) and str(some[0]) not in whole for whole, some in pairs)
+    return are_single_texts(text) and not are_single_texts(chosen) and missing > (1 - _SAME) * len(both)
 
 
 def holds_answer(record: Record) -> bool:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from ragwatch.formats import CUSTOM, FORMATS, names
 from ragwatch.formats.custom import MappingReader
 from ragwatch.formats.expressions import predicate
-from ragwatch.formats.guessing.candidates import log_fields
 from ragwatch.formats.guessing.guess import FormatGuess, problems_of, propose, read_all
+from ragwatch.formats.guessing.log_fields import log_fields
 from ragwatch.formats.guessing.suspicion import common_start, is_name
 from ragwatch.formats.record import Record
 from ragwatch.formats.split import Splitter, before_question

@@ -9,7 +9,8 @@ from types import MappingProxyType
 
 from ragwatch.errors import FormatError
 from ragwatch.formats import fields, names
-from ragwatch.formats.guessing.candidates import Candidate, LogField, is_conversation
+from ragwatch.formats.guessing.candidates import Candidate, is_conversation
+from ragwatch.formats.guessing.log_fields import LogField
 from ragwatch.formats.guessing.suspicion import MIN_DISTINCT
 
 _ROUTE = re.compile(r"(?!.*://)\S{1,128}")

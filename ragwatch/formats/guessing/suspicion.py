@@ -4,7 +4,7 @@
 |----------|-----------------------------------------------------------------------------------------------------|
 | contexts | ids, file names, links or titles; the same or none in all records; a prompt; in the answer; cut short |
 | question | a prompt, an id, or the same in every record                                                        |
-| answer   | the question, a status, the same in every record, or empty in most                                  |
+| answer   | the question, a status, JSON, the same in every record, empty in most, or one of several attempts    |
 | id       | one id for several answers                                                                          |
 | at       | before 2000 or after 2100                                                                           |
 """
@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from os.path import commonprefix
 
+from ragwatch.formats import fields, names
 from ragwatch.formats.fields import EARLIEST, LATEST
 from ragwatch.formats.split import before_question
 from ragwatch.model.sample import Sample, SuspectReason
@@ -29,7 +30,8 @@ HOUR = 3600.0
 MAX_ZONE_HOURS = 14
 MIN_DISTINCT = 3
 """Different samples from which on it counts that a value is the same in all."""
-_MOST, _HALF, _FEW = 0.8, 0.5, 0.1  # shares of the samples
+_MOST, _HALF, _MANY, _FEW = 0.8, 0.5, 0.25, 0.1  # shares of the samples
+_NEAR = 8  # samples before one among which is another attempt at the same question
 _MAX_ID_CHARS = 80
 _MAX_TITLE_WORDS = 10
 _MAX_EXAMPLE_CHARS = 60
@@ -50,6 +52,8 @@ _MIN_TEMPLATE_CHARS = 60
 _START_CHARS = 60
 _MIN_SHIFTED, _MIN_SHIFTED_SECONDS = 10, 600.0  # samples in a row, and the time that they take to arrive
 _DELAY = (-10.0, 120.0)  # seconds from the answer until its record is read, of a source that is not behind
+_FENCED = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)
+_PRINTED = re.compile(r"\[\s*(?:\{'|[A-Za-z_.]+\(|<).*\]", re.DOTALL)  # a list of objects, as Python prints it
 _CLOSING_TAG = re.compile(r"</[a-z][\w-]{0,40}>", re.IGNORECASE)
 _INSTRUCTION = re.compile(
     r"\byou are an? (?:\w+[ -]){0,4}(?:assistant|chatbot|bot|expert|agent|ai)\b"
@@ -100,7 +104,7 @@ def has_prompt(sample: Sample) -> bool:
 def suspicions(samples: Sequence[Sample]) -> list[str]:
     """Return why samples of one log were probably read wrongly, with an example, for people. Equal ones count once."""
     distinct = {(one.question, _texts(one), one.answer): one for one in samples}
-    checks = (_contexts, _question, _answer, _id_and_time)
+    checks = (_contexts, _question, _answer, _attempts, _id_and_time)
     return [suspicion for check in checks for suspicion in check(list(distinct.values()))]
 
 
@@ -181,6 +185,8 @@ def _contexts(samples: Sequence[Sample]) -> Iterator[str]:
             " would count as support; cut the passages out with `split` (`ragwatch init --print FILE` proposes how), or"
             f" log them as a list: {example(first)}"
         )
+    elif sum(_PRINTED.fullmatch(one.contexts[0].text.strip()) is not None for one in filled) > _HALF * len(filled):
+        yield f"contexts are a list as Python prints it; log it as JSON (json.dumps): {example(first)}"
     elif len(filled) >= MIN_DISTINCT and sum(map(_are_fragments, filled)) >= _MOST * len(filled):
         yield f"contexts are parts of the answer, such as {example(first)}"
     if (length := _cut_length(list(dict.fromkeys(texts)))) is not None:
@@ -248,8 +254,32 @@ def _answer(samples: Sequence[Sample]) -> Iterator[str]:
         yield f"the answer is the same in every record: {shown}"
     elif words and len(different) <= MAX_STATUSES and len(said) >= MIN_STATUS_SAMPLES:
         yield f"the answer is one of a few words, like a status: {shown}"
+    elif (inner := [one.answer for one in said if _answer_in(one.answer)]) and len(inner) > _HALF * len(said):
+        yield (
+            f"the answer is JSON, in which {_answer_in(inner[0])} is the answer: map it (from_json), or log it alone:"
+            f" {example(inner[0])}"
+        )
     if all(one.answer.rstrip().endswith("?") and (one.question or "?").rstrip()[-1:] != "?" for one in said):
         yield f"every answer asks and no question does, as if one were the other: {shown}"
+
+
+def _answer_in(text: str) -> str | None:
+    """The key of the answer in a JSON object that was logged as text, or in a fenced block; None without one."""
+    fenced = _FENCED.fullmatch(text.strip())
+    value = fields.embedded(fenced[1] if fenced else text)
+    return names.best("answer", (key for key, held in value.items() if held)) if isinstance(value, dict) else None
+
+
+def _attempts(samples: Sequence[Sample]) -> Iterator[str]:
+    """Whether many samples stand shortly behind one with the same question and contexts, and another answer."""
+    asked = [(one.question, _texts(one)) for one in samples]
+    near = (asked[max(0, place - _NEAR) : place] for place in range(len(asked)))
+    again = [one for one, key, some in zip(samples, asked, near, strict=True) if one.contexts and key in some]
+    if len({*asked}) >= MIN_DISTINCT and len(again) >= max(MIN_DISTINCT, _MANY * len(samples)):
+        yield (
+            f"{len(again)} of {len(samples)} answers follow another one to the same question from the same contexts, as"
+            f" pieces or attempts do; select those that users got with where: {example(again[0].answer)}"
+        )
 
 
 def _id_and_time(samples: Sequence[Sample]) -> Iterator[str]:

@@ -30,7 +30,7 @@ SCORE_KEYS = ("score", "relevance_score", "relevanceScore", "similarity", "simil
 LIST_KEYS = ("documents", "docs", "results", "nodes", "source_nodes", "sourceNodes", "source_documents", "passages",
              "contexts", "context", "chunks", "retrieved_contexts", "retrieved_documents", "matches", "hits",
              "sources", "points", "items", "search_results", "retrieval_results", "retrievalResults", "data",
-             "output", "outputs", "result", "response", "value")  # fmt: skip
+             "output", "outputs", "result", "response", "value", "citations")  # fmt: skip
 _JSON_KEYS = (
     "gen_ai.retrieval.documents", "retrieval.documents", "gen_ai.retrieval.results", "gen_ai.memory.records",
     "reranker.output_documents", "db.vector.query.response.documents", "gen_ai.rerank.output_documents",

@@ -52,7 +52,7 @@ def test_a_file_without_json_is_refused() -> None:
     """Nothing is guessed from nothing; of text before the JSON the option that passes over it is told once."""
     result = _map("hello\n\n")
     assert result.return_value == 1
-    assert "has no JSON object" in result.stderr
+    assert "holds no JSON object" in result.stderr
     assert ":1: torn_json" in result.stderr
     assert "write a mapping by hand" in _map('{"level": 3}\n').stdout
     row = {"question": "Where?", "contexts": ["By the river."], "answer": "By the river."}
@@ -254,6 +254,47 @@ def test_two_searches_of_a_request_are_a_question(tmp_path: Path) -> None:
     result = run_map(tmp_path, [*RETRIEVAL, *again, *ANSWERS])
     assert (result.return_value, options(result).parts) == (1, 3)
     assert "several records of a request hold query" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("2026-01-01 12:00:00,123 INFO {'question': 'Why?', 'answer': 'So.'}", "dicts as Python prints them"),
+        ('time=2026-01-01T12:00:00Z level=info question="Why?"', "logfmt"),
+        ("id,question,answer\n1,Why?,So.", "CSV"),
+    ],
+)
+def test_what_is_no_json_is_named(line: str, kind: str) -> None:
+    """The message says what the lines are, and where the line that converts them stands."""
+    said = _map(f"{line}\n").stderr
+    assert f"holds {kind}" in said
+    assert "docs/logs.md has the line that converts" in said
+
+
+def _answered(number: int) -> dict[str, Any]:
+    passage = f"The kettle number {number} lasts {number} years, and the jug longer."
+    return {"query": f"How long does kettle {number} last?", "hits": [passage], "reply": f"It lasts {number} years."}
+
+
+@pytest.mark.parametrize(
+    ("document", "records"),
+    [
+        (
+            {"events": [
+                {"eventId": f"e{number}{kind}", "message": text} for number in range(4)
+                for kind, text in (("a", "START RequestId: 7"), ("b", json.dumps(_answered(number))))
+            ]},
+            "events[?starts_with(message, '{')].from_json(message)",
+        ),
+        ({"items": [_answered(number) for number in range(4)]}, "items"),
+    ],
+)  # fmt: skip
+def test_records_in_a_document_have_ids_of_their_own(document: dict[str, Any], records: str) -> None:
+    """Of an export of CloudWatch those messages are read that hold JSON; answers without ids are no single one."""
+    result = _map(json.dumps(document, indent=2))
+    source = yaml.safe_load(result.stdout)
+    assert (result.return_value, result.stderr, source["records"]) == (0, "", records)
+    assert "reads 4 of 4 records" in result.stdout
 
 
 def test_parts_in_several_records(tmp_path: Path) -> None:

@@ -4,63 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import datetime
 
 import pytest
+from support.shapes import ASKED, DOCUMENTS, START, Context, Shape, objects, read, records
 
 from ragwatch.errors import ConfigError
 from ragwatch.formats import build
-from ragwatch.formats.guessing.guess import FormatGuess, guess, holds_answer
-from ragwatch.formats.log_reader import LogReader, RecordRules
+from ragwatch.formats.guessing.guess import guess, holds_answer
 from ragwatch.formats.record import Record
-from ragwatch.model.sample import Sample
-
-DOCUMENTS = {
-    "kb/warranty.md": "The warranty of all kettles lasts two years from the day of purchase.",
-    "kb/returns.md": "Goods can be returned within 30 days. The customer pays the return shipping.",
-    "kb/shipping.md": "Standard shipping takes three to five working days and costs 4.90 EUR.",
-    "kb/payment.md": "We accept credit cards, PayPal and bank transfer.",
-}
-ASKED = {
-    "kb/warranty.md": ("How long is the warranty?", "It lasts two years from the day of purchase."),
-    "kb/returns.md": ("Can I return goods?", "Yes, you can return goods within 30 days."),
-    "kb/shipping.md": ("How long does shipping take?", "Standard shipping takes three to five working days."),
-    "kb/payment.md": ("Which payments do you accept?", "You can pay by card, PayPal and bank transfer."),
-}
-START = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
-MAX_CONTEXTS = 3
-Context = tuple[str, str]
-Shape = Callable[[datetime, str, str, list[Context]], Record]
-
-
-def records(shape: Shape) -> tuple[list[Record], list[Sample]]:
-    """Records of a shape, and the samples in them."""
-    logged, meant = [], []
-    for number, (name, (question, answer)) in enumerate(ASKED.items()):
-        others = [one for one in DOCUMENTS if one != name]
-        contexts = [(one, DOCUMENTS[one]) for one in (name, *others[: MAX_CONTEXTS - 1 - number % 2])]
-        at = START + timedelta(seconds=37 * number)
-        logged.append(shape(at, question, answer, contexts))
-        row = {"at": at.timestamp(), "question": question, "answer": answer}
-        row["contexts"] = [{"id": one, "text": text} for one, text in contexts]
-        meant.append(build("canonical").read(row, "x"))
-    return logged, meant
-
-
-def read(guessed: FormatGuess, logged: list[Record]) -> list[Sample]:
-    """What a guess reads."""
-    mapping = guessed.mapping if guessed.format == "custom" else guessed.added
-    split = None if guessed.split is None else guessed.split.option
-    reader = LogReader(RecordRules(str(guessed.format), mapping, split=split))
-    return [reader.read(record, "x") for record in logged]
-
-
-def objects(contexts: list[Context], *, name: str = "id", text: str = "text", **more: Any) -> list[dict[str, Any]]:
-    """Contexts as objects with a place in the list, which starts with 1."""
-    rows = ({name: one, text: said} for one, said in contexts)
-    return [row | {key: value(place) for key, value in more.items()} for place, row in enumerate(rows, start=1)]
-
 
 SHAPES: dict[str, Shape] = {
     "results of Chroma": lambda at, q, a, c: {
@@ -112,6 +64,73 @@ SHAPES: dict[str, Shape] = {
         "question": q,
         "contexts": objects(c),
         "answer": a,
+    },
+    "German names": lambda at, q, a, c: {
+        "zeitstempel": at.isoformat(),
+        "frage": q,
+        "fundstellen": objects(c, text="inhalt"),
+        "antwort": a,
+    },
+    "Spanish names": lambda at, q, a, c: {
+        "fecha": at.isoformat(),
+        "pregunta": q,
+        "fragmentos": objects(c, text="contenido"),
+        "respuesta": a,
+    },
+    "French names": lambda at, q, a, c: {
+        "horodatage": at.isoformat(),
+        "question": q,
+        "extraits": objects(c, text="texte"),
+        "réponse": a,
+    },
+    "a draft before what was sent": lambda at, q, a, c: {
+        "ts": at.isoformat(),
+        "question": q,
+        "draft": {"answer": f"Let me think. {c[1][1]}"},
+        "final": {"text": a},
+        "chunks": objects(c),
+    },
+    "results of two searches, and both fused": lambda at, q, a, c: {
+        "ts": at.isoformat(),
+        "query": q,
+        "dense_results": objects([*c[::-1], ("x", "Our office is closed on Sundays.")]),
+        "fused_results": objects(c),
+        "reply": a,
+    },
+    "a chat whose tool returned the passages": lambda at, q, a, c: {
+        "ts": at.isoformat(),
+        "messages": [
+            {"role": "user", "content": q},
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "t", "function": {"name": "search"}}]},
+            {"role": "tool", "tool_call_id": "t", "content": json.dumps({"results": objects(c)})},
+        ],
+        "completion": {"choices": [{"message": {"role": "assistant", "content": a}}]},
+    },
+    "steps of an agent": lambda at, q, a, c: {
+        "time": at.isoformat(),
+        "prompt": q,
+        "steps": [{"text": "", "toolResults": [{"result": objects(c)}]}, {"text": a, "toolResults": []}],
+        "text": a,
+    },
+    "documents of a retriever of LangGraph beside what the model was given": lambda at, q, a, c: {
+        "created_at": at.isoformat(),
+        "messages": [
+            {"type": "human", "content": q},
+            {"type": "tool", "content": str(c), "artifact": objects(c, text="page_content")},
+            {"type": "ai", "content": a},
+        ],
+    },
+    "a response of Gemini beside its prompt": lambda at, q, a, c: {
+        "time": at.isoformat(),
+        "prompt": q,
+        "documents": objects(c),
+        "response": {"candidates": [{"content": {"role": "model", "parts": [{"text": a}]}}]},
+    },
+    "an answer in JSON": lambda at, q, a, c: {
+        "at": at.isoformat(),
+        "question": q,
+        "contexts": objects(c),
+        "answer": json.dumps({"answer": a, "confidence": 0.8}),
     },
 }
 
@@ -169,6 +188,136 @@ def test_contexts_joined_to_one_text_are_cut(mark: str, kind: str) -> None:
     alone = {**logged[0], "context": DOCUMENTS["kb/payment.md"]}
     texts = [[one.text for one in sample.contexts] for sample in read(guessed, [*logged, alone])]
     assert texts == [*([one.text for one in sample.contexts] for sample in meant), [DOCUMENTS["kb/payment.md"]]]
+
+
+def chat(question: str, answer: object) -> list[dict[str, object]]:
+    """A conversation whose last message has parts."""
+    return [{"role": "user", "content": question}, {"role": "assistant", "parts": answer}]
+
+
+TEXTS: dict[str, Callable[[str, list[str], str], Record]] = {
+    "numbered names": lambda q, c, a: {"query": q, **{f"context_{n}": text for n, text in enumerate(c)}, "reply": a},
+    "numbered names in an object": lambda q, c, a: {
+        "query": q, "docs": {f"doc{n}": text for n, text in enumerate(c)}, "reply": a},
+    "objects by rank": lambda q, c, a: {
+        "query": q, "docs": {str(n): {"text": text} for n, text in enumerate(c)}, "reply": a},
+    "citations of Azure in a message of a tool": lambda q, c, a: {"messages": [
+        {"role": "user", "content": q},
+        {"role": "tool", "content": json.dumps({"citations": [{"content": text} for text in c], "intent": "[]"})},
+        {"role": "assistant", "content": a}]},
+    "parts of Vercel's SDK": lambda q, c, a: {"messages": chat(q, [
+        {"type": "tool-search", "output": [{"name": text, "similarity": 0.5} for text in c]},
+        {"type": "text", "text": a}])},
+    "parts of its version 4": lambda q, c, a: {"messages": chat(q, [
+        {"type": "tool-invocation", "toolInvocation": {"result": [{"content": text} for text in c]}},
+        {"type": "text", "text": a}])},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_passages_without_ids_are_read_at_the_first_try(name: str) -> None:
+    """Question, passages in their order, and answer are those that were logged."""
+    logged, meant = records(lambda _, q, a, c: TEXTS[name](q, [text for _, text in c], a))
+    assert not (guessed := guess(logged)).is_doubtful, (guessed.problems, guessed.decisions)
+    assert [(one.question, [x.text for x in one.contexts], one.answer) for one in read(guessed, logged)] == [
+        (one.question, [x.text for x in one.contexts], one.answer) for one in meant
+    ]
+
+
+def test_one_text_beside_passages_that_are_not_in_it_is_a_question() -> None:
+    """Both are named as contexts, and a known format would take the text: who asked, say."""
+    logged, _ = records(
+        lambda at, q, a, c: {
+            "question": q,
+            "context": f"The customer number {at.second} writes from the app. He pays by card.",
+            "chunks": objects(c),
+            "answer": a,
+        }
+    )
+    assert [one.field.path for one in guess(logged).decisions["contexts"]] == ["chunks", "context"]
+
+
+def test_a_chunk_and_its_parent_are_a_question() -> None:
+    """Both have a text of the same name, and the model may have read either."""
+    logged, _ = records(
+        lambda _, q, a, c: {
+            "query": q,
+            "hits": [{"chunk": {"text": f"Short: {one[:20]}."}, "parent": {"text": one}} for _, one in c],
+            "reply": a,
+        }
+    )
+    texts = [one.expression for one in guess(logged).decisions["contexts"]]
+    assert texts == ["hits[].{text: chunk.text}", "hits[].{text: parent.text}"]
+
+
+def test_records_without_a_known_question_are_a_question() -> None:
+    """Half of the records have it under a name that says little: they are not read without it silently."""
+
+    def shape(at: datetime, q: str, a: str, c: list[Context]) -> Record:
+        if at.second % 2:
+            return {"chat": {"userText": q, "botText": a, "snippets": objects(c)}}
+        return {"question": q, "answer": a, "contexts": objects(c)}
+
+    assert [one.expression for one in guess(records(shape)[0]).missing["question"]] == ["chat.userText"]
+
+
+@pytest.mark.parametrize("printed", [repr, lambda texts: "[" + "\n ".join(map(repr, texts)) + "]"])
+def test_a_list_of_texts_that_was_printed_is_that_list(printed: Callable[[list[str]], str]) -> None:
+    """As Python and numpy print it, in columns of CSV; it is no single passage."""
+    logged, meant = records(
+        lambda _, q, a, c: {
+            "user_input": q,
+            "retrieved_contexts": printed([f"'{text}'" for _, text in c]),
+            "response": a,
+        }
+    )
+    assert [[one.text for one in sample.contexts] for sample in read(guess(logged), logged)] == [
+        [f"'{one.text}'" for one in sample.contexts] for sample in meant
+    ]
+
+
+PRINTED = "[Document(metadata={}, page_content='%s')]"
+SUSPECTED: dict[str, tuple[Callable[[str, str, str], list[Record]], str]] = {
+    "pieces of one answer": (
+        lambda q, a, c: [{"question": q, "contexts": [c], "answer": a[:end]} for end in (9, 18, None)],
+        "8 of 12 answers follow another one to the same question from the same contexts",
+    ),
+    "attempts, of which users saw the last": (
+        lambda q, a, c: [{"question": q, "contexts": [c], "answer": one} for one in ("I sell cheese.", a)],
+        "4 of 8 answers follow another one",
+    ),
+    "fenced JSON": (
+        lambda q, a, c: [{"question": q, "contexts": [c], "answer": f"```json\n{json.dumps({'answer': a})}\n```"}],
+        "the answer is JSON, in which answer is the answer",
+    ),
+    "a list of objects that Python printed": (
+        lambda q, a, c: [{"question": q, "contexts": PRINTED % c, "answer": a}],
+        "contexts are a list as Python prints it",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SUSPECTED)
+def test_what_would_give_wrong_figures_is_suspected(name: str) -> None:
+    """The reason says what the values are."""
+    shape, reason = SUSPECTED[name]
+    logged = [record for name, asked in ASKED.items() for record in shape(*asked, DOCUMENTS[name])]
+    assert [problem for problem in guess(logged).problems if problem.startswith(reason)]
+
+
+@pytest.mark.parametrize("name", ["suggested_questions", "reasoning", "rejected"])
+def test_lists_of_other_things_are_no_contexts(name: str) -> None:
+    """They are not even asked about."""
+    logged, _ = records(lambda _, q, a, c: {"question": q, "docs": {name: [text for _, text in c]}, "answer": a})
+    assert guess(logged).share == 0.0
+
+
+def test_lists_without_telling_names_are_all_shown() -> None:
+    """The first one may be a part of what was retrieved."""
+    logged, _ = records(
+        lambda _, q, a, c: {"question": q, "docs": {"faq": objects(c[:1]), "manual": objects(c[1:])}, "answer": a}
+    )
+    assert [one.field.path for one in guess(logged).decisions["contexts"]] == ["docs.faq", "docs.manual"]
 
 
 def test_a_day_is_no_time_of_an_answer() -> None:

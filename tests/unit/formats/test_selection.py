@@ -235,7 +235,7 @@ def test_every_line_gives_its_answers(line: str, keys: str, number: str) -> None
     assert [context.text for context in samples[0].contexts] == ["A text."]
 
 
-def test_csv_and_sqlite(tmp_path: Path) -> None:
+def test_logs_that_are_no_json(tmp_path: Path) -> None:
     """The lines make logs of them that can be read."""
     with (tmp_path / "log.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, ("question", "contexts", "answer"))
@@ -244,8 +244,11 @@ def test_csv_and_sqlite(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "app.db")) as database, database:
         database.execute("CREATE TABLE answers (question LOGS_PAGE, contexts LOGS_PAGE, answer LOGS_PAGE)")
         database.executemany("INSERT INTO answers VALUES (:question, :contexts, :answer)", ANSWERS)
+    fields = (" ".join(f"{key}={json.dumps(value)}" for key, value in row.items()) for row in ANSWERS)
+    (tmp_path / "app.logfmt").write_text("".join(f"level=info {line}\n" for line in fields))
+    (tmp_path / "app.log").write_text("".join(f"12:00:00,123 INFO {row!r}\n" for row in ANSWERS))
     lines = re.findall(r"(?m)^    (python3 -c .*)$", LOGS_PAGE)
-    assert len(lines) == 2
+    assert len(lines) == 4
     for line in lines:
         subprocess.run(["sh", "-c", line], check=True, cwd=tmp_path)
         reader = LogReader(Options(name="app", path="/log").rules)
