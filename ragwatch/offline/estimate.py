@@ -138,12 +138,14 @@ def _read_verdicts(files: Sequence[BinaryIO]) -> Verdicts:
 
 
 def read_labels(path: Path) -> dict[str, PersonsLabel]:
-    """Read labels by id of the answer, as they are written by hand or exported; of several for one the last counts."""
+    """Read labels by id of the answer; of several for one the last counts."""
     labels = {}
     try:
         with path.open("rb") as stream:
             for place, line in _objects([stream]):
-                given = line.get("scores")  # as `ragwatch label --export` writes them, else in the line
+                if "key" in line and "id" not in line:
+                    raise ConfigError(f"{place}: is of `ragwatch label --export`, without the id of the answer; add it")
+                given = line.get("scores")  # as an export has them, else in the line
                 scores = _scores(given if isinstance(given, dict) else line, place)
                 labels[_text(line, "id", place)] = PersonsLabel(scores, _probability(line, place))
     except OSError as error:

@@ -105,6 +105,7 @@ def test_an_empty_file_is_refused(tmp_path: Path, options: tuple[str, ...]) -> N
         ("labels", '{"id": "a", "faithfulness": true}', "faithfulness: must be a number from 0 to 1"),
         ("labels", '{"id": "a", "faithfulness": 1, "probability": 0}', "probability: must be at least 1e-06"),
         ("labels", '{"id": 1, "faithfulness": 1}', "id: must be a text"),
+        ("labels", '{"key": "ab12", "scores": {"faithfulness": 1}}', "without the id of the answer; add it"),
     ],
 )
 def test_a_line_that_is_none_is_named(tmp_path: Path, kind: str, line: str, message: str) -> None:
