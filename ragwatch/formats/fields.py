@@ -34,8 +34,9 @@ _IDS_ADVICE = "hold ids instead of texts; log the texts that the retriever retur
 _SLASHED = re.compile(r"\d{4}/\d\d/\d\d[ T]")  # 2026/01/31 09:30:00
 _OF_WEB_SERVERS = re.compile(r"\d\d/[A-Z][a-z]{2}/\d{4}(?::\d\d){3} [+-]\d{4}")  # 31/Jan/2026:09:30:00 +0000
 _OF_MAIL = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} ")  # Sat, 31 Jan 2026 09:30:00 GMT
-_LITERAL = re.compile(r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\"""")
-_PRINTED = re.compile(rf"\[\s*(?:(?:{_LITERAL.pattern})[\s,]*)+\]")
+# Texts with the escapes that Python prints, and a list of not too many of them.
+_LITERAL = re.compile(r"""'[^'\\]*(?:\\[\\'"nrtxuU][^'\\]*)*'|"[^"\\]*(?:\\[\\'"nrtxuU][^"\\]*)*\"""")
+_PRINTED = re.compile(rf"\[\s*(?:(?:{_LITERAL.pattern})[\s,]*){{1,1000}}\]")
 _DATED = re.compile(r"20\d\d-?\d\d-?\d\d(?:[T ].{1,30})?")
 _ID = re.compile(r"(?=.*(?:\d|[A-Za-z][-_#/:.][A-Za-z]))[A-Za-z0-9_#/:.@+=|~-]{1,80}")
 _TELLING = names.place("question", "prompt")  # rank below which a name says that a user asked the question
@@ -129,9 +130,11 @@ def embedded(value: object) -> object:
 def _printed(value: str) -> object:
     """The texts of a list as Python or numpy prints it; the text itself where one of them cannot be read."""
     try:
-        return [ast.literal_eval(text) for text in _LITERAL.findall(value)]
+        texts = [str(ast.literal_eval(text)) for text in _LITERAL.findall(value)]
+        "".join(texts).encode()  # half of a character is no text
     except (SyntaxError, ValueError):
         return value
+    return texts
 
 
 _tuple = tuple.__new__  # bypasses `Context.__new__`, in half the time

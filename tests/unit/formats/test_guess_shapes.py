@@ -11,6 +11,7 @@ from support.shapes import ASKED, DOCUMENTS, START, Context, Shape, objects, rea
 
 from ragwatch.errors import ConfigError
 from ragwatch.formats import build
+from ragwatch.formats.fields import embedded
 from ragwatch.formats.guessing.guess import guess, holds_answer
 from ragwatch.formats.record import Record
 
@@ -259,6 +260,14 @@ def test_records_without_a_known_question_are_a_question() -> None:
         return {"question": q, "answer": a, "contexts": objects(c)}
 
     assert [one.expression for one in guess(records(shape)[0]).missing["question"]] == ["chat.userText"]
+
+
+@pytest.mark.parametrize(
+    "text", [r"['\d+']", r"['\x']", r"['\ud83d']", "[" + "''," * 5000 + "]", "[array(['a'])]", "['a] b"]
+)
+def test_what_is_no_printed_list_of_texts_stays_a_text(text: str) -> None:
+    """Without a warning of the interpreter, whatever it holds."""
+    assert embedded(text) == text
 
 
 @pytest.mark.parametrize("printed", [repr, lambda texts: "[" + "\n ".join(map(repr, texts)) + "]"])
