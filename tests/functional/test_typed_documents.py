@@ -53,6 +53,8 @@ NOT_TYPED = {
     "ragwatch status": "asks a daemon that runs",
     "python3 -c 'import csv": "reads a log in CSV that the reader has",
     "python3 -c 'import json,sqlite3": "reads a log in SQLite that the reader has",
+    "python3 -c 'import json,shlex": "reads a log in logfmt that the reader has",
+    "python3 -c 'import ast,json": "reads a log of printed dicts that the reader has",
     "python docs/examples/requirements/stand_in.py": ELSEWHERE,
 }
 NOT_TYPED_PAGES = {"docs/requirements.md": ELSEWHERE}

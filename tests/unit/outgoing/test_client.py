@@ -112,7 +112,7 @@ async def test_a_reply_is_read_to_its_limit(servers: tuple[Server, Server], kind
     here, _ = servers
     body, encoding = LARGE[what]
     here.body, here.headers = body(), {"Content-Encoding": encoding}
-    judge = judge_of(kind, here.url)
+    judge = judge_of(kind, here.url, deadline_seconds=20.0)
     tracemalloc.start()
     with pytest.raises(JudgeError, match="a reply of more than"):
         await judge.read(a_sample())
