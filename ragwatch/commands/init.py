@@ -22,7 +22,7 @@ from ragwatch.formats.guessing.candidates import Candidate
 from ragwatch.model.sample import OTHER, Sample
 from ragwatch.statistics.estimators.level import CALIBRATED_LABELS
 from ragwatch.terminal.given import write_new
-from ragwatch.terminal.options import WholeRange
+from ragwatch.terminal.options import IntegerRange
 from ragwatch.terminal.options.administration import CheckArguments, InitArguments
 from ragwatch.terminal.output import printable
 
@@ -128,7 +128,7 @@ def _choose(part: str, listed: Sequence[Candidate]) -> Candidate | None:
     click.echo(f"Which of these is the {part}?")
     for number, one in enumerate(listed, start=1):
         click.echo(f"  {number}  {printable(one.shown)}")
-    number = click.prompt("Number, or 0 for none", type=WholeRange(0, len(listed)))
+    number = click.prompt("Number, or 0 for none", type=IntegerRange(0, len(listed)))
     return listed[number - 1] if number else None
 
 

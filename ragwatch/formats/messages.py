@@ -142,7 +142,7 @@ def role_name(message: dict[str, object]) -> str | None:
     return role.lower() if isinstance(role, str) else None
 
 
-def speaks(item: object) -> bool:
+def is_message(item: object) -> bool:
     """Return whether a value is a message of a conversation, by its role."""
     return isinstance(item, dict) and ("role" in item or role_name(item) in (*ROLES, *NO_SPEAKERS))
 

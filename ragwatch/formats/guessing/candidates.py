@@ -19,7 +19,7 @@ from ragwatch.formats.guessing.suspicion import (
     is_name,
     is_prompt,
 )
-from ragwatch.formats.messages import role_name, speaks
+from ragwatch.formats.messages import is_message, role_name
 
 _NUMBERED = re.compile(r"(\D*?[^\W\d_])[_-]?\d{1,2}")
 
@@ -145,7 +145,7 @@ def context_candidates(known: Sequence[LogField], *, varied: bool) -> list[Candi
 def _in_messages(known: Sequence[LogField], *, varied: bool) -> Iterator[Candidate]:
     """What tools returned in each conversation or message; prompts are cut where no part of a log holds passages."""
     for field in known:
-        logged = {place: value for place, value in field.values.items() if is_conversation(value) or speaks(value)}
+        logged = {place: value for place, value in field.values.items() if is_conversation(value) or is_message(value)}
         rows = {place: retrieved.retrieved(_not_prompts(value)) for place, value in logged.items()}
         values = {place: [one["text"] for one in some] for place, some in rows.items() if isinstance(some, list)}
         if any(values.values()) and not field.in_list:
@@ -245,7 +245,7 @@ def _projected(
 ) -> tuple[str, Values]:
     """The projection of a list of objects to text, id, score and date, those that there are."""
     text = _key_of("text", objects, str) or _key_of("text", objects, str, _DETAILS)
-    if text is None or any(map(_is_message, objects)):
+    if text is None or any(map(_is_message_or_part, objects)):
         return field.path, {}
     ids, scores = _key_of("context_id", objects, (str, int)), _key_of("score", objects, (int, float))
     parts = {"id": ids, "text": text, "score": scores, "updated_at": _date_in(objects)}
@@ -318,10 +318,10 @@ def _date_in(objects: Sequence[Mapping[str, object]]) -> tuple[str, ...] | None:
     return min(dated, key=lambda path: (fields.DATE_KEYS.index(path[-1]), len(path)), default=None)
 
 
-def _is_message(item: Mapping[str, object]) -> bool:
+def _is_message_or_part(item: Mapping[str, object]) -> bool:
     """Whether an item of a list is a message of a conversation, a part of one, or a choice of a completion."""
     inner = any(isinstance(value, dict) and "role" in value for value in item.values())
-    return inner or speaks(item) or item.get("type") in _MESSAGE_PARTS
+    return inner or is_message(item) or item.get("type") in _MESSAGE_PARTS
 
 
 def _key_of(
@@ -371,7 +371,7 @@ def _contexts_fault(values: Values, *, varied: bool) -> str:
 
 def is_conversation(value: object) -> bool:
     """Return whether a value is a list of messages, each with a role."""
-    return isinstance(value, list) and bool(value) and all(map(speaks, value))
+    return isinstance(value, list) and bool(value) and all(map(is_message, value))
 
 
 def are_single_texts(contexts: Candidate) -> bool:

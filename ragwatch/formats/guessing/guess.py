@@ -84,11 +84,11 @@ def known_formats(records: Sequence[Record]) -> list[FormatGuess]:
     """Return the known formats that read any of the records, the one that reads most first."""
     matching = [(name, shape) for name, shape in FORMATS.items() if any(map(shape.matches, records))]
     tried = [_tried(name, shape, shape.MAPPING, records) for name, shape in matching]
-    read = [one for one in tried if one.share and not _overlooks(FORMATS[str(one.format)], records)]
+    read = [one for one in tried if one.share and not _misses_passages(FORMATS[str(one.format)], records)]
     return sorted(read, key=lambda one: -one.share)
 
 
-def _overlooks(reader: FormatReader, records: Sequence[Record]) -> bool:
+def _misses_passages(reader: FormatReader, records: Sequence[Record]) -> bool:
     """Whether a format takes one text as contexts beside a list of passages that are not in it."""
     samples = read_all(reader, records)[0]
     taken = {context.text for one in samples if len(one.contexts) == 1 for context in one.contexts}
@@ -291,7 +291,7 @@ class _Parts:
             rest = [one for one in self._usable(part) if one not in chosen] if chosen else []
             others = [one for one in rest if _is_as_likely(one, chosen[0])]
             if part == "contexts" and chosen and not others:
-                others = [one for one in rest if one.rank < _VAGUE and _is_apart(one, chosen[0])]
+                others = [one for one in rest if one.rank < _VAGUE and _lacks_passages(one, chosen[0])]
                 others = others or with_other_texts(chosen[0])
             if part == "contexts" and not others and chosen and (reversed_ := turned_round(chosen[0])):
                 others = [reversed_]
@@ -334,7 +334,7 @@ def _is_as_likely(other: Candidate, chosen: Candidate) -> bool:
     return other.field.depth == chosen.field.depth and bool(both) and same < _SAME * len(both)
 
 
-def _is_apart(text: Candidate, chosen: Candidate) -> bool:
+def _lacks_passages(text: Candidate, chosen: Candidate) -> bool:
     """Whether one text beside a list does not hold its passages."""
     both = text.values.keys() & chosen.values.keys()
     pairs = [(str(text.values[place]), chosen.values[place]) for place in both]

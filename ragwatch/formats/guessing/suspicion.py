@@ -53,7 +53,7 @@ _START_CHARS = 60
 _MIN_SHIFTED, _MIN_SHIFTED_SECONDS = 10, 600.0  # samples in a row, and the time that they take to arrive
 _DELAY = (-10.0, 120.0)  # seconds from the answer until its record is read, of a source that is not behind
 _FENCED = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)
-_PRINTED = re.compile(r"\[\s*(?:\{'|[A-Za-z_.]+\(|<).*\]", re.DOTALL)  # a list of objects, as Python prints it
+_PRINTED_OBJECTS = re.compile(r"\[\s*(?:\{'|[A-Za-z_.]+\(|<).*\]", re.DOTALL)  # a list of objects, as Python prints it
 _CLOSING_TAG = re.compile(r"</[a-z][\w-]{0,40}>", re.IGNORECASE)
 _INSTRUCTION = re.compile(
     r"\byou are an? (?:\w+[ -]){0,4}(?:assistant|chatbot|bot|expert|agent|ai)\b"
@@ -185,7 +185,9 @@ def _contexts(samples: Sequence[Sample]) -> Iterator[str]:
             " would count as support; cut the passages out with `split` (`ragwatch init --print FILE` proposes how), or"
             f" log them as a list: {example(first)}"
         )
-    elif sum(_PRINTED.fullmatch(one.contexts[0].text.strip()) is not None for one in filled) > _HALF * len(filled):
+    elif sum(_PRINTED_OBJECTS.fullmatch(one.contexts[0].text.strip()) is not None for one in filled) > _HALF * len(
+        filled
+    ):
         yield f"contexts are a list as Python prints it; log it as JSON (json.dumps): {example(first)}"
     elif len(filled) >= MIN_DISTINCT and sum(map(_are_fragments, filled)) >= _MOST * len(filled):
         yield f"contexts are parts of the answer, such as {example(first)}"

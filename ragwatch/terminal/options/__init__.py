@@ -20,7 +20,7 @@ OUT = click.Path(path_type=Path, dir_okay=False)
 INPUT = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-class WholeRange(click.IntRange):
+class IntegerRange(click.IntRange):
     """A range of whole numbers, whose errors say "integer" and not "integer range"."""
 
     name = "integer"

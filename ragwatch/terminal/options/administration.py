@@ -17,7 +17,7 @@ from ragwatch.terminal.options import (
     URL,
     Arguments,
     FiniteRange,
-    WholeRange,
+    IntegerRange,
     argument,
     option,
 )
@@ -73,7 +73,7 @@ class DetectorFetchArguments(Arguments, work="ragwatch.commands.detector:fetch")
     hashes: Path | None = option(type=INPUT, help="SHA-256 of files, as sha256sum writes them, instead of the hub's.")
     hub: str = option(default="https://huggingface.co", help="Address of the hub, or of a mirror.")
     hosts: Sequence[str] = option("--host", metavar="HOST", help="Another host to which the hub may redirect.")
-    max_mb: int = option(default=4000, type=WholeRange(1), help="Maximum size of a file, in megabytes.")
+    max_mb: int = option(default=4000, type=IntegerRange(1), help="Maximum size of a file, in megabytes.")
 
 
 class DetectorQuantiseArguments(Arguments, work="ragwatch.commands.detector:quantise"):
@@ -150,7 +150,7 @@ class DemoArguments(
     rate: float = option(default=8.0, type=FiniteRange(min=0.1, max=200), help="Questions per second.")
     chunk_words: int = option(
         default=110,
-        type=WholeRange(10, 1000),
+        type=IntegerRange(10, 1000),
         help="Size of the chunks that the service splits its documents into, in words.",
     )
     kind: str | None = option(

@@ -17,7 +17,7 @@ from ragwatch.terminal.options import (
     OUT,
     Arguments,
     FiniteRange,
-    WholeRange,
+    IntegerRange,
     argument,
     option,
 )
@@ -43,7 +43,7 @@ JUDGE_NAME = option("--judge", help="A configured judge, or a kind; default: the
 QRELS = option(type=INPUT, help="Relevance judgements by row id: TREC (4 columns) or BEIR (3 columns below a header).")
 CUT_OFFS = option(
     "--k",
-    type=WholeRange(1, MAX_K),
+    type=IntegerRange(1, MAX_K),
     help="Cut-off of recall, precision, F1 and NDCG; may be given several times; default: 1, 3, 5 and 10.",
 )
 
@@ -230,10 +230,10 @@ class DiagnoseArguments(Arguments, work="ragwatch.offline.diagnosis.diagnose:dia
     path: Path = CONFIG_FILE
     route: str | None = option(metavar="ROUTE", help="Only answers of this route; canaries belong to no route.")
     answers: int = option(
-        default=2000, type=WholeRange(1, MAX_ANSWERS), help="Number of stored answers to read, newest first."
+        default=2000, type=IntegerRange(1, MAX_ANSWERS), help="Number of stored answers to read, newest first."
     )
     k: int | None = option(
-        type=WholeRange(1, MAX_K),
+        type=IntegerRange(1, MAX_K),
         help="Run the canaries now and ask for this many chunks; default: their last stored run.",
     )
     qrels: Path | None = option(type=OUT, help="Relevance judgements by the id of an answer (TREC or BEIR).")
@@ -271,7 +271,7 @@ class SuggestArguments(Arguments, work="ragwatch.offline.canary:suggest"):
     """
 
     path: Path = CONFIG_FILE
-    limit: int = option(type=WholeRange(1, 1000), default=50, help="Maximum number.")
+    limit: int = option(type=IntegerRange(1, 1000), default=50, help="Maximum number.")
     out: Path | None = option(type=OUT, help="Write the suite to this file; default: stdout.")
     indexed: datetime | None = option(
         type=click.DateTime(["%Y-%m-%d"]),
@@ -322,6 +322,6 @@ class ExportArguments(Arguments, work="ragwatch.offline.export:export"):
         metavar="QUANTITY", help="--failing: beyond the threshold of this quantity; default: a stage at fault."
     )
     limit: int = option(
-        default=200, type=WholeRange(1, MAX_QUESTIONS), help="--failing: number of questions, the newest."
+        default=200, type=IntegerRange(1, MAX_QUESTIONS), help="--failing: number of questions, the newest."
     )
     out: Path | None = option(type=OUT, help="--failing: file to write; default: standard output.")

@@ -7,7 +7,7 @@ from typing import BinaryIO, TextIO
 
 import click
 
-from ragwatch.terminal.options import CONFIG, CONFIG_FILE, OUT, TOKEN_FILE, URL, Arguments, WholeRange, option
+from ragwatch.terminal.options import CONFIG, CONFIG_FILE, OUT, TOKEN_FILE, URL, Arguments, IntegerRange, option
 
 _URL = option(
     metavar="URL", help="Address of the running ragwatch; default: that of --config, else http://127.0.0.1:10477."
@@ -140,7 +140,7 @@ class LabelArguments(Arguments, work="ragwatch.commands.label:label"):
     annotator: str | None = option(
         metavar="NAME", help="Your name; labels are stored under it. Not needed with --revoke."
     )
-    count: int = option(default=20, type=WholeRange(1, MAX_ANSWERS), help="Number of answers to label.")
+    count: int = option(default=20, type=IntegerRange(1, MAX_ANSWERS), help="Number of answers to label.")
     whole: bool = option(help="Label each answer as a whole, not claim by claim.")
     out: TextIO | None = option(
         "--export", type=click.File("w", encoding="utf-8"), help="Write all labels as JSONL; - is stdout."
@@ -162,12 +162,12 @@ class LabelArguments(Arguments, work="ragwatch.commands.label:label"):
     corpus: Path | None = option(
         type=OUT, help="--relevance: all contexts (JSONL with id and text), for random negatives."
     )
-    depth: int | None = option(type=WholeRange(1), help="--relevance: contexts to retrieve; default: 5 times k.")
+    depth: int | None = option(type=IntegerRange(1), help="--relevance: contexts to retrieve; default: 5 times k.")
     below: int = option(
-        default=3, type=WholeRange(0), help="--relevance: contexts to judge from each band of ranks below k."
+        default=3, type=IntegerRange(0), help="--relevance: contexts to judge from each band of ranks below k."
     )
     negatives: int = option(
-        default=3, type=WholeRange(0), help="--relevance: contexts to judge that the retriever did not return."
+        default=3, type=IntegerRange(0), help="--relevance: contexts to judge that the retriever did not return."
     )
     qrels: Path | None = option(
         type=OUT, help="--relevance: write the judgements as qrels (TREC) instead of labelling."
@@ -217,7 +217,7 @@ class RejudgeArguments(Arguments, work="ragwatch.commands.rejudge:rejudge"):
     since: str = option(metavar="TIME", default="7d", help="Answers since then, such as 2026-01-31, or 7d.")
     until: str | None = option(metavar="TIME", help="Answers before then; default: now.")
     route: str | None = option(metavar="ROUTE", help="Only answers of this route.")
-    size: int | None = option("--sample", type=WholeRange(1), metavar="N", help="Only N of them, chosen at random.")
+    size: int | None = option("--sample", type=IntegerRange(1), metavar="N", help="Only N of them, chosen at random.")
     dry_run: bool = option(help="Only say how many answers there are, and what it costs.")
     yes: bool = option(help="Do not ask before money is spent.")
     url: str | None = URL

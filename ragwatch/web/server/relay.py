@@ -1,7 +1,7 @@
-"""Receives connections for the gRPC library: TLS as HTTP has it, and an end to headers without an end.
+"""Accepts connections for the gRPC library: ends TLS, and closes those that send too long a block of headers.
 
 The library keeps a block of headers for as long as a client goes on sending it, before it knows who that is. The relay
-reads how long the frames are that it passes on, and hangs up where a block is longer than any call needs.
+reads how long the frames are that it passes on, and closes a connection whose block is longer than any call needs.
 [RFC 9113, 4.1 and 6.10]
 """
 
@@ -26,8 +26,8 @@ MAX_HEADER_BYTES = 1 << 16
 """Longest block of headers; the library refuses calls with a quarter of it."""
 FLUSH_SECONDS = 5.0
 """For a client to receive what the server sent last."""
-FULL_SECONDS = 0.5
-"""Pause when the process has no descriptor left for a connection."""
+RETRY_SECONDS = 0.5
+"""Pause before the next connection is accepted when the process has no descriptor left for a connection."""
 _PREFACE_BYTES, _FRAME_BYTES = 24, 9
 _HEADERS, _CONTINUATION = 1, 9
 _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -92,7 +92,7 @@ class Relay:
     @property
     def address(self) -> str:
         """Where the server listens, as the library writes it."""
-        return _written(self._path)
+        return _grpc_address(self._path)
 
     def start(self) -> None:
         """Accept connections from now on."""
@@ -117,7 +117,7 @@ class Relay:
             try:
                 client, _ = await asyncio.get_running_loop().sock_accept(self._listener)
             except OSError:  # the client is gone, or there is no descriptor left
-                await asyncio.sleep(FULL_SECONDS)
+                await asyncio.sleep(RETRY_SECONDS)
                 continue
             if len(self._serving) >= self._max_connections:
                 client.close()
@@ -128,17 +128,17 @@ class Relay:
 
     async def _serve(self, client: socket.socket) -> None:
         path = f"{self._path}-{next(self._numbers)}"
-        with client, socket.socket(socket.AF_UNIX) as near:
+        with client, socket.socket(socket.AF_UNIX) as upstream:
             try:
                 reader, writer = await self._open(client)
             except OSError:  # no TLS, no common version, no certificate, a deadline
                 return
             try:
-                self.certificates[_written(path)] = writer.get_extra_info("peercert")
-                near.settimeout(0)
-                near.bind(path)
-                await asyncio.get_running_loop().sock_connect(near, self._path)
-                server = await asyncio.open_unix_connection(sock=near, limit=CHUNK_BYTES)
+                self.certificates[_grpc_address(path)] = writer.get_extra_info("peercert")
+                upstream.settimeout(0)
+                upstream.bind(path)
+                await asyncio.get_running_loop().sock_connect(upstream, self._path)
+                server = await asyncio.open_unix_connection(sock=upstream, limit=CHUNK_BYTES)
                 try:
                     await _pass_on((reader, writer), server)
                 finally:
@@ -150,7 +150,13 @@ class Relay:
                 pass
             finally:
                 writer.transport.abort()
-                self.certificates.pop(_written(path), None)
+                self._forget(path)
+
+    def _forget(self, path: str) -> None:
+        """Drop what is kept of a connection."""
+        self.certificates.pop(_grpc_address(path), None)
+        if self._folder is not None:
+            Path(path).unlink(missing_ok=True)
 
     async def _open(self, client: socket.socket) -> _Streams:
         """Begin TLS where it is on, with the certificates of now."""
@@ -165,8 +171,8 @@ class Relay:
         return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 
-def _written(path: str) -> str:
-    """An address of a Unix socket as the library writes it."""
+def _grpc_address(path: str) -> str:
+    """Return an address of a Unix socket as the library writes it."""
     return f"unix-abstract:{path[1:]}" if path.startswith("\0") else f"unix:{path}"
 
 
