@@ -7,8 +7,6 @@ The tables stand in docs/statistics.md. It ends with an error if ours breaks its
 Needs river.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections import deque

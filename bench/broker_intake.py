@@ -6,8 +6,6 @@ Records of about 4 KB, as in bench/intake.py. Seconds are of CPU time, which a b
 time. Needs Debian's `redis-server`, `nats-server` and `postgresql`.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

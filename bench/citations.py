@@ -9,8 +9,6 @@ Numbers are set to the positions of the passages first: these files leave passag
 citations of claims that experts found supported by one passage are moved to another passage of the same answer.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -7,8 +7,6 @@ another conversation on the same subject, the answer to the turn before, and the
 ../shared/data/relevance/mtrag_answerability.jsonl.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

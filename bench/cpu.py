@@ -1,7 +1,5 @@
 """CPU time of servers that run in processes of their own."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -6,8 +6,6 @@ parameter at which 2,000,000 scores of the same kind raise one false alarm in 10
 Needs river.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Iterable

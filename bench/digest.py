@@ -7,8 +7,6 @@ one of a worker that shows what the leader has computed. Ends with an error wher
 workers. Needs Debian's `postgresql`.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import statistics

@@ -10,8 +10,6 @@ The delay is counted in judged answers of the route (for signals of traffic: in 
 broken to the first alarm of any quantity. Fewer answers per day leave fewer to learn from, and lower the threshold.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -8,8 +8,6 @@ waiting times must agree within 15 %. Takes four minutes. Needs Debian's `postgr
 processes use on average is printed and simulated, but not how they take turns.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import statistics

@@ -3,8 +3,6 @@
 The daemon tails an empty log; CPU is what the kernel charged it over the measured seconds.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import statistics

@@ -3,8 +3,6 @@
 Prints lines a second of CPU time of both, their ratio (medians of interleaved rounds), and where the rest goes.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import gc

@@ -9,8 +9,6 @@ the judge's own verdicts at its shipped thresholds; intervals are 95 % bootstrap
 that a judge was fitted on are marked: what it says there proves nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

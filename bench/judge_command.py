@@ -8,8 +8,6 @@ in which a prompt injection is suspected are left out: we read those again, in f
 of interleaved rounds.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -10,8 +10,6 @@ ragas has an environment of its own, `--ragas FOLDER`; `--install` makes it. Wit
 compare with. The samples are those of ExpertQA with five contexts or more, cut to five; without the data nothing runs.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

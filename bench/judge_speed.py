@@ -8,8 +8,6 @@ table has both by the length of the answer and the number of passages. Seconds a
 stretches less than wall time. Without the model nothing runs.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import json

@@ -6,8 +6,6 @@ A line for each set and judge: the rank correlation of faithfulness with answer 
 of `ragwatch calibrate`), and the share of the answers that score higher when padded to three times their length.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

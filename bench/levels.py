@@ -6,8 +6,6 @@ Prints milliseconds of CPU of the estimates of a digest in which every route has
 Fails above `MOST` times the estimates alone.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import tempfile

@@ -4,8 +4,6 @@ Each request holds nine spans of one trace, as LangChain under OpenInference sen
 their ratio (medians of interleaved rounds), and where the rest goes.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import shutil

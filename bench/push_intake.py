@@ -3,8 +3,6 @@
 Prints records a second of CPU of both and their ratio (medians of interleaved rounds), for each shape of body.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import gzip

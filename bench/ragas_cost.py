@@ -4,8 +4,6 @@ Started by `judge_cost.py`; prints one JSON object: seconds, CPU seconds and mea
 samples, which warm it up, do not count. Where ragas is not installed (any other environment) it says so.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

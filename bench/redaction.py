@@ -7,8 +7,6 @@ repeats what a rule begins with, so that rules are tried as often as possible. E
 second.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import time

@@ -3,8 +3,6 @@
 Memory must be flat: the last fifth of the samples may not stand above the second fifth by more than a few MB.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

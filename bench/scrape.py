@@ -4,8 +4,6 @@ Run: python bench/scrape.py [SERIES]. `first` is a scrape just after a digest, `
 real server is scraped over HTTP while a heartbeat on its event loop measures how long anything else has to wait.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import random

@@ -6,8 +6,6 @@ For PostgreSQL (Debian's `postgresql`), the CPU time is that of this process and
 the last four days, each in a partition of its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

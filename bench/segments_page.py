@@ -6,8 +6,6 @@ Prints the CPU milliseconds of the page, of its JSON, and of its parts, beside t
 what the number of values adds. Nothing is served: the data of the page is built and rendered as for a request.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

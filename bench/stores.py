@@ -6,8 +6,6 @@ Prints milliseconds of CPU for an answer or a step, of the process and the serve
 this checkout is: medians of rounds in which both take turns. Needs Debian's `postgresql`.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -6,8 +6,6 @@ Prints, by range, the CPU milliseconds of a page: the first one, which computes 
 next ones. Nothing is served: the data of the page is built and rendered as for a request.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import random

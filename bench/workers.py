@@ -7,8 +7,6 @@ CPU time and transactions are told as well: they depend less on what else the ma
 judging out, which takes most of the time.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import math

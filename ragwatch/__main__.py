@@ -1,7 +1,5 @@
 """Entry point: sets up signals and streams, runs the command line and exits with its exit code."""
 
-from __future__ import annotations
-
 import sys
 
 from ragwatch import process

@@ -5,8 +5,6 @@ also kept in a file beside the log, `FILE.last`: the chain continues after a rot
 A line never contains texts of samples, labels or events.
 """
 
-from __future__ import annotations
-
 import fcntl
 import getpass
 import hashlib

@@ -1,7 +1,5 @@
 """Holds the latest Snapshot: the digest publishes it, and exporter and pages read it."""
 
-from __future__ import annotations
-
 from ragwatch.statistics.snapshot import Snapshot
 
 

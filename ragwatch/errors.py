@@ -15,8 +15,6 @@ RagwatchError
 Any other exception is a bug: it is logged with its traceback, and the supervisor restarts the daemon.
 """
 
-from __future__ import annotations
-
 import re
 from json import JSONDecodeError
 

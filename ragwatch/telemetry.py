@@ -4,8 +4,6 @@ The counters live in memory and restart at 0 with the process, as Prometheus all
 (records seen, draws, verdicts) are tallies in the store. Logs are JSON lines on stderr and contain no text of samples.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 import threading

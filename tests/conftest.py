@@ -1,7 +1,5 @@
 """Fixtures of all tests: a store in a directory of its own, a telemetry that keeps its log, and Hypothesis settled."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

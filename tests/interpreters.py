@@ -5,8 +5,6 @@ need from `requirements/interpreters.lock`, and runs them. It says which Pythons
 why; only tests that fail make it fail.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Builds the schema of the values of the Helm chart."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ragwatch.config.schema import json_schema

@@ -3,8 +3,6 @@
 The cookbook shows for each preset the first line of its fixture, the mapping that says the same, and what is read.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -7,8 +7,6 @@ definition does not have, which a validator lets pass. A kind without a model is
 listed in `WITHOUT_MODEL`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -4,8 +4,6 @@
 from a file `.lint` beside each dashboard, as the linter reads them.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Type-checks the dashboards against Grafana's own types; node and npm fetch both packages into a new folder."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

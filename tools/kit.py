@@ -8,8 +8,6 @@ The dashboards have the panels of canaries, anchors, joins, exports, segments an
 shows as comments, in closed rows.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

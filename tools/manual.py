@@ -1,7 +1,5 @@
 """Builds the manual page ragwatch(1): every command with its help and its options."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import click

@@ -1,7 +1,5 @@
 """Puts the manual page that `make kit` has written, and documents, into the wheel: a hook of hatchling."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Builds the table of columns in docs/parquet.md from the schema of exported files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ragwatch.offline.parquet_rows import COLUMNS, Column

@@ -7,8 +7,6 @@
 Nothing is written unless every digest could be looked up. Run it again to follow a tag.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import re

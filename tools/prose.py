@@ -6,8 +6,6 @@ writes the prose of the documents to FOLDER and checks it. proselint is run from
 docs/proselint.json; that file says what is switched off, and `WHY` says why.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

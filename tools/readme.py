@@ -1,7 +1,5 @@
 """Writes the generated parts of docs/setup.md, docs/logs.md and docs/parquet.md, and docs/reference.md."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tools.cookbook import cookbook, filled_in, table

@@ -1,7 +1,5 @@
 """Builds docs/reference.md: every command with its options, every configuration key with its default, every series."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, get_args, get_origin
 

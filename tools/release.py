@@ -6,8 +6,6 @@
 listed in `PLACES`, and `tests/house/test_version.py` holds that they agree. `make kit` writes the rest.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Mapping

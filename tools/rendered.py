@@ -3,8 +3,6 @@
 helm template NAME deploy/helm/ragwatch -f VALUES | python tools/rendered.py
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

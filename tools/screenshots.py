@@ -3,8 +3,6 @@
 python tools/screenshots.py [FOLDER]
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

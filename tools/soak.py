@@ -6,8 +6,6 @@ Fails when memory grows after warm-up (linear fit), files stay open, the write-a
 or an invariant is violated. Writes soak.csv and soak.svg.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json

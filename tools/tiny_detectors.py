@@ -7,8 +7,6 @@ of the model's own code. Needs an environment of its own:
     pip install torch transformers onnx onnxscript && PYTHONPATH=.:tests python tools/tiny_detectors.py
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

@@ -6,8 +6,6 @@ negation on one side only is a contradiction. Tests can therefore predict its ou
     pip install onnx && python tools/tiny_reader.py
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

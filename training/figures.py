@@ -1,7 +1,5 @@
 """Prints the figures of training/README.md for the shipped tables: areas under the curve with bootstrap intervals."""
 
-from __future__ import annotations
-
 import time
 from time import perf_counter
 

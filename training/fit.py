@@ -1,7 +1,5 @@
 """Fit: a logistic regression whose coefficients may not turn their sign, and how well a score ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ Needs numpy, scipy and django. Lines of our own are in `training/injection/`; se
 and what Django says to users in other languages are harmless.
 """
 
-from __future__ import annotations
-
 import gettext
 import json
 import sys

@@ -5,8 +5,6 @@
 are in `training/kinds/`; sentences of contexts in `../shared/data/judge/train` are claims.
 """
 
-from __future__ import annotations
-
 import gzip
 import importlib
 import json

@@ -7,8 +7,6 @@ how well the shipped judge tells sentences that are no claims. `training/kinds/l
 answer is the one that was read. Nothing is fitted on `blind.csv`, nor on the sets `KEPT` of `labels.csv`.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -6,8 +6,6 @@ For each labelled set: of the answers that people call good, and of those that t
 with 1. Only these counts ship. Sets where all answers are called the same are left out.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

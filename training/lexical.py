@@ -4,8 +4,6 @@ python training/lexical.py            # fits and writes
 python training/lexical.py --figures  # prints the figures of training/README.md for the shipped tables
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -11,8 +11,6 @@ Needs training/pyproject.toml and WordNet's files (see synthesis/wordnet.py). Wh
 (`--work`) and is not made again.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

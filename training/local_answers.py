@@ -9,8 +9,6 @@ the families; each family is left out in turn for the figures. No row here was t
 answers of CLAPNQ and mtRAG, whose own claims it saw as supported.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

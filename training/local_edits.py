@@ -4,8 +4,6 @@
 their own words. Every edit knows the characters it changed.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Sequence

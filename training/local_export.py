@@ -7,8 +7,6 @@ nothing masked, and the scale of int8 is each pair's own. Weights of matrix prod
 words four bits by row: half of all weights, and the heads rank as well with them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What the reader learns first, from no set that it is judged on: labelled talk, broken claims, broken sentences."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,7 +1,5 @@
 """Fusion: what words and reader say of held-out claims -> weights, calibration tables and thresholds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ The mixture follows the weights of the folder's SOURCES.md, cut to what two core
 VitaminC are left out, so that FEVER-symmetric stays a set of a family that these pairs do not teach.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -4,8 +4,6 @@ Plain PyTorch, so that training needs no model library and the export is one gra
 alone; the judge runs the exported graph.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

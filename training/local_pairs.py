@@ -4,8 +4,6 @@ A pair is one claim beside one window of evidence, with what is known of it: a v
 supported, and where known the characters that are not.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import re

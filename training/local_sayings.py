@@ -1,7 +1,5 @@
 """Sayings: what words and the exported model say of each claim of labelled answers, as the judge weighs them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Shipping: the final reader and the folds' outputs -> the artefact, and the figures of training/LOCAL.md."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import defaultdict

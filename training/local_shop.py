@@ -1,7 +1,5 @@
 """Workshop: the steps of training, each made once and kept in the work folder."""
 
-from __future__ import annotations
-
 import pickle
 import random
 from collections.abc import Iterable, Iterator, Sequence

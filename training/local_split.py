@@ -13,8 +13,6 @@ weights.
 Support and contradiction have a hidden layer each, so that neither moves the other.
 """
 
-from __future__ import annotations
-
 import argparse
 import pickle
 import random

@@ -3,8 +3,6 @@
 One thread in each of four processes shows a third more pairs a second than four threads in one.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Training loop of the local judge's reader: pairs in, weights out, on a CPU."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Labelled sets -> rows for the fit. Only sets whose licence allows what is fitted on them to be shipped."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 python training/stages.py    # prints the shares of training/README.md
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Fits a classifier of short texts, `ragwatch.judges.text_classifier`, and writes its table. Needs numpy and scipy."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

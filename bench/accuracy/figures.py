@@ -1,7 +1,5 @@
 """Figures of a score beside labels, each with a bootstrap interval. Positive = unfaithful."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Plot of AUROC by set as an SVG, written by hand as the charts of `ragwatch backtest` are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

@@ -1,7 +1,5 @@
 """What the trivial score, the lexical judge and the local judge say of rows; in as many processes as are allowed."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor

@@ -1,7 +1,5 @@
 """Rows of labelled sets, in the format of ../shared/data (its README says what a label means)."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Readings of a set -> its figures, for each judge."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

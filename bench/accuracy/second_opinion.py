@@ -7,8 +7,6 @@ single claims, 500 answers of three to eight claims are drawn, half of them with
 biographies, three to seven facts are read as one answer.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

@@ -5,8 +5,6 @@ the passage. One name or number that claim and passage share is replaced by anot
 (the other direction) wherever it stands in the passage. Deterministic: the same data give the same set.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

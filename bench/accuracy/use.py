@@ -6,8 +6,6 @@ and without the sentences that cite that, where it did not. Its mark `top_ranked
 false the file has no text of the passage that ranked first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 Each worker is a process with the judging loop of ragwatch; one more process admits answers at random times.
 """
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import os

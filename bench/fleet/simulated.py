@@ -4,8 +4,6 @@ Every step costs CPU of the worker and of the server, which share the cores in s
 settlements wait for each other while they hold the lock of sequence numbers.
 """
 
-from __future__ import annotations
-
 import random
 import statistics
 from collections import deque

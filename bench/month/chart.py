@@ -1,7 +1,5 @@
 """The chart of a route: level, what was broken, alarms of detectors, tickets and pages, over the days of the month."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape

@@ -1,7 +1,5 @@
 """docs/month.md and its charts, from the record of a month."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from statistics import fmean

@@ -1,7 +1,5 @@
 """Plays the month: writes answers and breaks them, listens to who is notified, and keeps what Prometheus recorded."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """What a month recorded, as JSON between the play and the page. Times are in days of the month."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -7,8 +7,6 @@ duration of the rules is divided by the same factor. What was recorded is kept i
 run is ended early: `--write` alone writes docs/month.md and its charts from it.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 An hour of the month is a few seconds. The shipped rules and the time of a false alarm are divided by the same factor.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Prints one JSON object: seconds, CPU seconds, scores that came to nothing, and m
 samples, which warm it up, do not count. Without deepeval it says so.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib.util import find_spec

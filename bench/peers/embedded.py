@@ -6,8 +6,6 @@ model does; our local judge reads every claim with the most similar sentences. A
 figures are those of the model card, and those of other tools are as they were published.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -5,8 +5,6 @@ environment of its own, a process of its own, and 16 as its own limit of paralle
 (samples, metrics, or calls), so the most calls in flight stand beside it. Every tool is warmed up by two samples.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

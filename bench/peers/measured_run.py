@@ -1,7 +1,5 @@
 """A timed run of another tool in its own environment, which knows the standard library and that tool alone."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

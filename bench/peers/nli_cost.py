@@ -7,8 +7,6 @@ first argument: lengths of the pairs of each answer, in tokens. Prints CPU milli
 thread, one pair at a time.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

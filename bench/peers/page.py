@@ -4,8 +4,6 @@ Charts are SVG written by hand, as that of `bench/accuracy/plot.py` is: groups o
 blue.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence

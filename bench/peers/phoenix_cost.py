@@ -4,8 +4,6 @@ Faithfulness, relevance of each passage, and correctness, because it has no answ
 `deepeval_cost.py` does.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

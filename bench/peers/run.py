@@ -6,8 +6,6 @@ A part that has been measured keeps its figures in dist/bench-peers; `--write` a
 machine may be busy: costs are CPU time, and ratios are what counts.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

@@ -4,8 +4,6 @@ CPU milliseconds of one rendering, medians of interleaved rounds. `first` is a s
 one before the next. Same process, same library: ours collects families from a snapshot, theirs reads gauges.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import importlib.util

@@ -8,8 +8,6 @@ in the second gap. Lines that never came are lost, those that came more than onc
 Vector is not measured: under its name neither Debian nor PyPI nor npm has a package of it.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

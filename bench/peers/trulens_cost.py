@@ -6,8 +6,6 @@ call it loads NLTK's sentence table from GitHub; the table cannot be had offline
 sentences here. Prints one JSON object, as `deepeval_cost.py` does.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

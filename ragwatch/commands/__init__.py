@@ -3,8 +3,6 @@
 A command's module is imported only when the command runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Small commands of administration: `store`, `audit`, `config` and `completion`."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 They have the address of a ragwatch, the token that commands send, and who has locked a state directory.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """`ragwatch calibrate`: compares the verdicts of a judge with labels by people."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`ragwatch check`: validates a configuration, then tests everything that it refers to."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator

@@ -3,8 +3,6 @@
 Warnings are about logs that can be read but are suspicious: unknown routes, keys that nothing has, rejects.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`ragwatch demo`: runs a small RAG service and monitors it. Needs no API key and no configuration."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os

@@ -1,7 +1,5 @@
 """`ragwatch detector`: downloads a model for judges of kind `detector`, and writes its int8 graph."""
 
-from __future__ import annotations
-
 from functools import partial
 from importlib import import_module
 

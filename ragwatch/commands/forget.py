@@ -1,7 +1,5 @@
 """`ragwatch forget`: erases what the state contains about a person, and lists copies that it cannot erase."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass

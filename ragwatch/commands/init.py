@@ -1,7 +1,5 @@
 """`ragwatch init`: writes a first configuration from a log, tests it, and prints how to start and scrape ragwatch."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

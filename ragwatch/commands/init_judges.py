@@ -1,7 +1,5 @@
 """The judges that `ragwatch init` offers: one row for each, with what it knows, what it needs, and what it costs."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Sequence

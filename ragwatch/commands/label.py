@@ -1,7 +1,5 @@
 """`ragwatch label`: lets a person label answers on the terminal, or imports and exports labels."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Reads the first records of a log of unknown shape, shows how they are read, and lists their routes."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Commands that ask a running ragwatch over HTTP: `status`, `mcp`, `incident`, `open` and `acknowledge`."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """`ragwatch init --print`: guesses the format of a log and prints it as YAML."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

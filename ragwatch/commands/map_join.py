@@ -1,7 +1,5 @@
 """Proposes a source of kind `join` where an id repeats over records of different shapes."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """`ragwatch redact`: shows what redaction takes from a text."""
 
-from __future__ import annotations
-
 import json
 from bisect import bisect_right
 from collections import Counter

@@ -1,7 +1,5 @@
 """`ragwatch rejudge`: has stored answers read by another configured judge, within its budget."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import sys

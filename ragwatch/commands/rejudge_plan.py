@@ -1,7 +1,5 @@
 """Which stored answers another judge is to read, and what that costs."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence

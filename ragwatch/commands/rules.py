@@ -3,8 +3,6 @@
 Thresholds by route are proposed from stored drift baselines, with what they would have paged last week.
 """
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`ragwatch run`: runs the daemon; with `--once`, reads and judges the existing records and exits."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import tempfile

@@ -4,8 +4,6 @@ Errors caused by the user or the host are shown as one line each. Any other erro
 with its traceback, and a message asks the user to report it.
 """
 
-from __future__ import annotations
-
 import sys
 import traceback
 from collections.abc import Iterator

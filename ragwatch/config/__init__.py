@@ -3,8 +3,6 @@
 What is wrong is raised as `ConfigError`, one line `path.to.key: what is wrong, what to write instead` for each.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

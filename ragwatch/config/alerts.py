@@ -1,7 +1,5 @@
 """Options of the Prometheus rules that `ragwatch rules` generates. The daemon does not use them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
 from difflib import get_close_matches

@@ -3,8 +3,6 @@
 A suite file is not configuration: `${NAME}` and `file:` in a query are not replaced. Errors name file and item.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ APScheduler numbers weekdays from Monday, and requires both the day of the month
 numbers weekdays from Sunday (7 is Sunday too), and if an expression restricts both, either is sufficient.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 

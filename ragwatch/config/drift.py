@@ -1,7 +1,5 @@
 """Options of drift detection in scores and traffic, and of the anchors that detect drift of a judge."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self

@@ -1,7 +1,5 @@
 """Options that all judges have, of the questions that operators ask (criteria), and of labels that correct judges."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Self
 

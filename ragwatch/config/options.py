@@ -1,7 +1,5 @@
 """Base class of the configuration models, what their fields take, and the field types that several of them share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import UnionType

@@ -4,8 +4,6 @@ The failures are a fixed list. `ragwatch check` and the overview name those that
 to configure; docs/alerts.md has the list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Options of `ragwatch gate` and `rollout`, which test a version before its release. The daemon does not use them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime

@@ -5,8 +5,6 @@ may be a text with `${VARIABLE}`. What only shows when the whole file is read, s
 one, is left to `ragwatch check`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

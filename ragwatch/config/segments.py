@@ -1,7 +1,5 @@
 """The section `segments`: metadata keys with the values by which estimates are split."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Loads YAML safely, and resolves secrets."""
 
-from __future__ import annotations
-
 import os
 import re
 from codecs import BOM_UTF8

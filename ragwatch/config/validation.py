@@ -3,8 +3,6 @@
 Values that may be secrets are not shown.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet

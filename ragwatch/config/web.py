@@ -1,7 +1,5 @@
 """The section `web`: address of the HTTP server, and who may do what over it."""
 
-from __future__ import annotations
-
 import re
 from importlib.util import find_spec
 from typing import Annotated, Literal

@@ -5,8 +5,6 @@ whatever `min_version` says; certificates that nobody verifies (`RequireAnyClien
 spoken; several `curve_preferences` stand for the default of OpenSSL, whose curves they are.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Annotated, Literal, get_args

@@ -1,7 +1,5 @@
 """The daemon: runs the loops of a configuration and the HTTP server, handles signals and reloads."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

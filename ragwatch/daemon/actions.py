@@ -1,7 +1,5 @@
 """Actions of the daemon behind POST endpoints: reload, canaries, alarms, events, rejudging, prompts."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext

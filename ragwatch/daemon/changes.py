@@ -6,8 +6,6 @@ each event.
 The kinds of events stand here, too, and the time of the last one of each kind.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from contextlib import suppress

@@ -3,8 +3,6 @@
 A step that fails is logged and retried with backoff. Reloads wait in a queue.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Runs the components of the daemon once, until nothing is left to do (`ragwatch run --once`)."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ The secret is the key of sampling and of canary marks, in a file beside the data
 kept: with another secret, a log that is read again is drawn from differently.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import errno

@@ -10,8 +10,6 @@ Of several workers that share a store, the leader runs them: intervals then coun
 workers have the same times, and a leader that begins makes up for the last run if its predecessor has missed it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta

@@ -3,8 +3,6 @@
 `corpus`, `index` and `answerer` are the parts of `service`; `endpoint` serves it over HTTP; `questions` are asked.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence

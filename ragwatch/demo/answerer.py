@@ -4,8 +4,6 @@ Inventions are those of a language model: little in a right answer is changed, s
 question gets the same words.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Splits the docstrings of the Python standard library into passages. Every machine has them."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

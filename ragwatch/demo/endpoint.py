@@ -1,7 +1,5 @@
 """Serves the demo service over HTTP, on the loopback interface only."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Retrieves passages for the demo: BM25 over SQLite full-text search, in memory."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Questions of the demo's users, written by hand or from templates over real names, and the canaries among them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Retrieves, answers and writes the log, which is all that ragwatch reads of the service."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

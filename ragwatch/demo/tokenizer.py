@@ -1,7 +1,5 @@
 """Splits English text and identifiers into words, stems and sentences, and hashes texts, for the demo."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from hashlib import blake2b

@@ -1,7 +1,5 @@
 """Exporter: converts the Snapshot and process counters to Prometheus series, from memory only."""
 
-from __future__ import annotations
-
 from ragwatch.exporter.families import AllowedLabels
 from ragwatch.exporter.render import Exporter
 

@@ -4,8 +4,6 @@ Label values come from the configuration or from an enumeration, never from a lo
 interval; their HELP says "as of the last digest". In templates, `{q}` stands for the quantity, in names and in HELP.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache

@@ -5,8 +5,6 @@ once there is a Snapshot: before that the store has not been read, and a zero fo
 increase.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet

@@ -1,7 +1,5 @@
 """Defines the series of ragwatch itself: failures, invariants, free disk space, configuration."""
 
-from __future__ import annotations
-
 from platform import python_version
 
 from ragwatch import __version__

@@ -1,7 +1,5 @@
 """Defines the series of what tells quality: judges (calls, cost, self-tests), canaries, drift and labels."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from ragwatch.exporter.series import FromSnapshot, Series, by_name, per_judge

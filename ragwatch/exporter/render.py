@@ -1,7 +1,5 @@
 """Renders a scrape from memory, in the format that the scraper accepts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, GCCollector, Metric, PlatformCollector, ProcessCollector

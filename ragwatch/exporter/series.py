@@ -3,8 +3,6 @@
 Gauges and infos are read from a Snapshot or from process telemetry; no value means no sample.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Defines the series of traffic: records read, sampled and judged, signals without a judge, feedback of users."""
 
-from __future__ import annotations
-
 from time import monotonic
 
 from ragwatch.exporter.series import FromSnapshot, FromTelemetry, Series, by_name, lag, of_rows, ranked

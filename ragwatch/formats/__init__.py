@@ -4,8 +4,6 @@ A format has the members of `record.Format`; to add one, add a row to `providers
 `record.parse` decodes a line into the record that readers take.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 

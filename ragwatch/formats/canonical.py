@@ -10,8 +10,6 @@ A record whose optional field is wrong can be read without it: an answer without
 without its id its position in the log, without a route the route `other`; all else is unknown.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -4,8 +4,6 @@ The function of several expressions works out a part that they share once for ea
 parsed expressions: names and literals get into its text as constants only.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count

@@ -4,8 +4,6 @@ SQLite is asked for each record. JSONL, a JSON array and CSV with a header are k
 is missing and the file has changed.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import sqlite3

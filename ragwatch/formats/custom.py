@@ -16,8 +16,6 @@ With a known format, expressions take the place of what it reads for these field
 `mapping: {at: date, metadata.tenant: tenant}`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """JMESPath expressions of the configuration: compiled when they are loaded, with errors that name the key."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 

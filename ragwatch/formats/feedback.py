@@ -4,8 +4,6 @@ A record of its own is `{"feedback_for": ID, "user_score": ...}`, with one of `s
 optionally `at` and `source`, the name of the source that the answer came from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Fields that formats share, and times. Errors name the path of the field."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence

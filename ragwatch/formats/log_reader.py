@@ -1,7 +1,5 @@
 """Reads the records of one log as its source is configured: `format`, `mapping`, `records`, `where` and the like."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo

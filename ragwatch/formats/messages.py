@@ -14,8 +14,6 @@ turns are kept, the first `MAX_TURN_CHARS` characters of each, and no turn befor
 not stored and not judged.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from types import MappingProxyType

@@ -5,8 +5,6 @@ with one of the part's nouns, behind which only words without a meaning of their
 none of its other tokens says that it is something else (`expected_answer`, `previous_question`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache

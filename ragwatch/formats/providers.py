@@ -4,8 +4,6 @@ Code and printed mapping come from the same row. To read another library or serv
 `tests/data/formats`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType

@@ -8,8 +8,6 @@ How much memory JSON takes once it is decoded is bounded from its bytes alone: e
 so that one megabyte of `[{},{},...]` becomes 25. Separators are counted at the speed of memory, those within texts too.
 """
 
-from __future__ import annotations
-
 import codecs
 import json
 import re

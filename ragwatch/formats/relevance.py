@@ -8,8 +8,6 @@ by white space. BEIR: three columns separated by tabs, `query-id corpus-id score
 are not relevant there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 

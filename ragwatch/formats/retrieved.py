@@ -5,8 +5,6 @@ question, else before it; what marks cut out of the prompt of the user, else out
 without marked passages are no context.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 

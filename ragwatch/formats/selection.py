@@ -7,8 +7,6 @@ line of another kind could be taken for a record. A pattern is matched at the st
 line that it does not match is a record only if it starts with a brace.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress

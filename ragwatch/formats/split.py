@@ -5,8 +5,6 @@ Without `before`, the last passage ends where the question is asked. What stands
 and is left out.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Judges, by kind. A kind is a module with `Options` and `build(options, name=, context=)`; add new ones to `KINDS`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ragwatch.judges import claude, openai

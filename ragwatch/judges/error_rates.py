@@ -1,7 +1,5 @@
 """What is known about a judge's own error: its rates on labelled families, which `training/levels.py` measures."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Bases of enumerations whose members hold more than their value; a member without it is a type error."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Protocol, Self
 

@@ -9,8 +9,6 @@ validates its shape when it is created. For every judge the words mean the same:
   specific to it: neither words of the question nor common ones. An answer that misquotes a context has used it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

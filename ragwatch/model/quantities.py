@@ -3,8 +3,6 @@
 To add one: a row here, its function in `statistics.scores`, and a test of it. CONTRIBUTING.md shows it as a diff.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

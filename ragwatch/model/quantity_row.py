@@ -1,7 +1,5 @@
 """What a row of the table of quantities holds, and why a score is unknown."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -1,7 +1,5 @@
 """A Sample, one answered question, and a Draw, a sample that was selected for judging."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """The signals of traffic, which need no judge: one row for each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ragwatch.model.enumerations import RowEnum

@@ -1,7 +1,5 @@
 """The stages that can be at fault, and the faults of an ignored document: what they mean, and what to do."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Self
 

@@ -1,7 +1,5 @@
 """Parses sizes and durations of the configuration, such as `500MB` and `15m`."""
 
-from __future__ import annotations
-
 import re
 
 _SIZE = re.compile(r"(\d{1,15})(?:(\.\d{1,6})?\s?([KMGT]i?B|B))?", re.IGNORECASE)

@@ -1,7 +1,5 @@
 """`ragwatch backtest`: replays past scores through the drift detectors and shows when they would have alarmed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`ragwatch canary`: runs every canary once and shows which failed and why; `canary suggest` proposes new ones."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterable, Sequence

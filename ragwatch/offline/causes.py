@@ -1,7 +1,5 @@
 """`ragwatch causes`: what failing answers have in common, from the state. The daemon may be running."""
 
-from __future__ import annotations
-
 import json
 import time
 

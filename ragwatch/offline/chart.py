@@ -1,7 +1,5 @@
 """Draws detector traces as SVG: the mean with its interval above, evidence relative to its threshold below."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime

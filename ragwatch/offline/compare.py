@@ -3,8 +3,6 @@
 Variants are two logs, two retrievers, or answers of one log or of live traffic, which a metadata key tells apart.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import time

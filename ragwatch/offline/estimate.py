@@ -1,7 +1,5 @@
 """`ragwatch estimate`: means of a judge's scores, and levels: what they mean in people's terms."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`ragwatch export --failing`: one failing answer a question, as rows of `gate`, RAGAS or DeepEval, or as canaries."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter

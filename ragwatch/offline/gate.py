@@ -1,7 +1,5 @@
 """`ragwatch gate`: compares judged samples with thresholds, for a CI pipeline, with JUnit XML and Markdown for it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Formats the report of a gate as JSON, and reads a baseline back from it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple

@@ -6,8 +6,6 @@ are those of the configuration. Parts of requests are joined as a source of kind
 array, one object over many lines, or any of these in gzip.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

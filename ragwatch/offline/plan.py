@@ -1,7 +1,5 @@
 """`ragwatch plan`: shows the cost of each sampling rate, and how soon it detects a drop of the mean."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -4,8 +4,6 @@ A delay is a number of judged scores, so doubling the rate halves it in time. De
 runs over resampled past scores with a simulated drop.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

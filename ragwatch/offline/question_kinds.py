@@ -6,8 +6,6 @@ have no good answer (the service abstains). Multi-hop questions need more than o
 that is later than the last update of the index, or ask about today and what is newest. Comparative ones compare.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -15,8 +15,6 @@ retrieval regression, one of faithfulness without a fall of recall a generation 
 precision substitutes for it; because its anchor is the answer, a fall of both names no stage.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

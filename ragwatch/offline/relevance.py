@@ -5,8 +5,6 @@ be given without texts, as `retrieved_ids` or as `contexts` of `{"id"}`. `retrie
 retriever returned, in its order; the contexts are what the generator saw of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property

@@ -12,8 +12,6 @@ Within a stratum contexts are drawn with equal probability without replacement, 
 the same pool.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

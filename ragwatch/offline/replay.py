@@ -1,7 +1,5 @@
 """Replays past scores through the drift detectors."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """`ragwatch rollout`: three stages that a variant has to pass, from offline metrics to a share of live traffic."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

@@ -8,8 +8,6 @@ Live, B passes if a loss above the margin is excluded, and is stopped if it is p
 where feedback is logged, since a variant can win offline and lose with users; scores of the judge can still stop it.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

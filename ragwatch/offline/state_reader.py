@@ -3,8 +3,6 @@
 A SQLite file is read on a connection that reads only; a PostgreSQL database, which workers share, beside them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime

@@ -6,8 +6,6 @@ time after the last update of the index. Follow-up questions are left out: a can
 Contexts that the retriever never returned are in no canary; a person must review each one and add them.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ URLs come from the configuration, and their addresses from DNS; neither may let 
 metadata service hands out. Private and loopback addresses are allowed, because a sidecar's retriever has one.
 """
 
-from __future__ import annotations
-
 import socket
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import SplitResult, urlsplit

@@ -4,8 +4,6 @@ Loopback never goes through a proxy. An entry of NO_PROXY is `*`, a name (which 
 address or a network, each with or without a port, as for curl; any other is skipped with a warning that names it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ of the batch. For a batch without an id, the provider is asked whether it was ac
 Every write can be repeated.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Canaries: sends known queries to the retriever on a schedule, stores the results and exposes them as gauges."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from collections.abc import Coroutine, Mapping, Sequence

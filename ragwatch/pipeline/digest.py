@@ -4,8 +4,6 @@ The leader of several workers stores its Snapshot, as JSON by the types of its f
 What belongs to one worker (how far its sources are behind, its disk, what it has counted) is its own everywhere.
 """
 
-from __future__ import annotations
-
 import asyncio
 import types
 from collections import Counter

@@ -6,8 +6,6 @@ minute; those of an hour are read again when feedback or a verdict was added to 
 `FeedbackRules` reads the feedback that records carry, and names the answers that it may be about.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 

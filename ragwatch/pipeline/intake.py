@@ -1,7 +1,5 @@
 """Intake: reads records as samples, draws some of them, and admits a batch and its cursor in one transaction."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -5,8 +5,6 @@ once that term is over. So a worker that was stopped for long, and wakes, change
 stored, not from what an earlier term of the same process has in memory.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress

@@ -5,8 +5,6 @@ a release, a model, a prompt or an index. The store knows which values it has se
 cursor of the records. So the first answer with another value becomes an event once, over restarts and workers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from ragwatch.model.sample import OTHER, Sample

@@ -5,8 +5,6 @@ stored answers with another judge, outside of the queues. What it could not read
 later run reads it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Retention: prunes the store to its maximum age and size."""
 
-from __future__ import annotations
-
 import asyncio
 
 from ragwatch.ports import LoopContext, Retention, SavedState

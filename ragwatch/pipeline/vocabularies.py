@@ -5,8 +5,6 @@ the same after a kill, and one that is still being learnt has lost the words of 
 count. Where several workers share a store, they learn one vocabulary together.
 """
 
-from __future__ import annotations
-
 import threading
 import zlib
 from base64 import b64decode, b64encode

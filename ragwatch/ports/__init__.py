@@ -3,8 +3,6 @@
 Implementations depend on this package only, never on one another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 

@@ -1,7 +1,5 @@
 """Protocols of what only some kinds have: attributes of judges, sources and options. Use them with `isinstance`."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, runtime_checkable

@@ -3,8 +3,6 @@
 Probes send canary queries to a retriever or to the whole service.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

@@ -3,8 +3,6 @@
 Requests, replies and addresses are independent of HTTP and gRPC libraries.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address

@@ -1,7 +1,5 @@
 """Protocols of the store. Value classes: `ragwatch.ports.rows`, `ragwatch.ports.trends`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol

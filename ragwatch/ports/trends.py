@@ -1,7 +1,5 @@
 """Protocol of the part of the store that keeps trends, and its value classes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol

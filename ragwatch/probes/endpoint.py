@@ -5,8 +5,6 @@ becomes the value itself, a number; inside a longer text the value is formatted.
 so that a query may contain braces.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet

@@ -1,7 +1,5 @@
 """HTTP client of probes: sends one request and returns its JSON response. The only module that imports httpx."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Callable, Mapping

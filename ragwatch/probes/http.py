@@ -5,8 +5,6 @@ Presets are default requests and response expressions of well-known retrievers; 
 stores are queried with a vector and need `embed`, the endpoint that computes embeddings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import ClassVar, Self

@@ -1,7 +1,5 @@
 """Base class of probes: limits concurrency, measures time, and returns errors as values."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace

@@ -3,8 +3,6 @@
 An oracle run sends the expected contexts to the service: a bad answer is then a fault of the generator.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """String similarity of two passages, for canaries that expect texts. Needs rapidfuzz, an extra."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import StrEnum
 

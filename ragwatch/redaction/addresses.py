@@ -5,8 +5,6 @@ for, then the domain behind it, then the name before it. A sign that prose has a
 prose does not have, and a name of a domain that is in use.
 """
 
-from __future__ import annotations
-
 import re
 from ipaddress import AddressValueError, IPv6Address
 

@@ -4,8 +4,6 @@ These are values assigned to the name of a secret, headers of HTTP requests, pas
 lines. Guards keep prose and code out: `password: must be long`, `api_key=os.environ[...]`, `token_count: 4096`.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -4,8 +4,6 @@ Those of vendors are rows of vendors.toml. Keys without a fixed part are found b
 (`credentials`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

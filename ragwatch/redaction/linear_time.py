@@ -5,8 +5,6 @@ inside another, whose lengths have few combinations. Such a pattern reads a boun
 of a text, and so cannot backtrack over all of it.
 """
 
-from __future__ import annotations
-
 import re
 from re import _constants, _parser  # type: ignore[attr-defined]  # no other way to the parts of a pattern
 from typing import Any

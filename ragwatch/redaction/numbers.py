@@ -7,8 +7,6 @@ An IBAN is cut to the length of its country before it is checked, because words 
 check of python-stdnum takes the end as known, and costs 55 ms of import.
 """
 
-from __future__ import annotations
-
 import re
 
 from ragwatch.redaction.person_checks import luhn, mod97

@@ -4,8 +4,6 @@ A word must be followed by a sign (`:`, `=`), by a verb (`is`, `lautet`), or by 
 keep prose out: `password is required`, `password: 12 characters`, `second pass: 2048 tokens`.
 """
 
-from __future__ import annotations
-
 import re
 
 from ragwatch.redaction.credentials import REFERENCE, WORDY

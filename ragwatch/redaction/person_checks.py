@@ -1,7 +1,5 @@
 """Checks of the numbers that states give to persons and companies, for those that python-stdnum lacks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module

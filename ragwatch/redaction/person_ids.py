@@ -5,8 +5,6 @@ that ordinary numbers have as well need a word such as `SSN` or `Steuer-ID` near
 shapes are rows of persons.toml.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

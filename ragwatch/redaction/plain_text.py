@@ -7,8 +7,6 @@ where it stands in the text as it was written, with the markup inside it.
 A tag with attributes is left as it is, because an address in it may hold a secret.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from html import unescape

@@ -5,8 +5,6 @@ A token is a keyed hash: without the salt, a store of tokens cannot be searched 
 default salt is public and gives no such protection.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -6,8 +6,6 @@ characters starts (enforced by a lookbehind), a repetition is bounded or followe
 on the match. No pattern has possessive quantifiers or atomic groups: Python before 3.11.5 reads them wrongly.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Mapping

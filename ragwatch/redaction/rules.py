@@ -3,8 +3,6 @@
 Names of people are not detected: that takes a model, and a wrong one does harm.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

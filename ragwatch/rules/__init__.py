@@ -3,8 +3,6 @@
 All rules of a plan are Prometheus rule files, or a PrometheusRule of the Prometheus operator.
 """
 
-from __future__ import annotations
-
 from ragwatch.model.quantities import Quantity
 from ragwatch.rules import cause_alerts, own_alerts, quality_alerts, recording, traffic_alerts
 from ragwatch.rules.alert import Alert

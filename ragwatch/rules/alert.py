@@ -1,7 +1,5 @@
 """Defines the row of an alert: its rule with annotations and links, and its row of docs/alerts.md, are made of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

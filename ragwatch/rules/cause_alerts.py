@@ -1,7 +1,5 @@
 """Alerts on the causes of bad or missing quality figures: canaries, judges, sources. Replicas raise one alert."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from functools import partial

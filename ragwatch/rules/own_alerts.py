@@ -1,7 +1,5 @@
 """Alerts on ragwatch itself: absent, down, stale, misconfigured, failing, or inconsistent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

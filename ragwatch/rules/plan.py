@@ -6,8 +6,6 @@ short window resolves the alert soon after the error ends. The windows are longe
 sampled judging yields few scores in five minutes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Building blocks of the expressions in rules and panels, compatible with Prometheus 2.42."""
 
-from __future__ import annotations
-
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 

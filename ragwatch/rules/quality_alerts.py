@@ -6,8 +6,6 @@ Texts on an error budget say when it is used up.
 One page per route: each of these alerts starts only while none of the others pages about its route.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from itertools import product

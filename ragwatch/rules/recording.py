@@ -6,8 +6,6 @@ where segments are configured. Its end is the window, as in `mean1h`. All rules 
 rules of a group are evaluated at the same instant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist

@@ -4,8 +4,6 @@ The texts answer, in this order: which route, what, how much, since when; which 
 retriever changed too; where the failing answers are.
 """
 
-from __future__ import annotations
-
 from ragwatch.model.quantities import LOW_IS_GOOD
 from ragwatch.rules.plan import RulePlan
 from ragwatch.rules.promql import span

@@ -1,7 +1,5 @@
 """Alerts on the signals of all traffic, which need no judge. Texts say since when, and in how many answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ragwatch.model.signals import Signal

@@ -1,7 +1,5 @@
 """Renders rules as YAML that is easy to read and to diff: PyYAML with block style, literal blocks and quoted text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

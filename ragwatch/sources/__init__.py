@@ -4,8 +4,6 @@ A source implements `ports.Source`; its module has `Options` and `build(options)
 and add it to `KINDS`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

@@ -3,8 +3,6 @@
 Bodies are received, unpacked and decoded within limits of memory; their records wait in a queue until they are stored.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import zlib

@@ -9,8 +9,6 @@ Answers to one question are correlated, so the question is the unit: paired, it 
 of all its answers, 1 / inclusion probability each, so that the mean is that of live traffic.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Compares two variants in all metrics and categories, and formats the result as JSON."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -22,8 +22,6 @@ file. If there are cases of retrieval, judged metrics of retrieval leave out row
 contexts were not retrieved. If no row has an answer, thresholds of judged metrics do not apply.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

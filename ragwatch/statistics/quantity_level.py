@@ -4,8 +4,6 @@ A judge says yes where a score is the best there is: of a share of claims, where
 `statistics.estimators.level`; what is known about a judge's error comes as an argument.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Raghavan, Schuetze 2008, chapter 8; NDCG: Jarvelin and Kekalainen 2002 (10.1145/
 trec_eval.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum, log2

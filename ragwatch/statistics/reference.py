@@ -6,8 +6,6 @@ precision with a reference; RAGChecker (arXiv 2408.08067) for correctness as the
 share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypedDict

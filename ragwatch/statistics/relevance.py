@@ -4,8 +4,6 @@ A relevant context is matched by its id if it has one, otherwise by the similari
 in the same way.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

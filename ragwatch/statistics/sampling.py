@@ -6,8 +6,6 @@ inverse keeps estimates unbiased (two-phase sampling: Saerndal, Swensson and Wre
 where the first is unsure is Neyman allocation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache

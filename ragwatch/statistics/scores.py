@@ -4,8 +4,6 @@ None means undefined or not read, never zero; `why_unknown` gives the reason tha
 2309.15217) for faithfulness and context precision without a reference, RAG-E (arXiv 2601.21803) for ignored documents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 

@@ -4,8 +4,6 @@ Keys and values come from the configuration, never from a log, so the number of 
 counts as `other`; an answer whose metadata do not have the key is in no segment of it, and is counted as left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

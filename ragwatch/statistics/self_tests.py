@@ -1,7 +1,5 @@
 """Tests judges with live samples: repeatability of two readings, known-bad answers, and the same answers padded."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b

@@ -1,7 +1,5 @@
 """Metrics of a test set, and its scores: by metric, and by question."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ragwatch.model.quantities import Quantity, ReferenceQuantity, is_quantity_name, quantity_of

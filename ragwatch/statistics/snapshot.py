@@ -1,7 +1,5 @@
 """Snapshot of all figures at one instant. Pages and series are rendered from it, never from the store."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -18,8 +18,6 @@ says how a service usually fails, not what has broken: a route on which 12 % of 
 and 10 % in generation since an hour ago, has a fault in generation.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

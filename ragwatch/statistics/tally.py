@@ -7,8 +7,6 @@ Invariants, checked after every digest to detect faults of the monitor itself: s
 assigned = judged + unjudged + pending, exactly.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ A bucket holds `Addends`, which add up: a point over several buckets equals the 
 point over a window equals the gauge of that window. A point without a score has no estimate; it is a gap, never 0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Verdict line: one verdict as a JSON object, as `ragwatch judge` prints it and the store keeps it; both directions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NotRequired, TypedDict

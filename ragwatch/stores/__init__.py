@@ -3,8 +3,6 @@
 `build` of a kind takes its options and the state directory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """Costs of judges, and the draws that wait in message batches of a provider."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from ragwatch.model.budget import Cost, SpendingCap, fits

@@ -4,8 +4,6 @@ Rows are copied in the order of their keys, some at a time, and the last key of 
 Encrypted texts stay encrypted with their keys. Claims are not copied: their holders have ended.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import orjson

@@ -1,7 +1,5 @@
 """Counters, and the rows that are only appended: events, and the scores that windows read."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

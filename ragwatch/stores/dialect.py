@@ -3,8 +3,6 @@
 Each statement is written once, with named parameters (`:key`) and with words in capitals where the dialects differ.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import NamedTuple

@@ -4,8 +4,6 @@ The row of a sample remains, with a zero byte as its body: its key, a hash, is n
 delivered again. Scores, offsets and counts remain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ragwatch.errors import StoreError

@@ -3,8 +3,6 @@
 Feedback may arrive before its answer. It then waits for an hour, after which it counts as feedback on an unknown one.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

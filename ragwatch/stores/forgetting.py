@@ -3,8 +3,6 @@
 Rows of samples remain as `dropping` leaves them; scores, offsets and counts remain.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping

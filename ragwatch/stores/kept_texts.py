@@ -1,7 +1,5 @@
 """Which texts are kept and indexed, as the options of a store say, and what remains of a verdict without texts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Lock file: gives one process exclusive use of a state directory; and the name of the worker that uses it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from contextlib import suppress

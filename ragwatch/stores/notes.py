@@ -1,7 +1,5 @@
 """Runs, labels by people, saved state of loops, and claims."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Answers that another judge reads again: the candidates, and the verdicts, which are marked in their scores."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -3,8 +3,6 @@
 The verdicts that remain from a time of which some were deleted are a biased sample: see `stores.engine.UNBIASED`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

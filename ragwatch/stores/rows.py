@@ -1,7 +1,5 @@
 """Conversion between values and database rows. Texts are compressed; figures stay readable for SQL."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from functools import wraps

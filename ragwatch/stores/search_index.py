@@ -4,8 +4,6 @@ It is written with their verdicts, and deleted with their texts and samples. Wit
 that the database says which answers have a value in common, and not which. Each engine stores it in its own way.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol

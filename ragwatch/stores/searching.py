@@ -1,7 +1,5 @@
 """Searches for verdicts and answers: one statement for each `Query`, which the engines share but for the index."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 

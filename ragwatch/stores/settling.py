@@ -3,8 +3,6 @@
 Rows are written in the order of their keys, so that two workers with the same rows wait instead of blocking each other.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence

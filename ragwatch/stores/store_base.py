@@ -1,7 +1,5 @@
 """All components of a store over one engine."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from typing import Self
 

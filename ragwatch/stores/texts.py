@@ -4,8 +4,6 @@ A sample may have megabytes. Lists read only the first bytes of each text, and c
 so that the memory of a request is bounded.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

@@ -1,7 +1,5 @@
 """Sums of scores by bucket of time and by segment, peaks of drift evidence, and the versions that records name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import orjson

@@ -4,8 +4,6 @@
 leaves coroutines that were never awaited, sockets that are not closed, and a traceback in the log.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

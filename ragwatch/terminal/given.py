@@ -1,7 +1,5 @@
 """Checks of what is given on a command line, and files that it names: one message for all commands."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

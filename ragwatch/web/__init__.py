@@ -1,7 +1,5 @@
 """Serves pages and API endpoints on one port. Reads the Board and the Store, never writes; one page has a script."""
 
-from __future__ import annotations
-
 from ragwatch.web.access import EVERYTHING, OPEN, Access, RateLimit, RequestPolicy, Right, Token
 from ragwatch.web.app import Action, build_app
 from ragwatch.web.authentication import Authenticator

@@ -1,7 +1,5 @@
 """Defines rights, who has them, and which of them a request needs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

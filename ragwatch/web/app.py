@@ -1,7 +1,5 @@
 """Builds the web application. Work that may block (rendering, the store) runs in threads, not on the event loop."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 A line is written before the response is sent. If it cannot be written, the response is a 503 instead.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable, Iterable

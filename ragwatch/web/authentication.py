@@ -1,7 +1,5 @@
 """Decides who a client is and whether it may do what it asks for: 401 without credentials, 403 without the right."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

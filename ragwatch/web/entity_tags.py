@@ -3,8 +3,6 @@
 No cache stores responses (`Cache-Control: no-store`): tags are for clients of the API that keep them themselves.
 """
 
-from __future__ import annotations
-
 import re
 from hashlib import blake2b
 

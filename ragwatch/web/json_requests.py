@@ -3,8 +3,6 @@
 Invalid requests are refused with the reason.
 """
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping

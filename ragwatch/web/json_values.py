@@ -1,7 +1,5 @@
 """JSON: bodies of requests, within limits; values as responses; and the schemas of the types of replies."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from enum import EnumType

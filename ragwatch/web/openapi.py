@@ -3,8 +3,6 @@
 Here are the types of the replies about answers and labels, which no page builds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, NotRequired, TypedDict

@@ -5,8 +5,6 @@ would exhaust the memory. Scrapes have a limit of their own. A client that sends
 would hold a connection and memory forever; deadlines for headers and for idle connections are in `protocol`.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping

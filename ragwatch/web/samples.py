@@ -1,7 +1,5 @@
 """Parses the search parameters of a request, and formats stored verdicts for lists."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Defines the names in the configuration that pages show."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote

@@ -4,8 +4,6 @@ Stored texts are compressed JSON. They are decompressed chunk by chunk into the 
 a response takes little memory regardless of the length of the texts.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

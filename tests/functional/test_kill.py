@@ -1,7 +1,5 @@
 """T1: kill -9 at random while a log is written and rotated. Every line is counted once, none twice, none lost."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

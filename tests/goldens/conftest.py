@@ -1,7 +1,5 @@
 """Ends the process that forks daemons, which is no leftover of a test."""
 
-from __future__ import annotations
-
 from functional.forked import end_server
 
 

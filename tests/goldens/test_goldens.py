@@ -5,8 +5,6 @@ A change of the structure of the code changes none of these files. `UPDATE_GOLDE
 what users will see. Times, durations, ports and versions are masked.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Dashboards: whose lines they draw, where their links lead, and the rules of Grafana's linter."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import product

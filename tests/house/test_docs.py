@@ -1,7 +1,5 @@
 """What the documents speak of exists: series, commands and their flags, make targets, keys, files and links."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import shlex

@@ -1,7 +1,5 @@
 """What CONTRIBUTING.md says of everyday changes: this many places are written by hand, everything else follows."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

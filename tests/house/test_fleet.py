@@ -1,7 +1,5 @@
 """Manifests of a fleet of workers: pods, secrets, policies, database, autoscaler and configuration agree."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The rules of the house: sizes, names, layers, docstrings, described keys, and a short example."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Who imports what: libraries where they belong, pure arithmetic, no cycles; and how functions are called."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """Manifests for Kubernetes: pod, monitor, policy and configuration agree. Schemas: `make check-deploy`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The month of `make month`: breakages are rows, rules the shipped ones, and the page is written from a record."""
 
-from __future__ import annotations
-
 import re
 import sys
 from itertools import pairwise

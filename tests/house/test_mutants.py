@@ -1,7 +1,5 @@
 """Mutants: the machine is no use unless it finds the bugs that tailers have. Each planted one must be caught."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable

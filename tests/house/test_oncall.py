@@ -3,8 +3,6 @@
 That every alert fires is played in tests/functional.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

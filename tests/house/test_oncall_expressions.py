@@ -1,7 +1,5 @@
 """Every expression of the rules speaks of series that exist, with labels that they have."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """docs/requirements.md is true: all 68 requirements are there, and each command prints what the page says."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import shlex

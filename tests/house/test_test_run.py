@@ -1,7 +1,5 @@
 """A test run ends whatever one test does, leaves no process behind, and keeps out of the account that starts it."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

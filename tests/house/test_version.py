@@ -1,7 +1,5 @@
 """What is released agrees: the version, which stands in ragwatch/__init__.py alone, the image, and the chart."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

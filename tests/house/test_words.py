@@ -3,8 +3,6 @@
 To check one more kind of text, add a row to `SURFACES`. To ban one more word, add a row to `WORDS`.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

@@ -1,7 +1,5 @@
 """The machine: tail, intake and SQLite store count what was written, whatever happens to files and processes."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Causes: how often a slice is shown by chance, however often somebody looks, and how often a planted one is found."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Sequence

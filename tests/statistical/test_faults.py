@@ -4,8 +4,6 @@ Half of the traffic is drawn at .1 and half at 1, and the half of which little i
 fails: at random, behind its queue, or on bad answers more often than on good ones.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path

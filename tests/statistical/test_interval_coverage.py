@@ -14,8 +14,6 @@ Two things that no interval can do, and what holds instead:
   costs: a coverage of at least 90 %, and of at least 93.5 % from 25 effective failures on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 

@@ -3,8 +3,6 @@
 Prints the table of docs/statistics.md. The judge's answers are drawn from the rates that were measured on a family.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from math import sqrt

@@ -1,7 +1,5 @@
 """Corrected estimates cover the truth: on real labels of held-out sets, and through store, labelling and digest."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

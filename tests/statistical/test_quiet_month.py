@@ -6,8 +6,6 @@ minute). The mean of every quantity differs by six points between the best and t
 drift detection sees one day. Printed: false pages per route and month.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 

@@ -3,8 +3,6 @@
 The figures stand in docs/statistics.md; bench/detectors.py prints them beside river's detectors.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Iterable

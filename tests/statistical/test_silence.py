@@ -1,7 +1,5 @@
 """Silence of a route: false alarms of five weeks on regular and bursty traffic, and how soon silence is noticed."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

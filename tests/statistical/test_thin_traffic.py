@@ -4,8 +4,6 @@ The evidence of all runs is computed at once with numpy; baselines come from `Re
 `detect`. `test_the_same_alarms` proves that this is the arithmetic of the detector. Seeds are fixed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A tail, an intake and a SQLite store that can die at any instant, as a process does under kill -9."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Texts of the tests that are no code: sentences by their headings, and what is written and what is said about it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 DATA = Path(__file__).parents[1] / "data"

@@ -1,7 +1,5 @@
 """The same few answers as logs of any shape, and the samples that were meant."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """The machine: writers, rotations, kills and full disks in any order, and what must have been counted at the end."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory

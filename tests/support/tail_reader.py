@@ -1,7 +1,5 @@
 """A tail with a store in memory: records and cursors move together, as in the real transaction."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from collections import Counter

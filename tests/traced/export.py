@@ -3,8 +3,6 @@
 Run with the Python of `.venv/tracers`, which knows nothing of ragwatch.
 """
 
-from __future__ import annotations
-
 import sys
 
 import grpc

@@ -1,7 +1,5 @@
 """A chain of LangChain under OpenInference: retriever, prompt and a model that answers from a script."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from export import QUESTION, TEXTS, flush, provider

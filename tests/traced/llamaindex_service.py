@@ -1,7 +1,5 @@
 """A query engine of LlamaIndex under OpenInference: an index in memory and its mock of a model."""
 
-from __future__ import annotations
-
 from export import QUESTION, TEXTS, flush, provider
 from llama_index.core import MockEmbedding, Settings, VectorStoreIndex
 from llama_index.core.llms import MockLLM

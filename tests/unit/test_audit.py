@@ -1,7 +1,5 @@
 """The audit log: each change of a line is found, and restarts and rotations continue the chain."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

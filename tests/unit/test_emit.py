@@ -1,7 +1,5 @@
 """The helper that a service uses to log answers: nothing blocks or raises in the service, and every loss is counted."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """`make pin-images` against a registry on loopback: digests are looked up, checked, and written; none is made up."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What an interrupt does in each phase of a process, and imports without garbage collection."""
 
-from __future__ import annotations
-
 import gc
 import signal
 import subprocess

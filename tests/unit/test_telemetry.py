@@ -1,7 +1,5 @@
 """Telemetry: each event is one line of the log and one count; logs are lines of JSON."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ThreadPoolExecutor
 

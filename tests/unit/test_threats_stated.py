@@ -1,7 +1,5 @@
 """The threat model (docs/security.md): every threat once, tests that exist, and what no other test checks."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

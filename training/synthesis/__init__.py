@@ -4,8 +4,6 @@
 Needs WordNet's files (Debian: `apt-get install wordnet-base`; see `synthesis/wordnet.py`).
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Prints a sample of the pairs, by recipe: `python -m synthesis --sample 30` in training/."""
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

@@ -4,8 +4,6 @@
 shared words ought to be near .5: what is left to learn is then what the passage says.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import sys

@@ -1,7 +1,5 @@
 """The core of a sentence: who did what, and at most one place, time or manner."""
 
-from __future__ import annotations
-
 import random
 
 from .lexicon import Lexicon

@@ -3,8 +3,6 @@
 Licences: HotpotQA and FanOutQA CC-BY-SA-4.0, MuSiQue CC-BY-4.0, CLAPNQ and mtRAG Apache-2.0, chunking_evaluation MIT.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """What is said of one subject, said of another: every word of the claim is in the passages, and the claim is wrong."""
 
-from __future__ import annotations
-
 import random
 
 from ragwatch.judges.claims.words import terms

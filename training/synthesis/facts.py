@@ -1,7 +1,5 @@
 """One short fact out of a sentence: what something is, where it lies, who made it, when somebody was born."""
 
-from __future__ import annotations
-
 import random
 import re
 

@@ -3,8 +3,6 @@
 The edited claim says more than the text; a text that said so would have supported the hedged claim.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """English word forms: from a form to its base, and from a base to the form that another word has."""
 
-from __future__ import annotations
-
 from .lists import bars, words
 
 _IRREGULAR = """

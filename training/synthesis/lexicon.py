@@ -1,7 +1,5 @@
 """The lexicon: what a word may be, what means the same, what cannot stand in its place and keep the sense."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Word lists out of plain text."""
 
-from __future__ import annotations
-
 
 def words(text: str) -> frozenset[str]:
     """Words between white space."""

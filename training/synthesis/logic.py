@@ -1,7 +1,5 @@
 """Edits of what a sentence asserts: denial put in or taken out, cause and effect turned, something added."""
 
-from __future__ import annotations
-
 import re
 
 from . import inflect

@@ -1,7 +1,5 @@
 """Edits of names: another name in the place of one, two names that change places, two noun phrases that do."""
 
-from __future__ import annotations
-
 import re
 
 from ragwatch.judges.claims.words import terms

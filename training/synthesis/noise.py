@@ -1,7 +1,5 @@
 """What stands around the true sentences in real life: page furniture, other passages, a treebank's spaces."""
 
-from __future__ import annotations
-
 import random
 import re
 

@@ -1,7 +1,5 @@
 """Other words for the same: a table of phrases, synonyms, wider words."""
 
-from __future__ import annotations
-
 import random
 import re
 

@@ -1,7 +1,5 @@
 """Numbers, dates, units: finding them, changing them, and writing them otherwise without changing them."""
 
-from __future__ import annotations
-
 import random
 import re
 

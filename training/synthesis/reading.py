@@ -4,8 +4,6 @@ No parser: closed-class words, the thesaurus' counts, and what stands before a w
 sure; where it is not, the sentence is left to another edit.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache

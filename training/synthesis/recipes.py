@@ -1,7 +1,5 @@
 """The recipes: sentences edited, true claims, facts that stand elsewhere, counts bounded, answers."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Every rewriting keeps what is left as true as it was, and keeps the marks of what was changed.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable

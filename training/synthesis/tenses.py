@@ -1,7 +1,5 @@
 """Edits of time: what will be said to have been, what has been said to be still to come."""
 
-from __future__ import annotations
-
 from . import inflect
 from .scene import Change, Scene
 from .wording import denied

@@ -1,7 +1,5 @@
 """More rewritings that keep what is said: clauses and list items change places, relative clauses shrink and grow."""
 
-from __future__ import annotations
-
 import random
 import re
 

@@ -4,8 +4,6 @@ A bar or the end of a line ends a set; words of a set are of one part of speech.
 more words and errs more.
 """
 
-from __future__ import annotations
-
 SAME = {
     "N": """
 movie film|city metropolis|car automobile|buyer purchaser|vendor seller|attorney lawyer|physician doctor

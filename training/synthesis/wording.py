@@ -1,7 +1,5 @@
 """Edits of single words: opposites, other kinds of the same thing, comparatives, time order."""
 
-from __future__ import annotations
-
 import re
 
 from . import inflect

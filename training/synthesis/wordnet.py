@@ -5,8 +5,6 @@ training pairs only; nothing of them is shipped. A word counts by its first sens
 what the word mostly means: a rarer sense read as the usual one makes a wrong pair.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from functools import cache

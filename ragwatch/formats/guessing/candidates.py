@@ -1,7 +1,5 @@
 """Which fields of a log may be a part of its samples: by their names, and their values over all records."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 A known format, or a mapping of fields with likely names; both are checked by the values of all records (`suspicion`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace

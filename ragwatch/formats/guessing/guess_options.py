@@ -3,8 +3,6 @@
 `where` tells the answers in a mixed log from its other records, `split` cuts the passages out of prompts.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

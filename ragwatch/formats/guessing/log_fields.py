@@ -1,7 +1,5 @@
 """The fields of a log, with their values over all records, as JMESPath reads them."""
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The fields of a log that may be what a sample can do without: its id, time, route and the like."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise

@@ -9,8 +9,6 @@
 | at       | before 2000 or after 2100                                                                           |
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Assembles one record in the canonical format for each RAG request in the spans of a trace."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType

@@ -6,8 +6,6 @@ Traceloop, outputs of functions), or as events (clients of vector databases). Th
 spellings in one span hold the same documents, ids, scores and texts that one lacks are taken from the other.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -5,8 +5,6 @@ that a source of kind join has merged, under `parts`. Names of columns are in ca
 service, add a row to `EXPORTS`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType

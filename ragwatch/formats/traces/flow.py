@@ -4,8 +4,6 @@ Prompts change white space and marks around a passage, and may cut it. Only lett
 beginning, the middle or the end of a passage is enough.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -9,8 +9,6 @@
 | Vercel AI SDK, Pydantic AI ...  | `ai.prompt.messages`, `ai.response.text`, `events`, input and output of the span  |
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Used if no retriever says what it returned, or if it says ids only. Blocks are r
 RAG have: XML elements, a heading `Context:` or the like, and lines of dashes around it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from itertools import islice

@@ -4,8 +4,6 @@ The answer is that of the call of a model that the user got. Question, answer an
 outputs of functions.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Which contexts a request had: from its retrievers and rerankers, else from tools, prompt variables or messages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ Attributes have several names for one thing, lists that are flattened to keys, a
 Keys of attributes come from outside: they are only ever keys of dictionaries, never names of Python attributes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

@@ -6,8 +6,6 @@ words, in their order (see `clauses`). A fact is read together with the subject 
 its span. Instructions, conditions, alternatives and questions are not split.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ragwatch.judges.claims.claims import AnswerClaims, ClaimText, claims_of

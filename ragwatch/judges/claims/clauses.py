@@ -5,8 +5,6 @@ both sides say enough; otherwise they stay together. What a negation governs, an
 marks or code, is not divided. Every token is visited a bounded number of times, so the time is linear in the sentence.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto

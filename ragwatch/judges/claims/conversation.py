@@ -14,8 +14,6 @@ negated or neither. A question, a request and a list of keywords state nothing. 
 what the assistant said before is not read at all.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@ A fitted classifier (`training/kinds.py`, `training/KINDS.md`) reads sentences o
 are known by their mark. The classifier prefers a claim in doubt: what an answer invents must not pass for courtesy.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

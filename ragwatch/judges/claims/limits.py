@@ -5,8 +5,6 @@ deadline that the loops check between claims, contexts and sentences. A sample b
 reason `too_large`; it is never read in part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic, thread_time

@@ -5,8 +5,6 @@ line without a stop continues that line; within a line, a stop followed by space
 Every step reads a bounded number of characters, so the time is linear in the text, even for hostile input.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -11,8 +11,6 @@ an instruction with such a verb is read like any other claim. So is one of more 
 the action is one word of many.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet

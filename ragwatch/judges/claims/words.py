@@ -5,8 +5,6 @@ signs, and small number words become digits, so that "three" matches "3" and "2,
 identifier such as `textwrap.dedent` or `max_len` yields its parts and, once, itself. The time is linear in the text.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Mapping

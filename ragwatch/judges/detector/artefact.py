@@ -16,8 +16,6 @@ Liyan06/MiniCheck (`inference.py`), and `modeling_hhem_v2.py` of vectara/halluci
 cross-encoders read (premise, hypothesis); `id2label` names their classes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -7,8 +7,6 @@ nothing half; the next one keeps the files that are whole. No key is sent. Redir
 are followed to the hub's own hosts alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

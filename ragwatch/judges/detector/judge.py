@@ -6,8 +6,6 @@ Relevance, address and cells are those of the lexical judge. Nothing was measure
 scores have a level from labels only. Contradictions are read by models of the family `nli` alone.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Annotated

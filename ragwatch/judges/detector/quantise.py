@@ -9,8 +9,6 @@ fp32.
 The texts show whether a graph is damaged, as that of a DeBERTa may be. Its quality is measured with labels.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -4,8 +4,6 @@ Each input is a batch of its own: on one thread larger batches are not faster, n
 int8 graphs, whose scale depends on the whole batch.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

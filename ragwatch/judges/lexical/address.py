@@ -17,8 +17,6 @@ It is at most partial when it lacks the kind of thing that the question asks for
 top context though that covers the question better than every context that it uses.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet

@@ -9,8 +9,6 @@ What a claim is held to are its numbers that a source would have to state: not l
 (`GPT-4`), 0 and 1, counts up to twelve without a unit (people count what is listed), or words like "second".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

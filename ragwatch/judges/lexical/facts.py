@@ -4,8 +4,6 @@ A name is a capitalised word inside a sentence. A source holds it in another for
 (`German`, `Germany`), or when it is made of the source's initials (`UN`, `United Nations`).
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -20,8 +20,6 @@ The words that they share also decide which contexts a claim uses: its support s
 that informed it (`informed_by`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet

@@ -9,8 +9,6 @@ the same is only read where the sentence that is closest to it is affirmative fo
 the support of the answer is unknown. Method, data and figures: `training/README.md`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -10,8 +10,6 @@ Chinese, Korean, Thai, Hindi and Arabic by character n-grams. All words weigh al
 left out: facts within a sentence, names, conditions, denials, earlier turns, kinds of questions.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

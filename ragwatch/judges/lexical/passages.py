@@ -1,7 +1,5 @@
 """Prepares contexts for the comparison with claims."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

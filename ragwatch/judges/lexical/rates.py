@@ -4,8 +4,6 @@ The time is one word, which weighs little among the others of a claim. So it is 
 with those that sources say of the same number, and one without a number with those of sentences like the claim.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

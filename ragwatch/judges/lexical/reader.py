@@ -4,8 +4,6 @@ The rulings on claims come from the comparison of words, or from a cross-encoder
 Evidence follows from them in the same way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

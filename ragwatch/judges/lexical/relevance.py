@@ -29,8 +29,6 @@ wrong:
    context.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

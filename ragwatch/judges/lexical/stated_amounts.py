@@ -1,7 +1,5 @@
 """Compares the numbers, quantities and dates of a claim with those that sources state, as they write them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet

@@ -5,8 +5,6 @@ word of "The period is 30 days": function words, and so "not", are no terms. Con
 reference answer in the same way (`with_reference`).
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Only `training/lexical.py` writes them. The version of the judge is a hash of th
 weights never share a mean.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """An LLM judge that can also send message batches, at half the price."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Collection, Mapping

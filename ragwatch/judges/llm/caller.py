@@ -1,7 +1,5 @@
 """Calls a provider with one prompt: budget, retries with backoff, repair of invalid replies, telemetry."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass, field, replace
 

@@ -5,8 +5,6 @@ concept if it starts with a stem of `tables/concepts.txt`; in Hebrew and Arabic,
 languages without spaces, if it contains one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache

@@ -3,8 +3,6 @@ r"""Undoes ways to write an instruction so that patterns do not match it, and a 
 Each of them is tried only where its signs stand in a text, so that most texts cost a few searches.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

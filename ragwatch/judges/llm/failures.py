@@ -4,8 +4,6 @@ A rejected request whose cause is a setting, which every call has, stops the jud
 sample, it would lose every sample in turn.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping

@@ -8,8 +8,6 @@ A sample with a suspected injection is read again without the instructions, each
 support a claim again, nobody knows which reading is right, and the sample gets no score.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The LLM judge: reads samples with `reading` and makes the calls with `caller`."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import secrets

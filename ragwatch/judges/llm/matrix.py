@@ -3,8 +3,6 @@
 What each context is to a claim is decided from its quotes as the other judges decide it (`CellReader`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

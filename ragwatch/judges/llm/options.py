@@ -3,8 +3,6 @@
 What is known of Claude models is in a dated table: their prices, how their thinking is turned off, which are retired.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

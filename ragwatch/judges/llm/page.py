@@ -29,8 +29,6 @@ character: controls, formats (zero-width, bidirectional, tags), variation select
 separators, blank letters. Every pattern is linear.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Builds a prompt: rubric, page, JSON schema of the reply, and the check of the reply."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

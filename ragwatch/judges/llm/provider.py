@@ -1,7 +1,5 @@
 """Protocols of a provider of a large language model, the values that it returns, and what all over HTTP share."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus

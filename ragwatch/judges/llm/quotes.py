@@ -10,8 +10,6 @@ words stand in the line, one after the other (`locate`), and what a line says mu
 (`left_out`).
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_left

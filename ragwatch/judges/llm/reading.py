@@ -7,8 +7,6 @@ is byte-equal, whatever the other contexts are. The drawback: a claim that only 
 as supported by none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, cast
 

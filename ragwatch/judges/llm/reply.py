@@ -5,8 +5,6 @@ enumeration. A claim has one entry, or several that name different facts of it. 
 reply, which is untrusted: they are logged, and sent to the model to request a repair.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

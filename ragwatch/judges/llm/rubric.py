@@ -19,8 +19,6 @@ under `facts` (of the answer) or `reference_facts`, with the same keys and the `
 have a key of their own, a line that is one claim costs nothing more.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Schedules the calls of one judge: concurrency, pause after a 429, rate limiter, circuit breaker, retry budget."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

@@ -1,7 +1,5 @@
 """Splits a sample into claims and sentences, in the same way as the lexical judge."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -18,8 +18,6 @@ little wrong on every claim spoils the least of many. Therefore two of the numbe
 `s_low` and `c_high`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -7,8 +7,6 @@ counted. Method, data, figures and limits: `training/LOCAL.md`. Needs the extra 
 model, it falls back to the lexical judge and logs an error.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Annotated

@@ -4,8 +4,6 @@ Each pair is a batch of its own, `[CLS] claim [SEP] evidence [SEP]`. On one thre
 padding, and change the results, because the int8 scale depends on the whole batch.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Sequence

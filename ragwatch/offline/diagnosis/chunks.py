@@ -3,8 +3,6 @@
 Every function reads a bounded part of each text, so the time is linear in the number of chunks.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Sequence

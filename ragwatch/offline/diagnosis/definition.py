@@ -1,7 +1,5 @@
 """Defines what the checklist reads (questions with the chunks that were retrieved for them) and what it finds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """`ragwatch diagnose`: the checklist for debugging retrieval, over stored answers and runs of the canaries."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Checks of scores and ranks: similar chunks, relevant against irrelevant ones, and recall at rising k."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Makes all checks and orders the findings by importance: problems first, then what is fine, then what is unknown."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """Checks of texts: thoughts, lengths and copies of chunks, facts split at boundaries, terms, and dates."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

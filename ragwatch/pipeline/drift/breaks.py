@@ -9,8 +9,6 @@ reference are the answers since the evidence began to rise: earlier ones may hav
 sudden breakage is noticed within a few answers; then the newest `MIN_NEWEST` are compared.
 """
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass

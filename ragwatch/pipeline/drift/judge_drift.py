@@ -9,8 +9,6 @@ The bridge tells the step of every mean at a change of the judge from a change o
 each quantity between both versions on the same answers, with its interval.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import Counter

@@ -8,8 +8,6 @@ No reference is learnt on a route with a standing alert: it would make bad answe
 the alert is over.
 """
 
-from __future__ import annotations
-
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Drift rules: which scores are watched for drift, and how."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType

@@ -5,8 +5,6 @@ confidence sequence: the range of today's mean, valid at every look. Detectors o
 a value on a route, as long as they are not too many.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict

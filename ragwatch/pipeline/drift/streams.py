@@ -1,7 +1,5 @@
 """Drift streams: the state of each detector, for scores against a reference or a control, and for counts of traffic."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from operator import add
 from typing import Generic, TypeVar, cast

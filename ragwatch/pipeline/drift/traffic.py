@@ -8,8 +8,6 @@ Silence is judged by the rhythm of each route (see `ragwatch.statistics.drift.si
 The route `other` is what no other route takes, and a new route takes from it: it is silent only while no route answers.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

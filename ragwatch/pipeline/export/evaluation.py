@@ -1,7 +1,5 @@
 """What is sent where: the rules of one export, and what is sent of one verdict, or why nothing is."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 `try_endpoint` tests an endpoint with requests that hold nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

@@ -3,8 +3,6 @@
 Imported only where scores are sent: protobuf and httpx are heavy.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

@@ -6,8 +6,6 @@ Every other window has a level (`levels`): from what is known of the judge's err
 labels of the route.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice

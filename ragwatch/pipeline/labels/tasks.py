@@ -5,8 +5,6 @@ lowest ranks of all pools together. After each label, the probabilities of all l
 because they depend on how many samples of it are labelled. So they are right wherever people stop.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Five read series of the recording rules where replicas are summed, and series of
 views of a PostgreSQL store.
 """
 
-from __future__ import annotations
-
 from ragwatch.rules.dashboards import answer_boards as answers
 from ragwatch.rules.dashboards import cause_boards as causes
 from ragwatch.rules.dashboards.board import board

@@ -1,7 +1,5 @@
 """Dashboards on answer quality: overview, with estimates by segment and criteria of the operator, and generation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Builds the frame of every dashboard: variables, annotations, and links to other dashboards and ragwatch pages."""
 
-from __future__ import annotations
-
 from ragwatch.rules.dashboards.page import JUDGED, OVERVIEW
 from ragwatch.rules.dashboards.panel import BoardPlan, Rows, placed
 from ragwatch.rules.dashboards.query import PLACE, Json, Query, grouped, recorded, scraped

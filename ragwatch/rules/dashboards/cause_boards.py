@@ -1,7 +1,5 @@
 """Dashboards on causes: retrieval, judges, operation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

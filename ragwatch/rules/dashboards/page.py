@@ -4,8 +4,6 @@ Grafana fills in the variables. `pages` is a constant of the dashboard, the labe
 clicked, and the times are those of the dashboard.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Schema 41 (Grafana 11.6); versions from 10 on read it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Builds the panels of one quantity, its mean now, coloured by the threshold, and over time; and of one signal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -6,8 +6,6 @@ alike. `cluster` and `namespace` are labels of the scrape configuration, which m
 older version recorded them, so their selectors also match series without these labels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -6,8 +6,6 @@ the views that has an index, so every panel filters by it.
 
 # ruff: noqa: S608 - Grafana fills in the variables, and quotes what people choose
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 

@@ -3,8 +3,6 @@
 Here are the options that all kinds have, and what their clients say where a library is missing or a broker fails.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Literal

@@ -5,8 +5,6 @@ fails in between is delivered again, and recognised by its id. A record that was
 without being stored is given up: it is counted and copied as a dead letter.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter

@@ -6,8 +6,6 @@ group in their order, and none of them while earlier ones are delivered and not 
 has a group.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, TypedDict

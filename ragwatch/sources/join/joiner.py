@@ -1,7 +1,5 @@
 """Joins the records of requests by id, in memory; what changes is handed to the store with each batch."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Merges the records of one request. The result depends on the records, not on the order in which they arrive."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple

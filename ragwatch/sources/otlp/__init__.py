@@ -1,7 +1,5 @@
 """Source kind `otlp`: receives traces over OTLP and assembles one record for each RAG request."""
 
-from __future__ import annotations
-
 from ragwatch.ports import Source
 from ragwatch.sources.otlp.options import Options
 

@@ -1,7 +1,5 @@
 """Decodes a request in OTLP/JSON: ids in hexadecimal, 64-bit integers as text or number, unknown fields ignored."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import orjson

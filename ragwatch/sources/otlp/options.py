@@ -1,7 +1,5 @@
 """Options of a source of kind `otlp`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field

@@ -1,7 +1,5 @@
 """What decoders of a request return, and how requests are answered: over HTTP and gRPC, in protobuf or JSON."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

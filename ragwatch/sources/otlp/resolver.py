@@ -1,7 +1,5 @@
 """Finds the texts of documents that spans name by id only, at an HTTP endpoint of the service: `resolve.url`."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A request of a client is answered when its spans are stored. They wait in memory
 complete (see `waiting`); the record is then admitted, and its spans deleted, in one transaction.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping

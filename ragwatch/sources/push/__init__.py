@@ -5,8 +5,6 @@ until then the client has them, and sends them again if no answer arrives. A rec
 sent again; one without an id by its content, so that two equal records without id and time count as one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType

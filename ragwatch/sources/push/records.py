@@ -1,7 +1,5 @@
 """Splits the body of a request into records: lines of a log that has one JSON object per line, or decoded objects."""
 
-from __future__ import annotations
-
 import codecs
 import json
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Source kind `tail`: follows JSONL files through rotation, truncation and restarts; no line is lost or read twice."""
 
-from __future__ import annotations
-
 from ragwatch.sources.tail.options import Options
 from ragwatch.sources.tail.source import build
 

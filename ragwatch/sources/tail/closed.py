@@ -1,7 +1,5 @@
 """Files without an open descriptor: closed to save descriptors, or not opened yet, and renamed or deleted meanwhile."""
 
-from __future__ import annotations
-
 import os
 
 from ragwatch.sources.tail.content import OpenedFile

@@ -6,8 +6,6 @@ name may lead to another file a moment later. So a file is opened by its inode, 
 as deleted only when two listings in a row have missed it: each run renames it once.
 """
 
-from __future__ import annotations
-
 import errno
 import glob
 import os

@@ -3,8 +3,6 @@
 Every change of a stored cursor goes through the queue of updates.
 """
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable, Container, Mapping, Sequence

@@ -7,8 +7,6 @@ Hot path: whole-block operations in C, loops only if needed. Frames are those of
 - Docker's json-file: `{"log":"text\n","stream":"stdout","time":"..."}`, where a partial line has no `\n`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet

@@ -1,7 +1,5 @@
 """Record parsing: turns the next block of a file into records and rejections, or waits for more bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

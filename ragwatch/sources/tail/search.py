@@ -1,7 +1,5 @@
 """Search for lost files: continues in the copies of content that is no longer where it was, or counts its loss."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress

@@ -15,8 +15,6 @@ restart nobody can open it again. A file that is created and deleted between two
 and cannot be counted.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress

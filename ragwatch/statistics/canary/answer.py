@@ -3,8 +3,6 @@
 An oracle run gives the service the expected contexts. If the answer is wrong then, too, the generator is at fault.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Services log marks of canary queries, so that their answers are not taken for tr
 hides nothing but answers of that day.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Collection, Iterator

@@ -7,8 +7,6 @@ for example, may still rank the right passages first: recall and MRR stay. The s
 is below the worst one of before, so by more than their own spread.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

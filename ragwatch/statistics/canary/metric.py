@@ -1,7 +1,5 @@
 """The metrics of canaries: one row each, with the formula and the words of its series and panel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Causes as JSON values, and as sentences."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import NotRequired, TypedDict

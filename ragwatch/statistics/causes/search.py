@@ -14,8 +14,6 @@ and the values of cells are multiplied, as the tests of Turner, Ly and Grünwald
 are of blocks, within which somebody who sees the answers can gain by stopping.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence

@@ -5,8 +5,6 @@ counts if of the documents that were retrieved outside of it, and that chance wo
 back. That only depends on what was retrieved, never on how answers failed.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Questions and metadata are texts: where texts are not kept, `without_texts` leav
 describe the deployment.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice

@@ -11,8 +11,6 @@ earlier readings only, and evidence minus run length is a supermartingale while 
 suspected, the larger reference waits: until the evidence has fallen, or the reference has doubled twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar

@@ -16,8 +16,6 @@ Against a concurrent control (previous release, frozen canaries) nothing is lear
 another time of day or other questions, raises no alarm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import fsum

@@ -10,8 +10,6 @@ its sampling variance to the variance between parts, which is that of DerSimonia
 hardly anything of a difference is left, and none is needed: a night then has too few scores for an alarm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import fsum
 

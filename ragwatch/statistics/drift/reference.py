@@ -19,8 +19,6 @@ alarm rate, and the tolerance takes more from it (measured in `tests/statistical
 reference is used without an end, so nothing limits that gain: its risk is divided by the number of detectors.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field

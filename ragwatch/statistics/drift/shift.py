@@ -15,8 +15,6 @@ differs by the part of the day, the worst part counts (see `normal_range`). A bo
 the evidence leaves it out: a rare signal cannot fall.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Sequence

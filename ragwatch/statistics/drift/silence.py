@@ -19,8 +19,6 @@ they are lower: clocks change. Old weeks are forgotten; what is learnt from a ga
 without an alarm.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple

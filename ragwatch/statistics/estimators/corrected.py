@@ -11,8 +11,6 @@ somebody, the figure stands on that person, and its interval reaches to what the
 person is trusted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -6,8 +6,6 @@ sample size of Kish (1965). The interval is the score interval of `ragwatch.stat
 worst-case bounds of Manski (1989).
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 
 from ragwatch.model.estimate import Addends, Estimate

@@ -1,7 +1,5 @@
 """Intervals, and those for a mean of scores in [0, 1] from the number of yes/no trials with the same variance."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

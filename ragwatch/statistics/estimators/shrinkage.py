@@ -8,8 +8,6 @@ value at which the interval holds for a share `confidence` of the groups, howeve
 around the centre. The bias of the estimate, squared and in units of its variance, is v / V on average over the groups.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import lru_cache

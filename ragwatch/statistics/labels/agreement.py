@@ -9,8 +9,6 @@ lengths are equal show nothing. The interval is Fisher's z with the standard err
 stratum costs one degree of freedom, because its mean is estimated.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

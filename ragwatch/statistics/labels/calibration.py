@@ -5,8 +5,6 @@ both scores have the same level. Claims are compared one by one as well; the cla
 which makes their intervals somewhat too narrow, so conclusions are drawn from answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum

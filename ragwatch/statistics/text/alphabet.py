@@ -8,8 +8,6 @@ Whether a character is a letter, a digit or a space depends on the Unicode table
 letter in any version.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from itertools import accumulate

@@ -9,8 +9,6 @@ The tables below hold one pattern a line; an indented line continues the line ab
 Every pattern is bounded: no match extends further than some hundred characters, which bounds the cost of hostile texts.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

@@ -5,8 +5,6 @@ words that belong to one language of the table. Where either says nothing (names
 is not called different. It is a signal with a baseline, not a verdict; judges have a slower and better reader.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter
 from functools import lru_cache

@@ -4,8 +4,6 @@ Stored texts and searches are divided by the same rules, so that stores index wo
 person types is never read as an expression of a search engine.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from itertools import islice

@@ -7,8 +7,6 @@ A vocabulary is learnt once and then frozen, so that novelty is a fixed function
 distribution can be detected (see `drift.shift`); while it is learnt, novelty falls with every question.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Sequence

@@ -3,8 +3,6 @@
 `15_name.sql` is for both, `04_name.sqlite.sql` for one. A stored version is the number of scripts of its engine.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from importlib.resources import files

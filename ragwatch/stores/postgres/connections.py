@@ -3,8 +3,6 @@
 A pool of our own, because one that connects in the background reports a wrong password as a timeout.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import threading

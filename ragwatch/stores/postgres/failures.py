@@ -1,7 +1,5 @@
 """Errors of PostgreSQL as text for people, and what to do about them. No message contains the password."""
 
-from __future__ import annotations
-
 import time
 from typing import Any, TypeVar
 

@@ -4,8 +4,6 @@
 run side by side during an upgrade.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import psycopg

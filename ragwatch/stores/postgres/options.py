@@ -1,7 +1,5 @@
 """Configuration of the PostgreSQL store."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from ragwatch.stores.encryption import EncryptionOptions, TextCipher

@@ -4,8 +4,6 @@ A row belongs to the partition of its day if that exists, else to the rest (an a
 ahead). Before a day is dropped, what outlives it (verdicts with a fault, and their samples) moves to the rest.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Collection

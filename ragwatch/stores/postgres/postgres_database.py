@@ -1,7 +1,5 @@
 """A PostgreSQL database as commands use it. `postgres.database` imports this module, which needs psycopg."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Searches in PostgreSQL: an array of terms and a vector of words for each answer, and the statements that use them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -9,8 +9,6 @@ leader in shared mode, so that no other worker begins a term while one of them i
 term is over: a process that was stopped for longer than its time, and wakes, cannot write.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import threading

@@ -1,7 +1,5 @@
 """The transaction that runs statements in PostgreSQL, with bulk insertion, and the advisory locks that it takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache

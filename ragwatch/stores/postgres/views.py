@@ -3,8 +3,6 @@
 They are made by `ragwatch store views`, and by migrations where they exist.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from importlib.resources import files

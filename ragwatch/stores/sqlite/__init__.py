@@ -1,7 +1,5 @@
 """Kind `sqlite`: stores everything in one SQLite database."""
 
-from __future__ import annotations
-
 from ragwatch.stores.sqlite.store import Options, build
 
 __all__ = ["Options", "build"]

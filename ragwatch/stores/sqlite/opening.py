@@ -1,7 +1,5 @@
 """Opens the database for writing: checks its disk, refuses one that is damaged or missing, and migrates its schema."""
 
-from __future__ import annotations
-
 import os
 import re
 import sqlite3

@@ -1,7 +1,5 @@
 """SQLite connections: one writer behind a lock, concurrent readers, and checks of the disk before each transaction."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import threading

@@ -3,8 +3,6 @@
 The full-text index has no copy of the texts: to delete an answer from it, its words are given again.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf

@@ -1,7 +1,5 @@
 """The transaction that runs statements in SQLite."""
 
-from __future__ import annotations
-
 import json
 import math
 import sqlite3

@@ -1,7 +1,5 @@
 """SQLite store: one file, one writer, a write-ahead log. Each public method is one transaction, safe across crashes."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Collection, Mapping, Sequence

@@ -1,6 +1,7 @@
 """The options of commands: fields of a class, from which click commands are made.
 
 The implementation of a command is imported when it runs: `--help` imports none, so that it is fast.
+Types are read as text, so that a file which declares options keeps `from __future__ import annotations`.
 """
 
 from __future__ import annotations

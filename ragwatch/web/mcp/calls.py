@@ -4,8 +4,6 @@ Who writes a question or a document may write instructions for an assistant into
 others choose, stands between two marks that are drawn for each reply, and cannot hold them itself.
 """
 
-from __future__ import annotations
-
 import secrets
 import unicodedata
 from collections.abc import Awaitable, Callable, Mapping, Sequence

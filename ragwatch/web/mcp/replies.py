@@ -1,7 +1,5 @@
 """Types of what tools return. Their schemas and rows are derived from them: a type says what stands in the fence."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import GenericAlias
 from typing import Annotated, Any, TypedDict, cast

@@ -1,7 +1,5 @@
 """The tools, a row each, served over the Model Context Protocol. Only this module imports the SDK, when asked."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

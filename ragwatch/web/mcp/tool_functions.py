@@ -1,7 +1,5 @@
 """What each tool returns: figures and alarms, how they move, single answers, canaries, and what would page nobody."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity

@@ -1,7 +1,5 @@
 """Builds the data of the canary page: the last run of each suite, its history, and changes of each canary."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from ragwatch import __version__

@@ -3,8 +3,6 @@
 The page keeps what was found for a while, because it takes time to find.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

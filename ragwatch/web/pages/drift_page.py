@@ -1,7 +1,5 @@
 """Serves the drift page: monitored quantities, evidence, active and past alarms, and how to acknowledge them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from shlex import quote

@@ -1,7 +1,5 @@
 """Types of the replies about drift, segments, canaries and causes; the OpenAPI document is derived from them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, NotRequired, TypedDict
 

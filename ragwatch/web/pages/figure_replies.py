@@ -1,7 +1,5 @@
 """Types of the replies about figures (overview, route, trends, changes); the OpenAPI document is derived from them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, NotRequired, TypedDict
 

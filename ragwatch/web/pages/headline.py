@@ -1,7 +1,5 @@
 """The headline of the overview: the worst state of all figures, in a sentence that names what broke, and where."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from ragwatch.model.stages import Stage

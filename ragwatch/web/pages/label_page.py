@@ -4,8 +4,6 @@ The page shows neither what judges say of an answer nor what other people do. Ad
 lead back to the page, which then shows the next answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

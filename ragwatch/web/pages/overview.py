@@ -1,7 +1,5 @@
 """Builds the data of the overview page from a Snapshot: its headline, the figures of routes, judges and sources."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

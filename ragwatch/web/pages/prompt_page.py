@@ -1,7 +1,5 @@
 """Serves what an LLM judge was asked about one answer, built again from what is stored, and the verdict on it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict

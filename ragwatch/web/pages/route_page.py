@@ -4,8 +4,6 @@ End-to-end figures alone name no stage, and figures of one stage do not say whet
 do. Retrieval comes first, because the generator depends on the retrieved contexts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode

@@ -1,7 +1,5 @@
 """Reads an answer for the sample page: its verdicts and texts as they are stored, and where claims stand in it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest

@@ -1,7 +1,5 @@
 """Serves the search for verdicts, newest first, in pages that neither skip nor repeat a verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import inf, nextafter

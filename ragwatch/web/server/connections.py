@@ -9,8 +9,6 @@ A connection counts from its first byte on, and its TLS handshake has a deadline
 complete the handshake would otherwise hold file descriptors that no limit sees.
 """
 
-from __future__ import annotations
-
 import asyncio
 import resource
 import time

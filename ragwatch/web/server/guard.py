@@ -7,8 +7,6 @@ holds a keyed hash of the cookie and of the user. Other sites can neither read t
 send no forms: they need no token. Against request smuggling, a request states its length in one way only.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re

@@ -5,8 +5,6 @@ reads how long the frames are that it passes on, and closes a connection whose b
 [RFC 9113, 4.1 and 6.10]
 """
 
-from __future__ import annotations
-
 import asyncio
 import platform
 import secrets

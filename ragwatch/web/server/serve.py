@@ -1,7 +1,5 @@
 """Runs the HTTP server: binds before it starts, handles connections with deadlines, and stops after a short drain."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import http.client

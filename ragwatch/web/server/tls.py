@@ -1,7 +1,5 @@
 """Builds TLS contexts. TLS 1.2 is the least version, whatever is configured."""
 
-from __future__ import annotations
-
 import os
 import platform
 import ssl

@@ -1,7 +1,5 @@
 """Configuration: what may be left out, what is filled in, and what a reload may change."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

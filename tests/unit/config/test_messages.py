@@ -1,7 +1,5 @@
 """A wrong value is told with its key and what to write instead, in words of the configuration and not of pydantic."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

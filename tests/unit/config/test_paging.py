@@ -1,7 +1,5 @@
 """Which failures page, open a ticket or are not told: each kind of a fixed list, on each route, with its key."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The schema accepts what ragwatch reads and refuses what an editor should underline; names of earlier versions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

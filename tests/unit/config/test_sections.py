@@ -1,7 +1,5 @@
 """Sections of the configuration: what their keys become, and what they are by default."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any

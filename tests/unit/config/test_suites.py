@@ -1,7 +1,5 @@
 """Canary suites: read from YAML, JSONL and the configuration, and refused with a place."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

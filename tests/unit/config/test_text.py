@@ -1,7 +1,5 @@
 """YAML texts: what YAML reads otherwise than people write it, surrogate pairs, secrets and durations."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

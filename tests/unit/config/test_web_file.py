@@ -1,7 +1,5 @@
 """The web configuration file: what promtool accepts is accepted, what is wrong is named by its key."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The corpus: passages from docstrings of Python, how they are found, questions about them, and answers."""
 
-from __future__ import annotations
-
 import sqlite3
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """The whole demo: service, load, faults, their schedule, canaries that find them, and its table."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace

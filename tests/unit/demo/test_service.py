@@ -1,7 +1,5 @@
 """The service: answers, log records and faults; and over HTTP, on the loopback interface."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import datetime

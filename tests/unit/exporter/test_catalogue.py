@@ -1,7 +1,5 @@
 """The catalogue follows Prometheus naming conventions that promtool does not check."""
 
-from __future__ import annotations
-
 import re
 
 from ragwatch.exporter.catalogue import CATALOGUE, MetricType, Series, markdown

@@ -1,7 +1,5 @@
 """Families of a Snapshot: exact values, no unknown values, only allowed label values."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """A scrape: negotiated format, from memory, valid for the parsers; series of criteria and of segments."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`resolve`: contexts that are logged as ids get their texts from a corpus; without it such answers are no samples."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

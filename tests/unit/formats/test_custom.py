@@ -1,7 +1,5 @@
 """A mapping of one's own, the reader that finds the shape itself, and expressions that say what JMESPath says."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Fields that all shapes share; a wrong optional one costs that field, a wrong required one the answer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Guessing: known shapes are named, unknown ones get a proposal: a mapping, a condition, marks of a prompt."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Shapes of logs that no format knows: read rightly at the first try, or a question."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import datetime

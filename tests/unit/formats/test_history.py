@@ -1,7 +1,5 @@
 """The turns before a question, from every spelling in which services log them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

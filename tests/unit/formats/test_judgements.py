@@ -1,7 +1,5 @@
 """What people say in records: relevance judgements, in qrels files too, and feedback on answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 Any JSON value may stand anywhere in a record: it is read, or refused with a reason, and never stops its source.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from itertools import islice

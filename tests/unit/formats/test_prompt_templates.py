@@ -1,7 +1,5 @@
 """Prompts of libraries, as logged with the call of a model: question and passages are cut out of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

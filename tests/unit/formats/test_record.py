@@ -1,7 +1,5 @@
 """Bytes to a record: the fast way, the mended lines, and a name for every line that cannot be read or is too large."""
 
-from __future__ import annotations
-
 import json
 import sys
 

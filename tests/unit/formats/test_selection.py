@@ -3,8 +3,6 @@
 Every line of the table of `records` in docs/logs.md gives as many answers as it says, and its lines of Python work.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """Passages inside one text: cut at the marks of a prompt, in order, without its instructions and its question."""
 
-from __future__ import annotations
-
 import time
 from itertools import product
 from typing import Any

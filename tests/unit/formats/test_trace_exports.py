@@ -1,7 +1,5 @@
 """Exported traces, and logs as services write them (tests/data/outside): read rightly, or refused with a reason."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from pathlib import Path

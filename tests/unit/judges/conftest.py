@@ -1,7 +1,5 @@
 """The loopback server, and judges that ask a model there or at another address."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The caller: money before and after every try, what is asked again and what is not, and what tokens cost."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import partial
 

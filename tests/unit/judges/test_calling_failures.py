@@ -3,8 +3,6 @@
 `J6` of the facts: every row -> the right reason, and no score.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any, NamedTuple
 

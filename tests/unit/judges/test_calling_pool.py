@@ -1,7 +1,5 @@
 """The pool: pauses, pacing, the breaker, and how much may be asked twice. Time is wound by hand."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 

@@ -1,7 +1,5 @@
 """The judge that asks a model, as the daemon meets it: sizes, versions, counts, outages and budgets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

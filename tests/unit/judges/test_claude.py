@@ -1,7 +1,5 @@
 """Kind `claude`: what is sent to each model, what is cached, batches, rejected settings, a key that shows nowhere."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import traceback

@@ -1,7 +1,5 @@
 """The kind `detector`: its models read as their reference implementation does, and rule on claims with the words."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from itertools import pairwise

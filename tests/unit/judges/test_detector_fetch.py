@@ -1,7 +1,5 @@
 """`ragwatch detector fetch`: what a hub sends is checked, and a folder never holds half a model."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

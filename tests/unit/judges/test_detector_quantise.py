@@ -1,7 +1,5 @@
 """`ragwatch detector quantise`: the int8 graph says what the fp32 graph says, and a folder is whole or not there."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Courtesy, offers, questions and sources change nothing; what an answer invents in that tone stays a claim."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

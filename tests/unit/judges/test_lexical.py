@@ -1,7 +1,5 @@
 """The embedded judge as the daemon meets it: options, a version, honest refusals, and pinned tables and readings."""
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 

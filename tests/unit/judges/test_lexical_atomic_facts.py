@@ -1,7 +1,5 @@
 """Sentences split into facts: where, where not, what a fact is read as, and that no word and no accuracy is lost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Claims and words: what of an answer is a claim, where it stands, and which forms of a word meet one another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

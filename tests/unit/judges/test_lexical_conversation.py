@@ -1,7 +1,5 @@
 """Follow-up questions: read with the user's turns before them, never with what the assistant said."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st

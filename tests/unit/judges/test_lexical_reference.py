@@ -1,7 +1,5 @@
 """The embedded judge beside a known good answer: what retrieval has missed, and what the answer has."""
 
-from __future__ import annotations
-
 import pytest
 from support.embedded import LEXICAL, read_by
 from unit.judges.test_lexical_atomic_facts import EINSTEIN, EINSTEIN_CONTEXTS

@@ -1,7 +1,5 @@
 """What words decide of a claim: numbers, names, denials, fragments, bare answers; and what they leave unknown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The local judge as the daemon meets it: words first, a model beside them, and words alone where there is none."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The model of the local judge: what is damaged is found out before it is believed, and which evidence it reads."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Kind `openai` against real servers: which dialect they speak, what their replies mean, and what a probe finds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

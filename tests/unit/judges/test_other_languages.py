@@ -5,8 +5,6 @@ the document with the fact and those of other devices, and its answer says the f
 questions: they show that a language is read as English is, and nothing of how good a judge is on real answers.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """Limits of the embedded judges: what is too large is left unjudged soon, whatever it is made of; the rest is read."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Which contexts a claim uses, for the embedded judges: the examples of issue 15 and the laws of use."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

@@ -1,7 +1,5 @@
 """Budget: caps hold, money lasts, and probabilities fall smoothly, for all alike, and never to zero."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Criteria: what their names and texts may be, what they are scored as, and where their quantities stand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Evidence checks its own shape, so that no arithmetic meets a torn matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain, combinations

@@ -1,7 +1,5 @@
 """Samples, draws and sizes: what they hold goes out as it came in, and what they cannot hold is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Fixtures of commands that read a state: the store of a daemon that runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`ragwatch backtest`: alarms where the scores dropped and nowhere else; files, stores and charts."""
 
-from __future__ import annotations
-
 import json
 import random
 import xml.etree.ElementTree as ET

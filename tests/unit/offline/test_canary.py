@@ -1,7 +1,5 @@
 """`ragwatch canary`: runs every canary once; which failed and why, and the stage at fault for wrong answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from functools import partial

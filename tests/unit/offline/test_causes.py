@@ -1,7 +1,5 @@
 """`ragwatch causes`: what failing answers have in common, from a state directory."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import partial

@@ -1,7 +1,5 @@
 """The checklist on scores and ranks: similar pairs, relevant against irrelevant chunks, recall at rising k."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from random import Random
 

@@ -1,7 +1,5 @@
 """The checklist on texts of chunks: complete thoughts, lengths, duplicates, boundaries."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """`ragwatch compare`: two logs, two variants in one log or in live traffic, two retrievers; what is paired and said."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

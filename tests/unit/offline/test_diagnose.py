@@ -1,7 +1,5 @@
 """`ragwatch diagnose`: the checklist over a state directory and runs of canaries."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import partial

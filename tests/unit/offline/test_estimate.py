@@ -1,7 +1,5 @@
 """`ragwatch estimate`: the arithmetic from verdict lines and labels to means and levels, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`ragwatch export --parquet`: every verdict once, unknown is null, texts only where they may be."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

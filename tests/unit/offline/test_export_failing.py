@@ -1,7 +1,5 @@
 """`ragwatch export --failing`: each failing question once, redacted, in formats that are read back."""
 
-from __future__ import annotations
-
 import json
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`ragwatch gate`: exit codes, reports for builds, which stay XML and Markdown, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files beside a configuration are read as its sources would read them: by `judge`, `gate` and `compare` alike."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """`ragwatch judge`: one verdict line per sample, in the shape of the contract; other rows are rejected; criteria."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import io

@@ -1,7 +1,5 @@
 """`ragwatch plan`: more readings notice sooner and cost more; what is asked for is found, or out of reach."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """What fell since a baseline and which questions lost; what a gate found as JSON, read back as a baseline."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Relevance judgements in `gate` and `compare`: rows, qrels files, two kinds of test cases in one file."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """Pools of contexts to judge, recall estimated from them, and the agreement of annotators."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

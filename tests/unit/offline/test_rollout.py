@@ -1,7 +1,5 @@
 """`ragwatch rollout`: three stages over suites, logs and a state directory, one exit code for each; what users say."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

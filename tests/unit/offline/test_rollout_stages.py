@@ -1,7 +1,5 @@
 """The stages of a rollout: offline metrics, judged answers, live traffic looked at after every answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from random import Random
 

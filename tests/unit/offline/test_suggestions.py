@@ -1,7 +1,5 @@
 """Canaries out of judged traffic: what is proposed and what never is; `ragwatch canary suggest`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

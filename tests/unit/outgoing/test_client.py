@@ -1,7 +1,5 @@
 """Outgoing requests against real servers: redirects, addresses that no probe may reach, proxies, large replies."""
 
-from __future__ import annotations
-
 import ast
 import gzip
 import re

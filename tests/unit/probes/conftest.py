@@ -1,7 +1,5 @@
 """Fixtures of probes: a retriever that goes wrong on demand, and where it listens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Expressions over replies: passages found, or the reason why none can be; texts that are nearly the expected ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jmespath

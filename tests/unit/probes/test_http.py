@@ -1,7 +1,5 @@
 """Probe `http` against a real server on the loopback interface: replies, and every way to get none."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

@@ -1,7 +1,5 @@
 """Probe `http` and the network: names, addresses, proxies, servers that speak no proper HTTP, and certificates."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import socket

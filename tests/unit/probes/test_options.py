@@ -1,7 +1,5 @@
 """Options of probes: what is refused, and how it is told; templates of requests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -5,8 +5,6 @@ The others are held against replies written by hand in the shape that their docu
 can be had from PyPI or Debian.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

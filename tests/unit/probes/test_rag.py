@@ -1,7 +1,5 @@
 """Probe `rag` against a real service on the loopback interface: answers, contexts, and an oracle run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

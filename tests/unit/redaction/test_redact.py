@@ -1,7 +1,5 @@
 """Redaction: what is taken out, what is left alone, in which typography, and what redacting never changes."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Redaction of samples: every text of one, and of its metadata also what its keys name, keys and numbers."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Recall and false hits of redaction by class, and each alternative of each rule. `-s` prints the figures."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import re

@@ -1,7 +1,5 @@
 """Rules of redaction: check digits and dates, rules of the configuration, overlaps, and linear time."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Dashboards: `ragwatch rules --dashboards`, and every query as PromQL over two deployments that look alike."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Rules: exact sums over replicas, impossible objectives are refused, YAML round-trips, keys reach the plan."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from itertools import accumulate
 from math import sqrt

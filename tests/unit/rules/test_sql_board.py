@@ -1,7 +1,5 @@
 """The dashboard for PostgreSQL: every query runs on a real server and returns what its panel draws."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

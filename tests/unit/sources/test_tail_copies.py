@@ -1,7 +1,5 @@
 """Plain copies whose names match the glob: their records are read once, either there or in the log."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The descriptor budget: which files are closed, that nothing is lost by it, and how losses are counted."""
 
-from __future__ import annotations
-
 import os
 import resource
 from pathlib import Path

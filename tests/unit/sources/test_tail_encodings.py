@@ -1,7 +1,5 @@
 """`encoding` and `documents`: logs in UTF-16 and in encodings of one byte; files that are one JSON document."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fault injection: permissions, clock jumps, a full queue, very many files, and unavoidable losses."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

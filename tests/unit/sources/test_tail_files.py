@@ -1,7 +1,5 @@
 """Which files are followed and from which position; turns, lag and cursors; what the first scan skips."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

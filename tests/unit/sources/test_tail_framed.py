@@ -1,7 +1,5 @@
 """Framed logs: frames of container runtimes are removed, and split records are joined."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

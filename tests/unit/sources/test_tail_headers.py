@@ -1,7 +1,5 @@
 """Files that begin with the same header: none is taken for a copy of another."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections import Counter

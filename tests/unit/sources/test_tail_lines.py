@@ -1,7 +1,5 @@
 """Line parsing: what is a record, what is rejected, and what waits for more bytes; the last record of a file."""
 
-from __future__ import annotations
-
 import random
 import tracemalloc
 from pathlib import Path

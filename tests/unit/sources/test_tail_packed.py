@@ -3,8 +3,6 @@
 They may be truncated, damaged, far too large, or change while they are read.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import random

@@ -1,7 +1,5 @@
 """Another file takes the place of a log while it is read: `sed -i`, an editor, rsync. Every line is read once."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

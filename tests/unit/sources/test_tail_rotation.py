@@ -1,7 +1,5 @@
 """Rotation, truncation and deletion: every line once, whenever and however a file is moved or begun anew."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

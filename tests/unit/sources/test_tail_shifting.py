@@ -1,7 +1,5 @@
 """Rotations that rename files one by one during a scan: every line is still read once."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Failing disks, files that cannot be opened or read, directories without access, names that are no text."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

@@ -1,7 +1,5 @@
 """Agreement: figures by hand, beside other people's code, and refusals that say how many labels are missing."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

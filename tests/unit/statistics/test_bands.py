@@ -1,7 +1,5 @@
 """Bands: they hold at all times, never widen, honour weights, and survive as plain values."""
 
-from __future__ import annotations
-
 import json
 import random
 

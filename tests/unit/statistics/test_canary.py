@@ -1,7 +1,5 @@
 """Canaries as values: what one may expect, and what it is called."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Stored runs of a suite, read back and compared."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from difflib import SequenceMatcher

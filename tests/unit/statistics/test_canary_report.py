@@ -1,7 +1,5 @@
 """Canary reports: every way in which a reply succeeds, degrades or says nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from difflib import SequenceMatcher
 from typing import Any

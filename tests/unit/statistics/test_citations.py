@@ -1,7 +1,5 @@
 """Citations: which contexts an answer names, which claims they stand by, and the share of them that is right."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Two variants beside each other: what their difference shows, and when it shows nothing."""
 
-from __future__ import annotations
-
 import random
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Two logs, or two runs of canaries, beside each other as JSON."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

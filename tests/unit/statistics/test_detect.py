@@ -1,7 +1,5 @@
 """A watch: learning, latching, replays, failed judgements, a kill between any two readings, and the end of an alarm."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Drift detectors: the betting one is a fair game at worst; CUSUM and Page-Hinkley equal their definitions."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterable

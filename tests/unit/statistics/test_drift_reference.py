@@ -1,7 +1,5 @@
 """References and controls: the bound holds, weights are honoured, and too little is not enough."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Feedback of users: what is read as a score, and what is a counted reason instead."""
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 from random import Random

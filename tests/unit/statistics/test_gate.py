@@ -1,7 +1,5 @@
 """The gate: what passes, what fails, and what must not pass for want of data."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Labels that come from clients and files: their times."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from random import Random

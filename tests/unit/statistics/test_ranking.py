@@ -1,7 +1,5 @@
 """Ranking: by hand, by law, against ir-measures; relevance judgements that are matched and ranked by metric."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

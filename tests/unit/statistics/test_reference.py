@@ -1,7 +1,5 @@
 """Scores against a reference: recall by its claims, correctness, precision; undefined is None, never a number."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Sampling by hash: repeatable, nested, fair, and independent for each judge and source."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

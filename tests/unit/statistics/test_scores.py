@@ -1,7 +1,5 @@
 """Scores by hand: every formula on evidence small enough to count on fingers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Self-tests of judges: a known-bad sample is bad, and repeats are compared score by score."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

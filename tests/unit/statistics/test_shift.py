@@ -1,7 +1,5 @@
 """Shift of a distribution over buckets: batches, both directions, a fair game at worst, and a rate as two buckets."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -1,7 +1,5 @@
 """Signals of every request: exact counts, by route."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

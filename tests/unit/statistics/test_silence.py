@@ -1,7 +1,5 @@
 """Silence: learnt by the hour of the week, told after what chance explains, and over with the next answer."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Stage: every row of the table, and what stands above it wins."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Tallies: what one verdict adds, and the buckets of histograms."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Texts: characters that every Python reads alike, words of searches, and words of questions, strange if never seen."""
 
-from __future__ import annotations
-
 import random
 import sys
 import time

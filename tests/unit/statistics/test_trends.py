@@ -1,7 +1,5 @@
 """Trends: merging buckets is computing over all of their scores, and a gap is a gap."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

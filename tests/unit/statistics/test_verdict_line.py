@@ -1,7 +1,5 @@
 """The verdict line is the public contract: its keys, and what they hold."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

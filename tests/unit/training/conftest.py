@@ -1,7 +1,5 @@
 """The training scripts are no package: their folder goes on the path, and a small corpus and thesaurus stand in."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Export of the local judge's reader: the graph says what the reader says, and the pieces keep their numbers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

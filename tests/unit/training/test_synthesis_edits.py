@@ -1,7 +1,5 @@
 """Single edits and rewritings: what each makes of one sentence."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Synthetic pairs: the same for the same seed, balanced, and as true as they say; labels of real sentences."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import json

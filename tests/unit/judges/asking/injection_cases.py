@@ -1,7 +1,5 @@
 """Instructions to a judge in disguise, and lines that were written without a look at the classifier."""
 
-from __future__ import annotations
-
 import base64
 import codecs
 import unicodedata

@@ -1,7 +1,5 @@
 """Criteria of the operator: what is asked, how replies are read, and that nothing changes without them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A line may be reported as several facts: which count, where they stand, and what a reply cannot do with them."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping, Sequence

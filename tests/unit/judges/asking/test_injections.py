@@ -4,8 +4,6 @@ The embedded judge reads words and cannot be spoken to. A model can, so its word
 model that was talked into everything says is worth nothing, wherever the text that did it stands.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from functools import partial

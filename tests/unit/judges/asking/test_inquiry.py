@@ -1,7 +1,5 @@
 """What is asked about a sample, and how replies become Evidence, in one call or with each context in its own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A quote counts only where its words stand in the context; no foreign text can forge a line of the page."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

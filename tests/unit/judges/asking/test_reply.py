@@ -1,7 +1,5 @@
 """A reply is what was asked for, or an error that names the field at fault; never a guess, never a traceback."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import reduce

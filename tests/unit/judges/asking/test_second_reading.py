@@ -1,7 +1,5 @@
 """X1: a model that obeys is asked again without the injected text; one that agrees with all is found out."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Causes as JSON and in words."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The search for causes: planted ones are named first, proxies are folded, nothing is found where there is nothing."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

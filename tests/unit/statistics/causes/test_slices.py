@@ -1,7 +1,5 @@
 """Traits of an answer, bounded whatever it is; slices of answers with one in common, without memory for rare ones."""
 
-from __future__ import annotations
-
 import json
 import random
 

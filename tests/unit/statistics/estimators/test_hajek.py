@@ -1,7 +1,5 @@
 """Hajek estimator: properties, and figures computed by hand."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import astuple
 

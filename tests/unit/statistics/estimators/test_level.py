@@ -1,7 +1,5 @@
 """Levels: what labels do to them, what they become with many, and what they do not depend on."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

@@ -1,7 +1,5 @@
 """PPI++: equal to its authors' code, unbiased by weights, three tiers, and sums that add up."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from statistics import NormalDist

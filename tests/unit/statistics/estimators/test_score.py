@@ -1,7 +1,5 @@
 """The score interval: its ends by other people's tails, what is shrunk, and limits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Means of groups with few answers: intervals hold for the promised share; no group moves without others."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable
