@@ -15,6 +15,7 @@ from ragwatch.commands.api_client import DEFAULT_URL, ApiClient, address_of, rea
 from ragwatch.config import load
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.sample import OTHER
 from ragwatch.model.stages import FAULTS
 from ragwatch.statistics.estimators.level import CALIBRATED_LABELS, calibration_status
 from ragwatch.stores.rows import number
@@ -56,7 +57,8 @@ def status(given: StatusArguments) -> int:
         routes = [route for route in view["routes"] if given.route in (None, route["route"])]
         if not routes:
             names = ", ".join(route["route"] for route in view["routes"])
-            raise ConfigError(f"--route {given.route}: is not configured; use one of: {names}")
+            what = "has no answers" if given.route == OTHER else "is not configured"
+            raise ConfigError(f"--route {given.route}: {what}; use one of: {names}")
         view["routes"] = routes
         if given.as_json:
             click.echo(json.dumps(view))

@@ -140,7 +140,12 @@ def build_app(  # noqa: PLR0913 - dependencies, by keyword
             Middleware(FormGuard),
             Middleware(EntityTags),
         ],
-        exception_handlers={StoreError: _refused, ParameterError: _refused, Exception: _internal_error},
+        exception_handlers={
+            StoreError: _refused,
+            ParameterError: _refused,
+            404: _not_found,
+            Exception: _internal_error,
+        },
     )
 
 
@@ -290,6 +295,12 @@ def _accepts_gzip(header: str) -> bool:
         if coding.strip() in ("gzip", "*"):
             return quality.replace(" ", "").rstrip("0.") != "q="
     return False
+
+
+async def _not_found(request: Request, _: Exception) -> Response:
+    if request.url.path.startswith(PREFIX):
+        return json_reply({"error": f"path: is unknown; {PREFIX}/openapi.json lists all endpoints"}, 404)
+    return PlainTextResponse("There is no such page. The overview at / links to all pages.\n", 404)
 
 
 async def _refused(_: Request, error: Exception) -> Response:

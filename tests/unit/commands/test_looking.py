@@ -234,7 +234,8 @@ def test_code_and_text() -> None:
         (bad, ["--route", "search"], 1, "route search"),
         ({**empty, "state": "unsure"}, ["--json"], 0, '"state": "unsure"'),
         (full, [], 3, "not ready: disk is full"),
-        (empty, ["--route", "none"], ConfigError, "use one of: search, support"),
+        (empty, ["--route", "none"], ConfigError, "is not configured; use one of: search, support"),
+        (empty, ["--route", "other"], ConfigError, "--route other: has no answers; use one of: search, support"),
         ({"state": "good"}, [], RagwatchError, "not that of a ragwatch of this version"),
     ]
     for view, arguments, code, text in views:

@@ -189,3 +189,14 @@ async def test_which_source_receives(path: str, names: str, query: str, status: 
         assert (reply.status_code, reply.text, reply.headers["X-A"]) == (status, says, "b")
     else:
         assert (reply.status_code, reply.json()) == (status, {"error": says})
+
+
+@pytest.mark.parametrize(
+    ("path", "says"), [("/api/v1/nothing", "/api/v1/openapi.json"), ("/nothing", "/"), ("/static/nothing.css", "/")]
+)
+async def test_an_unknown_path_says_where_the_known_ones_are(path: str, says: str) -> None:
+    """Programs get an error as JSON; people get a sentence. Both name a path that exists."""
+    async with asking(application()) as client:
+        reply, known = await client.get(path), await client.get(says)
+    assert (reply.status_code, says in reply.text, known.status_code) == (404, True, 200)
+    assert reply.headers["content-type"].startswith("application/json" if path.startswith("/api") else "text/plain")
