@@ -120,7 +120,7 @@ class Call:
     def reply(
         self, kind: type, source: Line, *, most: int | None = None, **lists: Sequence[object]
     ) -> dict[str, object]:
-        """Return a reply of a type within its budget: fields as `line` has them, and its lists, the first one first.
+        """Return a reply of a type within its budget: fields and rows as `line` has them, the first list first.
 
         Raises RefusedCallError: there is nothing at the cursor.
         """
@@ -133,7 +133,8 @@ class Call:
         left = BUDGET_CHARS - len(dumps(reply).decode()) - len(',"more":"000000"')
         end = start
         for name, row in rows[start : None if most is None else start + most]:
-            line = _rounded(row)
+            (hint,) = get_args(_hints(kind)[name])
+            line = _rounded(self._shown(hint, row))
             left -= len(dumps(line).decode()) + 1
             if left < 0 and end > start:
                 break

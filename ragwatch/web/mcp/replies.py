@@ -140,7 +140,12 @@ Compared = reply(
 )
 
 SilentLine = row("SilentLine", "name route why", why=str)
-CannotPage = reply("CannotPage", "failures unwatched", failures=many(Foreign), unwatched=many(SilentLine))
+CannotPage = reply(
+    "CannotPage",
+    "failures unwatched",
+    failures=many(Annotated[str | None, Fenced(400)]),
+    unwatched=many(SilentLine),
+)
 
 CauseLine = row(
     "CauseLine",

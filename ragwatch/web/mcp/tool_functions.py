@@ -1,6 +1,6 @@
 """What each tool returns: figures and alarms, how they move, single answers, canaries, and what would page nobody."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.statistics.causes.slices import METADATA_PREFIX
@@ -16,6 +16,7 @@ MAX_DRIFT = 10  # names in one line of a route
 MAX_LIMIT, DEFAULT_LIMIT = 20, 5
 ASKED = ("route", "quantity", "judge", "window", "since", "until")
 FILTERS = ("route", "judge", "stage", "until", "metadata", "context", "top_context", "text")
+_PROBLEMS = ("degraded", "failed", "wrong")
 _SEARCHED = 100  # answers that are searched for: pages of the reply are parts of these
 
 
@@ -26,22 +27,20 @@ async def status(call: Call) -> Line:
     routes = sorted(
         (one for one in view["routes"] if route in (None, one["route"])), key=lambda one: _RANK[one["state"]]
     )
-    figures = [line for one in routes for line in _figures(call, one)]
-    figures.sort(key=lambda line: (line["value"] is None, _RANK[line["state"]]))
+    figures = [figure for one in routes for figure in _figures(one)]
+    figures.sort(key=lambda figure: ("value" not in figure, _RANK[figure["state"]]))
     page, problems = call.link("", {"window": window}), view["problems"][:MOST]
     return call.reply(
         replies.Status,
         {**view, "page": page, "alarms": len(view["drift"]), "problems": problems},
-        routes=[
-            call.line(replies.RouteLine, one, drift=one["drift"][:MAX_DRIFT], sampled=one["drawn"]) for one in routes
-        ],
-        judges=[call.line(replies.JudgeLine, one, waiting=one["pending"]) for one in view["judges"]],
-        sources=[call.line(replies.SourceLine, one) for one in view["sources"]],
+        routes=[{**one, "drift": one["drift"][:MAX_DRIFT], "sampled": one["drawn"]} for one in routes],
+        judges=[{**one, "waiting": one["pending"]} for one in view["judges"]],
+        sources=view["sources"],
         figures=figures,
     )
 
 
-def _figures(call: Call, route: Line) -> Iterator[Line]:
+def _figures(route: Line) -> Iterator[Line]:
     """Yield the figures of a route; a quantity without one says why, and so does a judge without any."""
     for judge in route["judges"]:
         figures = judge["figures"] if judge["why"] is None else [{"state": "silent", "why": judge["why"]}]
@@ -49,7 +48,7 @@ def _figures(call: Call, route: Line) -> Iterator[Line]:
             level = figure.get("corrected")
             why = _NO_LEVEL if "value" in figure and level is None else figure["why"]
             place = {"route": route["route"], "judge": judge["judge"]}
-            yield call.line(replies.FigureLine, {"n": 0, **figure}, **place, level=level, why=why)
+            yield {"n": 0, **figure, **place, "level": level, "why": why}
 
 
 async def alarms(call: Call) -> Line:
@@ -61,11 +60,11 @@ async def alarms(call: Call) -> Line:
         replies.Alarms,
         {"page": call.link("drift"), "at": drift["at"], "headline": view["headline"]},
         alarms=[
-            call.line(replies.AlarmLine, {"judge_moved": False, "kind": kind, **fields}, name=name, route=place)
+            {"judge_moved": False, "kind": kind, **fields, "name": name, "route": place}
             for kind, name, place, fields in (*_drifts(drift), *_crossed(view), *_degraded(suites))
             if None in (route, place) or place == route
         ],
-        events=_events(call, drift["events"]),
+        events=drift["events"],
     )
 
 
@@ -108,10 +107,6 @@ def _degraded(canaries: Line) -> Iterator[Alarm]:
         yield "canaries", suite["suite"], None, now
 
 
-def _events(call: Call, events: Iterable[Line]) -> list[Line]:
-    return [call.line(replies.EventLine, event) for event in events]
-
-
 async def trend(call: Call) -> Line:
     """Return the trends of a route or a suite, or the steps of one quantity, the newest first."""
     await call.route()
@@ -133,12 +128,9 @@ async def trend(call: Call) -> Line:
     return call.reply(
         replies.Trend,
         {**view, "page": call.link("trends", query), "step_seconds": view["step"]},
-        trends=[
-            call.line(replies.TrendLine, chart, last=steps[-1] if steps else None)
-            for chart, steps in zip(charts, points, strict=True)
-        ],
-        points=[call.line(replies.PointLine, point) for point in shown],
-        events=_events(call, view["events"]),
+        trends=[{**chart, "last": steps[-1] if steps else None} for chart, steps in zip(charts, points, strict=True)],
+        points=shown,
+        events=view["events"],
     )
 
 
@@ -153,8 +145,8 @@ async def compare_windows(call: Call) -> Line:
     return call.reply(
         replies.Compared,
         {**view, **sides, "page": call.link("changes", query)},
-        rows=[call.line(replies.ComparedLine, row) for row in view["rows"]],
-        events=_events(call, (*view["events"], *reversed(view["others"]))),
+        rows=view["rows"],
+        events=(*view["events"], *reversed(view["others"])),
     )
 
 
@@ -168,10 +160,8 @@ async def what_cannot_page(call: Call) -> Line:
     return call.reply(
         replies.CannotPage,
         {"page": call.link("")},
-        failures=[call.fence(text, 400) for text in view["unpaged"]],
-        unwatched=[
-            call.line(replies.SilentLine, row, name=name, why=row["paused"] or _LEARNING) for name, row in silent
-        ],
+        failures=view["unpaged"],
+        unwatched=[{**row, "name": name, "why": row["paused"] or _LEARNING} for name, row in silent],
     )
 
 
@@ -191,12 +181,12 @@ async def causes(call: Call) -> Line:
 
 def _cause(call: Call, cause: Line) -> Line:
     attribute = cause["attribute"]
-    more = {
+    return {
+        **cause,
         "attribute": call.fence(attribute) if attribute.startswith(METADATA_PREFIX) else attribute,
         "examples": cause["examples"][:3],
         "explains_too": [f"{one['attribute']} {one['value']}" for one in cause["folded"][:MOST]],
     }
-    return call.line(replies.CauseLine, cause, **more)
 
 
 async def worst_answers(call: Call) -> Line:
@@ -211,8 +201,7 @@ async def worst_answers(call: Call) -> Line:
     for row in view["samples"]:
         sample, verdict = row["sample"] or {}, row["verdict"]
         texts = {name: sample.get(name) for name in ("question", "answer")}
-        score = (verdict["scores"] or {}).get(quantity)
-        answers.append(call.line(replies.AnswerLine, _place(call, verdict), **texts, score=score))
+        answers.append({**_place(call, verdict), **texts, "score": (verdict["scores"] or {}).get(quantity)})
     head, most = {"page": call.link("samples", query), "quantity": quantity}, call.arguments.get("limit")
     return call.reply(replies.WorstAnswers, head, most=int(most or DEFAULT_LIMIT), answers=answers)
 
@@ -247,29 +236,23 @@ async def answer(call: Call) -> Line:
         "why": None if sample else "its texts are not kept, or cannot be read",
         "missing": verdict.get("missing", ())[:MOST] if first else (),
     }
-    metadata = sample.get("metadata")
-    pairs = metadata.items() if isinstance(metadata, Mapping) else ()
     return call.reply(
         replies.AnswerInFull,
         head,
-        metadata=[call.line(replies.PairLine, {"name": name, "value": value}) for name, value in pairs],
-        claims=[call.line(replies.ClaimLine, claim) for claim in verdict.get("claims", ())],
-        contexts=list(_contexts(call, verdict.get("contexts", ()), sample.get("contexts", ()))),
+        metadata=[{"name": name, "value": value} for name, value in (sample.get("metadata") or {}).items()],
+        claims=verdict.get("claims", ()),
+        contexts=list(_contexts(verdict.get("contexts", ()), sample.get("contexts", ()))),
     )
 
 
-def _contexts(call: Call, readings: Sequence[Line], contexts: Sequence[object]) -> Iterator[Line]:
+def _contexts(readings: Sequence[Line], contexts: Sequence[object]) -> Iterator[Line]:
     """Yield the contexts with what the judge says of them; lines of older versions have fewer readings."""
     for rank, context in enumerate(contexts):
         read = readings[rank] if rank < len(readings) else {}
         given = context if isinstance(context, Mapping) else {"text": context}
         score = given.get("score")
-        more = {
-            "rank": rank,
-            "score": score if isinstance(score, int | float) else None,
-            **{name: read.get(name) for name in ("relevant", "used")},
-        }
-        yield call.line(replies.ContextLine, given, **more)
+        shown = {"rank": rank, "score": score if isinstance(score, int | float) else None}
+        yield {**given, **shown, "relevant": read.get("relevant"), "used": read.get("used")}
 
 
 async def canaries(call: Call) -> Line:
@@ -284,22 +267,20 @@ async def canaries(call: Call) -> Line:
     return call.reply(
         replies.Canaries,
         {**view, "page": call.link("canaries")},
-        suites=[_suite(call, suite) for suite in suites],
+        suites=[
+            {**suite, "n": suite["canaries"]} | {name: len(suite.get(name, ())) for name in _PROBLEMS}
+            for suite in suites
+        ],
         canaries=[line for suite in suites for line in _canaries(call, suite)],
     )
-
-
-def _suite(call: Call, suite: Line) -> Line:
-    counts = {name: len(suite.get(name, ())) for name in ("degraded", "failed", "wrong")}
-    return call.line(replies.SuiteLine, suite, n=suite["canaries"], **counts)
 
 
 def _canaries(call: Call, suite: Line) -> Iterator[Line]:
     """Yield the canaries with a problem, what it is, and in how many characters that is said."""
 
     def line(canary: Line, problem: str, detail: str | None, limit: int, **more: object) -> Line:
-        more = {"missing": (), "came": (), **more, "suite": suite["suite"], "detail": call.fence(detail, limit)}
-        return call.line(replies.CanaryLine, {**canary, **more}, problem=problem)
+        place = {"suite": suite["suite"], "problem": problem, "detail": call.fence(detail, limit)}
+        return {"missing": (), "came": (), **canary, **more, **place}
 
     for one in suite["degraded"]:
         came = [hit["context"] for hit in one["came"][:MOST]]
