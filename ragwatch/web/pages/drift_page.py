@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from shlex import quote
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -10,7 +11,7 @@ from starlette.routing import Route
 
 from ragwatch.errors import StoreError
 from ragwatch.model.quantities import LOW_IS_GOOD
-from ragwatch.ports import RecordedEvent, Store, StoredRun
+from ragwatch.ports import Store, StoredRun
 from ragwatch.statistics.snapshot import Gauge, Gauges, Snapshot
 from ragwatch.statistics.trends import evidence_words
 from ragwatch.web.pages.drift_replies import (
@@ -57,16 +58,16 @@ def drift_routes(site: Site) -> list[Route]:
 
 def drift(snapshot: Snapshot | None, store: Store, *, now: float, address: str) -> Drift:
     """Builds the data of the page; without past alarms and events if the store cannot be read, see `error`."""
-    gauges: Gauges = {} if snapshot is None else snapshot.gauges
-    past: dict[tuple[str, str], list[StoredRun]] = {}
-    events: list[RecordedEvent] = []
-    error = None
     try:
-        past = _past(gauges, store)
-        events = store.events(now - EVENT_SECONDS)
+        return _drift(snapshot, store, now, address)
     except StoreError as failure:
-        error = f"the store cannot be read: {failure}"
-    rows = _DriftRows(gauges, past, now, address)
+        return {**_drift(snapshot, None, now, address), "error": f"the store cannot be read: {failure}"}
+
+
+def _drift(snapshot: Snapshot | None, store: Store | None, now: float, address: str) -> Drift:
+    gauges: Gauges = {} if snapshot is None else snapshot.gauges
+    events = [] if store is None else store.events(now - EVENT_SECONDS)
+    rows = _DriftRows(gauges, store, now, address)
     paused = {labels[:2] for labels in _labels_of(gauges, Gauge.DRIFT_PAUSED)}
     answers = [rows.answer(*labels) for labels in sorted({*_labels_of(gauges, *_ANSWER_GAUGES), *paused})]
     traffic = [rows.traffic(*labels) for labels in _labels_of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)]
@@ -81,7 +82,7 @@ def drift(snapshot: Snapshot | None, store: Store, *, now: float, address: str) 
     return {
         "at": None if snapshot is None else snapshot.at,
         "now": now,
-        "error": error,
+        "error": None,
         "state": state,
         "headline": _HEADLINES["learning" if state == "silent" and answers else state],
         "alarms": sum(row["alarm"] for row in answers),
@@ -105,31 +106,20 @@ def _labels_of(gauges: Gauges, *selected: Gauge) -> list[tuple[str, ...]]:
     return sorted({labels for gauge, labels in gauges if gauge in selected})
 
 
-def _past(gauges: Gauges, store: Store) -> dict[tuple[str, str], list[StoredRun]]:
-    """Reads the newest stored alarms and their ends by kind and name, newest first."""
-    names = [
-        *((KIND, "/".join(labels)) for labels in _labels_of(gauges, *_ANSWER_GAUGES)),
-        *((TRAFFIC_KIND, "/".join(labels)) for labels in _labels_of(gauges, Gauge.TRAFFIC_DRIFT_EVIDENCE)),
-        *((JUDGE_KIND, "/".join(labels)) for labels in _labels_of(gauges, *_JUDGE_GAUGES)),
-    ]
-    return {(kind, name): store.runs(kind, name, 2 * PAST_ALARMS) for kind, name in names}
-
-
 @dataclass(frozen=True, slots=True)
 class _DriftRows:
     """Builds rows from gauges and past alarms."""
 
     _gauges: Gauges
-    _past: Mapping[tuple[str, str], list[StoredRun]]
+    _store: Store | None
     _now: float
     _address: str
 
     def answer(self, quantity: str, route: str) -> AnswerDrift:
-        """Row of a quantity on a route."""
         labels = (quantity, route)
-        dated, runs = self._dated(KIND, labels, Gauge.DRIFT_ALARM)
+        dated, last = self._dated(KIND, labels, Gauge.DRIFT_ALARM)
         evidence, threshold = self._value(Gauge.DRIFT_EVIDENCE, labels), self._value(Gauge.DRIFT_THRESHOLD, labels)
-        body = runs[0].body if dated["alarm"] and runs else {}
+        body = last if dated["alarm"] else {}
         baseline = self._value(Gauge.DRIFT_BASELINE, labels)
         paused = (place[2] for gauge, place in self._gauges if gauge is Gauge.DRIFT_PAUSED and place[:2] == labels)
         return {
@@ -147,12 +137,16 @@ class _DriftRows:
             "changed_stage": body.get("changed_stage"),
             "band": self._band(labels),
             "judge_moved": bool(body.get("judge_moved")),
-            "samples": _samples(quantity, route, baseline, runs),
+            "samples": _samples(quantity, route, baseline, str(last.get("judge") or "")),
         }
 
-    def _dated(self, kind: str, labels: tuple[str, str], gauge: Gauge) -> tuple[DatedAlarm, list[StoredRun]]:
-        """Whether an alarm stands and since when, past alarms with their ends, and their runs, the newest first."""
-        newest, alarm = self._past.get((kind, "/".join(labels)), []), bool(self._value(gauge, labels))
+    def _runs(self, kind: str, *labels: str) -> list[StoredRun]:
+        """The newest stored alarms and their ends, newest first."""
+        return [] if self._store is None else self._store.runs(kind, "/".join(labels), 2 * PAST_ALARMS)
+
+    def _dated(self, kind: str, labels: tuple[str, str], gauge: Gauge) -> tuple[DatedAlarm, Mapping[str, Any]]:
+        """Whether an alarm stands and since when, past alarms with their ends, and what is stored of the newest."""
+        newest, alarm = self._runs(kind, *labels), bool(self._value(gauge, labels))
         runs = [run for run in newest if run.failing][:PAST_ALARMS]
         ends = {run.body.get("seq"): run.body.get("since") for run in newest if not run.failing}
         past: list[PastAlarm] = [
@@ -166,10 +160,9 @@ class _DriftRows:
             "back": past[0]["back"] if past and not alarm else None,
             "past": past,
             "acknowledge": self._command("--quantity", labels[0], "--route", labels[1]) if alarm else None,
-        }, runs
+        }, runs[0].body if runs else {}
 
     def segment(self, labels: tuple[str, ...]) -> SegmentDrift:
-        """Row of an alarm about a segment."""
         quantity, route, segment, value = labels
         return {
             "quantity": quantity,
@@ -184,10 +177,9 @@ class _DriftRows:
         }
 
     def traffic(self, signal: str, route: str) -> TrafficDrift:
-        """Row of a traffic signal on a route."""
         labels = (signal, route)
-        dated, runs = self._dated(TRAFFIC_KIND, labels, Gauge.TRAFFIC_DRIFT_ALARM)
-        body = runs[0].body if dated["alarm"] and runs else {}
+        dated, last = self._dated(TRAFFIC_KIND, labels, Gauge.TRAFFIC_DRIFT_ALARM)
+        body = last if dated["alarm"] else {}
         evidence = self._value(Gauge.TRAFFIC_DRIFT_EVIDENCE, labels)
         limit = self._value(Gauge.TRAFFIC_DRIFT_THRESHOLD, labels) or body.get("threshold")
         return {
@@ -202,9 +194,7 @@ class _DriftRows:
         }
 
     def judge(self, judge: str) -> JudgeDrift:
-        """Row of a judge on its anchor samples."""
-        alarm = bool(self._value(Gauge.JUDGE_DRIFT_ALARM, (judge,)))
-        runs = self._past.get((JUDGE_KIND, judge), [])
+        alarm, runs = bool(self._value(Gauge.JUDGE_DRIFT_ALARM, (judge,))), self._runs(JUDGE_KIND, judge)
         body = runs[0].body if runs else {}
         return {
             "judge": judge,
@@ -234,11 +224,9 @@ class _DriftRows:
         return " ".join(map(quote, ("ragwatch", "acknowledge", *options, *url)))
 
 
-def _samples(quantity: str, route: str, baseline: float | None, runs: list[StoredRun]) -> str:
+def _samples(quantity: str, route: str, baseline: float | None, judge: str) -> str:
     """URL of the answers that are worse than the baseline, newest first."""
-    parameters = {"route": route, "quantity": quantity}
-    if runs and runs[0].body.get("judge"):
-        parameters["judge"] = str(runs[0].body["judge"])
+    parameters = {"route": route, "quantity": quantity} | ({"judge": judge} if judge else {})
     if baseline is not None:
         parameters["above" if quantity in LOW_IS_GOOD else "below"] = f"{baseline:.4g}"
     return f"samples?{urlencode(parameters)}"
