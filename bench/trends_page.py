@@ -37,7 +37,7 @@ from ragwatch.stores.sqlite.store import SqliteStore
 from ragwatch.web import PageScope
 from ragwatch.web.pages.changes_page import ChangeRequest, changes
 from ragwatch.web.pages.pages import page
-from ragwatch.web.pages.trends_page import TrendRequest, trends, with_begin
+from ragwatch.web.pages.trends_page import TrendRequest, trends
 
 NOW = 1_700_000_000.0
 DAYS = 90
@@ -91,7 +91,7 @@ def main() -> None:
 
         def trend_page(name: str) -> str:
             view, _ = trends(TrendRequest(route=routes[0], range=name), store, snapshot, scope, now=NOW)
-            return page("trends.html", {"now": NOW, **with_begin(view)})
+            return page("trends.html", {"now": NOW, **view})
 
         def change_page(name: str) -> str:
             view, _ = changes(ChangeRequest(NOW - 8 * DAY, route=routes[0], span=name), store, scope, now=NOW)

@@ -158,8 +158,8 @@ def _line(axis: TimeAxis, line: Line, scale: Scale, *, band: bool) -> dict[str, 
     starts = [point.start for point in line.points]
 
     def heights(name: str) -> list[float | None]:
-        values = (None if point.estimate is None else getattr(point.estimate, name) for point in line.points)
-        return [None if value is None else scale.height(value) for value in values]
+        estimates = (point.estimate for point in line.points)
+        return [None if one is None else scale.height(getattr(one, name)) for one in estimates]
 
     return {
         "name": line.name,

@@ -74,21 +74,17 @@ def trend_routes(site: Site) -> list[Route]:
         wanted = TrendRequest.of(request.query_params)
         return trends(wanted, site.store, site.board.latest(), site.scope(), now=site.clock())
 
-    def data(request: Request) -> tuple[Trends, int]:
+    def data(request: Request) -> tuple[Mapping[str, object], int]:
         shown, status = view(request)
         fields = Chart.__annotations__
         charts = [{name: value for name, value in chart.items() if name in fields} for chart in shown["charts"]]
-        return {**shown, "charts": cast("list[Chart]", charts)}, status
+        return {**shown, "charts": charts}, status
 
-    def drawn(request: Request) -> tuple[Mapping[str, object], int]:
-        shown, status = view(request)
-        return with_begin(shown), status
-
-    def invalid(why: str) -> Trends:
+    def invalid(_: Request, why: str) -> Trends:
         return {**trends(TrendRequest(), None, None, PageScope(), now=site.clock())[0], "error": why}
 
     return [
-        site.page("/trends", "trends.html", drawn, RESPONSE_SIZE, invalid=lambda _, why: with_begin(invalid(why))),
+        site.page("/trends", "trends.html", view, RESPONSE_SIZE, invalid=invalid),
         site.reply("/api/v1/trends", data, RESPONSE_SIZE),
     ]
 
@@ -100,12 +96,6 @@ class DrawnChart(Chart):
     columns: Sequence[Mapping[str, object]]
     labels: Sequence[str]
     marks: NotRequired[Sequence[Mapping[str, object]]]
-
-
-def with_begin(shown: Trends) -> dict[str, object]:
-    """The data with the start of the first step that has any."""
-    starts = [point["start"] for chart in shown["charts"] for point in chart["points"]]
-    return {**shown, "begin": min(starts, default=None)}
 
 
 def trends(
