@@ -7,10 +7,11 @@ Intervals are the largest part of what a page costs: they are computed for the v
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
+from math import fsum
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -53,45 +54,28 @@ class Sort(StrEnum):
     VALUE = "value"
 
 
-@dataclass(slots=True)
 class _Value:
     """Sums of a value: of the window, of the time before, and of each step; counts are of the window.
 
     `level` and `moved` are what its own answers say of the mean and of its change; None without answers.
     """
 
-    value: str
-    now: Addends = field(default_factory=Addends)
-    before: Addends = field(default_factory=Addends)
-    steps: dict[int, Addends] = field(default_factory=dict)
     level: Noisy | None = None
     moved: Noisy | None = None
-    answers: int = 0
-    weight: float = 0.0
-    staged: float = 0.0
-    failing: float = 0.0
-    faults: Counter[str] = field(default_factory=Counter)
 
-    def add(self, row: SegmentSums) -> None:
-        """Count what belongs to the window."""
-        self.steps[row.step] = row.scores
-        if row.step >= SIDE:
-            self.answers += row.answers
-            self.weight += row.weight
-            self.staged += row.staged
-            self.failing += row.failing
+    def __init__(self, value: str, rows: Iterable[SegmentSums]) -> None:
+        by_step = sorted(rows, key=lambda row: row.step)
+        before, now = ([row for row in by_step if (row.step >= SIDE) is late] for late in (False, True))
+        self.value = value
+        self.steps = {row.step: row.scores for row in by_step}
+        self.before, self.now = (Addends.total([row.scores for row in side]) for side in (before, now))
+        self.answers = sum(row.answers for row in now)
+        self.weight = fsum(row.weight for row in now)
+        staged = fsum(row.staged for row in now)
+        self.share = fsum(row.failing for row in now) / staged if staged else None  # with a stage at fault
+        self.faults: Counter[str] = Counter()
+        for row in now:
             self.faults.update(row.faults or {})
-
-    def sum_up(self) -> None:
-        """Add the steps up, once all are there."""
-        in_order = sorted(self.steps.items())
-        self.before = Addends.total([sums for step, sums in in_order if step < SIDE])
-        self.now = Addends.total([sums for step, sums in in_order if step >= SIDE])
-
-    @property
-    def share(self) -> float | None:
-        """Share of the answers with a stage at fault."""
-        return self.failing / self.staged if self.staged else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +103,16 @@ class Values:
     def __init__(
         self, rows: Iterable[SegmentSums], query: SegmentQuery, threshold: float | None, confidence: float
     ) -> None:
-        by_value: dict[str | None, _Value] = {}
+        by_value: defaultdict[str | None, list[SegmentSums]] = defaultdict(list)
         for row in rows:
-            by_value.setdefault(row.value, _Value(row.value or "")).add(row)
-        for one in by_value.values():
-            one.sum_up()
-        self.values = [one for name, one in by_value.items() if name is not None]
+            by_value[row.value].append(row)
+        everything = [_Value(name or "", own) for name, own in by_value.items()]
+        self.values = [one for name, one in zip(by_value, everything, strict=True) if name is not None]
         lower = query.quantity in (*LOW_IS_GOOD, StepMeasure.IGNORED)
         self.low_is_good = None if (query.key, query.quantity) == (STEP, StepMeasure.USED) else lower
         self._query, self._threshold, self._confidence = query, threshold, confidence
-        all_now = Addends.total([one.now for one in by_value.values()])
-        all_before = Addends.total([one.before for one in by_value.values()])
+        all_now = Addends.total([one.now for one in everything])
+        all_before = Addends.total([one.before for one in everything])
         self._before = _mean(all_before) if all_before.n else None
         least_now, least_before = (score_variance(sums) if sums.n else 0.0 for sums in (all_now, all_before))
         for one in self.values:
