@@ -33,9 +33,7 @@ def causes(given: CausesArguments) -> int:
         raise ConfigError(f"--{error}") from error
     _check(question, given)
     with state_reader(config) as reader:
-        view = causes_view(
-            reader.answers, question, scope, confidence=config.settings.estimates.confidence, clock=_minute
-        )
+        view = causes_view(reader.answers, question, scope, clock=_minute)
     if given.as_json:
         click.echo(json.dumps(view))
     else:
@@ -65,6 +63,7 @@ def page_scope(config: Config) -> PageScope:
         },
         criteria=tuple(criterion.name for criterion in settings.criteria),
         texts=config.texts,
+        confidence=settings.estimates.confidence,
     )
 
 

@@ -103,9 +103,8 @@ def question_of(parameters: Iterable[tuple[str, str]], scope: PageScope, *, now:
         routes = {*scope.route_thresholds, ""} if query.route is None else {query.route}
         if all(scope.threshold(query.quantity, name) is None for name in routes):
             raise ParameterError(f"quantity: {query.quantity} has no threshold; add one, or give below or above")
-    since = query.since if age is None else _begin(now - age, age)
     return CauseQuestion(
-        since=0.0 if since is None else since,
+        since=(query.since or 0.0) if age is None else _begin(now - age, age),
         until=query.until,
         route=query.route,
         judge=query.judge,
@@ -189,15 +188,13 @@ def _known(traits: Traits | None, scope: PageScope, shared: dict[str, str]) -> T
     }
 
 
-def causes_view(
-    page: Page, question: CauseQuestion, scope: PageScope, *, confidence: float = 0.95, clock: Clock | None = None
-) -> CausesLine:
+def causes_view(page: Page, question: CauseQuestion, scope: PageScope, *, clock: Clock | None = None) -> CausesLine:
     """Finds the causes; `clock` formats the times in their texts, in UTC; by default as pages do.
 
     Raises StoreError: the store cannot be read.
     """
     read = read_answers(page, question, scope)
-    findings = find_causes(read.answers, confidence=confidence)
+    findings = find_causes(read.answers, confidence=scope.confidence)
     return {
         **findings_line(findings, clock or partial(short_clock, now=findings.end or 0.0)),
         "route": question.route,
@@ -234,8 +231,8 @@ def _samples_address(question: CauseQuestion, scope: PageScope) -> str:
         if limit is None:
             limit = scope.threshold(question.quantity, question.route or "")
         bad = "above" if question.quantity in LOW_IS_GOOD else "below"
-        pairs += [("quantity", str(question.quantity)), (bad, None if limit is None else f"{limit:.4g}")]
-        pairs.append(("sort", "worst"))
+        shown = None if limit is None else f"{limit:.4g}"
+        pairs += [("quantity", str(question.quantity)), (bad, shown), ("sort", "worst")]
     pairs.append(("since", f"{question.since:.0f}"))
     return f"samples?{urlencode([(name, value) for name, value in pairs if value is not None], errors='replace')}"
 
@@ -329,9 +326,9 @@ def slice_filter(cause: Mapping[str, object]) -> str:
 
 def form(pairs: Pairs, scope: PageScope) -> dict[str, object]:
     """Fields of the form: options, current values, and the windows as links."""
-    current = {name: value for name, value in pairs if value}
+    given = [(name, value) for name, value in pairs if value]
+    current, kept = dict(given), [pair for pair in given if pair[0] not in ("window", "since", "until")]
     window = "" if "since" in current else current.get("window", DEFAULT_WINDOW)
-    kept = [(name, value) for name, value in pairs if value and name not in ("window", "since", "until")]
     limited = set(scope.thresholds).union(*scope.route_thresholds.values())
     return {
         "current": {"route": current.get("route", ""), "quantity": current.get("quantity", ""), "window": window},
