@@ -239,16 +239,14 @@ def _rows(
     rows: list[ChangeRow] = []
     for name, (before, after, other) in compared.items():
         samples = {"route": wanted.route, "judge": judge, "quantity": name, "since": f"{sides.start}", "sort": "worst"}
-        figures = _means(before, after) if wanted.suite else _compared(name, before, after, confidence, together)
-        rows.append(
-            {
-                "name": name,
-                "lower_is_better": name in _LOW_IS_GOOD,
-                "other_version": other,
-                "samples": f"samples?{urlencode(samples)}" if name in _ORDER and not wanted.suite else None,
-                **figures,
-            }
-        )
+        row: ChangeRow = {
+            "name": name,
+            "lower_is_better": name in _LOW_IS_GOOD,
+            "other_version": other,
+            "samples": f"samples?{urlencode(samples)}" if name in _ORDER and not wanted.suite else None,
+            **(_means(before, after) if wanted.suite else _compared(name, before, after, confidence, together)),
+        }
+        rows.append(row)
     return rows
 
 
@@ -271,15 +269,11 @@ def _compared(name: str, before: Addends, after: Addends, confidence: float, tog
 
 def _means(before: Addends, after: Addends) -> ComparedMeans:
     """Both means of the figures of canary runs, which ask the same queries: they have no sampling error."""
-    sides: list[SideMean | None] = [
-        None if not one.n else {"value": mean_of(one).value, "low": None, "high": None, "n": one.n}
-        for one in (before, after)
-    ]
-    first, second = sides
-    value = None if first is None or second is None else second["value"] - first["value"]
+    first, second = (mean_of(one).value if one.n else None for one in (before, after))
+    value = None if first is None or second is None else second - first
     return {
-        "before": first,
-        "after": second,
+        "before": None if first is None else {"value": first, "low": None, "high": None, "n": before.n},
+        "after": None if second is None else {"value": second, "low": None, "high": None, "n": after.n},
         "difference": None if value is None else {"value": value, "low": None, "high": None},
         "conclusion": None,
         "why": None,

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -37,7 +37,7 @@ from ragwatch.web.pages.figure_replies import ChangeRow, Figure, RouteFigures
 from ragwatch.web.pages.overview import overview
 from ragwatch.web.pages.pages import Site, clock
 from ragwatch.web.request_limit import MIB
-from ragwatch.web.samples import moment
+from ragwatch.web.samples import moment, shortened
 from ragwatch.web.scope import PageScope
 
 PATH = "/incident.md"
@@ -51,7 +51,8 @@ _TIME_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _STATES = {"bad": "worse than its threshold", "unsure": "inconclusive", "good": "good", "plain": "not compared"}
 MAX_SPAN_CHARS = 120
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-_JOINERS = "\u200c\u200d"  # which scripts need
+_SEEN = "\n\t\u200c\u200d"  # the last two join letters, which scripts need
+_QUOTED = str.maketrans({char: quote(char) for char in " <>|\\`"})
 _TICKS = re.compile(r"`+")
 
 
@@ -224,10 +225,8 @@ class Incident:
     def answers(self) -> Iterator[str]:
         """The worst ones, cut; texts are stored redacted."""
         yield "## Worst answers"
-        alarms = (
-            labels for (gauge, labels), value in self.snapshot.gauges.items() if gauge is Gauge.DRIFT_ALARM and value
-        )
-        standing = sorted(name for name, route in alarms if route in self._routes())
+        drifted = [alarm for alarm in self.view["drift"] if alarm["kind"] == "answers"]  # ordered by name
+        standing = [alarm["name"] for alarm in drifted if alarm["route"] in self._routes()]
         quantity = quantity_of(standing[0]) if standing else Quantity.FAITHFULNESS
         since, until, route = self.wanted.since, self.wanted.until, self.wanted.route
         query = Query(route=route, since=since, until=until, quantity=quantity, worst=True, limit=MAX_ANSWERS)
@@ -356,7 +355,7 @@ def code(text: object) -> str:
     ('``a`b ¦ @all <b>``', '`(empty)`')
     """
     line = " ".join(_visible(str(text)).split()).replace("|", "¦") or "(empty)"
-    line = line if len(line) <= MAX_SPAN_CHARS else f"{line[: MAX_SPAN_CHARS - 1]}…"
+    line = shortened(line, MAX_SPAN_CHARS)
     ticks = "`" * (_longest(line) + 1)
     pad = " " if "`" in (line[0], line[-1]) else ""
     return f"{ticks}{pad}{line}{pad}{ticks}"
@@ -385,15 +384,12 @@ def link(words: str, address: str) -> str:
     >>> link("causes", "http://x/causes?a=<b> c")
     '[causes](<http://x/causes?a=%3Cb%3E%20c>)'
     """
-    for char, quoted in ((" ", "%20"), ("<", "%3C"), (">", "%3E"), ("|", "%7C"), ("\\", "%5C"), ("`", "%60")):
-        address = address.replace(char, quoted)
-    return f"[{words}](<{''.join(filter(str.isprintable, address))}>)"
+    return f"[{words}](<{''.join(filter(str.isprintable, address.translate(_QUOTED)))}>)"
 
 
 def _visible(text: str) -> str:
     """The text with a mark in the place of what is not seen: control characters, marks of direction, torn escapes."""
-    seen = (char in "\n\t" or char in _JOINERS or unicodedata.category(char) not in _HIDDEN for char in text)
-    return "".join(char if is_seen else "\ufffd" for char, is_seen in zip(text, seen, strict=True))
+    return "".join(char if char in _SEEN or unicodedata.category(char) not in _HIDDEN else "\ufffd" for char in text)
 
 
 def _longest(text: str) -> int:

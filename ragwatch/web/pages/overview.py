@@ -304,20 +304,17 @@ def _source(builder: _OverviewBuilder, source: str) -> SourceLine:
 
 def _judge(builder: _OverviewBuilder, judge: str) -> JudgeCounts:
     kind, version = builder.snapshot.judges.get(judge, (None, None))
-    unjudged: defaultdict[str, float] = defaultdict(float)
+    judged, unjudged = 0.0, defaultdict[str, float](float)
     for (tally, labels), value in builder.snapshot.tallies.items():
-        if tally is Tally.UNJUDGED and labels[1] == judge:
+        if tally is Tally.JUDGED and labels[1] == judge:
+            judged += value
+        elif tally is Tally.UNJUDGED and labels[1] == judge:
             unjudged[labels[2]] += value
-    judged = (
-        value
-        for (tally, labels), value in builder.snapshot.tallies.items()
-        if tally is Tally.JUDGED and labels[1] == judge
-    )
     return {
         "judge": judge,
         "kind": kind,
         "version": version,
-        "judged": sum(judged, 0.0),
+        "judged": judged,
         "unjudged": _largest_first(unjudged),
         "pending": builder.snapshot.pending.get(judge, 0),
         "user_correlations": {

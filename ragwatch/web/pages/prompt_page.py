@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
 from typing import TypedDict
 
 from starlette.requests import Request
@@ -63,24 +64,21 @@ Prompts = Callable[[str, SampleRecord], RebuiltPrompts | None]
 def prompt_routes(site: Site, prompts: Prompts) -> list[Route]:
     """Routes `/samples/KEY/prompt?judge=NAME`, and the same data as JSON below `/api/v1`."""
 
-    def view_of(request: Request) -> Prompt | None:
+    def data(request: Request) -> tuple[Mapping[str, object], int]:
         key, judge = request.path_params["key"], request.query_params.get("judge", "")
-        return prompt_view(site.store, prompts, key, judge) if KEY.fullmatch(key) else None
+        view = prompt_view(site.store, prompts, key, judge) if KEY.fullmatch(key) else None
+        missing = {"error": "there is no verdict of this judge on a sample with this key"}
+        return (missing, 404) if view is None else (view, 200)
 
-    def context(_: Request, error: str | None, view: Prompt | None = None) -> dict[str, object]:
+    def context(_: Request, error: str | None, view: Mapping[str, object] | None = None) -> dict[str, object]:
         verdict = None if view is None else json.dumps(view["verdict"], indent=1, default=dict)
         return {"root": "../../", "error": error, "view": view, "verdict": verdict, "max_chars": MAX_CHARS}
 
     def html(request: Request) -> tuple[dict[str, object], int]:
-        view = view_of(request)
-        if view is None:
-            return context(request, "No verdict of this judge on such an answer is stored."), 404
-        return context(request, None, view), 200
-
-    def data(request: Request) -> tuple[Mapping[str, object], int]:
-        view = view_of(request)
-        missing = {"error": "there is no verdict of this judge on a sample with this key"}
-        return (missing, 404) if view is None else (view, 200)
+        view, status = data(request)
+        if status == HTTPStatus.NOT_FOUND:
+            return context(request, "No verdict of this judge on such an answer is stored."), status
+        return context(request, None, view), status
 
     return [
         site.page("/samples/{key}/prompt", "prompt.html", html, RESPONSE_SIZE, invalid=context),

@@ -154,21 +154,15 @@ class _Levels:
 
     def levels(self) -> list[RouteLevel]:
         """The levels with their rows; `why` says why a level has no figures of its own kind."""
-        judged = {level: list(self._judged(quantities)) for level, quantities in _QUANTITIES.items()}
+        rows = {level: list(self._judged(quantities)) for level, quantities in _QUANTITIES.items()}
         rankings = [*self._ranked(), *self._gauges(Gauge.CANARY_RECALL, Gauge.CANARY_RECIPROCAL_RANK)]
-        answered = [*self._by_people(), *self._rated(), *self._gauges(Gauge.CANARY_ANSWER)]
-        criteria = list(self._judged(self.criteria))
-        return [
-            self._level(RETRIEVAL, [*judged[RETRIEVAL], *rankings], missing=not rankings),
-            self._level(GENERATION, judged[GENERATION], missing=False),
-            self._level(ALIGNMENT, judged[ALIGNMENT], missing=False),
-            self._level(END_TO_END, answered, missing=not answered),
-            *([self._level(CRITERIA, criteria, missing=False)] if self.criteria else []),
-        ]
-
-    @staticmethod
-    def _level(level: str, rows: list[LevelRow], *, missing: bool) -> RouteLevel:
-        return {"level": level, "rows": rows, "why": _MISSING[level] if missing else None}
+        rows[RETRIEVAL] += rankings
+        rows[END_TO_END] = [*self._by_people(), *self._rated(), *self._gauges(Gauge.CANARY_ANSWER)]
+        if self.criteria:
+            rows[CRITERIA] = list(self._judged(self.criteria))
+        own = {RETRIEVAL: rankings, END_TO_END: rows[END_TO_END]}
+        why = {level: _MISSING[level] for level, figures in own.items() if not figures}
+        return [{"level": level, "rows": rows[level], "why": why.get(level)} for level in rows]
 
     def _judged(self, quantities: tuple[Quantity, ...]) -> Iterator[LevelRow]:
         """Figures by the judge, beside the baseline of the drift detector, each behind a level that nobody labelled.
@@ -185,10 +179,9 @@ class _Levels:
                     source = f"level in people's terms: {calibration_status(0, 0)}"
                     yield _row(str(quantity), source, **interval_of(level.estimate))
             place, low, high = (str(quantity), self.route), figure["low"], figure["high"]
-            baseline = self.snapshot.gauges.get((Gauge.DRIFT_BASELINE, place))
-            moved = None if baseline is None else "not worse"
-            if baseline is not None and _is_worse(quantity, low, high, baseline):
-                moved = "worse"
+            baseline, moved = self.snapshot.gauges.get((Gauge.DRIFT_BASELINE, place)), None
+            if baseline is not None:
+                moved = "worse" if _is_worse(quantity, low, high, baseline) else "not worse"
             source = f"judge {judge}"
             if share := figure.get("unmeasured", 0.0):
                 source += f"; {share:.0%} of the answers in languages in which it was not measured: changes alone"

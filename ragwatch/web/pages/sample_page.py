@@ -59,14 +59,14 @@ def sample(store: Store, key: str, scope: PageScope, *, judge: str | None) -> di
     order = {name: place for place, name in enumerate(scope.judges)}
     verdicts.sort(key=lambda verdict: order.get(verdict.judge, len(order)))
     chosen = next((verdict for verdict in verdicts if verdict.judge == judge), verdicts[0])
-    meaning, fault_meaning = _meaning(chosen)
+    stage = _STAGE_UNKNOWN if chosen.stage is None else Stage[chosen.stage.upper()].text
     claims = chosen.claims[:MAX_CLAIMS]
     texts = [] if kept is None else kept.get("contexts", [])
     return {
         "verdict": chosen,
         "verdicts": verdicts,
-        "meaning": meaning,
-        "fault_meaning": fault_meaning,
+        "meaning": stage if chosen.judged else _UNJUDGED,
+        "fault_meaning": Fault[chosen.fault.upper()].text if chosen.judged and chosen.fault is not None else None,
         "trace_url": scope.trace_link(chosen.trace_id),
         "claims": claims,
         "max_claims": MAX_CLAIMS,
@@ -99,10 +99,8 @@ def _kept(text: StoredText | None) -> tuple[SampleRecord | None, str | None]:
         fields, whole = (None, True) if text is None else text.beginning(TEXT_BYTES)
     except StoreError as error:
         return None, str(error)
-    return (
-        fields,
-        None if whole else f"The texts are larger than {TEXT_BYTES >> 20} MiB; only their beginning is shown.",
-    )
+    cut = f"The texts are larger than {TEXT_BYTES >> 20} MiB; only their beginning is shown."
+    return fields, None if whole else cut
 
 
 def segments(
@@ -140,14 +138,6 @@ def _answer(verdict: VerdictRecord, answer: str, scope: PageScope) -> Iterator[S
     places = [(claim.start, claim.end) for claim in verdict.claims if claim.start is not None and claim.end is not None]
     others = scope.other_sentences(shown, places) if verdict.judged and verdict.unread is None else ()
     return segments(shown, [(claim.start, claim.end, claim.verdict) for claim in verdict.claims[:MAX_CLAIMS]], others)
-
-
-def _meaning(verdict: VerdictRecord) -> tuple[str, str | None]:
-    """What the stage at fault, and the fault, mean."""
-    if not verdict.judged:
-        return _UNJUDGED, None
-    meaning = _STAGE_UNKNOWN if verdict.stage is None else Stage[verdict.stage.upper()].text
-    return meaning, None if verdict.fault is None else Fault[verdict.fault.upper()].text
 
 
 def _contexts(
