@@ -40,6 +40,10 @@ _REFUSALS: Mapping[int, str] = {
     429: "too many requests; `Retry-After` says when to ask again",
 }
 _TEXT = {"text/plain": {"schema": TEXT}}
+_IN_PATH: Mapping[str, Schema] = {
+    "key": {"type": "string", "pattern": f"^{samples.KEY.pattern}$"},
+    "segment": {**TEXT, "description": "a key under `segments`, or `step` for the steps of retrieval"},
+}
 Outcome = Annotated[str, Also(enum=["judged", "unjudged"])]
 
 
@@ -242,11 +246,7 @@ def operations(criteria: Sequence[str] = ()) -> dict[str, Operation]:
 
 
 def document(criteria: Sequence[str] = ()) -> dict[str, object]:
-    """Builds the OpenAPI document.
-
-    >>> document()["openapi"]
-    '3.1.0'
-    """
+    """Builds the OpenAPI document."""
     replies = {reply.__name__: record_of(reply, _REPLIES) for reply in _REPLIES}
     return {
         "openapi": "3.1.0",
@@ -277,13 +277,15 @@ def _operation(path: str, operation: Operation) -> dict[str, object]:
         {"name": name, "in": "query", "required": name in operation.required, "schema": schema}
         for name, schema in operation.parameters.items()
     ]
-    if "{key}" in path:
-        key: Schema = {"type": "string", "pattern": f"^{samples.KEY.pattern}$"}
-        parameters.append({"name": "key", "in": "path", "required": True, "schema": key})
-    if "{segment}" in path:
-        key = {**TEXT, "description": "a key under `segments`, or `step` for the steps of retrieval"}
-        parameters.append({"name": "segment", "in": "path", "required": True, "schema": key})
-    errors = dict.fromkeys((*operation.errors, 503), "Error") | dict.fromkeys(operation.unlike, operation.shape)
+    parameters += [
+        {"name": name, "in": "path", "required": True, "schema": schema}
+        for name, schema in _IN_PATH.items()
+        if f"{{{name}}}" in path
+    ]
+    errors = {status: ["Error"] for status in (*operation.errors, 503)}
+    errors |= {status: [operation.shape] for status in operation.unlike}
+    if 503 in operation.unlike:  # or the store can be read, and the process is busy
+        errors[503].append("Error")
     tag = {"ETag": {"schema": TEXT, "description": "tag of the content"}} if operation.tagged else {}
     return {
         "operationId": path.strip("/").replace("/{key}", "_by_key").replace("/{segment}", "").replace(".json", ""),
@@ -292,24 +294,21 @@ def _operation(path: str, operation: Operation) -> dict[str, object]:
         "responses": {
             "200": {"description": operation.summary, "headers": tag, "content": _json(operation.shape)},
             **({"304": {"description": "unchanged since the ETag in If-None-Match"}} if operation.tagged else {}),
-            **{str(status): _error(status, shape) for status, shape in sorted(errors.items())},
+            **{
+                str(status): {
+                    "description": _STATUSES[status],
+                    "content": _json(*shapes) | (_TEXT if status == 503 else {}),
+                }
+                for status, shapes in sorted(errors.items())
+            },
             **{str(status): {"description": text, "content": _TEXT} for status, text in _REFUSALS.items()},
         },
     }
 
 
-def _json(shape: str) -> dict[str, object]:
-    return {"application/json": {"schema": named(shape)}}
-
-
-def _error(status: int, shape: str) -> dict[str, object]:
-    """A response with an error; one for want of capacity is a text."""
-    if shape != "Error" and status == 503:
-        return {
-            "description": _STATUSES[status],
-            "content": {"application/json": {"schema": {"anyOf": [named(shape), named("Error")]}}, **_TEXT},
-        }
-    return {"description": _STATUSES[status], "content": _json(shape) | (_TEXT if status == 503 else {})}
+def _json(*shapes: str) -> dict[str, object]:
+    schemas = [named(shape) for shape in shapes]
+    return {"application/json": {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}}}
 
 
 def openapi_routes(site: Site) -> list[Route]:
