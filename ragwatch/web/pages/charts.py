@@ -30,6 +30,11 @@ class TimeAxis:
     until: int
     step: int
 
+    @property
+    def starts(self) -> range:
+        """The starts of its steps."""
+        return range(self.since, self.until, self.step)
+
     def x(self, at: float) -> float:
         """Horizontal position of an instant, at most that of the end: the last step is still going on."""
         return round(WIDTH * (min(at, self.until) - self.since) / (self.until - self.since), 1)
@@ -72,42 +77,40 @@ def _y(height: float) -> float:
     return round(_BOTTOM - (_BOTTOM - _TOP) * height, 1)
 
 
-def step_path(axis: TimeAxis, starts: Sequence[int], heights: Sequence[float | None]) -> str:
+def step_path(axis: TimeAxis, heights: Sequence[float | None]) -> str:
     """Returns the path of a line in steps; None is a gap.
 
-    >>> step_path(TimeAxis(0, 300, 100), (0, 100, 200), (0.0, 1.0, None))
+    >>> step_path(TimeAxis(0, 300, 100), (0.0, 1.0, None))
     'M0,97H200V3H400'
     """
     parts = []
     for stretch in stretches([height is not None for height in heights]):
         for index in stretch:
             y = f"{_y(heights[index] or 0.0):g}"
-            start, end = axis.x(starts[index]), axis.x(starts[index] + axis.step)
+            start, end = axis.x(axis.starts[index]), axis.x(axis.starts[index] + axis.step)
             parts.append(f"{f'M{start:g},{y}' if index == stretch.start else f'V{y}'}H{end:g}")
     return "".join(parts)
 
 
-def band_path(
-    axis: TimeAxis, starts: Sequence[int], lows: Sequence[float | None], highs: Sequence[float | None]
-) -> str:
-    """Returns the path of the area between two lines in steps.
+def band_path(axis: TimeAxis, lows: Sequence[float | None], highs: Sequence[float | None]) -> str:
+    """Returns the path of the area between two lines in steps, which have the same gaps.
 
-    >>> band_path(TimeAxis(0, 200, 100), (0, 100), (0.0, 0.0), (1.0, None))
+    >>> band_path(TimeAxis(0, 200, 100), (0.0, None), (1.0, None))
     'M0,3H300V97H0Z'
     """
     parts = []
-    for stretch in stretches([low is not None and high is not None for low, high in zip(lows, highs, strict=True)]):
-        there = step_path(axis, [starts[index] for index in stretch], [highs[index] for index in stretch])
-        back = "".join(f"V{_y(lows[index] or 0.0):g}H{axis.x(starts[index]):g}" for index in reversed(stretch))
+    for stretch in stretches([high is not None for high in highs]):
+        there = step_path(axis, [high if index in stretch else None for index, high in enumerate(highs)])
+        back = "".join(f"V{_y(lows[index] or 0.0):g}H{axis.x(axis.starts[index]):g}" for index in reversed(stretch))
         parts.append(f"{there}{back}Z")
     return "".join(parts)
 
 
-def bars(axis: TimeAxis, counts: Sequence[tuple[int, int, str]]) -> list[dict[str, object]]:
-    """Returns columns of (start, count, text): a bar as high as the count, and a text for the whole column."""
-    most = max((count for _, count, _ in counts), default=0) or 1
+def bars(axis: TimeAxis, counts: Sequence[tuple[int, str]]) -> list[dict[str, object]]:
+    """Returns columns of (count, text), a step each: a bar as high as the count, and a text for the whole column."""
+    most = max((count for count, _ in counts), default=0) or 1
     columns = []
-    for start, count, text in counts:
+    for start, (count, text) in zip(axis.starts, counts, strict=True):
         height = round(COUNTS_HEIGHT * count / most, 1)
         x = axis.x(start)
         width = round(axis.x(start + axis.step) - x, 1)
@@ -155,8 +158,6 @@ def score_chart(axis: TimeAxis, lines: Sequence[Line], threshold: float | None, 
 
 
 def _line(axis: TimeAxis, line: Line, scale: Scale, *, band: bool) -> dict[str, object]:
-    starts = [point.start for point in line.points]
-
     def heights(name: str) -> list[float | None]:
         estimates = (point.estimate for point in line.points)
         return [None if one is None else scale.height(getattr(one, name)) for one in estimates]
@@ -164,19 +165,17 @@ def _line(axis: TimeAxis, line: Line, scale: Scale, *, band: bool) -> dict[str, 
     return {
         "name": line.name,
         "current": line.is_current,
-        "path": step_path(axis, starts, heights("value")),
-        "band": band_path(axis, starts, heights("low"), heights("high")) if band else "",
+        "path": step_path(axis, heights("value")),
+        "band": band_path(axis, heights("low"), heights("high")) if band else "",
     }
 
 
-def evidence_chart(
-    axis: TimeAxis, starts: Sequence[int], values: Mapping[int, float], threshold: float
-) -> dict[str, object]:
+def evidence_chart(axis: TimeAxis, values: Mapping[int, float], threshold: float) -> dict[str, object]:
     """Returns the shapes of evidence on a log scale, from none at all to ten times what raises the alarm."""
     high = ABOVE_ALARM * max(threshold, NO_EVIDENCE)
-    heights = [log_height(values[start], NO_EVIDENCE, high) if start in values else None for start in starts]
+    heights = [log_height(values[start], NO_EVIDENCE, high) if start in values else None for start in axis.starts]
     return {
-        "path": step_path(axis, starts, heights),
+        "path": step_path(axis, heights),
         "threshold_y": _y(log_height(threshold, NO_EVIDENCE, high)),
         "top": f"{high:,.3g}" if high < 1000 else f"{high:,.0f}",
         "bottom": f"{NO_EVIDENCE:g}",

@@ -277,7 +277,7 @@ def page_of(shown: Segment) -> dict[str, object]:
 
     def line(points: Sequence[SegmentPoint]) -> str:
         heights = (None if point["mean"] is None else scale.height(point["mean"]) for point in points)
-        return step_path(axis, range(2 * SIDE), list(heights))
+        return step_path(axis, list(heights))
 
     def address(**changes: object) -> str:
         return f"?{urlencode({**kept, **changes}, errors='replace')}"

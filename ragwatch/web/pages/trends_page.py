@@ -148,8 +148,7 @@ class _Trends:
         self._snapshot = snapshot
         self._scope = scope
         self._range = shown
-        self._starts = steps_of(shown, now)
-        self.axis = TimeAxis(self._starts[0], math.floor(now) + 1, shown.step)
+        self.axis = TimeAxis(steps_of(shown, now)[0], math.floor(now) + 1, shown.step)
 
     def events(self) -> list[RecordedEvent]:
         """Events of the time that is shown, oldest first."""
@@ -187,7 +186,7 @@ class _Trends:
         confidence = self._scope.confidence if band else None
         newest = current if current in versions else max(versions, key=lambda one: max(versions[one]), default="")
         lines = [
-            Line(version, points(versions[version], self._starts, confidence), version == newest)
+            Line(version, points(versions[version], self.axis.starts, confidence), version == newest)
             for version in sorted(versions, key=lambda one: max(versions[one]))
         ]
         sums = Addends.total([versions[newest][start] for start in sorted(versions[newest])]) if versions else Addends()
@@ -209,21 +208,21 @@ class _Trends:
                 if point.estimate is not None
             ],
             "shapes": score_chart(self.axis, lines, threshold, band=band),
-            "columns": bars(self.axis, [described(start, lines) for start in self._starts]),
+            "columns": bars(self.axis, [described(step, lines) for step in range(len(self.axis.starts))]),
             "labels": self.axis.labels(),
         }
 
-    def _described(self, start: int, lines: Sequence[Line], *, unit: str, band: bool) -> tuple[int, int, str]:
-        """Number of answers in a bucket, and what the chart says about it."""
-        index = self._starts.index(start)
-        estimates = [one for line in lines if (one := line.points[index].estimate) is not None]
+    def _described(self, step: int, lines: Sequence[Line], *, unit: str, band: bool) -> tuple[int, str]:
+        """Number of answers in a step, and what the chart says about it."""
+        start = self.axis.starts[step]
+        estimates = [one for line in lines if (one := line.points[step].estimate) is not None]
         count = sum(one.n for one in estimates)
         if not count:
-            return start, 0, f"{instant(start)}: no {unit}"
+            return 0, f"{instant(start)}: no {unit}"
         means = ", ".join(
             f"{one.value:.3f} ({one.low:.3f}–{one.high:.3f})" if band else f"{one.value:.3f}" for one in estimates
         )
-        return start, count, f"{instant(start)}: {means} from {count:,} {unit}"
+        return count, f"{instant(start)}: {means} from {count:,} {unit}"
 
     def _evidence(self, kind: TrendKind, route: str) -> list[DrawnChart]:
         """Charts of the drift evidence on a route: the peaks of each bucket, and the present."""
@@ -238,7 +237,7 @@ class _Trends:
         present: dict[str, float] = {}
         for (gauge, labels), value in self._snapshot.gauges.items():
             if gauge is evidence and labels[1] == route:
-                name, last = labels[0], self._starts[-1]
+                name, last = labels[0], self.axis.starts[-1]
                 present[name] = value
                 stored = values.setdefault(name, {})
                 stored[last] = max(value, stored.get(last, value))
@@ -255,7 +254,7 @@ class _Trends:
     ) -> DrawnChart:
         highest = max(values.values())
         words = {start: evidence_words(value, threshold) for start, value in values.items()}
-        texts = [(start, 0, f"{instant(start)}: {words.get(start, _NO_EVIDENCE)}") for start in self._starts]
+        texts = [(0, f"{instant(start)}: {words.get(start, _NO_EVIDENCE)}") for start in self.axis.starts]
         return {
             "kind": str(kind),
             "name": f"{name} drift evidence",
@@ -268,8 +267,8 @@ class _Trends:
             "words": None if present is None else evidence_words(present, threshold),
             "highest_words": evidence_words(highest, threshold),
             "points": [{"start": start, "peak": values[start]} for start in sorted(values)],
-            "shapes": evidence_chart(self.axis, self._starts, values, threshold),
-            "columns": [{**column, "y": 0, "height": 0} for column in bars(self.axis, texts)],
+            "shapes": evidence_chart(self.axis, values, threshold),
+            "columns": bars(self.axis, texts),
             "labels": self.axis.labels(),
         }
 
