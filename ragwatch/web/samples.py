@@ -96,10 +96,6 @@ _AS_READ = frozenset(
 def query_of(parameters: Iterable[tuple[str, str]], *, now: float, criteria: Sequence[str] = ()) -> Query:
     """Parses the search of a request. Scores are strictly below and above; times are from `since`, before `until`.
 
-    >>> query = query_of([("quantity", "faithfulness"), ("below", "0.5"), ("since", "1h")], now=10_000.0)
-    >>> query.below, query.since
-    (0.5, 6400.0)
-
     Raises ParameterError: A parameter is unknown, repeated or invalid.
     """
     values: dict[str, str] = {}

@@ -74,9 +74,6 @@ def question_of(parameters: Iterable[tuple[str, str]], scope: PageScope, *, now:
 
     The time begins at a full window (a full hour for 1h), so that looking again and again is one sequential look.
 
-    >>> question_of([("window", "1h")], PageScope(), now=10_000.0).since
-    3600.0
-
     Raises ParameterError: A parameter is unknown, repeated or invalid.
     """
     values: dict[str, str] = {}

@@ -247,13 +247,7 @@ def acknowledge_routes(site: Site) -> list[Route]:
 
 
 def alarm_query(alarm: Alarm) -> dict[str, str]:
-    """Parameters of the address that acknowledges an alarm.
-
-    >>> alarm_query({"kind": "judge", "name": "claude", "route": ""})
-    {'judge': 'claude'}
-    >>> alarm_query({"kind": "answers", "name": "faithfulness", "route": "search"})
-    {'quantity': 'faithfulness', 'route': 'search'}
-    """
+    """Parameters of the address that acknowledges an alarm."""
     if alarm["kind"] == "judge":
         return {"judge": alarm["name"]}
     return {"quantity": alarm["name"], "route": alarm["route"]}

@@ -267,21 +267,20 @@ class Incident:
 
     def links(self) -> Iterator[str]:
         """The pages that say the same, and more."""
+        since, until = f"{self.wanted.since:.0f}", f"{self.wanted.until:.0f}"
         route = {} if self.wanted.route is None else {"route": self.wanted.route}
-        time = {"since": f"{self.wanted.since:.0f}", "until": f"{self.wanted.until:.0f}"}
-        first = {"route": self._routes()[0]}
+        period, first = urlencode({**route, "since": since, "until": until}), {"route": self._routes()[0]}
         pages = {
-            "overview": ("", {}),
-            "before and after": ("changes", {**first, "at": time["since"]}),
-            "causes": ("causes", {**route, **time}),
-            "answers": ("samples", {**route, **time}),
-            "trends": ("trends", first),
-            "drift": ("drift", {}),
-            "canaries": ("canaries", {}),
+            "overview": "",
+            "before and after": f"changes?{urlencode({**first, 'at': since})}",
+            "causes": f"causes?{period}",
+            "answers": f"samples?{period}",
+            "trends": f"trends?{urlencode(first)}",
+            "drift": "drift",
+            "canaries": "canaries",
         }
         yield "## Pages"
-        queries = {words: f"{path}{'?' if query else ''}{urlencode(query)}" for words, (path, query) in pages.items()}
-        yield "\n".join(f"- {link(words, f'{self.address}/{place}')}" for words, place in queries.items())
+        yield "\n".join(f"- {link(words, f'{self.address}/{page}')}" for words, page in pages.items())
 
 
 def _cause(cause: CauseLine) -> str:
