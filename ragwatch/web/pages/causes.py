@@ -3,7 +3,6 @@
 The page keeps what was found for a while, because it takes time to find.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -161,7 +160,7 @@ def read_answers(
         if complete := len(stored) < query.limit:
             break
         query = replace(query, before=(stored[-1][0].at, stored[-1][0].seq))
-    order = [judge for judge, _ in Counter({judge: len(rows) for judge, rows in by_judge.items()}).most_common()]
+    order = sorted(by_judge, key=lambda judge: len(by_judge[judge]), reverse=True)
     answers: dict[str, Answer] = {}
     for judge in reversed(order):  # the first one has the last word
         answers |= by_judge[judge]

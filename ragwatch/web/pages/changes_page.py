@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -304,15 +305,14 @@ def changes_since_last_week(site: Site, requested: str | None) -> WeekChanges:
     changes: dict[tuple[str, str, str], Difference] = {}
     try:
         for route in sorted({row.route for row in rows}):
-            sums: dict[tuple[str, str], Addends] = {}
+            sums: defaultdict[tuple[str, str], Addends] = defaultdict(Addends)
             for series, _, addends in site.store.trends(
                 TrendQuery(TrendKind.SCORE, route, COARSE, COARSE, since=since, until=until)
             ):
                 if series.version == snapshot.judges.get(series.judge, ("", None))[1]:
-                    place = series.name, series.judge
-                    sums[place] = sums.get(place, Addends()) + addends
+                    sums[series.name, series.judge] += addends
             for row in rows:
-                then = estimate_of(sums.get((str(row.quantity), row.judge), Addends()), scope.confidence)
+                then = estimate_of(sums[str(row.quantity), row.judge], scope.confidence)
                 if row.route == route and then is not None:
                     moved = compare.change(then, row.estimate)
                     changes[str(row.quantity), route, row.judge] = cast("Difference", moved._asdict())

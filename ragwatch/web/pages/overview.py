@@ -244,7 +244,6 @@ def _figure(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: st
 
 
 def _corrected(level: EstimateRow) -> Level:
-    """The figures of a level, with the annotators behind it."""
     figures: Level = {
         "value": level.estimate.value,
         "low": level.estimate.low,

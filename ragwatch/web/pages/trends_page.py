@@ -141,8 +141,6 @@ def trends(
 
 
 class _Trends:
-    """Builds the charts of a page."""
-
     def __init__(self, store: Store | None, snapshot: Snapshot, scope: PageScope, shown: Range, now: float) -> None:
         self._store = store
         self._snapshot = snapshot
@@ -151,7 +149,6 @@ class _Trends:
         self.axis = TimeAxis(steps_of(shown, now)[0], math.floor(now) + 1, shown.step)
 
     def events(self) -> list[RecordedEvent]:
-        """Events of the time that is shown, oldest first."""
         return [] if self._store is None else self._store.events(self.axis.since)
 
     def of_route(self, route: str, judge: str) -> list[DrawnChart]:
@@ -169,7 +166,6 @@ class _Trends:
         return [*charts, *self._evidence(TrendKind.TRAFFIC_DRIFT, route)]
 
     def of_suite(self, suite: str) -> list[DrawnChart]:
-        """Charts of the figures of a canary suite."""
         by_name = _by_name(self._sums(TrendKind.CANARY, suite))
         return [self._scores(name, by_name[name], "", None, band=False) for name in sorted(by_name)]
 
