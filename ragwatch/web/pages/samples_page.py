@@ -80,18 +80,25 @@ def listing(filters: Pairs, store: Store, *, now: float, criteria: Sequence[str]
     """
     query = samples.query_of(filters, now=now, criteria=criteria)
     verdicts, until, crowded = read_page(store, query)
-    fixed = [*_fixed(filters, now), *([] if until is None else [("until", repr(until))])]
     examined = samples.examined(store, query).get("examined_since")
-    before = [] if examined is None else [*_fixed(filters, now), ("until", repr(examined + 1.0))]
+    fixed = [  # an age becomes a fixed time
+        (name, repr(query.since) if name == "since" and samples.span_of(value.strip()) is not None else value)
+        for name, value in filters
+        if name != "until"
+    ]
+
+    def older(until: float | None) -> str | None:
+        return None if until is None else f"?{urlencode([*fixed, ('until', repr(until))])}"
+
     shown(stored.verdict.key for stored in verdicts)
     return {
         "rows": verdicts,
         "worst": query.worst,
-        "older": None if until is None else f"?{urlencode(fixed)}",
+        "older": older(until),
         "crowded": crowded,
         "examined": examined,
         "max_examined": MAX_EXAMINED,
-        "unexamined": f"?{urlencode(before)}",
+        "unexamined": older(None if examined is None else examined + 1.0),
     }
 
 
@@ -182,13 +189,3 @@ def _shown(name: str, value: str) -> str:
 
 def _without(filters: Pairs, name: str) -> str:
     return f"?{urlencode([pair for pair in filters if pair[0] != name])}"
-
-
-def _fixed(filters: Pairs, now: float) -> list[tuple[str, str]]:
-    """Parameters for the next page, without `until`; an age in `since` becomes a fixed time."""
-    kept: list[tuple[str, str]] = []
-    for name, value in filters:
-        age = samples.span_of(value.strip()) if name == "since" else None
-        if name != "until":
-            kept.append((name, value if age is None else repr(now - age)))
-    return kept
