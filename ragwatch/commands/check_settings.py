@@ -28,13 +28,11 @@ from ragwatch.statistics.tally import Tally
 from ragwatch.stores import postgres
 from ragwatch.stores.sqlite import Options as SqliteOptions
 from ragwatch.stores.sqlite.opening import (
-    FAILURES,
     MARKER,
-    advice,
     check_content,
-    reason,
     refuse_missing,
     refuse_network,
+    store_errors,
     version_of,
 )
 from ragwatch.web import Access, Right
@@ -84,11 +82,10 @@ def _check_database(path: Path) -> None:
         if not path.exists():
             return
         os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))  # whether it could be written
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as reader:
+        address = f"{path.absolute().as_uri()}?mode=ro"
+        with store_errors(f"cannot open {path}"), closing(sqlite3.connect(address, uri=True)) as reader:
             check_content(reader, path, marker)
             refuse_newer(version_of(reader))
-    except FAILURES as error:
-        raise StoreError(f"state: cannot open {path}: {reason(error)}; {advice(error)}") from error
     except OSError as error:
         raise StoreError(
             f"state: cannot open {path}: {error.strerror}; it must be a file on a writable disk with free space"

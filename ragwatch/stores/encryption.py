@@ -15,9 +15,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
@@ -135,30 +135,21 @@ class TextCipher:
 
         A value that cannot be decrypted is returned as it is; decoding it then reports the damage.
         """
-        if not is_sealed(value) or value[1 : 1 + ID_BYTES] not in self._keys:
+        stored: object = value
+        if not isinstance(stored, bytes) or stored[:1] != MARK or stored[1 : 1 + ID_BYTES] not in self._keys:
             return value
-        aead = self._of_text(value[1 : 1 + ID_BYTES], value[1 + ID_BYTES : HEADER_BYTES])
+        aead = self._of_text(stored[1 : 1 + ID_BYTES], stored[1 + ID_BYTES : HEADER_BYTES])
         size = SEGMENT_BYTES + TAG_BYTES
         opened: list[bytes] = []
-        for index in count():
-            start = HEADER_BYTES + index * size
-            segment = value[start : start + size]
-            if not segment:  # only the beginning was read
-                break
-            whole = len(segment) == size
-            piece = self._opened(aead, _nonce(index, last=False), segment) if whole else None
-            if piece is None:
-                piece = self._opened(aead, _nonce(index, last=True), segment)
-            if piece is None:
+        for index, start in enumerate(range(HEADER_BYTES, len(stored), size)):
+            segment = stored[start : start + size]
+            for last in (False, True) if len(segment) == size else (True,):  # there may be more that was not read
+                with suppress(self._invalid, ValueError):
+                    opened.append(aead.decrypt(_nonce(index, last=last), segment, None))
+                    break
+            else:
                 return value
-            opened.append(piece)
         return b"".join(opened)
-
-    def _opened(self, aead: AESGCM, nonce: bytes, segment: bytes) -> bytes | None:
-        try:
-            return aead.decrypt(nonce, segment, None)
-        except (self._invalid, ValueError):
-            return None
 
     def _of_text(self, identity: bytes, salt: bytes) -> AESGCM:
         return self._aead(hmac.digest(self._keys[identity], b"ragwatch text" + salt, "sha256"))
@@ -172,11 +163,6 @@ def opened(rows: Iterable[tuple[Any, ...]], cipher: TextCipher | None) -> list[t
 def key_id(key: bytes) -> bytes:
     """Id of a key: it says nothing about the key."""
     return hmac.digest(key, b"ragwatch key id", "sha256")[:ID_BYTES]
-
-
-def is_sealed(value: object) -> TypeGuard[bytes]:
-    """Whether a value is an encrypted text."""
-    return isinstance(value, bytes) and value.startswith(MARK)
 
 
 def _nonce(index: int, *, last: bool) -> bytes:

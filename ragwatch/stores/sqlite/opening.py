@@ -89,11 +89,6 @@ def free_bytes(directory: Path) -> int:
     return stats.f_bavail * stats.f_frsize
 
 
-def reason(error: Exception) -> str:
-    """Return the error message to show."""
-    return "its schema is damaged" if isinstance(error, UnicodeDecodeError) else str(error)
-
-
 def advice(error: Exception) -> str:
     """Return what to do about an error of the database."""
     primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -106,7 +101,8 @@ def store_errors(action: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
-        raise StoreError(f"state: {action}: {reason(error)}; {advice(error)}") from error
+        reason = "its schema is damaged" if isinstance(error, UnicodeDecodeError) else error
+        raise StoreError(f"state: {action}: {reason}; {advice(error)}") from error
 
 
 def connected(address: str, database: Path, settings: str = "") -> sqlite3.Connection:
@@ -115,14 +111,14 @@ def connected(address: str, database: Path, settings: str = "") -> sqlite3.Conne
     try:
         connection.execute(settings)
         connection.create_function("unhex", 1, bytes.fromhex, deterministic=True)
-        use_own_temporary_files(connection, database)
+        _use_own_temporary_files(connection, database)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def use_own_temporary_files(connection: sqlite3.Connection, database: Path) -> None:
+def _use_own_temporary_files(connection: sqlite3.Connection, database: Path) -> None:
     """Have SQLite write temporary files beside a database, in all connections of this process.
 
     Without the folder, which a command that only reads does not make, they are in the one that SQLite chooses.

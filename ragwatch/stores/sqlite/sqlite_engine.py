@@ -20,11 +20,9 @@ from ragwatch.stores.sqlite.opening import (
     FAILURES,
     MIB,
     WAL_BYTES,
-    advice,
     connected,
     free_bytes,
     open_writer,
-    reason,
     refuse_network,
     store_errors,
 )
@@ -132,7 +130,7 @@ class SqliteEngine:
     @contextmanager
     def transaction(self, reserve: float = 0.0) -> Iterator[SqliteWriter]:
         """See `Engine.transaction`."""
-        with self._writing:
+        with self._writing, store_errors("cannot write"):
             self._check_free_space(int(self._min_free * reserve))
             try:
                 same = os.path.samestat(self._path.stat(), self._file)
@@ -147,13 +145,13 @@ class SqliteEngine:
                 self._writer.execute("BEGIN IMMEDIATE")
                 yield SqliteWriter(self._writer, self._cipher)
                 self._writer.execute("COMMIT")
-            except FAILURES as error:
-                self._roll_back()
-                with suppress(sqlite3.Error):  # truncating the write-ahead log may free the missing space
-                    self._truncate_wal()
-                raise StoreError(f"state: cannot write: {reason(error)}; {advice(error)}") from error
-            except BaseException:
-                self._roll_back()
+            except BaseException as error:
+                with suppress(sqlite3.Error):  # the original error is raised, and the next transaction rolls back again
+                    if self._writer.in_transaction:  # on a full disk SQLite rolls back by itself
+                        self._writer.execute("ROLLBACK")
+                if isinstance(error, FAILURES):
+                    with suppress(sqlite3.Error):  # truncating the write-ahead log may free the missing space
+                        self._truncate_wal()
                 raise
 
     def _check_free_space(self, floor: int) -> None:
@@ -173,11 +171,6 @@ class SqliteEngine:
             return free_bytes(self._state)
         except OSError as error:
             raise StoreError(f"state: cannot read the free space of {self._state}: {error.strerror}") from error
-
-    def _roll_back(self) -> None:
-        with suppress(sqlite3.Error):  # the original error is raised, and the next transaction rolls back again
-            if self._writer.in_transaction:  # on a full disk SQLite rolls back by itself
-                self._writer.execute("ROLLBACK")
 
     def size(self) -> int:
         """Return the bytes of the pages in use."""
