@@ -190,7 +190,7 @@ def _forget_running(client: ApiClient, state: Path, store: KindConfig, erasure: 
     cipher = store.options.cipher() if isinstance(store.options, Options) else None
     with closing(ReadConnection(database, cipher=cipher)) as reader:  # an open one would keep the log from shrinking
         check_keys(reader.rows, cipher)
-        selected = select(reader, erasure)
+        selected, texts = select(reader, erasure)
     body = {
         "ids": sorted(erasure.ids),
         "metadata": sorted(map(list, erasure.metadata)),
@@ -200,13 +200,13 @@ def _forget_running(client: ApiClient, state: Path, store: KindConfig, erasure: 
     counts = client.forget(body)
     with closing(ReadConnection(database)) as reader:
         stored = "SELECT 1 FROM samples WHERE key = ? AND body <> x'00'"
-        remain = not dry_run and any(reader.rows(stored, (key,)) for key in selected.keys)
-    if selected.keys and (remain or counts.get("answers") == 0):
+        remain = not dry_run and any(reader.rows(stored, (key,)) for key in selected)
+    if selected and (remain or counts.get("answers") == 0):
         raise StoreError(
             f"state: {state} still contains these answers: the ragwatch that answered has another state directory; "
             "give the address of the one that uses this directory with --url, or stop it and run this again"
         )
     with reply_of_this_version(client.address):
         numbers = {name: int(number(counts[name])) for name in _COUNTS}
-        keys = selected.keys or ("",) * int(number(counts["answers"]))
-        return Erased(keys, selected.texts, complete=bool(counts["complete"]), **numbers)
+        keys = selected or ("",) * int(number(counts["answers"]))
+        return Erased(keys, texts, complete=bool(counts["complete"]), **numbers)

@@ -85,7 +85,7 @@ class Accounts(Component):
         with self.engine.transaction() as writer:
             writer.execute("DELETE FROM batches WHERE id = :batch", {"batch": batch})
             freed = "UPDATE work SET batch = NULL, reservation = NULL WHERE batch = :batch"
-            return writer.execute(freed, {"batch": batch}).rowcount
+            return writer.execute(freed, {"batch": batch})
 
 
 def compact_costs(writer: Writer, now: float) -> None:

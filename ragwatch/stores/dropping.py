@@ -31,7 +31,6 @@ _BEHIND = (
 class Dropping(Component):
     """Drops texts, and indexes those that are kept."""
 
-    rules: Rules
     index: SearchIndex
 
     def texts_settled(self, writer: Writer, settled: Sequence[Verdict]) -> None:

@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from ragwatch.stores.encryption import TextCipher, opened
+from ragwatch.stores.encryption import TextCipher
+from ragwatch.stores.kept_texts import Rules
 
 Row = tuple[Any, ...]  # what is in the columns depends on the statement
 Rows = list[Row]
@@ -39,17 +40,6 @@ REMEMBER = "INSERT INTO states (name, body) VALUES (:name, :body) ON CONFLICT (n
 """Statements that read and write a saved state."""
 
 
-class Result(Protocol):
-    """Result of a statement."""
-
-    @property
-    def rowcount(self) -> int:
-        """Number of rows that were written."""
-
-    def fetchall(self) -> Rows:
-        """Return the rows that it returns."""
-
-
 class Reader(Protocol):
     """Runs statements that read, and decrypts the texts in their rows. Raises a `StoreError` if they cannot be read."""
 
@@ -77,12 +67,11 @@ class Writer(Protocol):
 
     def rows(self, sql: str, parameters: Parameters = ()) -> Rows:
         """Return all rows of a statement, texts decrypted."""
-        return opened(self.execute(sql, parameters).fetchall(), self.cipher)
 
-    def execute(self, sql: str, parameters: Parameters = ()) -> Result:
-        """Run a statement."""
+    def execute(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run a statement. Returns how many rows were written."""
 
-    def executemany(self, sql: str, parameters: Sequence[Parameters]) -> object:
+    def executemany(self, sql: str, parameters: Sequence[Parameters]) -> None:
         """Run a statement once for each of several rows of parameters."""
 
     def insert(self, table: str, rows: Sequence[Mapping[str, object]], conflict: str = "") -> int:
@@ -134,6 +123,7 @@ class Component:
     """A part of a store: what belongs together, over one engine."""
 
     engine: Engine
+    rules: Rules
 
 
 class DamagedRows:

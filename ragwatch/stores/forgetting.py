@@ -7,8 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 from ragwatch.errors import StoreError
 from ragwatch.model.sample import Draw, Sample, value_at
@@ -19,7 +18,6 @@ from ragwatch.stores import feedback
 from ragwatch.stores.counting import add_tallies
 from ragwatch.stores.dropping import erase_texts
 from ragwatch.stores.engine import Component, Reader, Writer
-from ragwatch.stores.kept_texts import Rules
 from ragwatch.stores.search_index import SearchIndex
 from ragwatch.stores.settling import settle
 from ragwatch.stores.texts import pack, unpack
@@ -40,43 +38,31 @@ _PENDING = (
 _LABELS = "SELECT key, annotator, body FROM labels WHERE key = LIST(:keys) ORDER BY key, annotator"
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The answers to erase: their keys, and their texts as far as they are stored."""
-
-    keys: tuple[str, ...]
-    texts: frozenset[str]
-
-
-class OtherRow(NamedTuple):
-    """A row of runs, states or events that contains a text, with what is to stand there instead."""
-
-    table: str
-    id: int | str
-    value: bytes | str
+OtherRow = tuple[str, int | str, bytes | str]
+"""Table and id of a row of runs, states or events that contains a text, with what is to stand there instead."""
 
 
 class Forgetting(Component):
     """Deletes everything about a person."""
 
-    rules: Rules
     index: SearchIndex
 
     def forget(self, erasure: Erasure, *, dry_run: bool = False, seconds: float = 0.0) -> Erased:
         """See `Store.forget`."""
         pages = self.engine.pages
-        selection = select(pages, erasure)
-        others = _rows_with(pages, selection.texts)
-        if dry_run or not selection.keys:
-            return replace(_counted(pages, selection), others=len(others))
+        keys, texts = select(pages, erasure)
+        others = _rows_with(pages, texts)
+        if dry_run or not keys:
+            return replace(_counted(pages, keys, texts), others=len(others))
         tallies: Tallies = Counter()
         with self.engine.transaction() as writer:
             self.erasure_begins(writer)
-            erased = self._erase(writer, selection, erasure, tallies)
+            erased = _counted(writer, keys, texts)
+            self._erase(writer, list(keys), tallies, with_scores=erasure.with_scores)
             _clear(writer, others)
             add_tallies(writer, tallies)
         complete = self.rewritten()
-        if later := _rows_with(pages, selection.texts):  # by a write that was under way
+        if later := _rows_with(pages, texts):  # by a write that was under way
             with self.engine.transaction() as writer:
                 _clear(writer, later)
             complete = self.rewritten()
@@ -94,31 +80,29 @@ class Forgetting(Component):
         """Note that an erasure has ended, once readers are out of the way. Returns whether it is complete."""
         return complete
 
-    def _erase(self, writer: Writer, selection: Selection, erasure: Erasure, tallies: Tallies) -> Erased:
+    def _erase(self, writer: Writer, keys: list[str], tallies: Tallies, *, with_scores: bool) -> None:
         """Erase the answers within a transaction, and count the pending ones as unjudged."""
-        keys = {"keys": list(selection.keys)}
-        erased = _counted(writer, selection)
-        settle(writer, [_unjudged_of(row) for row in writer.rows(_PENDING, keys)], tallies)
-        erase_texts(writer, keys["keys"], self.rules, self.index, ids=False)
-        feedback.erase(writer, keys["keys"])
-        if erasure.with_scores:
-            writer.execute("DELETE FROM verdicts WHERE key = LIST(:keys)", keys)
-            writer.execute("DELETE FROM labels WHERE key = LIST(:keys)", keys)
-            return erased
-        for key, annotator, body in writer.rows(_LABELS, keys):
+        given = {"keys": keys}
+        settle(writer, [_unjudged_of(row) for row in writer.rows(_PENDING, given)], tallies)
+        erase_texts(writer, keys, self.rules, self.index, ids=False)
+        feedback.erase(writer, keys)
+        if with_scores:
+            writer.execute("DELETE FROM verdicts WHERE key = LIST(:keys)", given)
+            writer.execute("DELETE FROM labels WHERE key = LIST(:keys)", given)
+            return
+        for key, annotator, body in writer.rows(_LABELS, given):
             label, kept = {"key": key, "annotator": annotator}, _without_notes(body)
             if kept is None:  # damaged
                 writer.execute("DELETE FROM labels WHERE key = :key AND annotator = :annotator", label)
             else:
                 sql = "UPDATE labels SET body = :body WHERE key = :key AND annotator = :annotator"
                 writer.execute(sql, label | {"body": writer.seal(kept)})
-        return erased
 
 
-def select(reader: Reader, erasure: Erasure) -> Selection:
-    """Find the answers that an erasure selects, one row at a time. Reads every stored sample.
+def select(reader: Reader, erasure: Erasure) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Find the answers that an erasure selects, one row at a time: their keys, and their texts as far as they are kept.
 
-    With ids also every verdict line, because some answers have no stored text.
+    Reads every stored sample; with ids also every verdict line, because some answers have no stored text.
     """
     keys, texts = set[str](), set[str]()
     for table, column in (("samples", "body"), ("verdicts", "line"))[: 2 if erasure.ids else 1]:
@@ -133,12 +117,12 @@ def select(reader: Reader, erasure: Erasure) -> Selection:
                 if not ids.isdisjoint(erasure.ids) or _has_metadata(record, erasure.metadata):
                     keys.add(key)
                     texts |= texts_of(record) if table == "samples" else set()
-    return Selection(tuple(sorted(keys)), frozenset(texts))
+    return tuple(sorted(keys)), frozenset(texts)
 
 
-def _counted(reader: Reader | Writer, selection: Selection) -> Erased:
-    ((pending, verdicts, labels, rated, batched),) = reader.rows(_COUNTS, {"keys": list(selection.keys)})
-    return Erased(selection.keys, selection.texts, pending, verdicts, labels, feedback=rated, batched=batched)
+def _counted(reader: Reader | Writer, keys: tuple[str, ...], texts: frozenset[str]) -> Erased:
+    ((pending, verdicts, labels, rated, batched),) = reader.rows(_COUNTS, {"keys": list(keys)})
+    return Erased(keys, texts, pending, verdicts, labels, feedback=rated, batched=batched)
 
 
 def _rows_with(reader: Reader, texts: frozenset[str]) -> list[OtherRow]:
@@ -149,22 +133,22 @@ def _rows_with(reader: Reader, texts: frozenset[str]) -> list[OtherRow]:
             for identity, value in rows:
                 if isinstance(value, str):  # a state that is stored as plain JSON contains figures only
                     if table == "events" and wanted.in_(value):
-                        others.append(OtherRow(table, identity, ""))
+                        others.append((table, identity, ""))
                     continue
                 with suppress(StoreError):
                     record = unpack(value)
                     if (kept := cleared(record, wanted)) != record:
-                        others.append(OtherRow(table, identity, pack(kept)))
+                        others.append((table, identity, pack(kept)))
     return others
 
 
 def _clear(writer: Writer, rows: Iterable[OtherRow]) -> None:
     """Replace the values of rows with texts, within a transaction."""
-    for row in rows:
-        name, column = _OTHERS[row.table]
-        value = row.value if isinstance(row.value, str) else writer.seal(row.value)
-        sql = f"UPDATE {row.table} SET {column} = :value WHERE {name} = :name"  # noqa: S608 - constants
-        writer.execute(sql, {"value": value, "name": row.id})
+    for table, identity, new in rows:
+        name, column = _OTHERS[table]
+        value = new if isinstance(new, str) else writer.seal(new)
+        sql = f"UPDATE {table} SET {column} = :value WHERE {name} = :name"  # noqa: S608 - constants
+        writer.execute(sql, {"value": value, "name": identity})
 
 
 def _unjudged_of(row: tuple[str, str, float, str, str, float]) -> Unjudged:

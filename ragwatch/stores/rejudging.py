@@ -11,7 +11,6 @@ from ragwatch.statistics.trends import score_sums
 from ragwatch.statistics.verdict import Verdict
 from ragwatch.stores.counting import add_tallies
 from ragwatch.stores.engine import JUDGING, SEQUENCES, UNBIASED, Component
-from ragwatch.stores.kept_texts import Rules
 from ragwatch.stores.rows import draw_of, raises_store_error, single_number
 from ragwatch.stores.settling import add_replies, insert_verdicts
 from ragwatch.stores.trends import add_sums
@@ -40,8 +39,6 @@ _ADDABLE = (
 
 class Rejudging(Component):
     """Implements `ports.RejudgeStore`."""
-
-    rules: Rules
 
     def rejudge_candidates(self, query: RejudgeQuery) -> list[RejudgeCandidate]:
         """See `RejudgeReader.rejudge_candidates`."""

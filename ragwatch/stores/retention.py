@@ -142,4 +142,4 @@ def set_pruned(writer: Writer, newest: float, now: float) -> None:
 def _delete_oldest_runs(writer: Writer, limit: float) -> int:
     """Delete some of the oldest runs beyond a limit of bytes, successful ones first; of each name the newest stays."""
     ((size,),) = writer.rows(_RUNS_SIZE)
-    return writer.execute(_OLDEST_RUNS, {"limit": MAX_RUNS_PER_STEP}).rowcount if size > limit else 0
+    return writer.execute(_OLDEST_RUNS, {"limit": MAX_RUNS_PER_STEP}) if size > limit else 0

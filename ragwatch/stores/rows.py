@@ -59,6 +59,10 @@ def text(value: object) -> str:
 
 def sample_of(record: SampleRecord) -> Sample:
     """Build a sample from its stored canonical record. Version 0.1.0 stored no history."""
+    relevant = None
+    if "relevant_ids" in record:
+        by_id = (RelevantContext(one["id"], None, one["grade"]) for one in record["relevant_ids"])
+        relevant = (*by_id, *(RelevantContext(None, one["text"], one["grade"]) for one in record["relevant_texts"]))
     return Sample(
         id=record["id"],
         question=record["question"],
@@ -72,16 +76,7 @@ def sample_of(record: SampleRecord) -> Sample:
         metadata=record["metadata"],
         reference=record["reference"],
         history=tuple(Turn(Role(turn["role"]), turn["text"]) for turn in record.get("history", ())),
-        relevant=_relevant(record),
-    )
-
-
-def _relevant(record: SampleRecord) -> tuple[RelevantContext, ...] | None:
-    if "relevant_ids" not in record:
-        return None
-    return (
-        *(RelevantContext(one["id"], None, one["grade"]) for one in record["relevant_ids"]),
-        *(RelevantContext(None, one["text"], one["grade"]) for one in record["relevant_texts"]),
+        relevant=relevant,
     )
 
 

@@ -114,12 +114,8 @@ def _terms_of_sample(sample: Sample, rules: Rules) -> list[int]:
 
 
 def terms_of(traits: Traits, cipher: TextCipher | None) -> list[int]:
-    """Return the terms of an answer, by its traits; none if these are damaged."""
-    try:
-        names = list(dict.fromkeys(_names(traits)))
-    except (LookupError, TypeError, AttributeError):
-        return []
-    return [_digests(name, cipher)[0] for name in names]
+    """Return the terms of an answer, by its traits."""
+    return [_digests(name, cipher)[0] for name in dict.fromkeys(_names(traits))]
 
 
 def _names(traits: Traits) -> Iterator[str]:

@@ -9,7 +9,6 @@ from ragwatch.ports import AnswerQuery, PackedVerdict, Query, ScoreRow, StoredVe
 from ragwatch.statistics.causes.traits import Traits
 from ragwatch.stores.encryption import FIRST_SEGMENT_BYTES
 from ragwatch.stores.engine import UNBIASED, Component, Row
-from ragwatch.stores.kept_texts import Rules
 from ragwatch.stores.rows import (
     SCORE_COLUMNS,
     VERDICT_COLUMNS,
@@ -24,8 +23,8 @@ from ragwatch.stores.texts import unpack
 
 _BODY = "NULLIF(s.body, DROPPED)"  # NULL where the texts are not kept
 _HEAD = (
-    "SUBSTR(v.line, 1, CASE WHEN SUBSTR(v.line, 1, 1) = SEALED THEN :head ELSE 1024 END), s.body <> DROPPED,"
-    " SUBSTR(s.body, 1, :head)"
+    f"SUBSTR(v.line, 1, CASE WHEN SUBSTR(v.line, 1, 1) = SEALED THEN {FIRST_SEGMENT_BYTES} ELSE 1024 END),"
+    f" s.body <> DROPPED, SUBSTR(s.body, 1, {FIRST_SEGMENT_BYTES})"
 )
 ENTRY_BY_SEQ = (
     f"SELECT {VERDICT_COLUMNS}, v.line, {_BODY} FROM verdicts v LEFT JOIN samples s ON s.key = v.key"  # noqa: S608 - constants
@@ -78,8 +77,7 @@ class Queries:
     @classmethod
     def summary(cls, query: Query, terms: Terms = ()) -> Statement:
         """Return the statement for lists, with only the first bytes of the texts; `summary_of` decodes the rows."""
-        sql, values = cls(query, terms, f"{VERDICT_COLUMNS}, {_HEAD}").statement()
-        return Statement(sql, {**values, "head": FIRST_SEGMENT_BYTES})
+        return cls(query, terms, f"{VERDICT_COLUMNS}, {_HEAD}").statement()
 
     @classmethod
     def seqs(cls, query: Query, terms: Terms = ()) -> Statement:
@@ -177,7 +175,6 @@ def answers_statement(query: AnswerQuery) -> Statement:
 class Searching(Component):
     """Finds verdicts."""
 
-    rules: Rules
     queries: type[Queries]
 
     def find(self, query: Query) -> list[StoredVerdict]:

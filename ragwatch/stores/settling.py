@@ -114,7 +114,7 @@ class Settling(Dropping):
                 if (follow_up.after, follow_up.key) in new:
                     row = _work(follow_up.key, follow_up.assignment, follow_up.at)
                     # No row if the judge has the draw in its queue or has settled it.
-                    counts[Tally.ASSIGNED, (follow_up.assignment.judge,)] += writer.execute(_FOLLOW_UP, row).rowcount
+                    counts[Tally.ASSIGNED, (follow_up.assignment.judge,)] += writer.execute(_FOLLOW_UP, row)
             add_replies(writer, settled, self.rules.texts)
             self.texts_settled(writer, settled)
             add_tallies(writer, counts)
@@ -248,6 +248,6 @@ def delete_old_parts(writer: Writer, now: float) -> int:
             f"DELETE FROM {table} WHERE ({key}) IN"  # noqa: S608 - constant names
             f" (SELECT {key} FROM {table} WHERE at < :before OR at > :after LIMIT :limit)",
             values,
-        ).rowcount
+        )
         for table, key in _KEPT_ROWS.items()
     )

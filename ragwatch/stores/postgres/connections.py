@@ -248,24 +248,18 @@ class PostgresEngine:
         """Whether a transaction was committed whose connection was lost. Raises a `StoreError` if nobody can tell."""
         deadline = time.monotonic() + UNKNOWN_SECONDS
         while time.monotonic() < deadline:
-            with suppress(psycopg.OperationalError):
-                status = self._status(number)
-                if status != "in progress":
-                    return status == "committed"
+            with suppress(psycopg.OperationalError), connect(self._options) as connection:
+                try:
+                    row = connection.execute("SELECT pg_xact_status(%s::xid8)", (number,)).fetchone()
+                except psycopg.errors.InvalidParameterValue:  # the server has never heard of it
+                    return False
+                if row is None or row[0] != "in progress":
+                    return row is not None and row[0] == "committed"
             time.sleep(RETRY_SECONDS)
         raise StoreError(
             "store: the connection was lost during a COMMIT, and the server does not say whether it took effect; start "
             "it: the step is repeated, and some of its records may count twice"
         )
-
-    def _status(self, number: str) -> str | None:
-        """Status of a transaction; None if the server has never heard of it."""
-        with connect(self._options) as connection:
-            try:
-                row = connection.execute("SELECT pg_xact_status(%s::xid8)", (number,)).fetchone()
-            except psycopg.errors.InvalidParameterValue:
-                return None
-        return None if row is None else row[0]
 
     def days(self) -> list[int]:
         """Return the days that have partitions."""

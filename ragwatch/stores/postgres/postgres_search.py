@@ -65,7 +65,7 @@ def words_vector(question: Sequence[str], answer: Sequence[str]) -> str:
 
 def drop_words(writer: Writer) -> int:
     """Delete the words of a limited number of answers, because they are no longer indexed. Returns the number."""
-    return writer.execute(_DROP_WORDS, (MAX_ROWS_PER_STEP,)).rowcount
+    return writer.execute(_DROP_WORDS, (MAX_ROWS_PER_STEP,))
 
 
 class PostgresQueries(Queries):

@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 
 from ragwatch.stores.dialect import in_postgres
-from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.engine import Parameters, Writer
+from ragwatch.stores.encryption import TextCipher, opened
+from ragwatch.stores.engine import Parameters, Rows, Writer
 
 RETENTION, MIGRATION, STATES, PARTITIONS = 3, 4, 5, 6
 """Advisory locks beside those of `stores.engine`, held until the end of a transaction: by the worker that deletes, or
@@ -70,14 +70,18 @@ class PostgresWriter(Writer):
         """See `Writer.part`."""
         return {"part": self._part_of(at)}
 
-    def execute(self, sql: str | bytes, parameters: Parameters = ()) -> psycopg.Cursor:
-        """See `Writer.execute`."""
-        return self._cursor.execute(in_postgres(sql) if isinstance(sql, str) else sql, parameters)
+    def rows(self, sql: str, parameters: Parameters = ()) -> Rows:
+        """See `Writer.rows`."""
+        return opened(self._cursor.execute(in_postgres(sql), parameters), self.cipher)
 
-    def executemany(self, sql: str | bytes, parameters: Sequence[Parameters]) -> None:
+    def execute(self, sql: str, parameters: Parameters = ()) -> int:
+        """See `Writer.execute`."""
+        return self._cursor.execute(in_postgres(sql), parameters).rowcount
+
+    def executemany(self, sql: str, parameters: Sequence[Parameters]) -> None:
         """See `Writer.executemany`."""
         if parameters:
-            self._cursor.executemany(in_postgres(sql) if isinstance(sql, str) else sql, parameters)
+            self._cursor.executemany(in_postgres(sql), parameters)
 
     def insert(self, table: str, rows: Sequence[Mapping[str, object]], conflict: str = "") -> int:
         """See `Writer.insert`."""

@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from ragwatch.stores.dialect import in_sqlite
-from ragwatch.stores.encryption import TextCipher
-from ragwatch.stores.engine import Parameters, Writer
+from ragwatch.stores.encryption import TextCipher, opened
+from ragwatch.stores.engine import Parameters, Rows, Writer
 
 
 def bound(parameters: Parameters) -> Parameters:
@@ -31,13 +31,17 @@ class SqliteWriter(Writer):
     def __init__(self, connection: sqlite3.Connection, cipher: TextCipher | None) -> None:
         self._connection, self.cipher = connection, cipher
 
-    def execute(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
-        """See `Writer.execute`."""
-        return self._connection.execute(in_sqlite(sql), bound(parameters))
+    def rows(self, sql: str, parameters: Parameters = ()) -> Rows:
+        """See `Writer.rows`."""
+        return opened(self._connection.execute(in_sqlite(sql), bound(parameters)), self.cipher)
 
-    def executemany(self, sql: str, parameters: Sequence[Parameters]) -> sqlite3.Cursor:
+    def execute(self, sql: str, parameters: Parameters = ()) -> int:
+        """See `Writer.execute`."""
+        return self._connection.execute(in_sqlite(sql), bound(parameters)).rowcount
+
+    def executemany(self, sql: str, parameters: Sequence[Parameters]) -> None:
         """See `Writer.executemany`."""
-        return self._connection.executemany(in_sqlite(sql), parameters)
+        self._connection.executemany(in_sqlite(sql), parameters)
 
     def insert(self, table: str, rows: Sequence[Mapping[str, object]], conflict: str = "") -> int:
         """See `Writer.insert`."""

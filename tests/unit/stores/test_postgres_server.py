@@ -104,7 +104,7 @@ def test_a_connection_that_is_lost_in_a_transaction_writes_nothing(target: Optio
     def lose() -> None:
         with store.engine.transaction() as writer:
             writer.execute("INSERT INTO cursors VALUES ('app', 'log', '1')")
-            ((process,),) = writer.execute("SELECT pg_backend_pid()").fetchall()
+            ((process,),) = writer.rows("SELECT pg_backend_pid()")
             sql(target, f"SELECT pg_terminate_backend({process})")
             writer.execute("INSERT INTO cursors VALUES ('app', 'log2', '1')")
 
