@@ -27,6 +27,7 @@ _MAX_NAME_WORDS = 2
 _MESSAGE_PARTS = ("text", "output_text", "input_text", "thinking", "tool_use")
 _DETAILS = ("metadata", "meta")
 _PROMPTERS = ("user", "human", "system", "developer")
+_PAIRS = ([dict, float], [dict, int])  # a document with its score
 Values = Mapping[int, object]
 
 
@@ -161,7 +162,7 @@ def _numbered(known: Sequence[LogField], *, varied: bool) -> Iterator[Candidate]
     groups: dict[tuple[str, ...], list[LogField]] = {}
     for field in known:
         stem = _NUMBERED.fullmatch(field.names[-1])
-        if stem and not field.in_list and all(map(_is_text_or_null, field.values.values())):
+        if stem and not field.in_list and all(isinstance(one, str | None) for one in field.values.values()):
             groups.setdefault((*field.parent, stem[1]), []).append(field)
     for path, members in groups.items():
         rank = names.rank("contexts", *path)
@@ -172,15 +173,11 @@ def _numbered(known: Sequence[LogField], *, varied: bool) -> Iterator[Candidate]
             yield Candidate(expression, rank, members[0], values, _contexts_fault(values, varied=varied))
 
 
-def _is_text_or_null(value: object) -> bool:
-    return value is None or isinstance(value, str)
-
-
 def _extracted(field: LogField, known: Sequence[LogField]) -> tuple[str, Values]:
     """Expression and values of the passages in a field; no values if it holds none."""
     lists = {position: value for position, value in field.values.items() if isinstance(value, list)}
     items = [item for value in lists.values() for item in value]
-    if items and all(map(_is_pair, items)):
+    if items and all(isinstance(one, list) and [*map(type, one)] in _PAIRS for one in items):
         rows = {place: retrieved.documents(value) for place, value in lists.items()}
         read = {place: some for place, some in rows.items() if isinstance(some, list)}
         return f"documents({field.path})", {place: [row["text"] for row in some] for place, some in read.items()}
@@ -201,11 +198,6 @@ def _extracted(field: LogField, known: Sequence[LogField]) -> tuple[str, Values]
         return f"with_ids([{text[1]}{text[2]}, keys({field.path})])" if text else expression, values
     texts = {position: value for position, value in field.values.items() if isinstance(value, str) and value.strip()}
     return field.path, {} if field.in_list else texts
-
-
-def _is_pair(item: object) -> bool:
-    """Whether an item of a list is a document with its score."""
-    return isinstance(item, list) and list(map(type, item)) in ([dict, float], [dict, int])
 
 
 def _flat(value: object) -> list[object]:

@@ -293,7 +293,8 @@ class _Parts:
                 others = others or with_other_texts(chosen[0])
             if part == "contexts" and not others and chosen and (reversed_ := turned_round(chosen[0])):
                 others = [reversed_]
-            blind = part == "answer" and not self.chosen["question"] and any(map(_may_be_question, chosen))
+            either = any(names.says_little(part, one.rank) for one in chosen)  # its name may be that of the question
+            blind = part == "answer" and not self.chosen["question"] and either
             if others or blind or (part == "contexts" and any(map(_is_vague, chosen))):
                 decisions[part] = (chosen[0], *others)
         return decisions
@@ -311,11 +312,6 @@ class _Parts:
             f" records, {answers}; a sample is one record, so log the answer together with the contexts that it was"
             " made from"
         )
-
-
-def _may_be_question(answer: Candidate) -> bool:
-    """Whether its name may as well be that of the question."""
-    return names.says_little("answer", answer.rank)
 
 
 def _is_vague(contexts: Candidate) -> bool:

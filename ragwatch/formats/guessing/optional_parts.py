@@ -31,16 +31,12 @@ def _is_time(value: object) -> bool:
     return True
 
 
-def _is_route(value: object) -> bool:
-    return isinstance(value, str) and _ROUTE.fullmatch(value) is not None
-
-
 _FITS: Mapping[str, Callable[[object], bool]] = MappingProxyType(
     {
         "history": is_conversation,
         "id": _is_scalar,
         "at": _is_time,
-        "route": _is_route,
+        "route": lambda value: isinstance(value, str) and _ROUTE.fullmatch(value) is not None,
         "trace_id": _is_scalar,
         "reference": lambda value: isinstance(value, str) and bool(value.strip()),
         "relevant_ids": lambda value: isinstance(value, list) and bool(value) and all(map(_is_scalar, value)),

@@ -164,16 +164,13 @@ def _at(record: Record, path: str) -> object:
     if path in record or "." not in path:
         return record.get(path)
     head, _, rest = path.partition(".")
-    inner = fields.embedded(record.get(head)) if rest else None
+    inner = fields.embedded(record.get(head))
     return _at(inner, rest) if isinstance(inner, dict) else None
 
 
 def _value_at(record: Record, paths: tuple[str, ...]) -> object:
-    for path in paths:
-        value = record.get(path) if path in record or "." not in path else _at(record, path)
-        if value is not None and value != "":
-            return value
-    return None
+    values = (_at(record, path) for path in paths)
+    return next((value for value in values if value is not None and value != ""), None)
 
 
 def _text_at(record: Record, paths: tuple[str, ...]) -> str:

@@ -53,7 +53,10 @@ def documents_given(
         return list(documents)
     texts = list(_sent(span))
     whole = "\n".join(texts)
-    is_cut = span.dropped or _are_shortened(texts, cut_length([span.attributes]))
+    length = cut_length([span.attributes])
+    is_cut = span.dropped or any(
+        is_torn(text) or len(text) == length or _SHORTENED.search(text[-100:]) for text in texts
+    )
     if is_cut or (not several and _all_in(whole, documents)):
         return list(documents)
     prompts, waiting = [_letters(whole)], list(calls)
@@ -94,11 +97,6 @@ def _texts(value: object, depth: int) -> Iterator[str]:
     elif isinstance(value, (list, dict)) and depth:
         for part in value.values() if isinstance(value, dict) else value:
             yield from _texts(part, depth - 1)
-
-
-def _are_shortened(texts: Iterable[str], length: int | None) -> bool:
-    """Whether a text ends in a mark of omission, or has the length at which this span's attributes are cut."""
-    return any(is_torn(text) or len(text) == length or _SHORTENED.search(text[-100:]) is not None for text in texts)
 
 
 def _letters(text: str) -> str:

@@ -71,15 +71,11 @@ def cut_length(sets: Iterable[Mapping[str, object]]) -> int:
     >>> cut_length([{"a": '[{"text": "' + "x" * 90, "b": "y" * 101}]), cut_length([{"a": "y" * 101}])
     (101, 0)
     """
-    length, longest = _MIN_CUT, set[str]()
-    for attributes in sets:
-        for value in attributes.values():
-            for text in value if isinstance(value, list) else (value,):
-                if isinstance(text, str) and len(text) >= length:
-                    if len(text) > length:
-                        length, longest = len(text), set()
-                    longest.add(text)
-    return length if len(longest) > 2 or any(map(is_torn, longest)) else 0
+    values = (value if isinstance(value, list) else (value,) for attributes in sets for value in attributes.values())
+    texts = [text for some in values for text in some if isinstance(text, str)]
+    length = max(map(len, texts), default=0)
+    longest = {text for text in texts if len(text) == length}
+    return length if length >= _MIN_CUT and (len(longest) > 2 or any(map(is_torn, longest))) else 0
 
 
 def is_repr(text: str) -> bool:
@@ -188,16 +184,12 @@ def with_events(spans: Iterable[Span]) -> list[Span]:
 
 def packed(spans: Sequence[Span]) -> bytes:
     """Return spans as bytes. Each resource is written once."""
-    resources: dict[int, int] = {}
-    distinct: list[Mapping[str, object]] = []
-    rows: list[tuple[object, ...]] = []
-    for span in spans:
-        number = resources.get(id(span.resource))
-        if number is None:
-            number = resources[id(span.resource)] = len(distinct)
-            distinct.append(span.resource)
-        rows.append((*span[:7], [tuple(event) for event in span.events], *span[8:12], number))
-    return orjson.dumps({"resources": distinct, "spans": rows})
+    resources = {id(span.resource): span.resource for span in spans}
+    numbers = {identity: number for number, identity in enumerate(resources)}
+    rows = [
+        (*span[:7], [tuple(event) for event in span.events], *span[8:12], numbers[id(span.resource)]) for span in spans
+    ]
+    return orjson.dumps({"resources": [*resources.values()], "spans": rows})
 
 
 def unpacked(payload: bytes) -> list[Span]:
