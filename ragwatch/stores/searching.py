@@ -1,7 +1,6 @@
 """Searches for verdicts and answers: one statement for each `Query`, which the engines share but for the index."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from ragwatch.errors import StoreError, UnsearchableError
 from ragwatch.model.quantities import LOW_IS_GOOD
@@ -45,13 +44,8 @@ _ON_OTHER_ROWS = {
 Terms = Sequence[Sequence[int]]
 """See `asked_terms`."""
 Values = dict[str, object]
-
-
-class Statement(NamedTuple):
-    """A statement with its parameters."""
-
-    sql: str
-    values: Values
+Statement = tuple[str, Values]
+"""A statement with its parameters."""
 
 
 class Queries:
@@ -87,7 +81,7 @@ class Queries:
     def statement(self) -> Statement:
         """Return the statement of the search."""
         worst = self.query.worst and self.query.quantity is not None
-        return Statement(self.worst() if worst else self.newest(), self.values)
+        return self.worst() if worst else self.newest(), self.values
 
     def newest(self) -> str:
         """Return the statement that finds the newest verdicts."""
@@ -169,7 +163,7 @@ def answers_statement(query: AnswerQuery) -> Statement:
         where.append("(v.at, v.seq) < (CAST(:before_at AS double precision), CAST(:before_seq AS bigint))")
         values["before_at"], values["before_seq"] = query.before
     source = "verdicts v LEFT JOIN traits t ON t.key = v.key"
-    return Statement(ordered(f"{SCORE_COLUMNS}, t.body", source, where, NEWEST), values)
+    return ordered(f"{SCORE_COLUMNS}, t.body", source, where, NEWEST), values
 
 
 class Searching(Component):

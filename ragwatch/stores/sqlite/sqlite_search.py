@@ -174,7 +174,7 @@ class SqliteQueries(Queries):
         if not self._is_limited():
             return None
         values = self.values | self._match() | {"skipped": MAX_EXAMINED - 1}
-        return Statement(f"SELECT rowid >> {_SLOT_BITS} FROM ({_MATCHES} LIMIT 2 OFFSET :skipped)", values)  # noqa: S608 - constants
+        return f"SELECT rowid >> {_SLOT_BITS} FROM ({_MATCHES} LIMIT 2 OFFSET :skipped)", values  # noqa: S608 - constants
 
     def _worst_of_index(self) -> str:
         """The worst of what the index of searches finds: scores are decoded once, texts read of what is returned."""
