@@ -2,6 +2,9 @@
 
 A format has the members of `record.Format`; to add one, add a row to `providers` or `traces.export`.
 `record.parse` decodes a line into the record that readers take.
+
+What reads a record raises a `FormatError` with the path of the field that is missing or wrong; what is built from the
+configuration raises a `ConfigError` whose message names the key.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,11 +64,7 @@ class _AutoReader:
 
 
 def build(name: str, mapping: Mapping[str, str] | None = None) -> FormatReader:
-    """Build the reader of a format. `auto` keeps state about the last match: build one reader per source.
-
-    Raises:
-        ConfigError: The format is unknown, or the mapping is missing, invalid or not applicable.
-    """
+    """Build the reader of a format. `auto` keeps state about the last match: build one reader per source."""
     if name == CUSTOM:
         if not mapping:
             raise ConfigError("mapping: format custom needs one; `ragwatch init --print FILE` proposes it")

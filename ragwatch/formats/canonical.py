@@ -131,11 +131,7 @@ def name_of(path: str) -> str | None:
 
 
 def read_without_wrong_fields(record: Record, fallback_id: str) -> tuple[Sample, tuple[LostField, ...]]:
-    """Return the sample in a record of the canonical format, and the optional fields that had to be left out.
-
-    Raises:
-        FormatError: A required field is wrong, or so many fields are that the record is no answer.
-    """
+    """Return the sample in a record of the canonical format, and the optional fields that had to be left out."""
     lost: list[LostField] = []
     while True:
         try:

@@ -30,9 +30,6 @@ class Corpus:
     Args:
         option: Value of the option `resolve`: the `file`, the fields or columns `id` and `text` (by default of these
             names), and the `table` of a SQLite file.
-
-    Raises:
-        ConfigError: It is invalid, or there is no such file.
     """
 
     def __init__(self, option: Mapping[str, str]) -> None:
@@ -58,12 +55,7 @@ class Corpus:
         self._database: sqlite3.Connection | None = None
 
     def with_texts(self, record: Mapping[str, object]) -> Mapping[str, object]:
-        """Return a record whose contexts, under `contexts`, have texts in place of ids.
-
-        Raises:
-            FormatError: context_ids: the corpus does not have one of them.
-            SourceError: The corpus cannot be read.
-        """
+        """Return a record whose contexts have texts in place of ids; a `SourceError` if the corpus cannot be read."""
         items = fields.embedded(record.get("contexts"))
         if not isinstance(items, list):
             return record

@@ -1,19 +1,7 @@
-"""User-defined format: JMESPath expressions, one for each field of a sample.
+"""User-defined format: JMESPath expressions, one for each field of a sample; docs/logs.md has examples.
 
-```yaml
-format: custom
-mapping:
-  question: request.q || request.query
-  contexts: "from_json(retrieval).hits[].{id: id, text: body, score: score}"
-  answer: reply.text
-  history: request.messages
-  metadata.tenant: tenant
-```
-`contexts` yields texts or objects, `history` the turns of the conversation (with or without the question); `||` gives a
-fallback; `from_json(x)` decodes JSON that was logged as text.
-
-With a known format, expressions take the place of what it reads for these fields: `format: langchain` with
-`mapping: {at: date, metadata.tenant: tenant}`.
+`contexts` yields texts or objects, `history` the turns of the conversation (with or without the question). With a known
+format, expressions take the place of what it reads for these fields.
 """
 
 from collections.abc import Mapping
@@ -38,9 +26,6 @@ class MappingReader:
     Args:
         mapping: Expression by field: `contexts` and `answer`, and optionally others of KEYS or `metadata.NAME`.
         base: Reads the fields without an expression, or for which it yields null; none of them without it.
-
-    Raises:
-        ConfigError: An expression is invalid; the message names its key and the position.
     """
 
     def __init__(self, mapping: Mapping[str, str], base: FormatReader | None = None) -> None:

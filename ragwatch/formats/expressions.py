@@ -47,11 +47,7 @@ _OPTIONS = jmespath.Options(custom_functions=_Functions())
 
 
 def search(expression: ParsedResult, key: str, record: Record) -> object:
-    """Return what an expression extracts from a record; None if it extracts nothing.
-
-    Raises:
-        FormatError: wrong_type, with the key: the expression fails on the values of this record.
-    """
+    """Return what an expression extracts from a record; None if nothing, wrong_type if it fails on these values."""
     try:
         return expression.search(record, options=_OPTIONS)
     except (JMESPathError, *_FAILURES) as error:
@@ -67,11 +63,7 @@ def _failure(error: Exception, key: str) -> FormatError:
 
 
 def compile_expression(key: str, expression: str) -> ParsedResult:
-    """Compile an expression of JMESPath; `key` is that of the configuration, for errors.
-
-    Raises:
-        ConfigError: It is invalid; the message names the key and the position.
-    """
+    """Compile an expression of JMESPath; `key` is that of the configuration, for errors."""
     try:
         compiled = jmespath.compile(expression)
     except (ParseError, LexerError) as error:
@@ -106,7 +98,7 @@ def _check_call(key: str, expression: str, name: str, arguments: int) -> None:
 
 
 def extractor(key: str, expression: str) -> Callable[[Record], object]:
-    """Compile an expression as `compile_expression` does, to a function that extracts its value as `search` does."""
+    """Compile an expression to a function that extracts its value as `search` does."""
     compiled = compile_expression(key, expression)
     quick = compile_one(compiled.parsed, partial(search, compiled, key), _OWN)
 
@@ -120,10 +112,7 @@ def extractor(key: str, expression: str) -> Callable[[Record], object]:
 
 
 class Extractors:
-    """The expressions of a mapping: functions that extract their values, each of them and all at once.
-
-    They raise FormatError as `search` does, with the key of the expression; an invalid one is a ConfigError.
-    """
+    """The expressions of a mapping: functions that extract their values, each of them and all at once."""
 
     def __init__(self, mapping: Mapping[str, str]) -> None:
         parsed = {key: compile_expression(f"mapping.{key}", expression) for key, expression in mapping.items()}
@@ -146,14 +135,11 @@ def predicate(key: str, expression: str) -> Predicate:
     """Compile a condition on records. Its value counts as true as in JMESPath: null, false, "", [] and {} are false.
 
     Conditions on fields (`event == 'answer' && !error`) are compiled to functions, which take a tenth of the time:
-    they run for every line of a log. The function that is returned raises FormatError as `search` does.
+    they run for every line of a log.
 
     >>> is_answer = predicate("where", "event == 'answer' && status != `502`")
     >>> [is_answer(record) for record in ({"event": "answer"}, {"event": "answer", "status": 502}, {"event": "health"})]
     [True, False, False]
-
-    Raises:
-        ConfigError: The expression is invalid.
     """
     compiled = compile_expression(key, expression)
     quick = compile_one(compiled.parsed, partial(search, compiled, key), _OWN)

@@ -51,11 +51,7 @@ class FeedbackReader:
     scale: Scale | None = None  # scale of ratings; None if none is configured
 
     def of_answer(self, record: Record, sample: Sample) -> float | None:
-        """Return the score in the record of an answer; None if it has no feedback.
-
-        Raises:
-            UnreadFeedbackError: There is feedback that cannot be read.
-        """
+        """Return the score in the record of an answer; None if it has none, an `UnreadFeedbackError` if it is none."""
         if self.field:
             value = fields.at(record, self.field.split("."))
             if value is None:
@@ -65,12 +61,7 @@ class FeedbackReader:
         return read_feedback(sample.metadata, self.scale) if score is None else score
 
     def read(self, record: Record) -> FeedbackRecord:
-        """Return the feedback in a record with `feedback_for`.
-
-        Raises:
-            FormatError: The record is not valid feedback.
-            UnreadFeedbackError: Its value cannot be read as a score.
-        """
+        """Return the feedback in a record with `feedback_for`; an `UnreadFeedbackError` if its value is no score."""
         identity = fields.identity(record.get(FEEDBACK_FOR), FEEDBACK_FOR)
         if identity is None:
             raise fields.missing(FEEDBACK_FOR, "is empty; it names the id of the answer")

@@ -264,11 +264,7 @@ def asked(record: Record) -> str | None:
 
 
 def epoch_seconds(value: object, path: str) -> float:
-    """Convert ISO 8601 text (UTC if it has no offset) or a number of s, ms, us or ns to seconds since the epoch.
-
-    Raises:
-        FormatError: wrong_type, if it is neither.
-    """
+    """Convert ISO 8601 text (UTC if it has no offset) or a number of s, ms, us or ns to seconds since the epoch."""
     if isinstance(value, str):
         return _from_text(value, path)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -277,11 +273,7 @@ def epoch_seconds(value: object, path: str) -> float:
 
 
 def plausible_time(value: object, path: str) -> float:
-    """Convert the time of an answer or a document.
-
-    Raises:
-        FormatError: It is no time, or lies outside of `EARLIEST` to `LATEST`.
-    """
+    """Convert the time of an answer or a document, which lies between `EARLIEST` and `LATEST`."""
     seconds = epoch_seconds(value, path)
     if EARLIEST <= seconds <= LATEST:
         return seconds

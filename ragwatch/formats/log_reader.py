@@ -43,9 +43,6 @@ class LogReader:
         parse: Decodes the record in a line, or says why the line is skipped.
         expand: Finds the records in a line that holds several; None where a line is one.
         encoding: Name of the encoding of files; None for UTF-8.
-
-    Raises:
-        ConfigError: An option is invalid; the message names it.
     """
 
     def __init__(self, rules: RecordRules) -> None:
@@ -66,9 +63,6 @@ class LogReader:
         """Return the sample in a record, and the optional fields that were left out because they are wrong.
 
         `complete` adds fields of the canonical format to the record.
-
-        Raises:
-            FormatError: A required field is wrong.
         """
         failed: tuple[LostField, ...] = ()
         if isinstance(self._reader, MappingReader):
@@ -126,11 +120,7 @@ def _splitter(option: str | Mapping[str, str]) -> Splitter:
 
 
 def split_contexts(sample: Sample, cut: Splitter) -> Sample:
-    """Replace each context of a sample by the passages in it, and a prompt as question by the question in it.
-
-    Raises:
-        FormatError: missing_field: there are no passages in any context.
-    """
+    """Replace each context of a sample by the passages in it, and a prompt as question by the question in it."""
     contexts: list[Context] = []
     question, divided = sample.question, False
     for context in sample.contexts:

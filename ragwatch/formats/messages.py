@@ -149,11 +149,8 @@ def last_asked(messages: object) -> tuple[int, str] | None:
     """Return position and text of the last message of the user that has a text; None if there is none."""
     if not isinstance(messages, list):
         return None
-    for position in range(len(messages) - 1, -1, -1):
-        match said(messages[position]):
-            case [(Role.USER, text)] if text.strip():
-                return position, text
-    return None
+    spoken = ((position, _spoken(messages[position])) for position in range(len(messages) - 1, -1, -1))
+    return next(((position, text) for position, (role, text) in spoken if role is Role.USER), None)
 
 
 def answers(messages: object) -> list[dict[str, object]] | None:
@@ -216,10 +213,7 @@ def turns(
     """Return the last turns of a conversation, oldest first.
 
     The question and the answer are no part of it: where the list ends with them, as it does if it was logged after the
-    answer, they are left out.
-
-    Raises:
-        FormatError: wrong_type, with the path; without one what is not readable is left out.
+    answer, they are left out. What is not readable is wrong_type; without a `path` it is left out.
     """
     if value == [] or (path is None and not value):
         return ()

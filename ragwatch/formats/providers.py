@@ -54,11 +54,7 @@ class ProviderFormat:
             return False
 
     def extract(self, record: Record) -> Record:
-        """Return what the expressions extract, as a record in the canonical format.
-
-        Raises:
-            FormatError: missing_field: there are no contexts or no answer in it.
-        """
+        """Return what the expressions extract, as a record in the canonical format."""
         extracted = self._reader.extract(record)
         for field in REQUIRED:
             if field not in extracted:

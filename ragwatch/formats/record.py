@@ -29,22 +29,14 @@ class RecordReader(Protocol):
     """Converts records to samples."""
 
     def read(self, record: Record, fallback_id: str) -> Sample:
-        """Return the sample in a record; `fallback_id` is its id if the record has none.
-
-        Raises:
-            FormatError: The record contains no sample; `field` is the path of the missing or invalid field.
-        """
+        """Return the sample in a record; `fallback_id` is its id if the record has none."""
 
 
 class FormatReader(RecordReader, Protocol):
     """Converts records to samples by way of the canonical format."""
 
     def extract(self, record: Record) -> Record:
-        """Return what `canonical` reads in place of a record.
-
-        Raises:
-            FormatError: Required parts are not in it.
-        """
+        """Return what `canonical` reads in place of a record."""
 
 
 class Format(FormatReader, Protocol):

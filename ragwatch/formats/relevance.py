@@ -28,9 +28,6 @@ def relevant_contexts(record: Record) -> tuple[RelevantContext, ...] | None:
     """Return the relevant contexts of a record; None if it has neither key, or both are null.
 
     A context that is listed twice has the higher grade; one of grade 0 is left out.
-
-    Raises:
-        FormatError: A key has a value of the wrong type.
     """
     ids, texts = (record.get(key) for key in KEYS)
     if ids is None and texts is None:
@@ -79,10 +76,7 @@ def _grade(value: object, path: str) -> int:
 def parse_qrels(text: str, name: str) -> Qrels:
     """Return the relevant contexts by query id; empty for a query of which nothing is relevant.
 
-    A context that is listed twice with different grades is an error.
-
-    Raises:
-        ConfigError: A line is not one of the two formats; the message names the line.
+    A line of neither format, and a context that is listed twice with different grades, is a `ConfigError`.
     """
     grades: dict[str, dict[str, int]] = {}
     columns = 0

@@ -42,9 +42,6 @@ def line_parser(where: str | None = None, prefix: str | None = None) -> Parse:
     ({'event': 'answer'}, False)
     >>> [str(read(line)) for line in (b'12:01 INFO {"event": "health"}', b"Traceback (most recent call last):")]
     ['where', 'no_json']
-
-    Raises:
-        ConfigError: One of them is invalid; the message names it.
     """
     if where is None and prefix is None:
         return parse
@@ -74,15 +71,12 @@ def _first_brace(line: bytes) -> int:
     return len(line) - len(text) if text.startswith(b"{") else -1
 
 
-def _first_object(line: bytes) -> int:
-    match = _OBJECT.search(line)
-    return match.start() if match else _first_brace(line)
-
-
 def _object_start(prefix: str | None) -> Callable[[bytes], int]:
     """The function that finds the position of the JSON object in a line; -1 if it holds none."""
-    if prefix is None or prefix == AUTO:
-        return _first_brace if prefix is None else _first_object
+    if prefix is None:
+        return _first_brace
+    if prefix == AUTO:
+        return lambda line: match.start() if (match := _OBJECT.search(line)) else _first_brace(line)
     try:
         compiled = check_linear_time(prefix, shortest=1)
     except ValueError as error:
@@ -106,9 +100,6 @@ def record_finder(expression: str, prefix: str | None = None) -> Expand:
 
     >>> record_finder("data")(b'{"data": [{"answer": "a"}, "{\\"answer\\": \\"b\\"}"], "has_more": false}')
     [{'answer': 'a'}, b'{"answer": "b"}']
-
-    Raises:
-        ConfigError: The expression or the prefix is invalid.
     """
     search = extractor("records", expression)
     start = _object_start(prefix)

@@ -1,13 +1,4 @@
-"""Tells from the values of samples whether their records were read wrongly: the checks behind every proposal.
-
-| part     | suspected if                                                                                        |
-|----------|-----------------------------------------------------------------------------------------------------|
-| contexts | ids, file names, links or titles; the same or none in all records; a prompt; in the answer; cut short |
-| question | a prompt, an id, or the same in every record                                                        |
-| answer   | the question, a status, JSON, the same in every record, empty in most, or one of several attempts    |
-| id       | one id for several answers                                                                          |
-| at       | before 2000 or after 2100                                                                           |
-"""
+"""Tells from the values of samples whether their records were read wrongly: the checks behind every proposal."""
 
 import re
 from collections import Counter
