@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from ragwatch.errors import StoreError
-from ragwatch.stores.encryption import KEY_STATE
 from ragwatch.stores.engine import ADMITTING, REMEMBER, Engine, Reader, Rows, Writer
 from ragwatch.stores.store_base import COPYING
 from ragwatch.stores.texts import pack
@@ -130,15 +129,9 @@ def _scores(stored: object) -> str | None:
 
 
 def _copy_states(source: Reader, writer: Writer) -> int:
-    """Copy saved states. The ids of keys are a text in SQLite, which SQL reads, and bytes in PostgreSQL."""
-    count = 0
-    for name, body in source.rows("SELECT name, body FROM states ORDER BY name"):
-        if name == KEY_STATE:
-            text = body.decode("ascii", "replace") if isinstance(body, bytes) else str(body)
-            writer.execute(REMEMBER, {"name": name, "body": text.encode("ascii", "replace") if writer.slot else text})
-        elif isinstance(body, bytes) and name not in _OF_ENGINE:
-            writer.execute(REMEMBER, {"name": name, "body": body})
-        else:
-            continue
-        count += 1
-    return count
+    """Copy saved states. Earlier versions stored the ids of keys as a text in SQLite."""
+    stored = source.rows("SELECT name, body FROM states ORDER BY name")
+    kept = {name: body.encode() if isinstance(body, str) else body for name, body in stored if name not in _OF_ENGINE}
+    for name, body in kept.items():
+        writer.execute(REMEMBER, {"name": name, "body": body})
+    return len(kept)

@@ -169,24 +169,17 @@ def _nonce(index: int, *, last: bool) -> bytes:
     return index.to_bytes(11, "big") + bytes([last])
 
 
-def check_keys(rows: Rows, cipher: TextCipher | None) -> list[str]:
+def check_keys(rows: Rows, cipher: TextCipher | None) -> list[bytes]:
     """Check that all keys that texts are encrypted with are given. Returns the ids of those that are still in use.
 
     Raises:
         ConfigError: A key is missing or wrong.
         StoreError: The list of keys is damaged.
     """
-    stored = rows(_KEY_IDS, {"name": KEY_STATE})
-    try:
-        used = [str(identity) for identity in json.loads(_decoded(stored[0][0]))["keys"]] if stored else []
-        known = frozenset() if cipher is None else cipher.ids
-        missing = [identity for identity in used if bytes.fromhex(identity) not in known]
-    except (ValueError, LookupError, TypeError) as error:
-        raise StoreError(
-            f"state: the list of encryption keys is damaged: {error}; restore a copy of the database"
-        ) from error
-    for identity in missing:
-        start = MARK + bytes.fromhex(identity)
+    used = _stored_ids(rows)
+    known = frozenset() if cipher is None else cipher.ids
+    for identity in [one for one in used if one not in known]:
+        start = MARK + identity
         values = {"length": len(start), "start": start}
         counts = [
             rows(f"SELECT COUNT(*) FROM {table} WHERE SUBSTR({column}, 1, :length) = :start", values)[0][0]  # noqa: S608 - constants
@@ -195,23 +188,26 @@ def check_keys(rows: Rows, cipher: TextCipher | None) -> list[str]:
         if total := sum(counts):
             given = "no key is configured" if cipher is None else "none of the configured keys is that one"
             raise ConfigError(
-                f"store.encryption: {total} stored texts are encrypted with key {identity}, and {given}; "
+                f"store.encryption: {total} stored texts are encrypted with key {identity.hex()}, and {given}; "
                 "add the key that they were written with, after the one that is to write"
             )
         used.remove(identity)
     return used
 
 
-def new_key_ids(rows: Rows, cipher: TextCipher | None) -> str | None:
+def new_key_ids(rows: Rows, cipher: TextCipher | None) -> bytes | None:
     """Check the keys, as `check_keys`. Returns the ids in use, to store under `KEY_STATE`; None if they are stored."""
     used = check_keys(rows, cipher)
-    if cipher is not None and cipher.current.hex() not in used:
-        used.append(cipher.current.hex())
-    ids = json.dumps({"keys": used})
-    before = rows(_KEY_IDS, {"name": KEY_STATE})
-    unchanged = _decoded(before[0][0]) == ids if before else not used
-    return None if unchanged else ids
+    if cipher is not None and cipher.current not in used:
+        used.append(cipher.current)
+    return None if used == _stored_ids(rows) else json.dumps({"keys": [one.hex() for one in used]}).encode()
 
 
-def _decoded(body: object) -> str:
-    return body.decode("ascii", "replace") if isinstance(body, bytes) else str(body)
+def _stored_ids(rows: Rows) -> list[bytes]:
+    stored = rows(_KEY_IDS, {"name": KEY_STATE})
+    try:
+        return [bytes.fromhex(identity) for identity in json.loads(stored[0][0])["keys"]] if stored else []
+    except (ValueError, LookupError, TypeError) as error:
+        raise StoreError(
+            f"state: the list of encryption keys is damaged: {error}; restore a copy of the database"
+        ) from error

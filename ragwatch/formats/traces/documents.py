@@ -249,13 +249,9 @@ def _identity(value: object) -> str | None:
 
 
 def _score(value: object) -> float | None:
-    if value is None or type(value) is float:
-        return value if value is not None and abs(value) <= _MAX_SCORE else None
     if isinstance(value, str):
-        try:
+        with suppress(ValueError):
             value = json.loads(value) if len(value) < 32 else None
-        except ValueError:
-            return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= _MAX_SCORE:
         return None
     return float(value)

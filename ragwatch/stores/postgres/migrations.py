@@ -102,7 +102,7 @@ def prepare_database(options: Options, cipher: TextCipher | None) -> None:
         prepare(connection, options.database_schema)
         ids = new_key_ids(_rows_of(connection), cipher)
         if ids is not None:  # as plain JSON: it is read without a key
-            connection.execute(in_postgres(REMEMBER), {"name": KEY_STATE, "body": ids.encode("ascii")})
+            connection.execute(in_postgres(REMEMBER), {"name": KEY_STATE, "body": ids})
 
 
 def describe_database(options: Options) -> str:
