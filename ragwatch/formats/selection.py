@@ -36,12 +36,6 @@ def line_parser(where: str | None = None, prefix: str | None = None) -> Parse:
     Args:
         where: JMESPath condition on the record; None for all records.
         prefix: What stands before the JSON object: `auto`, or a regular expression; None if nothing does.
-
-    >>> read = line_parser(where="event == 'answer'", prefix="auto")
-    >>> read(b'12:00 INFO {"event": "answer"}')
-    ({'event': 'answer'}, False)
-    >>> [str(read(line)) for line in (b'12:01 INFO {"event": "health"}', b"Traceback (most recent call last):")]
-    ['where', 'no_json']
     """
     if where is None and prefix is None:
         return parse

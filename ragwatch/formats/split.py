@@ -163,12 +163,9 @@ class Splitter:
         return {"by": self.kind, **marks} if marks else self.kind
 
     def passages(self, text: str, question: str | None = None) -> list[str] | None:
-        r"""Return the passages in a prompt, in its order, without the question; none if it says that there are none.
+        """Return the passages in a prompt, in its order, without the question; none if it says that there are none.
 
         None if no passage can be distinguished from the rest of the text.
-
-        >>> Splitter("numbered").passages("Answer.\n[1] Tea is green.\n[2] Coffee is black.\n\nQuestion: Why?")
-        ['Tea is green.', 'Coffee is black.']
         """
         span = self._span(text, question)
         if span is None:

@@ -91,11 +91,7 @@ _PARAMETER = re.compile(r'(?<![:"\w]):([a-z]\w*)')  # neither a cast (::) nor a 
 
 @lru_cache(1024)  # a search has as many forms as there are combinations of filters
 def in_sqlite(sql: str) -> str:
-    """Return a statement in the dialect of SQLite.
-
-    >>> in_sqlite("DELETE FROM work WHERE key = LIST(:keys)")
-    'DELETE FROM work WHERE key IN (SELECT value FROM json_each(:keys))'
-    """
+    """Return a statement in the dialect of SQLite."""
     for word in WORDS:
         sql = re.sub(word.pattern, word.sqlite, sql)
     return sql

@@ -143,7 +143,6 @@ def _rows_with(reader: Reader, texts: frozenset[str]) -> list[OtherRow]:
 
 
 def _clear(writer: Writer, rows: Iterable[OtherRow]) -> None:
-    """Replace the values of rows with texts, within a transaction."""
     for table, identity, new in rows:
         name, column = _OTHERS[table]
         value = new if isinstance(new, str) else writer.seal(new)

@@ -121,7 +121,6 @@ class Notes(Component):
 
 @raises_store_error
 def _run_of(row: Row) -> StoredRun:
-    """Decode (kind, name, at, failing, body)."""
     kind, name, at, failing, body = row
     return StoredRun(kind, name, at, bool(failing), unpack(body))
 

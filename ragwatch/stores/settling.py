@@ -136,7 +136,6 @@ class Settling(Dropping):
 
 
 def _work(key: str, assignment: Assignment, since: float) -> dict[str, object]:
-    """Row of a draw in the queue of a judge."""
     return {"key": key, "judge": assignment.judge, "probability": assignment.probability, "since": since}
 
 

@@ -201,7 +201,6 @@ def _extracted(field: LogField, known: Sequence[LogField]) -> tuple[str, Values]
 
 
 def _flat(value: object) -> list[object]:
-    """The items of a list, and of the lists in it."""
     some = value if isinstance(value, list) else []
     return [one for item in some for one in (item if isinstance(item, list) else [item])]
 

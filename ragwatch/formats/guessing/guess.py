@@ -231,7 +231,6 @@ class _Parts:
         return both or answered | retrieved
 
     def _places(self, part: str) -> set[int]:
-        """The positions of the records that hold a part."""
         return {place for one in self._usable(part) for place in one.values}
 
     @staticmethod
@@ -337,11 +336,7 @@ def _lacks_passages(text: Candidate, chosen: Candidate) -> bool:
 
 
 def holds_answer(record: Record) -> bool:
-    """Return whether a record looks like an answer: a field is named like one, and another like a question or contexts.
-
-    >>> holds_answer({"userQuery": "Why so?", "reply": "Because."}), holds_answer({"message": "GET /healthz"})
-    (True, False)
-    """
+    """Return whether a field of a record is named like an answer, and another one like a question or contexts."""
     texts = [one for one in log_fields([record]) if not one.in_list and one.values[0] not in (None, "", [], {})]
     ranked = [(names.rank("answer", *one.names), one.names) for one in texts if isinstance(one.values[0], str)]
     answers = [path for rank, path in ranked if not names.says_little("answer", rank)]

@@ -262,7 +262,6 @@ def _marks_before(prompts: Sequence[Prompt]) -> list[str]:
 
 
 def _end_of(line: str) -> str:
-    """The last words of a long line."""
     return line if len(line) <= _MAX_MARK_CHARS else line[-_MAX_MARK_CHARS:].partition(" ")[2]
 
 
@@ -281,7 +280,6 @@ def prompt_texts(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _roles(items: Sequence[object]) -> Iterator[str]:
-    """The roles whose last message is long."""
     last: dict[str, str] = {}
     for item in items:
         if isinstance(item, dict) and isinstance(item.get("role"), str) and isinstance(item.get("content"), str):

@@ -133,7 +133,6 @@ class TraceExport:
 
 
 def _unread(result: Assembled, *, answered: bool) -> FormatError:
-    """Why a trace is no sample."""
     if result.refused:
         refused = result.refused[0]
         return FormatError(refused.reason, refused.field, refused.detail)

@@ -109,7 +109,6 @@ class PostgresQueries(Queries):
         return _loaded(self.columns, rows, order)
 
     def _indexed(self) -> list[str]:
-        """Conditions on the index of searches."""
         self.values |= {f"terms_{place}": list(alternatives) for place, alternatives in enumerate(self.terms)}
         where = [f"a.terms && %(terms_{place})b::bigint[]" for place in range(len(self.terms))]
         if self.query.words:

@@ -51,13 +51,7 @@ _ADVICE = {
 
 
 def file_system(path: Path, mounts: str) -> str | None:
-    r"""Return the type of the file system that contains an absolute path.
-
-    `mounts` is the text of `/proc/self/mountinfo`.
-
-    >>> file_system(Path("/a/b"), "1 0 0:1 / / rw - ext4 /dev/x rw\n2 1 0:2 / /a rw shared:1 - nfs4 host:/x rw")
-    'nfs4'
-    """
+    """Return the type of the file system that contains an absolute path; `mounts` is `/proc/self/mountinfo`."""
     kind, longest = None, -1
     for line in mounts.splitlines():
         mount, _, rest = line.partition(" - ")
@@ -211,7 +205,6 @@ def _missing(path: Path) -> StoreError:
 
 
 def _has_content(path: Path) -> bool:
-    """Return whether a file exists and is not empty."""
     return path.exists() and path.stat().st_size > 0
 
 

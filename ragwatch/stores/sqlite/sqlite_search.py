@@ -192,7 +192,6 @@ class SqliteQueries(Queries):
         return (_FROM_TERM, "t.at") if self.terms else (_FROM_WORDS if self.query.words else _FROM, "v.at")
 
     def _indexed(self) -> list[str]:
-        """Conditions on the index of searches."""
         where = []
         for place, alternatives in enumerate(self.terms):
             names = {f"term_{place}_{number}": term for number, term in enumerate(alternatives)}
@@ -207,7 +206,6 @@ class SqliteQueries(Queries):
         return where
 
     def _match(self) -> Values:
-        """Parameters of `_MATCHES`."""
         query = self.query
         phrases = " AND ".join(f'"{" ".join(phrase)}"' for phrase in query.words)
         last = min([bound for bound in (query.until, *(query.after or ())[:1]) if bound is not None], default=inf)
