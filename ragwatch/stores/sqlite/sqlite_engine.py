@@ -4,13 +4,13 @@ import os
 import sqlite3
 import threading
 from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Self
 
-from ragwatch.errors import ConfigError, StoreError
+from ragwatch.errors import StoreError
 from ragwatch.stores.dialect import in_sqlite
 from ragwatch.stores.encryption import TextCipher, opened
 from ragwatch.stores.engine import DamagedRows, Parameters, Row, Rows, Writer
@@ -111,18 +111,12 @@ class SqliteEngine:
         self._state, self._min_free, self._cipher = state, min_free, cipher
         self._lock_file = StateLock(state)
         self._path = path = state / "ragwatch.db"
-        try:
-            self._writer = open_writer(path, cipher)
+        with ExitStack() as failed:
+            failed.callback(self._lock_file.close)
+            self._writer = failed.enter_context(closing(open_writer(path, cipher)))
             self._file = path.stat()
-        except (StoreError, ConfigError):
-            self._lock_file.close()
-            raise
-        try:
             self._reader, self.pages = (ReadConnection(path, cipher=cipher, tolerant=pages) for pages in (False, True))
-        except StoreError:
-            self._writer.close()
-            self._lock_file.close()
-            raise
+            failed.pop_all()  # they stay open
         self.rows, self.walk = self._reader.rows, self._reader.walk
         self._writing = threading.Lock()
         self.damage = DamagedRows()
