@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ragwatch.errors import StoreError
 from ragwatch.ports import StoredVerdict
 from ragwatch.stores.engine import DAY, Reader
-from ragwatch.stores.rows import VERDICT_COLUMNS, verdict_of
+from ragwatch.stores.rows import VERDICT_COLUMNS, single_number, verdict_of
 
 ROWS_AT_ONCE = 100
 
@@ -47,15 +47,11 @@ class DayReader:
 
     def newest_seq(self) -> int:
         """Return the sequence number of the newest verdict; 0 without one. Later ones have a greater one."""
-        return self._number("SELECT MAX(seq) FROM verdicts")
+        return int(single_number(self._connection.rows("SELECT MAX(seq) FROM verdicts")) or 0)
 
     def highest_seq(self) -> int:
         """Return a sequence number that no verdict exceeds, also none of those that retention has deleted."""
-        return max(self.newest_seq(), self._number("SELECT PRUNED_SEQ"))
-
-    def _number(self, sql: str) -> int:
-        stored = self._connection.rows(sql)
-        return int(stored[0][0] or 0) if stored else 0
+        return max(self.newest_seq(), int(single_number(self._connection.rows("SELECT PRUNED_SEQ")) or 0))
 
     def days(self, since: float = -math.inf) -> Iterator[int]:
         """Yield the days with verdicts, oldest first: days since 1970-01-01, in UTC."""

@@ -184,16 +184,13 @@ class SqliteEngine:
                 self._writer.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
         self.checkpoint()
 
-    def checkpoint(self) -> None:
-        """Copy the write-ahead log into the database."""
+    def checkpoint(self) -> bool:
+        """Copy the write-ahead log into the database. Returns False if a reader is in the way."""
         with self._writing, store_errors("cannot free space"):
-            self._truncate_wal()
+            return self._truncate_wal()
 
     def _truncate_wal(self) -> bool:
-        """Copy the write-ahead log into the database and truncate it. The caller holds the writer's lock.
-
-        Returns False if a reader is in the way.
-        """
+        """Do what `checkpoint` does, for a caller that holds the writer's lock."""
         self._writer.execute("PRAGMA busy_timeout=0")  # an active reader must not block the writer
         try:
             blocked, *_ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -215,9 +212,8 @@ class SqliteEngine:
         end = monotonic() + seconds
         while monotonic() < end:
             sleep(RETRY_SECONDS)
-            with self._writing:
-                if self._truncate_wal():
-                    return True
+            if self.checkpoint():
+                return True
         return False
 
     def close(self) -> None:
