@@ -10,7 +10,16 @@ from functools import lru_cache
 
 from ragwatch.exporter.own_series import OWN
 from ragwatch.exporter.quality_series import CANARIES, DRIFT, JUDGES
-from ragwatch.exporter.series import LAST_SAMPLE, FromSnapshot, MetricType, Series, estimated, of_rows
+from ragwatch.exporter.series import (
+    LAST_SAMPLE,
+    FromSnapshot,
+    MetricType,
+    Series,
+    estimated,
+    of_estimate,
+    of_origins,
+    of_rows,
+)
 from ragwatch.exporter.traffic_series import FEEDBACK, TRAFFIC
 from ragwatch.model.quantities import Criterion, Quantity
 from ragwatch.statistics.snapshot import Gauge
@@ -33,44 +42,26 @@ def _sums(of: str, answers: str, tallies: Iterable[Tally]) -> Iterator[Series]:
         yield Series(tally, text, f"ragwatch_{of}_{name}_total", from_zero=True)
 
 
+_END = (
+    "limit of the interval for mean {q}, between 0 and 1, as of the last digest. It contains sampling, and that of a "
+    "level the error of the judge, too."
+)
 TEMPLATES: tuple[Series, ...] = (
-    Series(
-        estimated("value"),
-        "Estimated mean {q} over the window, between 0 and 1, as of the last digest: of the judge, or its level, in "
-        "people's terms (corrected yes).",
-        "ragwatch_{q}_ratio",
-    ),
-    Series(
-        estimated("low"),
-        "Lower limit of the interval for mean {q}, between 0 and 1, as of the last digest. It contains sampling, and "
-        "that of a level the error of the judge, too.",
-        "ragwatch_{q}_ratio_low",
-    ),
-    Series(
-        estimated("high"),
-        "Upper limit of the interval for mean {q}, between 0 and 1, as of the last digest. It contains sampling, and "
-        "that of a level the error of the judge, too.",
-        "ragwatch_{q}_ratio_high",
-    ),
-    Series(
-        estimated("bound_low"),
-        "Worst-case (Manski) lower bound of mean {q}: every unjudged draw counts as 0, as of the last digest.",
-        "ragwatch_{q}_ratio_bound_low",
-    ),
-    Series(
-        estimated("bound_high"),
-        "Worst-case (Manski) upper bound of mean {q}: every unjudged draw counts as 1, as of the last digest.",
-        "ragwatch_{q}_ratio_bound_high",
-    ),
-    Series(
-        estimated("n"),
-        "Number of scored answers in the estimate of {q}, as of the last digest.",
-        "ragwatch_{q}_samples",
-    ),
-    Series(
-        estimated("n_eff"),
-        "Effective sample size (Kish) of the estimate of {q}, as of the last digest.",
-        "ragwatch_{q}_effective_samples",
+    *of_estimate(
+        "{q}",
+        estimated,
+        {
+            "value": "Estimated mean {q} over the window, between 0 and 1, as of the last digest: of the judge, or its "
+            "level, in people's terms (corrected yes).",
+            "low": f"Lower {_END}",
+            "high": f"Upper {_END}",
+            "bound_low": "Worst-case (Manski) lower bound of mean {q}: every unjudged draw counts as 0, as of the last "
+            "digest.",
+            "bound_high": "Worst-case (Manski) upper bound of mean {q}: every unjudged draw counts as 1, as of the "
+            "last digest.",
+            "n": "Number of scored answers in the estimate of {q}, as of the last digest.",
+            "n_eff": "Effective sample size (Kish) of the estimate of {q}, as of the last digest.",
+        },
     ),
     Series(
         LAST_SAMPLE,
@@ -107,37 +98,21 @@ def of_quantity(template: Series, quantity: Quantity, meaning: str = "") -> Seri
     )
 
 
-def _of_segment(figure: str) -> FromSnapshot:
-    """A figure of the estimates that are split by a value of a metadata key; without `segments` there are none."""
-    labels = ("quantity", "segment", "value", "route", "judge", "window")
-    return of_rows("segments", labels, f"estimate.{figure}")
-
-
+_SEGMENT_END = "limit of the confidence interval for the mean of a segment, between 0 and 1, as of the last digest."
 SEGMENTS: tuple[Series, ...] = (
-    Series(
-        _of_segment("value"),
-        "Estimated mean of a quantity over the answers of a segment, between 0 and 1, as of the last digest.",
-        "ragwatch_segment_ratio",
-    ),
-    Series(
-        _of_segment("low"),
-        "Lower limit of the confidence interval for the mean of a segment, between 0 and 1, as of the last digest.",
-        "ragwatch_segment_ratio_low",
-    ),
-    Series(
-        _of_segment("high"),
-        "Upper limit of the confidence interval for the mean of a segment, between 0 and 1, as of the last digest.",
-        "ragwatch_segment_ratio_high",
-    ),
-    Series(
-        _of_segment("n"),
-        "Number of scored answers in the estimate of a segment, as of the last digest.",
-        "ragwatch_segment_samples",
-    ),
-    Series(
-        _of_segment("n_eff"),
-        "Effective sample size (Kish) of the estimate of a segment, as of the last digest.",
-        "ragwatch_segment_effective_samples",
+    *of_estimate(
+        "segment",
+        lambda figure: of_rows(
+            "segments", ("quantity", "segment", "value", "route", "judge", "window"), f"estimate.{figure}"
+        ),
+        {
+            "value": "Estimated mean of a quantity over the answers of a segment, between 0 and 1, as of the last "
+            "digest.",
+            "low": f"Lower {_SEGMENT_END}",
+            "high": f"Upper {_SEGMENT_END}",
+            "n": "Number of scored answers in the estimate of a segment, as of the last digest.",
+            "n_eff": "Effective sample size (Kish) of the estimate of a segment, as of the last digest.",
+        },
     ),
     Series(
         FromSnapshot(
@@ -169,28 +144,21 @@ SEGMENTS: tuple[Series, ...] = (
         "ragwatch_segment_samples_left_out_total",
         from_zero=True,
     ),
-    Series(
-        Gauge.SEGMENT_DRIFT_ALARM,
-        "Whether the newest answers of a segment are worse than their baseline (1) or not (0).",
-    ),
-    Series(
-        Gauge.SEGMENT_DRIFT_BEGAN,
-        "Estimated Unix timestamp of the first answer after the change that an active alarm of a segment is about.",
-    ),
-    Series(
-        Gauge.SEGMENT_DRIFT_BEFORE,
-        "Mean score of a segment before the change that an active alarm is about, between 0 and 1.",
-    ),
-    Series(
-        Gauge.SEGMENT_DRIFT_SINCE,
-        "Mean score of a segment since the change that an active alarm is about, between 0 and 1.",
-    ),
-    Series(
-        Gauge.SEGMENT_DRIFT_ANSWERS, "Number of scores of a segment since the change that an active alarm is about."
-    ),
-    Series(
-        Gauge.DRIFT_UNWATCHED,
-        "Number of quantities of segments on routes that have no drift detector, because there are too many.",
+    *of_origins(
+        {
+            Gauge.SEGMENT_DRIFT_ALARM: "Whether the newest answers of a segment are worse than their baseline (1) or "
+            "not (0).",
+            Gauge.SEGMENT_DRIFT_BEGAN: "Estimated Unix timestamp of the first answer after the change that an active "
+            "alarm of a segment is about.",
+            Gauge.SEGMENT_DRIFT_BEFORE: "Mean score of a segment before the change that an active alarm is about, "
+            "between 0 and 1.",
+            Gauge.SEGMENT_DRIFT_SINCE: "Mean score of a segment since the change that an active alarm is about, "
+            "between 0 and 1.",
+            Gauge.SEGMENT_DRIFT_ANSWERS: "Number of scores of a segment since the change that an active alarm is "
+            "about.",
+            Gauge.DRIFT_UNWATCHED: "Number of quantities of segments on routes that have no drift detector, because "
+            "there are too many.",
+        }
     ),
 )
 

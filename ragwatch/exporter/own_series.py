@@ -3,7 +3,7 @@
 from platform import python_version
 
 from ragwatch import __version__
-from ragwatch.exporter.series import FromSnapshot, FromTelemetry, Series, known
+from ragwatch.exporter.series import FromSnapshot, FromTelemetry, Series, known, of_origins
 from ragwatch.statistics.snapshot import Gauge
 from ragwatch.statistics.tally import Invariant, Tally
 from ragwatch.telemetry import EventCount, GaugeLevel
@@ -33,24 +33,18 @@ OWN: tuple[Series, ...] = (
         "Total number of changes of web.config_file or its certificates that were wrong and not put into force.",
         from_zero=True,
     ),
-    Series(
-        EventCount.EXPORT_RECORDS,
-        "Total number of log records or spans with scores for the endpoint of export.otlp, since the process started,"
-        " by outcome: sent, rejected (partial success) or dropped (refused).",
-    ),
-    Series(
-        EventCount.EXPORT_SKIPPED,
-        "Total number of verdicts of which nothing is sent to export.otlp, since the process started, by reason"
-        " (no_trace_id, invalid_trace_id, no_span_id, no_scores, too_old, deleted).",
-    ),
-    Series(
-        EventCount.EXPORT_FAILURES,
-        "Total number of failed requests to the endpoint of export.otlp since the process started, by reason; all but"
-        " refused and too_large are repeated.",
-    ),
-    Series(
-        GaugeLevel.EXPORT_WAITING,
-        "Time for which verdicts have been waiting to be sent to export.otlp; 0 if none wait.",
+    *of_origins(
+        {
+            EventCount.EXPORT_RECORDS: "Total number of log records or spans with scores for the endpoint of "
+            "export.otlp, since the process started, by outcome: sent, rejected (partial success) or dropped "
+            "(refused).",
+            EventCount.EXPORT_SKIPPED: "Total number of verdicts of which nothing is sent to export.otlp, since the "
+            "process started, by reason (no_trace_id, invalid_trace_id, no_span_id, no_scores, too_old, deleted).",
+            EventCount.EXPORT_FAILURES: "Total number of failed requests to the endpoint of export.otlp since the "
+            "process started, by reason; all but refused and too_large are repeated.",
+            GaugeLevel.EXPORT_WAITING: "Time for which verdicts have been waiting to be sent to export.otlp; 0 if none "
+            "wait.",
+        }
     ),
     Series(
         known("leader"),

@@ -81,7 +81,7 @@ class Series:
     def __post_init__(self) -> None:
         """Derive name, labels and type once: a scrape reads them for every sample."""
         if not self.name:
-            counter = isinstance(self.origin, EventCount) and "bucket" not in self.origin.labels
+            counter = isinstance(self.origin, EventCount | Tally) and "bucket" not in self.origin.labels
             object.__setattr__(self, "name", f"ragwatch_{self.origin}{'_total' if counter else ''}")
         implied = {"bucket"} | ({"quantity"} if self.quantity else set()) | ({"judge"} if self.default_judge else set())
         object.__setattr__(self, "labels", tuple(name for name in self.origin.labels if name not in implied))
@@ -174,3 +174,26 @@ def known(name: str) -> FromTelemetry:
     """Reads an attribute of the telemetry, where it is known."""
     read = attrgetter(name)
     return FromTelemetry((), lambda telemetry: [] if (value := read(telemetry)) is None else [((), value)])
+
+
+_FIGURES = {
+    "value": "ratio",
+    "low": "ratio_low",
+    "high": "ratio_high",
+    "bound_low": "ratio_bound_low",
+    "bound_high": "ratio_bound_high",
+    "coverage": "response_ratio",
+    "n": "samples",
+    "n_eff": "effective_samples",
+}
+
+
+def of_estimate(of: str, origin: Callable[[str], Origin], texts: Mapping[str, str]) -> Iterator[Series]:
+    """Yields the series of the figures of an estimate: `ragwatch_OF_ratio` and so on, with their HELP by figure."""
+    for figure, text in texts.items():
+        yield Series(origin(figure), text, f"ragwatch_{of}_{_FIGURES[figure]}")
+
+
+def of_origins(texts: Mapping[Origin, str]) -> Iterator[Series]:
+    """Yields series that are named as their origins, with their HELP."""
+    return (Series(origin, text) for origin, text in texts.items())

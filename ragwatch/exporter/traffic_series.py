@@ -2,7 +2,7 @@
 
 from time import monotonic
 
-from ragwatch.exporter.series import FromSnapshot, FromTelemetry, Series, by_name, lag, of_rows, ranked
+from ragwatch.exporter.series import FromSnapshot, FromTelemetry, Series, by_name, lag, of_estimate, of_rows, ranked
 from ragwatch.model.sample import RejectReason, SkipReason
 from ragwatch.model.signals import Signal
 from ragwatch.model.stages import Fault, Stage
@@ -241,54 +241,26 @@ TRAFFIC: tuple[Series, ...] = (
 )
 
 
-def _of_users(figure: str) -> FromSnapshot:
-    return of_rows("user_scores.rows", ("route", "window"), f"estimate.{figure}")
-
-
-def _correlation(figure: str) -> FromSnapshot:
-    return of_rows("user_scores.correlations", ("judge", "quantity"), f"correlation.{figure}")
-
-
+_END = "limit of the confidence interval for the mean score by users, between 0 and 1, as of the last digest."
+_CORRELATION_END = "limit of the confidence interval for the correlation of scores by users and by a judge, -1 to 1."
 FEEDBACK: tuple[Series, ...] = (
-    Series(
-        _of_users("value"),
-        "Mean score by users of the answers that they chose to rate, between 0 and 1, as of the last digest.",
-        "ragwatch_user_score_ratio",
-    ),
-    Series(
-        _of_users("low"),
-        "Lower limit of the confidence interval for the mean score by users, between 0 and 1, as of the last digest.",
-        "ragwatch_user_score_ratio_low",
-    ),
-    Series(
-        _of_users("high"),
-        "Upper limit of the confidence interval for the mean score by users, between 0 and 1, as of the last digest.",
-        "ragwatch_user_score_ratio_high",
-    ),
-    Series(
-        _of_users("bound_low"),
-        "Worst-case (Manski) lower bound: every answer without feedback counts as 0, as of the last digest.",
-        "ragwatch_user_score_ratio_bound_low",
-    ),
-    Series(
-        _of_users("bound_high"),
-        "Worst-case (Manski) upper bound: every answer without feedback counts as 1, as of the last digest.",
-        "ragwatch_user_score_ratio_bound_high",
-    ),
-    Series(
-        _of_users("coverage"),
-        "Share of the sampled answers that have feedback, which users choose, 0 to 1, as of the last digest.",
-        "ragwatch_user_score_response_ratio",
-    ),
-    Series(
-        _of_users("n"),
-        "Number of sampled answers with feedback over the window, as of the last digest.",
-        "ragwatch_user_score_samples",
-    ),
-    Series(
-        _of_users("n_eff"),
-        "Effective sample size (Kish) of the mean score by users, as of the last digest.",
-        "ragwatch_user_score_effective_samples",
+    *of_estimate(
+        "user_score",
+        lambda figure: of_rows("user_scores.rows", ("route", "window"), f"estimate.{figure}"),
+        {
+            "value": "Mean score by users of the answers that they chose to rate, between 0 and 1, as of the last "
+            "digest.",
+            "low": f"Lower {_END}",
+            "high": f"Upper {_END}",
+            "bound_low": "Worst-case (Manski) lower bound: every answer without feedback counts as 0, as of the last "
+            "digest.",
+            "bound_high": "Worst-case (Manski) upper bound: every answer without feedback counts as 1, as of the last "
+            "digest.",
+            "coverage": "Share of the sampled answers that have feedback, which users choose, 0 to 1, as of the last "
+            "digest.",
+            "n": "Number of sampled answers with feedback over the window, as of the last digest.",
+            "n_eff": "Effective sample size (Kish) of the mean score by users, as of the last digest.",
+        },
     ),
     Series(
         FromSnapshot(
@@ -297,29 +269,19 @@ FEEDBACK: tuple[Series, ...] = (
         "Unix timestamp of the newest sampled answer that has feedback, as of the last digest.",
         "ragwatch_user_score_last_sample_timestamp_seconds",
     ),
-    Series(
-        _correlation("value"),
-        "Correlation (Pearson) of scores by users and by a judge over rated answers of the longest window, -1 to 1.",
-        "ragwatch_user_score_correlation_ratio",
-    ),
-    Series(
-        _correlation("low"),
-        "Lower limit of the confidence interval for the correlation of scores by users and by a judge, -1 to 1.",
-        "ragwatch_user_score_correlation_ratio_low",
-    ),
-    Series(
-        _correlation("high"),
-        "Upper limit of the confidence interval for the correlation of scores by users and by a judge, -1 to 1.",
-        "ragwatch_user_score_correlation_ratio_high",
-    ),
-    Series(
-        _correlation("n"),
-        "Number of answers with both a score by a user and one by a judge, in the correlation of the two.",
-        "ragwatch_user_score_correlation_samples",
+    *of_estimate(
+        "user_score_correlation",
+        lambda figure: of_rows("user_scores.correlations", ("judge", "quantity"), f"correlation.{figure}"),
+        {
+            "value": "Correlation (Pearson) of scores by users and by a judge over rated answers of the longest "
+            "window, -1 to 1.",
+            "low": f"Lower {_CORRELATION_END}",
+            "high": f"Upper {_CORRELATION_END}",
+            "n": "Number of answers with both a score by a user and one by a judge, in the correlation of the two.",
+        },
     ),
     Series(
         Tally.FEEDBACK,
         "Total number of ratings received from users, by outcome: joined to its sample, or why not.",
-        "ragwatch_feedback_total",
     ),
 )
