@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -82,13 +83,13 @@ class SignalCounter:
             if score is not None and -_MAX_SCORE < score < _MAX_SCORE:
                 signals.scores.append(score)
             if count > 1 and _has_duplicates(contexts):
-                signals.duplicated += 1
+                signals.counts[Tally.DUPLICATE_CONTEXTS] += 1
             if any(map(_UPDATED, contexts)):  # no date is 0
                 self._add_age(signals, sample)
         if not answer or answer.isspace():
-            signals.empty += 1
+            signals.counts[Tally.EMPTY_ANSWERS] += 1
         elif len(answer) <= MAX_ABSTENTION_CHARS and is_abstention(answer):
-            signals.abstained += 1
+            signals.counts[Tally.ABSTENTIONS] += 1
         else:
             self._add_answered(route, signals, sample)
         if sample.relevant is not None:
@@ -101,12 +102,15 @@ class SignalCounter:
         question, answer, contexts = sample.question, sample.answer, sample.contexts
         if contexts:
             citations = count_citations(answer, contexts)
-            signals.uncited += not citations.named
-            signals.dangling += citations.dangling > 0
+            if not citations.named:
+                signals.counts[Tally.UNCITED_ANSWERS] += 1
+            if citations.dangling:
+                signals.counts[Tally.DANGLING_CITATIONS] += 1
         if question:
-            signals.foreign += self._differs(question, answer)
-            if self._repeated is not None:
-                signals.repeated += self._repeated.add(route, question, answer)
+            if self._differs(question, answer):
+                signals.counts[Tally.OTHER_LANGUAGE] += 1
+            if self._repeated is not None and self._repeated.add(route, question, answer):
+                signals.counts[Tally.REPEATED_ANSWERS] += 1
 
     def _add_age(self, signals: _RouteSignals, sample: Sample) -> None:
         """Collect the median age of the documents (0 if changed after the answer), the younger one of two."""
@@ -133,18 +137,10 @@ class SignalCounter:
             if route in self._meters:
                 novelty = self._meters[route].strangeness(signals.questions)
                 _observe_all(tallies, Tally.QUESTION_STRANGENESS, route, novelty)
-            for tally, amount in (
-                (Tally.EMPTY_RETRIEVALS, signals.contexts.count(0)),
-                (Tally.DUPLICATE_CONTEXTS, signals.duplicated),
-                (Tally.ABSTENTIONS, signals.abstained),
-                (Tally.EMPTY_ANSWERS, signals.empty),
-                (Tally.OTHER_LANGUAGE, signals.foreign),
-                (Tally.REPEATED_ANSWERS, signals.repeated),
-                (Tally.UNCITED_ANSWERS, signals.uncited),
-                (Tally.DANGLING_CITATIONS, signals.dangling),
-            ):
-                if amount:
-                    tallies[tally, (route,)] += amount
+            if empty := signals.contexts.count(0):
+                tallies[Tally.EMPTY_RETRIEVALS, (route,)] += empty
+            for tally, amount in signals.counts.items():
+                tallies[tally, (route,)] += amount
             for sample in signals.judged:
                 _count_ranking(tallies, route, sample)
 
@@ -177,13 +173,7 @@ class _RouteSignals:
     ages: list[float] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
     judged: list[Sample] = field(default_factory=list)  # with relevance judgements
-    duplicated: int = 0
-    abstained: int = 0
-    empty: int = 0
-    foreign: int = 0
-    repeated: int = 0
-    uncited: int = 0
-    dangling: int = 0
+    counts: Counter[Tally] = field(default_factory=Counter)  # answers that have a signal
 
 
 def _observe_all(tallies: Tallies, histogram: Tally, route: str, values: Sequence[float]) -> None:
