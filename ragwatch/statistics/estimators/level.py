@@ -94,22 +94,11 @@ class LabelCounts(NamedTuple):
     def of(cls, labels: Iterable[tuple[float, bool, float]]) -> LabelCounts:
         """Count labels: people's score in [0, 1], whether the judge says yes, and the probability of being labelled."""
         rows = list(labels)
-        good_yes, bad_yes = _effective([(score, 1.0 / probability) for score, yes, probability in rows if yes])
-        good_no, bad_no = _effective([(score, 1.0 / probability) for score, yes, probability in rows if not yes])
-        return cls(good_yes, good_no, bad_yes, bad_no)
+        yes, no = (cls.apart(row for row in rows if row[1] is said) for said in (True, False))
+        return cls(yes.good_yes, no.good_no, yes.bad_yes, no.bad_no)
 
 
 _NO_LABELS = LabelCounts()
-
-
-def _effective(labels: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Number of good and of bad labels that weighted ones are worth."""
-    weight = math.fsum(w for _, w in labels)
-    if not weight:
-        return 0.0, 0.0
-    number = weight * weight / math.fsum(w * w for _, w in labels)
-    good = number * math.fsum(w * score for score, w in labels) / weight
-    return good, number - good
 
 
 @dataclass(frozen=True, slots=True)
