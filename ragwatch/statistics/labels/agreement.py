@@ -10,6 +10,7 @@ stratum costs one degree of freedom, because its mean is estimated.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -19,6 +20,7 @@ from ragwatch.statistics.estimators.corrected import MIN_LABELS
 from ragwatch.statistics.estimators.interval import CountedInterval, clip, wilson
 
 _BINS = 10  # of a reliability curve
+_MOST_LABELS = 1 << 32
 Matrix = Sequence[Sequence[int]]
 """Confusion matrix: a row for each class that people chose, a column for each class that the judge chose."""
 
@@ -50,22 +52,13 @@ def share(count: int, n: int, confidence: float = 0.95) -> CountedInterval | Non
 def labels_needed(half_width: float, value: float = 0.5, confidence: float = 0.95) -> int:
     """Returns the number of labels at which the half-width of a share's interval is at most `half_width`.
 
-    Inverts the width of Wilson's (1927) interval by bisection: without z^2 it is z^2 p (1 - p) / half_width^2
+    Inverts the width of Wilson's (1927) interval: without z^2 it is z^2 p (1 - p) / half_width^2
     (Cochran 1977, 4.4).
 
     >>> labels_needed(0.05), labels_needed(0.05, value=0.9)     # (1.96 / .05)^2 / 4 = 384.1, less z^2
     (381, 141)
     """
-    low, high = 0, 1
-    while _half_width(value, high, confidence) > half_width:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _half_width(value, middle, confidence) > half_width:
-            low = middle
-        else:
-            high = middle
-    return high
+    return bisect_left(range(_MOST_LABELS), -half_width, 1, key=lambda n: -_half_width(value, n, confidence))
 
 
 def compare(matrix: Matrix, *, half_width: float = 0.1, confidence: float = 0.95) -> Agreement | TooFewLabels:
