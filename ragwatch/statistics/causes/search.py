@@ -19,7 +19,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
-from typing import NamedTuple
 
 from ragwatch.model.estimate import Addends
 from ragwatch.statistics.causes.slices import (
@@ -138,7 +137,7 @@ class Table:
             inside = stop - begin
             failing = sum([self.failing[place] for place in places[begin:stop]])
             outside_failing = self._failures[end] - self._failures[start] - failing
-            total += log_e_value(Counts(inside, failing, end - start - inside, outside_failing))
+            total += log_e_value(inside, failing, end - start - inside, outside_failing)
             start, begin = end, stop
         return total
 
@@ -269,18 +268,11 @@ def _cell_of(answer: Answer) -> tuple[str, int]:
 _PRIOR_INSIDE, _PRIOR_OUTSIDE = (1.0, 1.0), (1.0, 4.0)  # Beta: of a cause all is possible, and few other answers fail
 
 
-class Counts(NamedTuple):
-    """Answers and failing ones in the slice, and among the others of its cell."""
+def log_e_value(inside: int, inside_failing: int, outside: int, outside_failing: int) -> float:
+    """Logarithm of the e-value of one cell, the mean of 1 and of what its bets pay; those of several cells add up.
 
-    inside: int
-    inside_failing: int
-    outside: int
-    outside_failing: int
-
-
-def log_e_value(counts: Counts) -> float:
-    """Logarithm of the e-value of one cell, the mean of 1 and of what its bets pay; those of several cells add up."""
-    inside, inside_failing, outside, outside_failing = counts
+    Given are the answers in the slice and among the others of its cell, each with the number of failing ones.
+    """
     log = _log_learnt(inside, inside_failing, _PRIOR_INSIDE) + _log_learnt(outside, outside_failing, _PRIOR_OUTSIDE)
     if inside_failing * outside > outside_failing * inside:
         log -= _log_greatest(inside + outside, inside_failing + outside_failing)

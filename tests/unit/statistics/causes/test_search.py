@@ -220,7 +220,7 @@ def log_e(cells: Cells, failing: Sequence[int]) -> float:
         for (own, within), fails in zip(cells, failing, strict=False):
             if own == cell:
                 marks[within].append(fails)
-        total += search.log_e_value(search.Counts(len(marks[1]), sum(marks[1]), len(marks[0]), sum(marks[0])))
+        total += search.log_e_value(len(marks[1]), sum(marks[1]), len(marks[0]), sum(marks[0]))
     return total
 
 
@@ -262,7 +262,7 @@ def test_bets_on_a_failing_slice_pay() -> None:
 
 def test_a_release_that_replaces_another_is_seen() -> None:
     """No answer of the one is beside one of the other: the totals tell them apart."""
-    assert search.log_e_value(search.Counts(100, 40, 500, 25)) > 10.0
+    assert search.log_e_value(100, 40, 500, 25) > 10.0
 
 
 @given(st.integers(1, 200), st.integers(1, 2000), st.data())
@@ -270,10 +270,7 @@ def test_evidence_grows_with_what_fails_inside(inside: int, outside: int, data: 
     """Beyond the share outside, one more failing answer inside is never less evidence, once there is any."""
     outside_failing = data.draw(st.integers(0, outside))
     least = min(inside, inside * outside_failing // outside + 1)
-    logs = [
-        search.log_e_value(search.Counts(inside, failing, outside, outside_failing))
-        for failing in range(least, inside + 1)
-    ]
+    logs = [search.log_e_value(inside, failing, outside, outside_failing) for failing in range(least, inside + 1)]
     evidence = list(dropwhile(lambda log: log <= 0.0, logs))
     assert evidence == sorted(evidence)
 
@@ -282,7 +279,7 @@ def test_evidence_grows_with_what_fails_inside(inside: int, outside: int, data: 
 def test_a_cell_never_costs_more_than_half_of_the_stake(inside: int, outside: int, data: st.DataObject) -> None:
     """Cells without the slice, or in which it fails less, cost at most the half that is bet."""
     failing = data.draw(st.integers(0, inside)), data.draw(st.integers(0, outside))
-    assert search.log_e_value(search.Counts(inside, failing[0], outside, failing[1])) >= -math.log(2.0) - 1e-9
+    assert search.log_e_value(inside, failing[0], outside, failing[1]) >= -math.log(2.0) - 1e-9
 
 
 @given(st.lists(st.floats(-5.0, 30.0), max_size=20), st.integers(20, 5000), st.floats(0.001, 0.5))
