@@ -168,11 +168,6 @@ class RulePlan:
         yield from by_route(self.objectives, self.route_objectives)
 
 
-def _place(quantity: Quantity) -> tuple[bool, int, str]:
-    """Place of a quantity in an order: those of ragwatch in theirs, then criteria by name."""
-    return quantity.is_criterion, 0 if quantity.is_criterion else list(Quantity).index(quantity), str(quantity)
-
-
 def by_route(everywhere: Mapping[Quantity, float], routes: RouteLimits) -> Iterator[tuple[Quantity, str, float]]:
     """Every limit as quantity, matcher of the label `route` (empty for all routes), and value.
 
@@ -180,7 +175,7 @@ def by_route(everywhere: Mapping[Quantity, float], routes: RouteLimits) -> Itera
     [('route!~"faq"', 0.9), ('route="faq"', 0.5)]
     """
     named = {quantity for limits in routes.values() for quantity in limits}
-    for quantity in dict.fromkeys((*everywhere, *sorted(named, key=_place))):
+    for quantity in dict.fromkeys((*everywhere, *(one for one in Quantity if one in named), *sorted(named))):
         own = [route for route, limits in routes.items() if quantity in limits]
         if quantity in everywhere:
             others = "|".join(re.escape(route).replace("\\", "\\\\") for route in own)

@@ -31,6 +31,12 @@ MAX_EVIDENCE = 1e300
 """Evidence is capped here, before floats overflow; less evidence keeps the guarantee."""
 
 
+def _after(bets: Sequence[float], gain: float, numbers: Numbers, credit: float) -> Numbers:
+    return tuple(
+        min((1.0 + bet * gain) * (credit + number), MAX_EVIDENCE) for bet, number in zip(bets, numbers, strict=True)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Betting:
     """E-detector that bets against a fixed baseline."""
@@ -62,10 +68,7 @@ class Betting:
         """Return the evidence for each size of bet after one more score."""
         value = reading.value if self.direction is Direction.FALL else 1.0 - reading.value
         gain = (self._floor - value) * min(1.0, reading.weight / self.max_weight)
-        return tuple(
-            min((1.0 + bet * gain) * (credit + number), MAX_EVIDENCE)
-            for bet, number in zip(self._bets, numbers, strict=True)
-        )
+        return _after(self._bets, gain, numbers, credit)
 
     def evidence(self, numbers: Numbers) -> float:
         """Return the mean over all sizes of bet; without a change its expectation is at most the run length."""
@@ -201,10 +204,7 @@ class TwoSample:
         worse = reading.control.value - reading.score.value
         share = min(1.0, reading.score.weight / self.max_weight) * min(1.0, reading.control.weight / self.max_weight)
         gain = share * (worse if self.direction is Direction.FALL else -worse)
-        return tuple(
-            min((1.0 + bet * gain) * (credit + number), MAX_EVIDENCE)
-            for bet, number in zip(self.fractions, numbers, strict=True)
-        )
+        return _after(self.fractions, gain, numbers, credit)
 
     def evidence(self, numbers: Numbers) -> float:
         """Return the mean over all sizes of bet."""
