@@ -78,20 +78,12 @@ TEMPLATES: tuple[Series, ...] = (
 
 
 def series_names(quantity: str) -> tuple[str, ...]:
-    """Names of all series of a quantity.
-
-    >>> series_names("polite")[0]
-    'ragwatch_polite_ratio'
-    """
+    """Names of all series of a quantity."""
     return tuple(template.name.format(q=quantity) for template in TEMPLATES)
 
 
 def of_quantity(template: Series, quantity: Quantity, meaning: str = "") -> Series:
-    """Fills in a template for one quantity; of a criterion, `meaning` says what it measures.
-
-    >>> of_quantity(TEMPLATES[0], Quantity.CONTEXT_USE).name
-    'ragwatch_context_use_ratio'
-    """
+    """Fills in a template for one quantity; of a criterion, `meaning` says what it measures."""
     described = f"{quantity} ({meaning or quantity.row.meaning})"
     return replace(
         template, name=template.name.format(q=quantity), help=template.help.format(q=described), quantity=quantity

@@ -60,11 +60,6 @@ def negotiated(accept: str) -> str:
     """Negotiates the format: OpenMetrics 1.0 if its quality is at least that of text, else text 0.0.4.
 
     Other versions are never announced: the library would answer any version with the bytes of this one.
-
-    >>> negotiated("text/html,*/*;q=0.8")
-    'text/plain; version=0.0.4'
-    >>> negotiated("application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1")
-    'application/openmetrics-text'
     """
     openmetrics, plain = 0.0, 0.0
     for media_range in accept.split(","):

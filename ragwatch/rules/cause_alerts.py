@@ -37,7 +37,7 @@ def _canaries(plan: RulePlan) -> Iterator[Alert]:
     yield _wrong_answers(plan)
     last_run = "ragwatch_canary_last_run_timestamp_seconds"
     stale = (
-        f"time() - max by (job, suite) ({_of_suites(last_run, matchers)}) > {pause + plan.limits.canaries:g}"
+        f"time() - max by (job, suite) ({pick(last_run, matchers)}) > {pause + plan.limits.canaries:g}"
         for matchers, pause in _schedules(plan)
     )
     yield _retrieval(
@@ -120,7 +120,7 @@ def _schedules(plan: RulePlan) -> Iterator[tuple[str, float]]:
 def _failing(matchers: str, seconds: float) -> str:
     """Requires two failed runs for one reason, including the last: a single one may be a service that is starting."""
     failed, run, success = (
-        _of_suites(f"ragwatch_canary_{name}", matchers)
+        pick(f"ragwatch_canary_{name}", matchers)
         for name in ("failures_total", "last_run_timestamp_seconds", "last_success_timestamp_seconds")
     )
     return (
@@ -128,10 +128,6 @@ def _failing(matchers: str, seconds: float) -> str:
         f" and changes({failed}[{span(seconds)}]) > 1\n"
         f"  and on (job, instance, suite) ({run} unless {success} >= {run})\n)"
     )
-
-
-def _of_suites(name: str, matchers: str) -> str:
-    return f"{name}{{{matchers}}}" if matchers else name
 
 
 def _judges(plan: RulePlan) -> Iterator[Alert]:

@@ -169,11 +169,7 @@ class RulePlan:
 
 
 def by_route(everywhere: Mapping[Quantity, float], routes: RouteLimits) -> Iterator[tuple[Quantity, str, float]]:
-    """Every limit as quantity, matcher of the label `route` (empty for all routes), and value.
-
-    >>> [limit[1:] for limit in by_route({Quantity.FAITHFULNESS: 0.9}, {"faq": {Quantity.FAITHFULNESS: 0.5}})]
-    [('route!~"faq"', 0.9), ('route="faq"', 0.5)]
-    """
+    """Every limit as quantity, matcher of the label `route` (empty for all routes), and value."""
     named = {quantity for limits in routes.values() for quantity in limits}
     for quantity in dict.fromkeys((*everywhere, *(one for one in Quantity if one in named), *sorted(named))):
         own = [route for route, limits in routes.items() if quantity in limits]

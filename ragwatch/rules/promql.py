@@ -69,10 +69,7 @@ def unless_paged(expr: str, window: str, *other_pages: str) -> str:
     alerts that inhibit each other are both hidden, and one that inhibits another one-way sends it as a fresh alert when
     it ends. Only critical alerts count, so that a warning never mutes a page.
 
-    Args:
-        expr: Condition with the labels job and route.
-        window: Window of the condition.
-        other_pages: Matchers of the other alerts about the quality of a route.
+    The condition, over a window, has the labels job and route; `other_pages` are matchers of the other alerts.
     """
     series = [f'ALERTS{{{matchers},alertstate="firing",severity="critical"}}' for matchers in other_pages]
     recent = "\n    or ".join(f"max_over_time({name}[{window}])" for name in series)

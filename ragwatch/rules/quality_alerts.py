@@ -281,14 +281,13 @@ def _burning(plan: RulePlan, quantity: Quantity, route: str, objective: float, b
     remaining = texts.asked(
         f"max(clamp_min({left}, 0))", texts.PAIR_ARGUMENTS, f" {texts.WHOLE_PERCENT} of the 30-day error budget remain."
     )
-    return Alert(
+    return _quality(
         name="RagwatchErrorBudgetBurn",
         meaning="The error budget of an objective (`alerts.slos`) is used up soon, over a long and a short window, and "
         "the whole interval of the level lies beyond the objective.",
         delay="1 h, 6 h, 1 d or 3 d windows (`alerts.burns`)",
         promise="below 2.5 % at any time for an error exactly at the burn rate",
         severity=Severity(burn.severity),
-        area=Area.QUALITY,
         expr=_condition(plan, quantity, route, objective, burn),
         summary=(
             f"{{{{ $labels.route }}}}: the error budget of {quantity} is used up{_when(quantity, objective, burn)}."
@@ -298,8 +297,6 @@ def _burning(plan: RulePlan, quantity: Quantity, route: str, objective: float, b
             f"of {objective:.4g} allows {allowed:.1%}.{remaining}{texts.stage()}{texts.also_changed()}"
             f"{texts.worst(texts.ANSWERING, parameters, plan.links.pages)}"
         ),
-        board="overview",
-        labels=("job", "route", "judge"),
         samples=f"{parameters}&sort=worst",
         causes=f"&quantity={quantity}{beyond}",
         hold=0.0,

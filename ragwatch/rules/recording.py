@@ -177,22 +177,14 @@ LOOKBACK = "5m"
 
 
 def level(plan: RulePlan, quantity: Quantity, route: str, end: str) -> str:
-    """Builds the level of a quantity, or an end of its interval: of several replicas the widest interval.
+    """Builds the level of a quantity on the routes that a matcher selects: of several replicas the widest interval.
 
-    Args:
-        plan: Names the judge and the window.
-        quantity: The quantity.
-        route: Matcher of the label `route`; empty for all routes.
-        end: Empty for the value, else `_low` or `_high`.
+    `end` is empty for the value, or the end of the interval: `_low` or `_high`.
     """
     chosen = {"judge": plan.judge, "window": plan.level_window, "corrected": "yes"}
     gauge = pick(f"ragwatch_{quantity}_ratio{end}", route, **chosen)
     over = {"": "avg", "_low": "min", "_high": "max"}[end]
     return f"{over} by ({LABELS}) (last_over_time({gauge}[{LOOKBACK}]))"
-
-
-_MEAN = "route:ragwatch_quality:mean"
-_SAMPLES = "route:ragwatch_quality:effective_samples"
 
 
 def comparisons(plan: RulePlan) -> Iterator[RecordingRule]:
@@ -203,7 +195,9 @@ def comparisons(plan: RulePlan) -> Iterator[RecordingRule]:
     for quantity, route, threshold in plan.limits_by_route:
         about = {"quantity": str(quantity)}
         chosen = {**about, "judge": plan.judge, "window": span(plan.window)}
-        mean, enough = (pick(name, route, **chosen) for name in (_MEAN, _SAMPLES))
+        mean, enough = (
+            pick(f"route:ragwatch_quality:{figure}", route, **chosen) for figure in ("mean", "effective_samples")
+        )
         value, low, high = (level(plan, quantity, route, end) for end in ("", "_low", "_high"))
         beyond = f"{low} - {threshold:g}" if quantity in LOW_IS_GOOD else f"{threshold:g} - {high}"
         yield RecordingRule("route:ragwatch_quality:threshold", f"0 * {mean} + {threshold:g}", about)

@@ -40,14 +40,7 @@ def asked(query: str, arguments: str, then: str, otherwise: str = "") -> str:
 
 
 def of_worst(series: str, arguments: str, then: str, otherwise: str = "") -> str:
-    """Template text `then` with `$worst`, the quantity in which a series is largest; `otherwise` if there is none.
-
-    Args:
-        series: Expression whose result has the label quantity, with `%s` for the arguments.
-        arguments: Of the template.
-        then: Template text.
-        otherwise: Template text.
-    """
+    """Template text `then` with `$worst`, the quantity in which a series is largest; `otherwise` if there is none."""
     inner = f"{{{{ with . | first }}}}{{{{ $worst := .Labels.quantity }}}}{then}{{{{ end }}}}"
     return asked(f"topk(1, {series})", arguments, inner, otherwise)
 
@@ -60,10 +53,7 @@ def figure(query: str, before: str) -> str:
 def change(lead: str, otherwise: str, of: tuple[str, str, str] = OF_ROUTE) -> str:
     """Template text of the break behind the alarm of `$worst`, such as `0.99 -> 0.41 since 14:08 UTC, 32 answers`.
 
-    Args:
-        lead: Text before it.
-        otherwise: Template text if the daemon tells no break.
-        of: What has the alarm.
+    `lead` stands before it; `otherwise` is the text if the daemon tells no break, and `of` is what has the alarm.
     """
     prefix, matchers, arguments = of
     begin, before, mean, samples = (
@@ -86,18 +76,18 @@ def begun() -> str:
     return asked(BEGIN, _OF_WORST, '&since={{ . | first | value | printf "%.0f" }}', f"&since={_SINCE_HOURS}h")
 
 
+def _newest(plan: RulePlan) -> str:
+    """Selector of the mean of `$worst` over the first window, which is not closed yet."""
+    window = span(plan.windows[0])
+    return f"route:ragwatch_quality:mean{window}{{{PLACE},quantity='%s',window='{window}'"
+
+
 def since(plan: RulePlan, limit: str, then: str, otherwise: str = "") -> str:
     """Template text `then` with the last time at which the newest mean of `$worst` was within a limit as `.`.
 
-    Args:
-        plan: Its first window is the newest mean.
-        limit: Series with labels job, route and quantity.
-        then: Template text.
-        otherwise: Text if the mean was not within the limit in the last hours.
+    `limit` is a series with the labels job, route and quantity. `otherwise`: it was not within it in the last hours.
     """
-    newest = (
-        f"route:ragwatch_quality:mean{span(plan.windows[0])}{{{PLACE},quantity='%s',window='{span(plan.windows[0])}'"
-    )
+    newest = _newest(plan)
     compared = f"on (job, route, quantity) group_left () max by (job, route, quantity) ({limit})"
     good = f"{newest},quantity!~'{RISING}'}} >= {compared} or {newest},quantity=~'{RISING}'}} <= {compared}"
     query = f"max_over_time(timestamp({good})[{_SINCE_HOURS}h:1m])"
@@ -107,10 +97,7 @@ def since(plan: RulePlan, limit: str, then: str, otherwise: str = "") -> str:
 def since_when(plan: RulePlan, limit: str) -> str:
     """Template text such as ` since 04:18 UTC`."""
     moment = ' since {{ (. | first | value | toTime).Format "15:04" }} UTC'
-    newest = (
-        f"route:ragwatch_quality:mean{span(plan.windows[0])}{{{PLACE},quantity='%s',window='{span(plan.windows[0])}'}}"
-    )
-    first = f"min_over_time(timestamp({newest})[{_SINCE_HOURS}h:1m])"
+    first = f"min_over_time(timestamp({_newest(plan)}}})[{_SINCE_HOURS}h:1m])"
     return since(plan, limit, moment, asked(first, f"{ARGUMENTS} $worst", f"{moment} or earlier"))
 
 
@@ -173,11 +160,8 @@ def failing(plan: RulePlan, limit: str) -> str:
 def link(origin: tuple[str, str], path: str, lead: str = "", pages: str | None = None) -> str:
     """Template text of an address on the pages of an instance that raises an alert; empty if none is known.
 
-    Args:
-        origin: Query for the series of such instances, with `%s` for the arguments, and the arguments.
-        path: The address after that of the pages.
-        lead: Text before the address.
-        pages: Address of the pages of an instance that tells none; None for none.
+    `origin` is the query for the series of such instances, with its arguments; `lead` stands before the address. An
+    instance that tells no address of its pages has `pages`, if given.
     """
     query, arguments = origin
     info = f"topk(1, ragwatch_pages_info and on (job, instance) ({query}))"

@@ -6,8 +6,7 @@ precision with a reference; RAGChecker (arXiv 2408.08067) for correctness as the
 share.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from ragwatch.model.evidence import Evidence, ReferenceClaim
@@ -29,7 +28,6 @@ class StatementLine(TypedDict):
     in_answer: bool | None
 
 
-ReferenceScore = Callable[[Evidence], float | None]
 _DIGITS = 6
 
 
@@ -75,19 +73,14 @@ def context_f1(evidence: Evidence) -> float | None:
     return f1(context_precision_with_reference(evidence), context_recall(evidence))
 
 
-REFERENCE_SCORES: Mapping[ReferenceQuantity, ReferenceScore] = MappingProxyType(
-    {
-        ReferenceQuantity.CONTEXT_RECALL: context_recall,
-        ReferenceQuantity.CORRECTNESS: correctness,
-        ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE: context_precision_with_reference,
-        ReferenceQuantity.CONTEXT_F1: context_f1,
-    }
-)
-
-
 def score_by_reference(evidence: Evidence) -> dict[ReferenceQuantity, float | None]:
     """Computes all scores of one sample that need a reference."""
-    return {quantity: score(evidence) for quantity, score in REFERENCE_SCORES.items()}
+    return {
+        ReferenceQuantity.CONTEXT_RECALL: context_recall(evidence),
+        ReferenceQuantity.CORRECTNESS: correctness(evidence),
+        ReferenceQuantity.CONTEXT_PRECISION_WITH_REFERENCE: context_precision_with_reference(evidence),
+        ReferenceQuantity.CONTEXT_F1: context_f1(evidence),
+    }
 
 
 def reference_line(evidence: Evidence) -> dict[str, float | list[str] | list[StatementLine] | None] | None:

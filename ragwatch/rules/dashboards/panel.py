@@ -6,6 +6,7 @@ Schema 41 (Grafana 11.6); versions from 10 on read it.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from string import ascii_uppercase
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -90,8 +91,8 @@ class Panel:
             "fieldConfig": {"defaults": self._defaults(), "overrides": [*self._overrides()]},
             "options": dict(self.options),
             "targets": [
-                {"refId": _reference(index), "datasource": query.source, **query.json(self.kind)}
-                for index, query in enumerate(self.queries)
+                {"refId": reference, "datasource": query.source, **query.json(self.kind)}
+                for reference, query in zip(ascii_uppercase, self.queries, strict=False)
             ],
             **({"transformations": [{"id": "organize", "options": hidden}]} if self.columns else {}),
         }
@@ -113,17 +114,13 @@ class Panel:
         return {"title": self.page.title, "url": url, "targetBlank": True}
 
     def _overrides(self) -> Iterable[Json]:
-        for index, query in enumerate(self.queries):
+        for reference, query in zip(ascii_uppercase, self.queries, strict=False):
             properties = list(_DRAWN.get(query.style, ()))
             link = self._link(query.labels)
             if [link] != self._defaults()["links"]:
                 properties.append({"id": "links", "value": [link]})
             if properties:
-                yield {"matcher": {"id": "byFrameRefID", "options": _reference(index)}, "properties": properties}
-
-
-def _reference(index: int) -> str:
-    return chr(ord("A") + index)
+                yield {"matcher": {"id": "byFrameRefID", "options": reference}, "properties": properties}
 
 
 def _fixed(colour: str) -> JsonValue:

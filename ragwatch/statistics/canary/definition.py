@@ -204,15 +204,9 @@ def comment_line(text: str) -> str:
 
 def _quoted(text: str) -> str:
     """Returns a double-quoted YAML scalar, in which quotes, backslashes and non-printable characters are escaped."""
-    parts = []
-    for char in text:
-        if char in '\\"':
-            parts.append(f"\\{char}")
-        elif char.isprintable():
-            parts.append(char)
-        else:
-            parts.append(f"\\U{ord(char):08x}")
-    return f'"{"".join(parts)}"'
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    shown = "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in escaped)
+    return f'"{shown}"'
 
 
 _DAY_SECONDS = 86400.0

@@ -21,6 +21,7 @@ _MAX_VALUES = 50_000  # of an attribute at a time; rare ones are left out above
 _MAX_METADATA_KEYS = 50
 _BANDS = 5
 _DAY, _HOUR = 86400, 3600
+_HOURS = [f"{hour:02}:00 to {(hour + 1) % 24:02}:00 UTC" for hour in range(24)]
 _FUNCTION_WORDS = frozenset(
     """a an and are as at be by can could did do does for from had has have how i if in is it its me my of on or our
     should so that the their them there these they this to was we were what when where which who why will with would
@@ -97,7 +98,7 @@ def places_by_attribute(answers: Sequence[Answer]) -> dict[str, Places]:
         Attribute.ANSWER_LENGTH: _banded([answer.traits.get("chars") for answer in answers]),
         Attribute.JUDGE: _grouped(answer.judge for answer in answers),
         Attribute.TERM: _of_terms(answers),
-        Attribute.HOUR: _grouped(_hour(answer.at) for answer in answers),
+        Attribute.HOUR: _grouped(_HOURS[int(answer.at % _DAY // _HOUR)] for answer in answers),
     }
 
 
@@ -167,12 +168,6 @@ def _grouped(values: Iterator[object]) -> Places:
         if value is not None:
             places.setdefault(str(value), []).append(place)
     return places
-
-
-def _hour(at: float) -> str:
-    """Hour of the day, in UTC."""
-    hour = int(at % _DAY // _HOUR)
-    return f"{hour:02}:00 to {(hour + 1) % 24:02}:00 UTC"
 
 
 def _banded(figures: Sequence[float | None]) -> Places:

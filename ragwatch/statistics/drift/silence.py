@@ -33,7 +33,7 @@ RETIRED = 7 * 86400.0
 _HOUR, _DAY, _MINUTE = 3600.0, 86400.0, 60.0
 _PRIOR_HOURS, _PRIOR_GAPS, _PRIOR_EXCESS = 1.0, 10.0, 20.0
 _KEPT_A_WEEK, _MEMORY = 0.75, 28 * _DAY
-_SATURDAY, _SUNDAY = 2, 3  # the epoch began on a Thursday
+_WEEKEND = (2, 3)  # days since the epoch, which began on a Thursday
 _EMPTY = (0.0,) * HOURS
 _MARGIN = 1.25  # of the mean excess: within an octave, sessions are more visible at its lower end
 _OCTAVES = 6  # rates below 2, 4, 8, 16 and 32 an hour, and above
@@ -77,8 +77,8 @@ class Rhythm(NamedTuple):
         return min(_OCTAVES - 1, int(math.log2(max(1.0, rate))))
 
     def _rate(self, hour: int) -> float:
-        weekend = _is_weekend(hour // 24)
-        alike = [day * 24 + hour % 24 for day in range(7) if _is_weekend(day) is weekend]
+        weekend = hour // 24 in _WEEKEND
+        alike = [day * 24 + hour % 24 for day in range(7) if (day in _WEEKEND) is weekend]
         observed = sum(self.hours[index] for index in alike)
         if observed == 0.0:
             return 0.0
@@ -122,10 +122,6 @@ def _answered(rhythm: Rhythm, now: float, days: float) -> Rhythm:
     answers[int(now // _HOUR) % HOURS] += 1.0
     passed += rhythm.days * kept
     return Rhythm(tuple(hours), tuple(answers), tuple(gaps), tuple(excess), days=passed, at=now, last=now)
-
-
-def _is_weekend(day: int) -> bool:
-    return day in (_SATURDAY, _SUNDAY)
 
 
 def from_dict(stored: Mapping[str, Any]) -> Rhythm:

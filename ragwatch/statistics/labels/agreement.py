@@ -58,7 +58,12 @@ def labels_needed(half_width: float, value: float = 0.5, confidence: float = 0.9
     >>> labels_needed(0.05), labels_needed(0.05, value=0.9)     # (1.96 / .05)^2 / 4 = 384.1, less z^2
     (381, 141)
     """
-    return bisect_left(range(_MOST_LABELS), -half_width, 1, key=lambda n: -_half_width(value, n, confidence))
+
+    def narrowness(n: int) -> float:
+        low, high = wilson(clip(value), n, _z(confidence))
+        return (low - high) / 2.0
+
+    return bisect_left(range(_MOST_LABELS), -half_width, 1, key=narrowness)
 
 
 def compare(matrix: Matrix, *, half_width: float = 0.1, confidence: float = 0.95) -> Agreement | TooFewLabels:
@@ -161,11 +166,6 @@ def _share(count: int, n: int, confidence: float) -> CountedInterval:
 
 def _margins(matrix: Matrix) -> tuple[list[int], list[int]]:
     return [sum(row) for row in matrix], [sum(column) for column in zip(*matrix, strict=True)]
-
-
-def _half_width(value: float, n: int, confidence: float) -> float:
-    low, high = wilson(clip(value), n, _z(confidence))
-    return (high - low) / 2.0
 
 
 def _z(confidence: float) -> float:

@@ -5,6 +5,7 @@ both scores have the same level. Claims are compared one by one as well; the cla
 which makes their intervals somewhat too narrow, so conclusions are drawn from answers.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -162,7 +163,9 @@ def report(
             len(rows),
             _compared(rows, confidence),
             traffic_agreement(rows, minimum, confidence),
-            tuple(sorted((row for row in rows if row.difference > 0.0), key=_by_difference)[:_WORST]),
+            tuple(
+                row for row in sorted(rows, key=lambda row: (-row.difference, row.key))[:_WORST] if row.difference > 0.0
+            ),
             length_preference(
                 (LengthScore(row.judge, row.people, row.chars) for row in rows if row.chars is not None),
                 confidence=confidence,
@@ -171,29 +174,23 @@ def report(
         for quantity, rows in pairs.items()
         if rows
     }
-    people = compare(_matrix(((level(first), level(second)) for first, second in twice), 3), confidence=confidence)
+    people = compare(_matrix((level(first), level(second)) for first, second in twice), confidence=confidence)
     cells = ((CLASSES.index(claim.people), CLASSES.index(claim.judge)) for claim in claims)
     graded = [(claim.support, claim.people is ClaimVerdict.SUPPORTED) for claim in claims if claim.support is not None]
     curve = reliability(graded, confidence=confidence)
-    of_claims = ClaimReport(compare(_matrix(cells, 3), confidence=confidence), curve, calibration_error(curve))
+    of_claims = ClaimReport(compare(_matrix(cells), confidence=confidence), curve, calibration_error(curve))
     return CalibrationReport(quantities, of_claims if claims else None, people if twice else None)
 
 
 def _compared(rows: Sequence[LabelledScore], confidence: float) -> Agreement | TooFewLabels:
     """The agreement on answers; with too few of them, as many are missing as a level needs, or more."""
     cells = ((level(pair.people), level(pair.judge)) for pair in rows)
-    agreement = compare(_matrix(cells, 3), confidence=confidence)
+    agreement = compare(_matrix(cells), confidence=confidence)
     if isinstance(agreement, Agreement):
         return agreement
     return TooFewLabels(agreement.labels, max(agreement.missing, CALIBRATED_LABELS - agreement.labels))
 
 
-def _by_difference(row: LabelledScore) -> tuple[float, str]:
-    return -row.difference, row.key
-
-
-def _matrix(cells: Iterable[tuple[int, int]], size: int) -> list[list[int]]:
-    matrix = [[0] * size for _ in range(size)]
-    for row, column in cells:
-        matrix[row][column] += 1
-    return matrix
+def _matrix(cells: Iterable[tuple[int, int]]) -> list[list[int]]:
+    counts = Counter(cells)
+    return [[counts[row, column] for column in range(3)] for row in range(3)]
