@@ -16,7 +16,6 @@ OWN: tuple[Series, ...] = (
     Series(
         EventCount.VIOLATIONS,
         "Total number of digests in which a counter invariant was violated; any value above 0 is a bug of ragwatch.",
-        from_zero=True,
         values=Invariant,
     ),
     Series(

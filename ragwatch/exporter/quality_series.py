@@ -62,7 +62,6 @@ JUDGES: tuple[Series, ...] = (
     Series(
         EventCount.INSTRUCTIONS,
         "Total number of texts with suspected prompt injection sent to a judge, since the process started, by place.",
-        from_zero=True,
         values=InjectionPlace,
     ),
     Series(
@@ -157,7 +156,6 @@ CANARIES: tuple[Series, ...] = (
     Series(
         Tally.CANARY_FAILURES,
         "Total number of canary queries without a usable reply, by reason; they yield no score.",
-        from_zero=True,
         values=Failure,
     ),
     Series(Gauge.CANARY_LAST_RUN, "Unix timestamp of the last run of a canary suite."),

@@ -66,7 +66,7 @@ class Series:
     # whether it is exported as 0 for every allowed combination of label values before the first event, so that
     # `increase()` counts the first event
     from_zero: bool = False
-    # all values of its label that are neither configured nor quantities, if it is exported from zero
+    # all values of its label that are neither configured nor quantities; it is exported from zero then, too
     values: type[StrEnum] | None = None
     # whether a histogram is of values that may be negative. Then it has no `_sum`, which would go down, nor `_count`,
     # which OpenMetrics allows beside `_sum` only
@@ -85,6 +85,7 @@ class Series:
             object.__setattr__(self, "name", f"ragwatch_{self.origin}{'_total' if counter else ''}")
         implied = {"bucket"} | ({"quantity"} if self.quantity else set()) | ({"judge"} if self.default_judge else set())
         object.__setattr__(self, "labels", tuple(name for name in self.origin.labels if name not in implied))
+        object.__setattr__(self, "from_zero", self.from_zero or self.values is not None)
         by_name = _BY_SUFFIX.get(self.name.rpartition("_")[2], MetricType.GAUGE)
         object.__setattr__(self, "kind", MetricType.HISTOGRAM if "bucket" in self.origin.labels else by_name)
 

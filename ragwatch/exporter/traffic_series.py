@@ -26,7 +26,6 @@ _RETRIEVAL: tuple[Series, ...] = (
         Tally.UNRANKED,
         "Total number of answers with relevance judgements that have no ranking, by reason, over all traffic.",
         "ragwatch_retrieval_unranked_total",
-        from_zero=True,
         values=NoRanking,
     ),
     Series(
@@ -61,7 +60,6 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.REJECTED,
         "Total number of records rejected because they could not be parsed as a sample, by reason.",
         "ragwatch_requests_rejected_total",
-        from_zero=True,
         values=RejectReason,
     ),
     Series(
@@ -76,7 +74,6 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.SKIPPED,
         "Total number of lines of a source that are no records of answers (options where and prefix), by reason.",
         "ragwatch_source_lines_skipped_total",
-        from_zero=True,
         values=SkipReason,
     ),
     Series(
@@ -197,7 +194,6 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.UNJUDGED,
         "Total number of draws that could not be judged, by reason.",
         "ragwatch_samples_unjudged_total",
-        from_zero=True,
         values=UnjudgedReason,
     ),
     Series(
@@ -219,7 +215,6 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.STAGE,
         "Total number of judged answers by stage at fault; stage none counts the good answers.",
         "ragwatch_stage_samples_total",
-        from_zero=True,
         values=Stage,
         default_judge=True,
     ),
@@ -227,7 +222,6 @@ TRAFFIC: tuple[Series, ...] = (
         Tally.FAULT,
         "Total number of judged answers that did not use the top-ranked context, by fault.",
         "ragwatch_top_ranked_fault_samples_total",
-        from_zero=True,
         values=Fault,
         default_judge=True,
     ),

@@ -15,24 +15,14 @@ from ragwatch.rules.dashboards.sql_board import sql_board
 __all__ = ["PLACEHOLDER", "SQL_FILE", "BoardPlan", "Feature", "Json", "boards", "sql_board"]
 
 _BOARDS = (
-    ("overview", "Overview", "Answer quality, the stage at fault, and how both have changed.", answers.overview),
-    (
-        "retrieval",
-        "Retrieval",
-        "Retrieval quality from canaries, judged answers and traffic signals.",
-        causes.retrieval,
-    ),
-    (
-        "generation",
-        "Generation",
-        "How faithfully and completely the generator answers from its contexts.",
-        answers.generation,
-    ),
-    ("judges", "Judges", "Calls, coverage, cost and reliability of the judges.", causes.judges),
-    ("operation", "Operation", "Health of ragwatch itself: reading, sampling, background loops.", causes.operation),
+    ("Overview", "Answer quality, the stage at fault, and how both have changed.", answers.overview),
+    ("Retrieval", "Retrieval quality from canaries, judged answers and traffic signals.", causes.retrieval),
+    ("Generation", "How faithfully and completely the generator answers from its contexts.", answers.generation),
+    ("Judges", "Calls, coverage, cost and reliability of the judges.", causes.judges),
+    ("Operation", "Health of ragwatch itself: reading, sampling, background loops.", causes.operation),
 )
 
 
 def boards(plan: BoardPlan) -> dict[str, Json]:
     """Builds the dashboards, by file name. Panels that the configured judges can never fill are left out."""
-    return {f"{uid}.json": board(uid, title, description, rows(), plan) for uid, title, description, rows in _BOARDS}
+    return {f"{title.lower()}.json": board(title, description, rows(), plan) for title, description, rows in _BOARDS}

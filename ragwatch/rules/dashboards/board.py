@@ -14,10 +14,10 @@ ALL: Json = {"selected": True, "text": ["All"], "value": ["$__all"]}
 PAGES_LABEL = "URL of ragwatch"
 
 
-def board(uid: str, title: str, description: str, rows: Rows, plan: BoardPlan) -> Json:
-    """Builds a dashboard as Grafana JSON; uid and title have no prefix of ragwatch yet."""
+def board(title: str, description: str, rows: Rows, plan: BoardPlan) -> Json:
+    """Builds a dashboard as Grafana JSON; its title has no prefix of ragwatch yet."""
     return {
-        **frame(uid, title, description, "1m", "now-6h"),
+        **frame(title.lower(), title, description, "1m", "now-6h"),
         "annotations": {"list": _annotations()},
         "templating": {"list": _variables(plan)},
         "links": [
