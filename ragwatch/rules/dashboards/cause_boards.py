@@ -7,7 +7,6 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.model.quantity_row import Board
 from ragwatch.model.signals import Signal
 from ragwatch.rules.dashboards import page
-from ragwatch.rules.dashboards.page import Page
 from ragwatch.rules.dashboards.panel import Feature, Panel, Rows
 from ragwatch.rules.dashboards.quality import over_all_traffic, over_time
 from ragwatch.rules.dashboards.query import ROUTE, Query, grouped, keep, rate, scraped, spread, windowed
@@ -24,28 +23,14 @@ _SIGNALS = (
 )
 
 
-def line(
-    title: str,
-    description: str,
-    unit: str,
-    query: Query,
-    behind: Page = page.OVERVIEW,
-    *,
-    width: int = 8,
-    needs: Feature | None = None,
-) -> Panel:
-    """Builds a panel with one query."""
-    return Panel(title, description, unit, (query,), behind, width=width, needs=needs)
-
-
 def retrieval() -> Rows:
     """Retrieval quality from canaries, judged answers and traffic signals."""
     canaries = [
-        line(
+        Panel(
             row.title,
             f"{row.panel} Last run of the canaries.",
             "percentunit",
-            grouped("avg", scraped(f"ragwatch_canary_{row.series_name}_ratio"), *row.gauge.labels),
+            (grouped("avg", scraped(f"ragwatch_canary_{row.series_name}_ratio"), *row.gauge.labels),),
             page.CANARIES,
             needs=Feature.CANARIES,
         )
@@ -63,11 +48,11 @@ def retrieval() -> Rows:
         needs=Feature.CANARIES,
         columns=("Time",),
     )
-    faults = line(
+    faults = Panel(
         "Fault for the ignored top context",
         "retriever: not relevant; generator: relevant but not used; redundant: other contexts support the same claims.",
         "reqps",
-        rate("ragwatch_top_ranked_fault_samples_total", "fault", chosen=(ROUTE,)),
+        (rate("ragwatch_top_ranked_fault_samples_total", "fault", chosen=(ROUTE,)),),
         page.scored(Quantity.TOP_RANKED_IGNORED),
         width=12,
     )
@@ -125,29 +110,29 @@ def judges() -> Rows:
     failures = replace(_FAILED, expr=f"{_FAILED.expr} or 0 * {rate('ragwatch_judge_calls_total', 'judge').expr}")
     spans = tuple(spread("ragwatch_judge_call_duration_seconds", share, f"{share:.0%}") for share in (0.5, 0.99))
     calls = (
-        line("Calls", "Calls per second.", "reqps", _CALLS, page.JUDGED),
-        line("Failures", "Failed calls per second, by reason.", "reqps", failures, page.UNJUDGED),
+        Panel("Calls", "Calls per second.", "reqps", (_CALLS,), page.JUDGED),
+        Panel("Failures", "Failed calls per second, by reason.", "reqps", (failures,), page.UNJUDGED),
         Panel("Call duration", "Median and 99th percentile.", "s", spans, page.JUDGED),
     )
     covered = Query(windowed("all:ragwatch_coverage:ratio"), ("judge",))
     unjudged = rate("ragwatch_samples_unjudged_total", "judge", "reason", chosen=(ROUTE,))
     coverage = (
-        line("Coverage", "Share of the draws that were judged.", "percentunit", covered, page.UNJUDGED, width=12),
-        line(
+        Panel("Coverage", "Share of the draws that were judged.", "percentunit", (covered,), page.UNJUDGED, width=12),
+        Panel(
             "Unjudged",
             "Draws per second that could not be judged, by reason.",
             "reqps",
-            unjudged,
+            (unjudged,),
             page.UNJUDGED,
             width=12,
         ),
     )
     reliability = [
-        line(
+        Panel(
             title,
             description,
             "percentunit",
-            grouped("avg", scraped(f"ragwatch_judge_{name}_ratio"), *labels),
+            (grouped("avg", scraped(f"ragwatch_judge_{name}_ratio"), *labels),),
             page.DRIFT if needs is Feature.ANCHORS else page.JUDGED,
             width=_QUARTER,
             needs=needs,
@@ -166,7 +151,7 @@ def _cost() -> Sequence[Panel]:
         ("Budget remaining", "Share left in the scarcest budget period.", "percentunit", left, Feature.BUDGET),
         ("Tokens", "Tokens per second.", "none", tokens, Feature.PAID),
     )
-    return [line(title, text, unit, query, page.JUDGED, needs=needs) for title, text, unit, query, needs in rows]
+    return [Panel(title, text, unit, (query,), page.JUDGED, needs=needs) for title, text, unit, query, needs in rows]
 
 
 _MIXED, _JOINED, _TRACES = Feature.MIXED, Feature.JOINED, Feature.TRACES
@@ -184,12 +169,14 @@ def _reading() -> Sequence[Panel]:
     waiting = grouped("max", scraped("ragwatch_export_waiting_seconds"), "signal")
     records = rate("ragwatch_export_records_total", "signal", "outcome")
     return (
-        line("Records", "Records read per second.", "reqps", seen),
-        line("Rejected", "Records rejected per second, by reason.", "reqps", rejected),
-        line("Lag", "Age of the oldest unread record.", "s", lag),
+        Panel("Records", "Records read per second.", "reqps", (seen,)),
+        Panel("Rejected", "Records rejected per second, by reason.", "reqps", (rejected,)),
+        Panel("Lag", "Age of the oldest unread record.", "s", (lag,)),
         *_parts_and_traces(),
-        line("Scores sent", "Scores sent per second, by outcome.", "reqps", records, needs=Feature.EXPORT),
-        line("Scores waiting", "Time for which scores wait for their endpoint.", "s", waiting, needs=Feature.EXPORT),
+        Panel("Scores sent", "Scores sent per second, by outcome.", "reqps", (records,), needs=Feature.EXPORT),
+        Panel(
+            "Scores waiting", "Time for which scores wait for their endpoint.", "s", (waiting,), needs=Feature.EXPORT
+        ),
     )
 
 
@@ -208,7 +195,7 @@ def _parts_and_traces() -> Sequence[Panel]:
         ),
     )
     return [
-        line(title, text, "reqps", rate(f"ragwatch_{name}_total", "source", label), needs=needs)
+        Panel(title, text, "reqps", (rate(f"ragwatch_{name}_total", "source", label),), needs=needs)
         for title, text, name, label, needs in counts
     ]
 
@@ -218,9 +205,9 @@ def _sampling() -> Sequence[Panel]:
     probability = grouped("avg", scraped("ragwatch_sampling_probability", ROUTE), "route")
     pending = grouped("sum", scraped("ragwatch_samples_pending"), name="pending")
     return (
-        line("Draws", "Answers sampled for judging per second.", "reqps", drawn, page.ANSWERS),
-        line("Probability", "Inclusion probability of an answer.", "percentunit", probability, page.ANSWERS),
-        line("Pending", "Draws waiting for a judge.", "none", pending),
+        Panel("Draws", "Answers sampled for judging per second.", "reqps", (drawn,), page.ANSWERS),
+        Panel("Probability", "Inclusion probability of an answer.", "percentunit", (probability,), page.ANSWERS),
+        Panel("Pending", "Draws waiting for a judge.", "none", (pending,)),
     )
 
 
@@ -276,4 +263,4 @@ def _internals() -> Sequence[Panel]:
         kind="table",
         columns=("Time",),
     )
-    return (*(line(*row) for row in _OWN), versions)
+    return (*(Panel(title, text, unit, (query,)) for title, text, unit, query in _OWN), versions)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from ragwatch.model.quantities import Quantity
-from ragwatch.rules.dashboards.page import Page
+from ragwatch.rules.dashboards.page import OVERVIEW, Page
 from ragwatch.rules.dashboards.query import Json, Query, SqlQuery, Style
 from ragwatch.rules.yaml_writer import JsonValue
 
@@ -67,7 +67,7 @@ class Panel:
     description: str
     unit: str  # Grafana unit
     queries: Sequence[Query | SqlQuery]
-    page: Page  # page of ragwatch behind it, for the data links
+    page: Page = OVERVIEW  # page of ragwatch behind it, for the data links
     kind: str = "timeseries"  # timeseries, stat or table
     width: int = 8  # of 24 columns
     height: int = 8

@@ -41,18 +41,13 @@ def to_record(report: CanaryReport) -> dict[str, Any]:
     expected = [(context.id, context.text, int(context.grade)) for context in canary.expected]
     hits = [(hit.id, hit.text and hit.text[:MAX_STORED_CHARS], hit.score) for hit in retrieved.hits]
     return {
-        "canary": {**asdict(canary), "expected": expected, "category": str(canary.category), "tags": list(canary.tags)},
+        "canary": {**asdict(canary), "expected": expected},
         "at": report.at,
         "cutoff": report.cutoff,
-        "outcome": str(report.outcome),
-        "failure": _optional_text(report.failure),
+        "outcome": report.outcome,
+        "failure": report.failure,
         "met": None if report.ranking is None else [list(hit) for hit in report.ranking.hits],
-        "retrieved": {
-            **asdict(replace(retrieved, hits=())),
-            "hits": hits,
-            "direction": _optional_text(retrieved.direction),
-            "failure": _optional_text(retrieved.failure),
-        },
+        "retrieved": {**asdict(replace(retrieved, hits=())), "hits": hits},
         "scores_fell": report.scores_fell,
     }
 
@@ -82,10 +77,6 @@ def from_record(record: Mapping[str, Any]) -> CanaryReport:
         ranking=None if hits is None else Ranking(tuple(int(one.grade) for one in expected), tuple(map(tuple, hits))),
         scores_fell=record.get("scores_fell", False),
     )
-
-
-def _optional_text(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def body_of(run: SuiteReport) -> dict[str, object]:
