@@ -38,8 +38,6 @@ from ragwatch.statistics.snapshot import Gauge, Snapshot
 from ragwatch.statistics.tally import BUCKETS, INF, SUM, Tally, bound_label
 from ragwatch.telemetry import CALL_SECONDS, EventCount, GaugeLevel, Telemetry
 
-Picked = Callable[[tuple[str, ...]], object]  # one label value, or several
-
 
 class AllowedLabels:
     """Allowed values of the labels `source`, `route`, `judge`, `suite`, and of `segment` with `value`.
@@ -62,42 +60,39 @@ class AllowedLabels:
     ) -> None:
         ordered = tuple(judges)
         self.default, self.criteria = next(iter(ordered), ""), criteria
-        self._pairs = frozenset[tuple[str, str]]() if segments is None else segments.pairs
-        self._values = {
-            "source": frozenset(sources),
-            "route": frozenset(routes) | {OTHER},
-            "judge": frozenset(ordered),
-            "suite": frozenset(suites),
-            "segment": frozenset(key for key, _ in self._pairs),
+        pairs: frozenset[tuple[str, str]] = frozenset() if segments is None else segments.pairs
+        self._options: dict[tuple[str, ...], AbstractSet[object]] = {
+            ("source",): frozenset(sources),
+            ("route",): frozenset(routes) | {OTHER},
+            ("judge",): frozenset(ordered),
+            ("suite",): frozenset(suites),
+            ("segment",): {key for key, _ in pairs},
+            ("segment", "value"): pairs,
+        }
+        self._listed: dict[str, Iterable[object]] = {
+            **{names[0]: options for names, options in self._options.items() if len(names) == 1},
+            "value": {value for _, value in pairs},
+            "quantity": (*Quantity, *(criterion.name for criterion in criteria)),
         }
 
-    def checks(self, labels: tuple[str, ...]) -> tuple[tuple[Picked, AbstractSet[object]], ...]:
-        """What to pick from a tuple of label values, each with its allowed values."""
-        single: list[tuple[Picked, AbstractSet[object]]] = [
-            (itemgetter(index), self._values[label]) for index, label in enumerate(labels) if label in self._values
+    def allows(self, labels: Labels) -> Callable[[Labels], bool]:
+        """Returns a test of the values of these labels."""
+        checks = [
+            (itemgetter(*map(labels.index, names)), options)
+            for names, options in self._options.items()
+            if set(names).issubset(labels)
         ]
-        if {"segment", "value"}.issubset(labels):
-            single.append((itemgetter(labels.index("segment"), labels.index("value")), self._pairs))
-        return tuple(single)
+        return lambda values: all(picked(values) in options for picked, options in checks)
 
-    def combinations(self, series: Series) -> Iterator[tuple[str, ...]]:
+    def combinations(self, series: Series) -> Iterator[Labels]:
         """Yields every combination of label values of a series that is exported from zero."""
-        every = product(*(sorted(self._all(series, label)) for label in series.labels))
-        if not {"segment", "value"}.issubset(series.labels):
-            return every
-        pair = itemgetter(series.labels.index("segment"), series.labels.index("value"))
-        return (values for values in every if pair(values) in self._pairs)
+        return filter(self.allows(series.labels), product(*(self._all(series, label) for label in series.labels)))
 
-    def _all(self, series: Series, label: str) -> Iterable[str]:
-        if label in self._values:
-            return self._values[label]
-        if label == "quantity":
-            return (*map(str, Quantity), *(criterion.name for criterion in self.criteria))
-        if label == "value":
-            return {value for _, value in self._pairs}
-        if series.values is None:
+    def _all(self, series: Series, label: str) -> list[str]:
+        options = self._listed.get(label, series.values)
+        if options is None:
             raise LookupError(f"{series.name}: its row names no values of the label {label}")
-        return map(str, series.values)
+        return sorted(map(str, options))
 
 
 Source = TypeVar("Source", bound=Origin)
@@ -189,23 +184,23 @@ def _family_of_counts(series: Series, cells: Cells, allowed: AllowedLabels, exem
 
 def _family_of_readings(series: Series, readings: Iterable[Reading], allowed: AllowedLabels) -> Metric:
     metric = family(series)
-    name, labels, checks = series.name, series.labels, allowed.checks(series.labels)
+    name, labels, is_allowed = series.name, series.labels, allowed.allows(series.labels)
     metric.samples = [
         Sample(name, dict(zip(labels, values, strict=True)), value)
         for values, value in readings
-        if isfinite(value) and all(picked(values) in options for picked, options in checks)
+        if isfinite(value) and is_allowed(values)
     ]
     return metric
 
 
 def _histogram(series: Series, cells: Cells, allowed: AllowedLabels, exemplars: Exemplars) -> Metric:
     metric = family(series)
-    checks = allowed.checks(series.labels)
+    is_allowed = allowed.allows(series.labels)
     rows: dict[Labels, dict[str, float]] = {}
     for labels, amount in cells.items():
         rows.setdefault(labels[:-1], {})[labels[-1]] = amount
     for values, row in rows.items():
-        if all(picked(values) in options for picked, options in checks):
+        if is_allowed(values):
             metric.samples.extend(_buckets(series, values, row, exemplars))
     return metric
 

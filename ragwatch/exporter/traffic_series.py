@@ -257,9 +257,7 @@ FEEDBACK: tuple[Series, ...] = (
         },
     ),
     Series(
-        FromSnapshot(
-            ("route",), lambda snapshot: [((route,), at) for route, at in snapshot.user_scores.last_sample.items()]
-        ),
+        by_name("route", "user_scores.last_sample"),
         "Unix timestamp of the newest sampled answer that has feedback, as of the last digest.",
         "ragwatch_user_score_last_sample_timestamp_seconds",
     ),

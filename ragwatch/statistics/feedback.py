@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from operator import attrgetter
 from types import MappingProxyType
 
 from ragwatch.model.estimate import Estimate
@@ -227,9 +226,6 @@ _MIN_EFFECTIVE = 10.0
 _POWERS = tuple((i, j) for i in range(5) for j in range(5 - i))
 
 
-_FIRST, _SECOND = attrgetter("first"), attrgetter("second")
-
-
 @dataclass(frozen=True, slots=True)
 class PairSums:
     """Sums over pairs of w x^i y^j (`first`) and w^2 x^i y^j, by the order of `_POWERS`, which add up over time."""
@@ -256,7 +252,8 @@ class PairSums:
         """Return the total of at least one part, added up column by column."""
         if len(parts) == 1:
             return parts[0]
-        first, second = (zip(*(sums(part) for part in parts), strict=True) for sums in (_FIRST, _SECOND))
+        first = zip(*(part.first for part in parts), strict=True)
+        second = zip(*(part.second for part in parts), strict=True)
         return cls(sum(part.n for part in parts), tuple(map(math.fsum, first)), tuple(map(math.fsum, second)))
 
     def __add__(self, other: PairSums) -> PairSums:

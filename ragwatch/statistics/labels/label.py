@@ -9,7 +9,7 @@ from typing import Any, NotRequired, TypedDict
 
 from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.model.quantities import Quantity, quantity_of
-from ragwatch.model.quantity_row import LabelQuestionRow, Reply
+from ragwatch.model.quantity_row import Reply
 from ragwatch.model.sample import SampleRecord
 
 MIN_PROBABILITY = 1e-12
@@ -173,7 +173,7 @@ def label_questions(
 ) -> list[LabelQuestion]:
     """Returns the questions about an answer as a whole, without those that are asked claim by claim."""
     questions = [
-        LabelQuestion(quantity, row.text, _replies(row), str(row.reply))
+        LabelQuestion(quantity, row.text, REPLIES[quantity], str(row.reply))
         for quantity in Quantity
         if (row := quantity.row.question) is not None
         and not (row.unless_claims and has_claims)
@@ -182,13 +182,11 @@ def label_questions(
     return questions + [LabelQuestion(quantity_of(name), text, HOLDS, "yes") for name, text in criteria]
 
 
-def _replies(row: LabelQuestionRow) -> Mapping[str, float | None]:
-    if row.reply is Reply.DEGREE:
-        return DEGREE
-    return HOLDS if row.yes else NOT_HOLDS
-
-
 REPLIES: Mapping[str, Mapping[str, float | None]] = MappingProxyType(
-    {quantity: _replies(row) for quantity in Quantity if (row := quantity.row.question) is not None}
+    {
+        quantity: DEGREE if row.reply is Reply.DEGREE else HOLDS if row.yes else NOT_HOLDS
+        for quantity in Quantity
+        if (row := quantity.row.question) is not None
+    }
 )
 """Score by reply, of each quantity that people are asked about."""
