@@ -154,25 +154,29 @@ class LabelCorrection:
                     sums, [pair[:1] for pair in rows.values() if pair], [pair[1:] for pair in rows.values() if pair]
                 )
                 corrected = self._estimate(totals, missed.get(route, 0.0))
-                if corrected.estimate is not None:
-                    number = sum(1 for pair in rows.values() if pair)
-                    row = EstimateRow(
-                        quantity,
-                        route,
-                        self._rules.chain[0],
-                        name,
-                        corrected.estimate,
-                        corrected=True,
-                        labels=number,
-                        labels_given=number,
-                    )
-                    without = [
-                        WithoutAnnotator(one, len(theirs), self._estimate(left, missed.get(route, 0.0)).estimate)
-                        for one, theirs, left in self._without_each(totals, on_route, rows, quantity)
-                    ]
-                    yield self._robust(row, without, judge_interval(sums, self._rules.confidence))
-                if corrected.gain is not None:
-                    self._gauges[Gauge.LABEL_GAIN, (str(quantity), route, name)] = corrected.gain
+                if corrected is None:
+                    continue
+                number = sum(1 for pair in rows.values() if pair)
+                row = EstimateRow(
+                    quantity,
+                    route,
+                    self._rules.chain[0],
+                    name,
+                    corrected.estimate,
+                    corrected=True,
+                    labels=number,
+                    labels_given=number,
+                )
+                others = (
+                    (one, len(theirs), self._estimate(left, missed.get(route, 0.0)))
+                    for one, theirs, left in self._without_each(totals, on_route, rows, quantity)
+                )
+                without = [
+                    WithoutAnnotator(one, count, None if other is None else other.estimate)
+                    for one, count, other in others
+                ]
+                yield self._robust(row, without, judge_interval(sums, self._rules.confidence))
+                self._gauges[Gauge.LABEL_GAIN, (str(quantity), route, name)] = corrected.gain
 
     def _in_terms_of_reference(self, now: float) -> Iterable[EstimateRow]:
         """Estimates of what the reference judge would say of every answer, from those that it has read (two-phase)."""
@@ -183,11 +187,13 @@ class LabelCorrection:
             for (route, quantity), sums in sorted(self._sums.totals(within).items()):
                 if quantity not in self._rules.second:
                     continue
-                estimate = self._estimate(sums.without_last(), missed.get(route, 0.0)).estimate
-                if estimate is not None:
-                    yield EstimateRow(quantity, route, first, name, estimate, corrected=True, reference=reference)
+                by_reference = self._estimate(sums.without_last(), missed.get(route, 0.0))
+                if by_reference is not None:
+                    yield EstimateRow(
+                        quantity, route, first, name, by_reference.estimate, corrected=True, reference=reference
+                    )
 
-    def _estimate(self, sums: PpiSums, missed: float) -> CorrectedEstimate:
+    def _estimate(self, sums: PpiSums, missed: float) -> CorrectedEstimate | None:
         rules = self._rules
         return correct(sums, unjudged_weight=missed, confidence=rules.confidence, min_labels=rules.minimum)
 

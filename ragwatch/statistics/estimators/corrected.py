@@ -25,13 +25,6 @@ MIN_LABELS = 30
 MIN_MINORITY_LABELS = 5.0
 
 
-class UncorrectedReason(StrEnum):
-    """Why there is no corrected estimate."""
-
-    NO_LABELS = "no_labels"
-    TOO_FEW_LABELS = "too_few_labels"
-
-
 class Method(StrEnum):
     """Method of the estimate."""
 
@@ -41,32 +34,28 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CorrectedEstimate:
-    """A corrected estimate, or why there is none."""
+    """A corrected estimate."""
 
-    estimate: Estimate | None  # `n` counts labels; `n_eff`, those that alone would give the same precision
-    reason: UncorrectedReason | None = None
-    missing: int = 0
-    method: Method | None = None
-    gain: float | None = None  # variance of the labels alone / variance of the estimate: 2 is worth twice the labels
-    tuning: tuple[float, ...] = ()  # PPI++ parameter of each judge, first tier first; empty for labels alone
+    estimate: Estimate  # `n` counts labels; `n_eff`, those that alone would give the same precision
+    gain: float  # variance of the labels alone / variance of the estimate: 2 is worth twice the labels
 
 
 def correct(
     sums: PpiSums, *, unjudged_weight: float = 0.0, confidence: float = 0.95, min_labels: int = MIN_LABELS
-) -> CorrectedEstimate:
-    """Compute the corrected estimate; `unjudged_weight` is that of draws that the first judge could not score."""
+) -> CorrectedEstimate | None:
+    """Compute the corrected estimate, None with too few labels.
+
+    `unjudged_weight` is that of draws that the first judge could not score.
+    """
     labels = sums.rows(sums.tiers - 1)
-    required = max(3, min_labels)
-    if labels < required:
-        reason = UncorrectedReason.TOO_FEW_LABELS if labels else UncorrectedReason.NO_LABELS
-        return CorrectedEstimate(None, reason, missing=required - labels)
+    if labels < max(3, min_labels):
+        return None
     judged, people = sums.moments(0)[1], sums.addends()
     coverage, mean = judged / (judged + unjudged_weight), clip(people.wx / people.w)
     if min(mean, 1.0 - mean) * _effective(people) >= MIN_MINORITY_LABELS:
         return _by_ppi(sums, coverage, confidence)
     value, low, high, effective = hajek.interval(people, confidence)
-    estimate = _estimate((value, low, high), labels, effective, coverage, Method.LABELS)
-    return CorrectedEstimate(estimate, method=Method.LABELS, gain=1.0)
+    return CorrectedEstimate(_estimate((value, low, high), labels, effective, coverage, Method.LABELS), gain=1.0)
 
 
 def judge_interval(sums: PpiSums, confidence: float = 0.95) -> tuple[float, float]:
@@ -94,8 +83,7 @@ def _by_ppi(sums: PpiSums, coverage: float, confidence: float) -> CorrectedEstim
     spread = max(value * (1.0 - value), 1.0 / effective)
     gain = variance_of_labels / variance
     ends = wilson(value, spread / variance, quantile(confidence, effective - 2.0))
-    estimate = _estimate((value, *ends), labels, effective * gain, coverage, Method.PPI)
-    return CorrectedEstimate(estimate, method=Method.PPI, gain=gain, tuning=ppi.tuning)
+    return CorrectedEstimate(_estimate((value, *ends), labels, effective * gain, coverage, Method.PPI), gain)
 
 
 def _estimate(figures: tuple[float, float, float], n: int, n_eff: float, coverage: float, method: Method) -> Estimate:
