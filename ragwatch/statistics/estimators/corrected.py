@@ -53,9 +53,22 @@ def correct(
     judged, people = sums.moments(0)[1], sums.addends()
     coverage, mean = judged / (judged + unjudged_weight), clip(people.wx / people.w)
     if min(mean, 1.0 - mean) * _effective(people) >= MIN_MINORITY_LABELS:
-        return _by_ppi(sums, coverage, confidence)
-    value, low, high, effective = hajek.interval(people, confidence)
-    return CorrectedEstimate(_estimate((value, low, high), labels, effective, coverage, Method.LABELS), gain=1.0)
+        (figures, gain), method = _by_ppi(sums, confidence), Method.PPI
+    else:
+        figures, gain, method = hajek.interval(people, confidence), 1.0, Method.LABELS
+    value, low, high, effective = figures
+    estimate = Estimate(
+        value=value,
+        low=low,
+        high=high,
+        n=labels,
+        n_eff=effective,
+        coverage=coverage,
+        bound_low=value * coverage,
+        bound_high=clip(value * coverage + 1.0 - coverage),
+        interval=method,
+    )
+    return CorrectedEstimate(estimate, gain)
 
 
 def judge_interval(sums: PpiSums, confidence: float = 0.95) -> tuple[float, float]:
@@ -72,34 +85,18 @@ def judge_interval(sums: PpiSums, confidence: float = 0.95) -> tuple[float, floa
     return wilson(value, max(value * (1.0 - value), 1.0 / rows) / variance, quantile(confidence, rows))
 
 
-def _by_ppi(sums: PpiSums, coverage: float, confidence: float) -> CorrectedEstimate:
+def _by_ppi(sums: PpiSums, confidence: float) -> tuple[hajek.Interval, float]:
+    """Return mean, lower end, upper end and effective number of labels, and the gain."""
     ppi, labels, effective = solve(sums), sums.rows(sums.tiers - 1), _effective(sums.addends())
     value = clip(ppi.value)
     # Two parameters, a mean and a tuning, were estimated from the labels.
     min_variance, factor = 3.0 / effective**2, labels / (labels - 2)
     variance = max(ppi.variance * factor, min_variance)
-    variance_of_labels = max(ppi.variance_of_labels * factor, min_variance)
+    gain = max(ppi.variance_of_labels * factor, min_variance) / variance
     # At 0 and 1, where value (1 - value) is 0, it is taken as if one label in n were a failure.
     spread = max(value * (1.0 - value), 1.0 / effective)
-    gain = variance_of_labels / variance
-    ends = wilson(value, spread / variance, quantile(confidence, effective - 2.0))
-    return CorrectedEstimate(_estimate((value, *ends), labels, effective * gain, coverage, Method.PPI), gain)
-
-
-def _estimate(figures: tuple[float, float, float], n: int, n_eff: float, coverage: float, method: Method) -> Estimate:
-    value, low, high = figures
-    bound = value * coverage
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        n=n,
-        n_eff=n_eff,
-        coverage=coverage,
-        bound_low=bound,
-        bound_high=clip(bound + 1.0 - coverage),
-        interval=method,
-    )
+    low, high = wilson(value, spread / variance, quantile(confidence, effective - 2.0))
+    return (value, low, high, effective * gain), gain
 
 
 def _effective(labels: Addends) -> float:
