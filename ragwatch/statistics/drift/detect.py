@@ -13,6 +13,7 @@ suspected, the larger reference waits: until the evidence has fallen, or the ref
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 Numbers = tuple[float, ...]
@@ -262,6 +263,7 @@ def _restarted(watch: DetectorState[_R], detector: Detector[_R] | None) -> Detec
     return watch._replace(detector=detector, numbers=numbers, scores=0.0, alarm=None, growing=())
 
 
+@lru_cache(64)  # each reading asks for them
 def look_sizes(first: int, complete: int) -> Numbers:
     """Return the sizes at which a detector follows from a reference, and twice the last: doubled until complete."""
     sizes: list[float] = []

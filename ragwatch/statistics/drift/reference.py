@@ -21,7 +21,7 @@ reference is used without an end, so nothing limits that gain: its risk is divid
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ragwatch.model.estimate import Addends
 from ragwatch.statistics.drift.detect import Detector, Direction, Numbers, Scheme, Score, Unit, look_sizes
@@ -54,19 +54,15 @@ class ReferenceScheme(Scheme[Score]):
     risk: float = 0.05  # that the lower end of a complete reference is above the true mean
     span: float = 0.0  # minimum learning time in seconds: with the best hours alone, every night would be a fall
     first: int = FIRST_SCORES
-    _sizes: Numbers = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_sizes", look_sizes(self.first, self.scores))
 
     @property
     def looks(self) -> int:
         """Number of sizes of the reference at which the baseline is computed."""
-        return len(self._sizes) - 1
+        return len(look_sizes(self.first, self.scores)) - 1
 
     def look(self, reference: Numbers) -> int:
         """Return how many of these sizes a reference has reached; one more if it is twice a complete one."""
-        return bisect_right(self._sizes, reference[0]) if reference else 0
+        return bisect_right(look_sizes(self.first, self.scores), reference[0]) if reference else 0
 
     def learn(self, reference: Numbers, reading: Score, at: float = 0.0) -> Numbers:
         """Return the sums of all scores so far (reversed for a rise), the largest weight, and sums by part of day."""
