@@ -116,31 +116,14 @@ class RankChange(NamedTuple):
     instead: Hit | None = None
 
 
-class ScoreRange(NamedTuple):
-    """Lowest, median and highest of the retriever's scores among the top k."""
-
-    low: float
-    median: float
-    high: float
-
-
 @dataclass(frozen=True, slots=True)
 class CanaryDiff:
     """Difference between two runs of a canary; newcomers are passages of the later run only, with their rank."""
 
-    canary: str
     vanished: tuple[RankChange, ...]
     moved: tuple[RankChange, ...]
     newcomers: tuple[tuple[int, Hit], ...]
-    scores_before: ScoreRange | None
-    scores_after: ScoreRange | None
-
-    @property
-    def shift(self) -> float | None:
-        """Change of the median score; None if either score range is unknown."""
-        if self.scores_before is None or self.scores_after is None:
-            return None
-        return self.scores_after.median - self.scores_before.median
+    shift: float | None  # change of the median of the retriever's scores among the top k; None if one is unknown
 
 
 def diff(before: CanaryReport, after: CanaryReport) -> CanaryDiff | None:
@@ -160,13 +143,12 @@ def diff(before: CanaryReport, after: CanaryReport) -> CanaryDiff | None:
         if key in old_ranks and old_ranks[key] != rank
     ]
     old_keys = {hit.key for hit in before.retrieved.hits}
+    median_before, median_after = _median_score(before.retrieved.hits), _median_score(hits)
     return CanaryDiff(
-        after.canary.name,
         vanished=tuple(change for change in rank_changes if change.after is None),
         moved=tuple(change for change in rank_changes if change.after is not None),
         newcomers=tuple((rank, hit) for rank, hit in enumerate(hits, start=1) if hit.key not in old_keys),
-        scores_before=_score_range(before.retrieved.hits),
-        scores_after=_score_range(hits),
+        shift=None if median_before is None or median_after is None else median_after - median_before,
     )
 
 
@@ -176,11 +158,9 @@ def _ranks_by_context(report: CanaryReport) -> dict[str | None, tuple[Expected, 
     return {context.id or context.text: (context, rank) for context, rank in pairs}
 
 
-def _score_range(hits: Sequence[Hit]) -> ScoreRange | None:
+def _median_score(hits: Sequence[Hit]) -> float | None:
     scores = [hit.score for hit in hits if hit.score is not None]
-    if not scores or len(scores) < len(hits):
-        return None
-    return ScoreRange(min(scores), median(scores), max(scores))
+    return median(scores) if scores and len(scores) == len(hits) else None
 
 
 def changes(runs: Sequence[SuiteReport]) -> dict[str, CanaryDiff]:
