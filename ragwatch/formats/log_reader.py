@@ -39,10 +39,8 @@ class RecordRules:
 class LogReader:
     """Converts lines of a log to samples.
 
-    Attributes:
-        parse: Decodes the record in a line, or says why the line is skipped.
-        expand: Finds the records in a line that holds several; None where a line is one.
-        encoding: Name of the encoding of files; None for UTF-8.
+    `parse` decodes the record in a line, or says why the line is skipped. `expand` finds the records in a line that
+    holds several; it is None where a line is one.
     """
 
     def __init__(self, rules: RecordRules) -> None:

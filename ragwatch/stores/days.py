@@ -35,15 +35,11 @@ class DayVerdict:
 
 
 class DayReader:
-    """Reads verdicts beside a running ragwatch: every statement is short, and none waits for a writer.
-
-    Attributes:
-        unreadable: Number of rows that were skipped, because not even their columns can be read.
-    """
+    """Reads verdicts beside a running ragwatch: every statement is short, and none waits for a writer."""
 
     def __init__(self, connection: Reader) -> None:
         self._connection = connection
-        self.unreadable = 0
+        self.unreadable = 0  # rows that were skipped, because not even their columns can be read
 
     def newest_seq(self) -> int:
         """Return the sequence number of the newest verdict; 0 without one. Later ones have a greater one."""

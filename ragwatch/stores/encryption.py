@@ -172,9 +172,7 @@ def _nonce(index: int, *, last: bool) -> bytes:
 def check_keys(rows: Rows, cipher: TextCipher | None) -> list[bytes]:
     """Check that all keys that texts are encrypted with are given. Returns the ids of those that are still in use.
 
-    Raises:
-        ConfigError: A key is missing or wrong.
-        StoreError: The list of keys is damaged.
+    Raises a `ConfigError` if a key is missing or wrong, and a `StoreError` if the list of keys is damaged.
     """
     used = _stored_ids(rows)
     known = frozenset() if cipher is None else cipher.ids

@@ -68,12 +68,7 @@ def storable(text: str) -> str:
 
 
 def connect(options: Options) -> TimedConnection:
-    """Open a connection in autocommit mode.
-
-    Raises:
-        StoreError: The address cannot be read.
-        psycopg.Error: The server cannot be reached, or refuses.
-    """
+    """Open a connection in autocommit mode. Raises a `StoreError` if `store.url` is no address."""
     milliseconds = round(options.timeout_seconds * 1000)
     settings = {
         "search_path": options.database_schema,
@@ -121,13 +116,7 @@ def unless_in_use() -> Iterator[None]:
 
 
 class PostgresEngine:
-    """Runs statements on as many connections as are needed at a time, up to a limit.
-
-    Attributes:
-        slot: Number under which this worker counts: one that is shared, unless it has a name.
-        term: Returns the number of the term within which transactions may write; None for no limit.
-        parts: Tells in which partition a row belongs.
-    """
+    """Runs statements on as many connections as are needed at a time, up to a limit."""
 
     def __init__(self, options: Options, *, cipher: TextCipher | None = None) -> None:
         self._options, self._cipher = options, cipher
@@ -135,7 +124,9 @@ class PostgresEngine:
         self._idle: list[TimedConnection] = []
         self._closed = threading.Event()
         self.slot = random.randrange(SLOTS)  # noqa: S311 - not a secret
+        """Number under which this worker counts: one that is shared, unless it has a name."""
         self.term: Callable[[], int | None] | None = None
+        """Returns the number of the term within which transactions may write; None for no limit."""
         self.parts = Parts(self.days)
         self.damage = DamagedRows()
 

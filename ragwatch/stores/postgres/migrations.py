@@ -28,9 +28,7 @@ DDL_LOCK_SECONDS = 1  # a migration that cannot lock a table within this time is
 def prepare(connection: psycopg.Connection, name: str, scripts: Sequence[str] = SCRIPTS) -> None:
     """Check the server, create the schema `name` if it is missing, and migrate it, on a connection in autocommit mode.
 
-    Raises:
-        StoreError: The server is too old, or the database was written by a newer ragwatch that this one cannot join.
-        psycopg.Error: It cannot be written; its version is unchanged.
+    If it cannot be written, its version is unchanged.
     """
     check_server(connection)
     stored, version = stored_version(connection, name), len(scripts)

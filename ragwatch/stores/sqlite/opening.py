@@ -128,9 +128,7 @@ def _use_own_temporary_files(connection: sqlite3.Connection, database: Path) -> 
 def prepare(connection: sqlite3.Connection, scripts: Sequence[str] = scripts_of("sqlite")) -> None:
     """Configure the database for one writer, on its connection in autocommit mode, and migrate it.
 
-    Raises:
-        StoreError: The database was written by a newer ragwatch.
-        sqlite3.Error: It is damaged or not writable; its version is unchanged.
+    Raises a `StoreError` if a newer ragwatch has written it. If it cannot be written, its version is unchanged.
     """
     connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
     connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
@@ -161,9 +159,8 @@ def version_of(connection: sqlite3.Connection) -> int:
 def open_writer(path: Path, cipher: TextCipher | None = None) -> sqlite3.Connection:
     """Open the writing connection, check the database and migrate it. Its files are readable by the owner only.
 
-    Raises:
-        ConfigError: Texts are encrypted with a key that is not given.
-        StoreError: The database is damaged, missing although it existed before, of a newer version, or not writable.
+    Raises a `ConfigError` if a key is not given that texts are encrypted with, and a `StoreError` if the database is
+    damaged, missing although it existed before, of a newer version, or not writable.
     """
     marker = path.with_name(MARKER)
     try:
