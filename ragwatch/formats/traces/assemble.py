@@ -180,7 +180,11 @@ def _keep_given(answering: Step | None, candidates: Sequence[Answer], contexts: 
     """Drop the documents that no prompt behind the answer holds: a grader or a later search has replaced them."""
     if answering is not None and contexts.steps:
         calls = [(step.span, text) for step, text in candidates if step is not answering]
-        contexts.keep(documents_given(answering.span, calls, contexts.documents, several=len(contexts.steps) > 1))
+        kept = documents_given(answering.span, calls, contexts.documents, several=len(contexts.steps) > 1)
+        if kept != contexts.documents:
+            names = {one.step for one in kept}
+            contexts.documents = kept
+            contexts.steps = [one for one in contexts.steps if one.span.name in names] or contexts.steps
 
 
 def _unreadable(request: Request, answer: str, contexts: Contexts) -> Refused | None:

@@ -31,12 +31,6 @@ class Contexts:
     textless: int = 0  # how many documents have no text anywhere
     retrieved: bool = False  # whether anything was retrieved, as far as the spans say
 
-    def keep(self, documents: list[Document]) -> None:
-        """Keep these documents only, in this order, and the spans that they come from."""
-        if documents != self.documents:
-            names = {one.step for one in documents}
-            self.documents, self.steps = documents, [one for one in self.steps if one.span.name in names] or self.steps
-
 
 class _Entry(NamedTuple):
     """What one retriever or reranker returned."""
