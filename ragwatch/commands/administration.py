@@ -26,7 +26,7 @@ from ragwatch.terminal.options.administration import (
     StoreCopyArguments,
     StoreViewsArguments,
 )
-from ragwatch.terminal.output import printable
+from ragwatch.terminal.output import printable, say
 
 BROKEN, NOTHING = 1, 3
 
@@ -104,7 +104,7 @@ def verify_audit(given: AuditVerifyArguments) -> int:
         click.echo(printable(f"broken: {result.error}"))
         return BROKEN
     if not result.lines:
-        click.echo("no lines", err=True)
+        say("no lines")
         return NOTHING
     earlier = f"; {result.first - 1} earlier ones are in other files" if result.first > 1 else ""
     click.echo(f"intact: {result.lines} lines, from {result.first} to {result.first + result.lines - 1}{earlier}")

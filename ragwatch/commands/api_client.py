@@ -228,21 +228,14 @@ class ApiClient:
         until: float | None = self._request("/api/v1/labels", lambda reply: reply.get("picked_until"))
         return until
 
-    def verdicts(self, key: str) -> list[VerdictRecord]:
-        """Return the verdicts on an answer."""
-        return self._request(
-            f"/api/v1/samples/{key}",
-            lambda reply: [parse_verdict_line(line) for line in reply["verdicts"]],
-            absent={"verdicts": []},
-        )
+    def answer(self, key: str) -> tuple[list[VerdictRecord], int | None]:
+        """Return the verdicts on an answer, and its length; None if its whole text is not available."""
 
-    def answer_chars(self, key: str) -> int | None:
-        """Length of an answer in characters; None if its whole text is not available."""
+        def read(reply: Reply) -> tuple[list[VerdictRecord], int | None]:
+            chars = None if "sample" in reply.get("truncated", ()) else answer_chars_of(reply.get("sample"))
+            return [parse_verdict_line(line) for line in reply["verdicts"]], chars
 
-        def chars(reply: Reply) -> int | None:
-            return None if "sample" in reply.get("truncated", ()) else answer_chars_of(reply.get("sample"))
-
-        return self._request(f"/api/v1/samples/{key}", chars, absent={})
+        return self._request(f"/api/v1/samples/{key}", read, absent={"verdicts": []})
 
     def worst(self, parameters: Mapping[str, str]) -> Mapping[str, object] | None:
         """Return the verdict line of the first answer of a search, such as the worst one; None if there is none."""
@@ -342,13 +335,10 @@ def lock_owner(directory: Path) -> str | None:
 class StateClient(LabelTasks):
     """What `ApiClient` says of labels, from an open store whose lock is held."""
 
-    def verdicts(self, key: str) -> list[VerdictRecord]:
-        """Return the verdicts on an answer."""
-        return [stored.verdict for stored in self._store.find(Query(key=key))]
-
-    def answer_chars(self, key: str) -> int | None:
-        """Length of an answer in characters; None if its whole text is not available."""
-        return next((answer_chars_of(stored.sample) for stored in self._store.find(Query(key=key, limit=1))), None)
+    def answer(self, key: str) -> tuple[list[VerdictRecord], int | None]:
+        """Return the verdicts on an answer, and its length; None if its whole text is not available."""
+        found = self._store.find(Query(key=key))
+        return [stored.verdict for stored in found], answer_chars_of(found[0].sample) if found else None
 
 
 LabelClient = ApiClient | StateClient

@@ -87,10 +87,11 @@ def _read(client: LabelClient, judge: str, since: float, left_out: frozenset[str
         if label.at >= since and label.revoked is None and label.annotator not in left_out:
             by_key.setdefault(label.key, []).append(label)
     until = client.pruned_until()
+    answers = {key: client.answer(key) for key in by_key}
     verdicts = {
         key: verdict
-        for key in by_key
-        for verdict in reversed(client.verdicts(key))  # the first one stays
+        for key, (listed, _) in answers.items()
+        for verdict in reversed(listed)  # the first one stays
         if verdict.judge == judge and verdict.judged
     }
     picked = {key for key, verdict in verdicts.items() if until is not None and verdict.at <= until}
@@ -103,7 +104,7 @@ def _read(client: LabelClient, judge: str, since: float, left_out: frozenset[str
     two_annotators: list[tuple[float, float]] = []
     for key, verdict in current.items():
         labels = by_key[key]
-        for quantity, score in _labelled_scores(key, verdict, labels, client.answer_chars(key)):
+        for quantity, score in _labelled_scores(key, verdict, labels, answers[key][1]):
             scores.setdefault(quantity, []).append(score)
         claims += _labelled_claims(verdict, labels)
         faithful = [label.scores[Quantity.FAITHFULNESS] for label in labels if Quantity.FAITHFULNESS in label.scores]

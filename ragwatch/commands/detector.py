@@ -1,9 +1,6 @@
 """`ragwatch detector`: downloads a model for judges of kind `detector`, and writes its int8 graph."""
 
-from functools import partial
 from importlib import import_module
-
-import click
 
 from ragwatch.errors import ConfigError
 from ragwatch.judges.detector.artefact import FAMILIES, GRAPHS, PIECES
@@ -11,7 +8,7 @@ from ragwatch.judges.detector.fetch import HUB_HOSTS, Hub, RemoteFile, parse_has
 from ragwatch.outgoing.addresses import checked_url
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.options.administration import DetectorFetchArguments, DetectorQuantiseArguments
-from ragwatch.terminal.output import escape_line, printable
+from ragwatch.terminal.output import escape_line, say
 
 _MEGABYTE = 1_000_000
 
@@ -33,22 +30,21 @@ async def _fetch(given: DetectorFetchArguments) -> None:
     hub = Hub(address, max_bytes=given.max_mb * _MEGABYTE, hosts=(*HUB_HOSTS, *given.hosts))
     try:
         model = await hub.model(given.model, given.revision, names=given.names, hashes=hashes)
-        click.echo(f"{model.name} at commit {printable(model.commit)}", err=True)
-        licence = "not stated; read its card" if model.licence is None else printable(model.licence)
-        click.echo(f"licence: {licence}", err=True)
+        say(f"{model.name} at commit {model.commit}")
+        say(f"licence: {'not stated; read its card' if model.licence is None else model.licence}")
         await hub.fetch(model, given.folder, _show)
     finally:
         await hub.close()
     if not (given.folder / PIECES).exists():
-        click.echo(f"the model has no {PIECES}: docs/judges.md says where to get one", err=True)
+        say(f"the model has no {PIECES}: docs/judges.md says where to get one")
     if not any((given.folder / name).exists() for name in GRAPHS):
-        click.echo("it has no ONNX graph: export one (docs/judges.md), or install the extra detector-torch", err=True)
-    click.echo(f"wrote {given.folder}; use it with {{kind: detector, model: {given.folder}}}", err=True)
+        say("it has no ONNX graph: export one (docs/judges.md), or install the extra detector-torch")
+    say(f"wrote {given.folder}; use it with {{kind: detector, model: {given.folder}}}")
 
 
 def _show(file: RemoteFile, there: bool) -> None:  # noqa: FBT001 - a callback
     size = "" if file.size is None else f" ({file.size / _MEGABYTE:.1f} MB)"
-    click.echo(f"{'kept' if there else 'fetching'} {escape_line(file.name)}{size}", err=True)
+    say(f"{'kept' if there else 'fetching'} {escape_line(file.name)}{size}")
 
 
 def quantise(given: DetectorQuantiseArguments) -> int:
@@ -68,7 +64,6 @@ def quantise(given: DetectorQuantiseArguments) -> int:
     )
     before, after = (size / _MEGABYTE for size in made.sizes)
     difference, (slow, fast) = made.difference, made.difference.seconds
-    say = partial(click.echo, err=True)
     say(f"graph: {before:.1f} MB, as int8 {after:.1f} MB ({made.products} matrix products, {made.tables} tables)")
     say(f"both graphs read {difference.texts} texts: CPU {slow:.2f} s, as int8 {fast:.2f} s")
     say(f"probabilities differ by {difference.mean:.4f} in the mean, {difference.most:.4f} at most")

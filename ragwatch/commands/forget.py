@@ -2,12 +2,11 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from ragwatch import stores
 from ragwatch.audit import AuditLog, local_actor
 from ragwatch.commands.api_client import ApiClient, address_of, lock_owner, read_token, reply_of_this_version
 from ragwatch.config import Config, load
@@ -27,7 +26,7 @@ from ragwatch.stores.sqlite.sqlite_engine import ReadConnection
 from ragwatch.stores.sqlite.store import Options
 from ragwatch.terminal.options import usual_config
 from ragwatch.terminal.options.administration import ForgetArguments
-from ragwatch.terminal.output import printable
+from ragwatch.terminal.output import printable, say
 
 OWN_FILES = (
     *("ragwatch.db", "ragwatch.db-wal", "ragwatch.db-shm", "ragwatch.lock", "ragwatch.worker"),
@@ -37,17 +36,17 @@ MAX_SEARCHED_BYTES = 64 << 20
 INCOMPLETE, NOTHING_STORED = 1, 3
 
 
-def copies_elsewhere(state: Path, config: Config | None, path: Path | None, texts: Collection[str]) -> Iterator[str]:
+def copies_elsewhere(config: Config, path: Path | None, texts: Collection[str]) -> Iterator[str]:
     """Yield one line for each place: files beside the database, logs, suites, anchors, providers, backups.
 
     Suites and anchors of the configuration, whose file is `path`, are searched for the texts.
     """
-    audit = None if config is None else config.settings.audit.file
+    state, audit = config.settings.state, config.settings.audit.file
     own = {*OWN_FILES, *(() if audit is None else (audit.name, f"{audit.name}.last"))}  # an audit log has no texts
     for file in sorted(state.iterdir() if state.is_dir() else ()):
         if file.name not in own:
             yield f"{file}: beside the database; delete it if it is a backup"
-    if config is not None and path is not None:
+    if path is not None:
         yield from map(_source_line, config.sources)
         yield from (f"{file}: {_search(file, texts)}" for file in _referenced_files(config, path))
         for judge in config.judges:
@@ -85,55 +84,49 @@ def _search(file: Path, texts: Collection[str]) -> str:
     return f"line {lines[0]} contains one of the texts; edit it" if lines else "contains none of the ids and texts"
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """The store to erase from, and the configuration that it belongs to, if one is given."""
-
-    state: Path
-    store: KindConfig
-    config: Config | None
-
-
 def forget(given: ForgetArguments) -> int:
     """Erase answers from the state. Returns 0, 3 if none is stored, 1 if something remains in free space."""
     path = given.path or (usual_config() if given.state is None else None)
-    target = _target(path, given.state)
+    config = _config(path, given.state)
+    state = config.settings.state
     if not given.ids and not given.metadata:
         raise ConfigError("ID: is missing; give ids of answers, or --metadata KEY=VALUE")
-    redactor = (Settings() if target.config is None else target.config.settings).redaction.redactor()
+    redactor = config.settings.redaction.redactor()
     erasure = Erasure(frozenset(given.ids), frozenset(map(_pair, given.metadata)), given.with_scores)
     if redactor is not None:
         erasure = erasure.redacted(redactor.redact)
-    shared = is_shared(target.store)
-    if not shared and not (target.state / "ragwatch.db").is_file():
-        raise StoreError(f"state: {target.state} contains no ragwatch.db; give the directory with --state")
-    address = None if shared else _running(target, given.url)  # workers that share a database go on
+    shared = is_shared(config.store)
+    if not shared and not (state / "ragwatch.db").is_file():
+        raise StoreError(f"state: {state} contains no ragwatch.db; give the directory with --state")
+    address = None if shared else _running(config, path, given.url)  # workers that share a database go on
     if address is None:
-        erased = _erase(target, erasure, dry_run=given.dry_run)
+        erased = _erase(config, erasure, dry_run=given.dry_run)
     else:
         client = ApiClient(address, read_token(given.token_file))
-        erased = _forget_running(client, target.state, target.store, erasure, dry_run=given.dry_run)
+        erased = _forget_running(client, config, erasure, dry_run=given.dry_run)
     if not erased.keys:
-        click.echo("no stored answer matches; nothing was erased", err=True)
+        say("no stored answer matches; nothing was erased")
         return NOTHING_STORED
     for line in _summary(erased, with_scores=given.with_scores, dry_run=given.dry_run):
         click.echo(line)
-    for line in copies_elsewhere(target.state, target.config, path, erased.texts | erasure.ids):
+    for line in copies_elsewhere(config, path, erased.texts | erasure.ids):
         click.echo(printable(f"not erased: {line}"))
     if not erased.complete:
-        click.echo("bytes of the texts remain in the write-ahead log, because another program reads it", err=True)
+        say("bytes of the texts remain in the write-ahead log, because another program reads it")
         return INCOMPLETE
     return 0
 
 
-def _target(path: Path | None, state: Path | None) -> _Target:
-    if path is None and state is None:
+def _config(path: Path | None, state: Path | None) -> Config:
+    """The configuration, of which `--state` replaces the state directory, or the defaults for that directory."""
+    if path is not None:
+        config = load(path)
+    elif state is not None:
+        config = Config(Settings(), (), (), KindConfig("sqlite", Options()))
+    else:
         raise ConfigError("--config: is missing; give the configuration, or the directory with --state")
-    if path is None:
-        options = stores.KINDS["sqlite"].Options()
-        return _Target(state or Path(), KindConfig("sqlite", options), None)
-    config = load(path)
-    return _Target(state or config.settings.state, config.store, config)
+    update = {} if state is None else {"state": state}
+    return replace(config, settings=config.settings.model_copy(update=update))
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -143,24 +136,24 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _running(target: _Target, url: str | None) -> str | None:
+def _running(config: Config, path: Path | None, url: str | None) -> str | None:
     """Address of the ragwatch that uses the state directory; None if none does."""
-    owner = lock_owner(target.state)
+    owner = lock_owner(config.settings.state)
     if url is not None or owner is None:
         return url
-    if target.config is None:
+    if path is None:
         raise StoreError(
-            f"state: {target.state} is in use by a running ragwatch (process {owner}); give --config or --url, so that "
-            "it can be asked, or stop it"
+            f"state: {config.settings.state} is in use by a running ragwatch (process {owner}); give --config or "
+            "--url, so that it can be asked, or stop it"
         )
-    return address_of(target.config)
+    return address_of(config)
 
 
-def _erase(target: _Target, erasure: Erasure, *, dry_run: bool) -> Erased:
+def _erase(config: Config, erasure: Erasure, *, dry_run: bool) -> Erased:
     """Erase from a state directory that nobody uses, or from a database that workers share."""
-    with writable_store(target.store, target.state) as store:
+    with writable_store(config.store, config.settings.state) as store:
         erased = store.forget(erasure, dry_run=dry_run)
-    audit = None if target.config is None else target.config.settings.audit.file
+    audit = config.settings.audit.file
     if erased.keys and not dry_run and audit is not None:
         AuditLog(audit).record(actor=local_actor(), action="forget", keys=erased.keys)
     return erased
@@ -184,10 +177,11 @@ def _summary(erased: Erased, *, with_scores: bool, dry_run: bool) -> Iterator[st
 _COUNTS = ("pending", "verdicts", "labels", "others", "batched")
 
 
-def _forget_running(client: ApiClient, state: Path, store: KindConfig, erasure: Erasure, *, dry_run: bool) -> Erased:
+def _forget_running(client: ApiClient, config: Config, erasure: Erasure, *, dry_run: bool) -> Erased:
     """Erase through the HTTP API. The texts, to search other files for them, are read from the database before."""
+    state, options = config.settings.state, config.store.options
     database = state / "ragwatch.db"
-    cipher = store.options.cipher() if isinstance(store.options, Options) else None
+    cipher = options.cipher() if isinstance(options, Options) else None
     with closing(ReadConnection(database, cipher=cipher)) as reader:  # an open one would keep the log from shrinking
         check_keys(reader.rows, cipher)
         selected, texts = select(reader, erasure)

@@ -22,7 +22,7 @@ from ragwatch.statistics.estimators.level import CALIBRATED_LABELS
 from ragwatch.terminal.given import write_new
 from ragwatch.terminal.options import IntegerRange
 from ragwatch.terminal.options.administration import CheckArguments, InitArguments
-from ragwatch.terminal.output import printable
+from ragwatch.terminal.output import printable, say
 
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 JUDGED_PER_DAY = 2000
@@ -224,7 +224,7 @@ def _check(path: Path) -> int:
     try:
         return check(CheckArguments(path=path, every=False))
     except RagwatchError as error:
-        click.echo(printable(str(error)), err=True)
+        say(str(error))
         return 1
 
 

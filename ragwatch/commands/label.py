@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-import click
 from rich.console import Console
 from rich.text import Text
 
@@ -21,7 +20,7 @@ from ragwatch.statistics.labels.label import CLAIM, Label, LabelTask, TaskClaim,
 from ragwatch.statistics.labels.selection import scores_of
 from ragwatch.statistics.sampling import key_of
 from ragwatch.terminal.options.people import LabelArguments
-from ragwatch.terminal.output import file_name_in_errors, printable
+from ragwatch.terminal.output import file_name_in_errors, printable, say
 
 Part = TypeVar("Part", dict[str, object], list[object])
 FAILURE = 1
@@ -95,9 +94,9 @@ def _revoke(client: LabelClient, key: str, annotator: str | None) -> int:
     revoked = client.revoke(key, annotator)
     whose = "" if annotator is None else f" of {annotator}"
     if not revoked:
-        click.echo(f"{printable(key)}: no label{printable(whose)} counts there", err=True)
+        say(f"{key}: no label{whose} counts there")
         return FAILURE
-    click.echo(f"{revoked} {'label' if revoked == 1 else 'labels'} taken back", err=True)
+    say(f"{revoked} {'label' if revoked == 1 else 'labels'} taken back")
     return 0
 
 
@@ -170,12 +169,12 @@ def _import(client: LabelClient, rows: BinaryIO, annotator: str, quantities: Seq
                 records.append(label_record(parse_row(line), annotator, time.time(), quantities))
             except ValueError as error:
                 unreadable += 1
-                click.echo(printable(f"{rows.name}:{number}: {error}"), err=True)
+                say(f"{rows.name}:{number}: {error}")
     total = {"new": 0, "replaced": 0, "unmatched": 0}
     for start in range(0, len(records), BATCH_SIZE):
         for name, count in client.put(records[start : start + BATCH_SIZE]).items():
             total[name] += count
-    click.echo(", ".join(f"{count} {name}" for name, count in total.items()) + f", {unreadable} unreadable", err=True)
+    say(", ".join(f"{count} {name}" for name, count in total.items()) + f", {unreadable} unreadable")
     return FAILURE if unreadable else 0
 
 

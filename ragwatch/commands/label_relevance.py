@@ -17,7 +17,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
-import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -42,7 +41,7 @@ from ragwatch.statistics.canary.definition import Canary, Category
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import read_text, suites_of, write_text
 from ragwatch.terminal.options.people import LabelArguments
-from ragwatch.terminal.output import counted, printable
+from ragwatch.terminal.output import counted, printable, say
 
 
 @dataclass(slots=True)
@@ -189,10 +188,9 @@ def label_relevance(config: Config, path: Path, annotator: str, given: LabelArgu
     _show(report(pools, file.grades, confidence), max(suite.ks), pairs_to_judge(pools))
     if not left_out:
         return 0
-    click.echo(
+    say(
         f"{left_out.total()} of {len(suite.canaries)} queries were left out: {counted(left_out)}; "
-        "the next run asks the retriever for them again",
-        err=True,
+        "the next run asks the retriever for them again"
     )
     return FAILURE
 
@@ -219,7 +217,7 @@ def _add_pools(suite: CanarySuite, file: RelevanceFile, given: LabelArguments) -
                 if retrieved.failure is not None or len(hits) < len(retrieved.hits):
                     reason = str(retrieved.failure or "the reply has contexts without an id")
                     left_out[reason] += 1
-                    click.echo(printable(f"{query}: left out: {reason} {retrieved.detail}".rstrip()), err=True)
+                    say(f"{query}: left out: {reason} {retrieved.detail}".rstrip())
                     continue
                 texts = dict(corpus)
                 ranked = [(name, text or texts.get(name, "")) for name, text in hits]

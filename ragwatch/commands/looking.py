@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from math import inf
-from pathlib import Path
 from urllib.parse import urlencode
 
 import click
@@ -12,7 +11,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from ragwatch.commands.api_client import DEFAULT_URL, ApiClient, address_of, read_token, reply_of_this_version
-from ragwatch.config import load
+from ragwatch.config import Config, load
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.sample import OTHER
@@ -29,7 +28,7 @@ from ragwatch.terminal.options.people import (
     OpenArguments,
     StatusArguments,
 )
-from ragwatch.terminal.output import compact_table, escape_line, figure, moment, printable
+from ragwatch.terminal.output import compact_table, escape_line, figure, moment, printable, say
 from ragwatch.web.pages.figure_replies import JudgeFigures, RouteFigures, Snapshot
 
 CODES = {"bad": 1, "silent": 3}
@@ -41,19 +40,21 @@ _COLOURS = {"bad": "bold red", "unsure": "yellow", "good": "green", "plain": "de
 Line = Mapping[str, object]
 
 
-def _address(url: str | None, path: Path | None) -> str:
-    """The address of `--url`, else that of `--config` or of the usual configuration, else the default one."""
-    if url is not None:
-        return url
-    config = path or usual_config()
-    return DEFAULT_URL if config is None else address_of(load(config))
+def _client(
+    given: StatusArguments | McpArguments | IncidentArguments | AcknowledgeArguments | OpenArguments,
+) -> tuple[ApiClient, Config | None]:
+    """The client for `--url`, else for `--config` or the usual configuration, which is returned too."""
+    path = None if given.url is not None else given.path or usual_config()
+    config = None if path is None else load(path)
+    address = given.url or (DEFAULT_URL if config is None else address_of(config))
+    return ApiClient(address, read_token(given.token_file)), config
 
 
 def status(given: StatusArguments) -> int:
     """Show what the overview page says. Returns 1 if quality is bad, 3 if nothing is judged yet."""
-    address = _address(given.url, given.path)
-    view = ApiClient(address, read_token(given.token_file)).overview(given.window)
-    with reply_of_this_version(address):
+    client, _ = _client(given)
+    view = client.overview(given.window)
+    with reply_of_this_version(client.address):
         routes = [route for route in view["routes"] if given.route in (None, route["route"])]
         if not routes:
             names = ", ".join(route["route"] for route in view["routes"])
@@ -63,7 +64,7 @@ def status(given: StatusArguments) -> int:
         if given.as_json:
             click.echo(json.dumps(view))
         else:
-            _show(view, address)
+            _show(view, client.address)
         return CODES.get(view["state"], 0)
 
 
@@ -146,11 +147,7 @@ def _sources_and_judges(view: Snapshot) -> Iterator[str]:
 
 def mcp(given: McpArguments) -> int:
     """Answer an assistant on standard input and output until the input ends. Returns 0."""
-    path = None if given.url is not None else given.path or usual_config()
-    config = None if path is None else load(path)
-    address = given.url or (DEFAULT_URL if config is None else address_of(config))
-    client = ApiClient(address, read_token(given.token_file))
-
+    client, config = _client(given)
     try:
         from ragwatch.web.mcp.server import serve_streams  # noqa: PLC0415 - an extra
     except ImportError as error:
@@ -158,7 +155,7 @@ def mcp(given: McpArguments) -> int:
     run_async(
         serve_streams(
             lambda path, query: asyncio.to_thread(client.read, path, query),
-            (None if config is None else config.settings.web.pages) or address,
+            (None if config is None else config.settings.web.pages) or client.address,
         )
     )
     return 0
@@ -166,7 +163,7 @@ def mcp(given: McpArguments) -> int:
 
 def incident(given: IncidentArguments) -> int:
     """Write what the pages say of a time as Markdown, or print it. Returns 0."""
-    client = ApiClient(_address(given.url, given.path), read_token(given.token_file))
+    client, _ = _client(given)
     text = client.incident({"since": given.since, "until": given.until, "route": given.route})
     if given.out is None:
         click.echo(printable(text), nl=False)
@@ -185,18 +182,16 @@ def acknowledge(given: AcknowledgeArguments) -> None:
         "judge": given.judge,
         "renew": "true" if given.renew else None,
     }
-    client = ApiClient(_address(given.url, given.path), read_token(given.token_file))
+    client, _ = _client(given)
     click.echo(printable(client.acknowledge(options)), nl=False)
 
 
 def open_worst(given: OpenArguments) -> int:
     """Print the address of the worst answer of the newest time. Returns 0, or 3 if there is none."""
-    path = None if given.url is not None and given.path is None else given.path or usual_config()
-    config = None if path is None else load(path)
-    if config is not None:
-        require_route(config, given.route)
-    address = given.url or (DEFAULT_URL if config is None else address_of(config))
-    client = ApiClient(address, read_token(given.token_file))
+    client, config = _client(given)
+    named = load(given.path) if config is None and given.path is not None else config
+    if named is not None:
+        require_route(named, given.route)
     filters = {"since": given.since} | ({} if given.route is None else {"route": given.route})
     if given.quantity is None:
         worst = _by_stage(client, filters)
@@ -205,13 +200,15 @@ def open_worst(given: OpenArguments) -> int:
         worst = client.worst({**filters, **bound, "quantity": given.quantity, "sort": "worst"})
     if worst is None:
         what = "with a stage at fault" if given.quantity is None else f"with less than the best {given.quantity}"
-        click.echo(printable(f"--since {given.since}: no answer {what}; choose an earlier --since"), err=True)
+        say(f"--since {given.since}: no answer {what}; choose an earlier --since")
         return NOTHING_FAILS
-    shown = address if config is None or given.url is not None else config.settings.web.external_url or address
-    with reply_of_this_version(address):
+    shown = (None if config is None else config.settings.web.external_url) or client.address
+    quantity = given.quantity or str(Quantity.FAITHFULNESS)
+    with reply_of_this_version(client.address):
         link = f"{shown.rstrip('/')}/samples/{worst['key']}?{urlencode({'judge': worst['judge_name']})}"
-        about = _about(worst, given.quantity or str(Quantity.FAITHFULNESS))
-    click.echo(printable(about), err=True)
+        score, stage = figure(_score(worst, quantity), ".2f"), worst.get("stage") or "unknown"
+        about = f"{quantity} {score}, stage at fault {stage}, route {worst['route']}, {moment(number(worst['at']))}"
+    say(about)
     click.echo(printable(link))
     return 0
 
@@ -236,9 +233,3 @@ def _score(line: Line, quantity: str) -> float | None:
     scores = line.get("scores")
     score = scores.get(quantity) if isinstance(scores, dict) else None
     return score if isinstance(score, int | float) else None
-
-
-def _about(line: Line, quantity: str) -> str:
-    """One line about an answer, for people."""
-    score, stage = figure(_score(line, quantity), ".2f"), line.get("stage") or "unknown"
-    return f"{quantity} {score}, stage at fault {stage}, route {line['route']}, {moment(number(line['at']))}"

@@ -22,7 +22,7 @@ from ragwatch.formats.split import Splitter
 from ragwatch.model.sample import Sample
 from ragwatch.offline.input_files import Rejects
 from ragwatch.terminal.options.administration import MapArguments
-from ragwatch.terminal.output import file_name_in_errors, printable
+from ragwatch.terminal.output import file_name_in_errors, printable, say
 
 _SEPARATE = "# no answer is proposed: log an answer and its contexts in one record"
 _NOTHING = "# no field looks like a question, contexts or an answer: write a mapping by hand"
@@ -97,7 +97,7 @@ def _question(part: str, listed: Sequence[Candidate]) -> str:
 
 def map_log(given: MapArguments) -> int:
     """The former name of `ragwatch init --print`."""
-    click.echo("ragwatch: `ragwatch map` is `ragwatch init --print` now; the next release drops `map`", err=True)
+    say("ragwatch: `ragwatch map` is `ragwatch init --print` now; the next release drops `map`")
     return print_source(given.files)
 
 
@@ -193,7 +193,7 @@ def _proposal(name: str, log: LogHead) -> _Proposal | None:
         _print_errors(log.texts.lines(name))
         kind = next((kind for kind, pattern in _OTHER_LOGS.items() if pattern.search(log.begin)), "no JSON object")
         advice = "ragwatch reads one JSON object per line; docs/logs.md has the line that converts"
-        click.echo(f"{printable(name)}: holds {kind}; {advice} CSV, SQLite, logfmt and Python's dicts", err=True)
+        say(f"{name}: holds {kind}; {advice} CSV, SQLite, logfmt and Python's dicts")
         return None
     proposal = _propose(log)
     if proposal.guess.format is None:
@@ -206,7 +206,7 @@ def _proposal(name: str, log: LogHead) -> _Proposal | None:
 
 def _print_errors(lines: Iterable[str]) -> None:
     for line in lines:
-        click.echo(printable(line), err=True)
+        say(line)
 
 
 def _propose(log: LogHead) -> _Proposal:

@@ -9,7 +9,7 @@ import click
 from ragwatch.config import load
 from ragwatch.redaction.redactor import Finding, Redactor
 from ragwatch.terminal.options.administration import RedactArguments
-from ragwatch.terminal.output import file_name_in_errors, printable
+from ragwatch.terminal.output import file_name_in_errors, printable, say
 
 MAX_BYTES = 64 << 20
 _SHOWN_CHARS = 2  # of a value of at least `_MIN_SHOWN` characters, at its start
@@ -33,8 +33,8 @@ def redact(given: RedactArguments) -> int:
         for row in rows:
             click.echo(printable(f"{name}:{row['line']}:{row['column']}: {row['rule']}: {row['excerpt']}"))
         for rule, times in counts.most_common():
-            click.echo(f"{rule}: {times}", err=True)
-        click.echo(f"{len(rows)} values would be redacted" if rows else "nothing would be redacted", err=True)
+            say(f"{rule}: {times}")
+        say(f"{len(rows)} values would be redacted" if rows else "nothing would be redacted")
     return 1 if rows else 0
 
 

@@ -30,7 +30,7 @@ from ragwatch.telemetry import Telemetry
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import require_route
 from ragwatch.terminal.options.people import RejudgeArguments
-from ragwatch.terminal.output import counted, printable
+from ragwatch.terminal.output import counted, printable, say
 from ragwatch.web.json_values import ParameterError
 from ragwatch.web.samples import moment
 
@@ -173,9 +173,9 @@ def rejudge(given: RejudgeArguments) -> int:
         examples = reader.draws_of(of, plan.keys[:EXAMPLES])
     cost = cost_of(config, judge, examples, len(plan.keys))
     for line in describe(plan, cost, judge.place.budget.caps, now):
-        click.echo(printable(line), err=True)
+        say(line)
     if not plan.keys:
-        click.echo("nothing to read; choose an earlier --since, or answers of another judge with --of", err=True)
+        say("nothing to read; choose an earlier --since, or answers of another judge with --of")
         return NOTHING_TO_READ
     if given.dry_run:
         return 0
@@ -225,7 +225,7 @@ def _summarise(totals: RejudgeTotals, plan: RejudgePlan) -> None:
         reasons = counted(dict(totals.failed.most_common()))
         click.echo(printable(f"{totals.failed.total()} could not be read: {reasons}; the last one: {totals.why}"))
     if totals.ended:
-        click.echo(printable(f"ended early: {totals.ended}"), err=True)
+        say(f"ended early: {totals.ended}")
     left = len(plan.keys) - totals.done
     if left > 0:
-        click.echo(f"{left} are left; run the same command again to continue", err=True)
+        say(f"{left} are left; run the same command again to continue")

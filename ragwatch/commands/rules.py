@@ -36,7 +36,7 @@ from ragwatch.statistics.estimators import hajek
 from ragwatch.stores.postgres import Options as PostgresOptions
 from ragwatch.stores.store_base import StoreBase
 from ragwatch.terminal.options.administration import RulesArguments
-from ragwatch.terminal.output import file_name_in_errors, moment
+from ragwatch.terminal.output import file_name_in_errors, moment, say
 
 _ANY_DAY = datetime(2001, 1, 1, tzinfo=UTC)
 _YEAR_SECONDS = 366 * 86400.0
@@ -55,9 +55,9 @@ def rules(given: RulesArguments) -> int:
             return 0
     for key, url in (("runbooks", plan.links.runbooks), ("dashboards", plan.links.dashboards)):
         if url is None:
-            click.echo(f"alerts.{key} is not set: alerts carry no link to {key}", err=True)
+            say(f"alerts.{key} is not set: alerts carry no link to {key}")
     if (warning := link_warning(plan.links.pages)) is not None:
-        click.echo(warning, err=True)
+        say(warning)
     files = prometheus(plan) if given.shape == "prometheus" else {"ragwatch-prometheusrule.yaml": operator(plan)}
     if given.out is None:
         merged = {"groups": [group for file in prometheus(plan).values() for group in file["groups"]]}
@@ -73,7 +73,7 @@ def _write(folder: Path, texts: Mapping[str, str]) -> None:
     for name, text in texts.items():
         with file_name_in_errors(str(folder / name)):
             (folder / name).write_text(text, encoding="utf-8")
-        click.echo(f"wrote {folder / name}", err=True)
+        say(f"wrote {folder / name}")
 
 
 def link_warning(pages: str | None) -> str | None:
@@ -153,7 +153,7 @@ _FREE = frozenset({"lexical", "local", "detector"})
 def write_dashboards(config: Config, plan: RulePlan, folder: Path) -> None:
     """Write the dashboards to a directory, as Grafana's provisioning and import read them."""
     if plan.links.pages is None:
-        click.echo(f"web.external_url is not set: links of the dashboards lead to {PLACEHOLDER} until it is", err=True)
+        say(f"web.external_url is not set: links of the dashboards lead to {PLACEHOLDER} until it is")
     shown = board_plan_of(config, plan)
     texts = dashboard_files(shown)
     options = config.store.options
@@ -242,7 +242,7 @@ def show(config: Config, plan: RulePlan) -> int:
     with state_reader(config) as store:
         proposals = list(proposals_of(config, plan, store))
     if not proposals:
-        click.echo("no baseline is learned yet; /drift shows how far it is", err=True)
+        say("no baseline is learned yet; /drift shows how far it is")
         return 3
     show_proposals(proposals)
     return 0
@@ -293,7 +293,9 @@ def proposals_of(config: Config, plan: RulePlan, store: StoreBase) -> Iterator[P
         baseline = stream.baseline
         if baseline is None or quantity.row.own_alert:
             continue
-        threshold = _rounded(baseline, quantity)
+        # Two digits, on the side of fewer pages.
+        rounded_up = 1.0 - floor((1.0 - baseline) * 100) / 100
+        threshold = rounded_up if quantity in LOW_IS_GOOD else floor(baseline * 100) / 100
         configured = plan.threshold(quantity, route)
         here = [row for row in rows if row.route == route]
         yield Proposal(
@@ -304,11 +306,6 @@ def proposals_of(config: Config, plan: RulePlan, store: StoreBase) -> Iterator[P
             configured=configured,
             configured_pages=() if configured is None else pages(here, quantity, configured, plan),
         )
-
-
-def _rounded(baseline: float, quantity: Quantity) -> float:
-    """Two digits, on the side of fewer pages."""
-    return 1.0 - floor((1.0 - baseline) * 100) / 100 if quantity in LOW_IS_GOOD else floor(baseline * 100) / 100
 
 
 def pages(rows: Iterable[ScoreRow], quantity: Quantity, threshold: float, plan: RulePlan) -> tuple[float, ...]:

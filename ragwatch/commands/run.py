@@ -24,7 +24,7 @@ from ragwatch.stores import postgres, sqlite
 from ragwatch.telemetry import configure_logging
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.options.administration import RunArguments
-from ragwatch.terminal.output import printable
+from ragwatch.terminal.output import say
 
 OK, FAILURE, NOT_ENOUGH_DATA = 0, 1, 3
 FEW_DRAWS = 30
@@ -53,10 +53,9 @@ def run(given: RunArguments) -> int:
     if code != OK:
         return code
     for judge, count in once_run.waiting.items():
-        click.echo(
+        say(
             f"ragwatch: judge {judge}: {count:,} of {once_run.drawn:,.0f} sampled answers are not judged, because it "
-            "does not answer; `ragwatch check` says why",
-            err=True,
+            "does not answer; `ragwatch check` says why"
         )
     _report_few_draws(once_run)
     return FAILURE if once_run.waiting else OK
@@ -71,12 +70,9 @@ def _private_store(config: Config) -> KindConfig:
 
 
 async def _serve(config: Config, path: Path) -> None:
-    def print_line(line: str) -> None:
-        click.echo(line, err=True)
-
     daemon = Daemon(config, path=path)
     daemon.listen_to_signals()
-    await daemon.run(lambda address: print_line(f"ragwatch serves {address}/metrics"), print_line)
+    await daemon.run(lambda address: say(f"ragwatch serves {address}/metrics"), say)
 
 
 async def _run_once(config: Config) -> tuple[str, OneShotRun]:
@@ -99,10 +95,9 @@ def _state_directory(state: Path | None, config: Config) -> Iterator[Path]:
     """The state directory of a run with `--once`: the one of `--state`, or a temporary one."""
     if state is not None:
         if state.resolve() == config.settings.state.resolve():
-            click.echo(
+            say(
                 "ragwatch: --state is the `state` of the configuration: the records that this run reads are stored "
-                "there, and the daemon will continue after them",
-                err=True,
+                "there, and the daemon will continue after them"
             )
         yield state
         return
@@ -136,41 +131,35 @@ def _report_problems(sources: Iterable[SourceProgress]) -> int:
         records += source.seen
         for problem in source.problems:
             code = FAILURE
-            _say(f"ragwatch: source {source.source}: {problem}")
+            say(f"ragwatch: source {source.source}: {problem}")
         if (fault := pieces_fault(source.parts)) is not None:
             code = FAILURE
-            _say(f"ragwatch: source {source.source}: {fault}")
+            say(f"ragwatch: source {source.source}: {fault}")
         elif source.is_unreadable:
             code = FAILURE
-            _say(
+            say(
                 f"ragwatch: source {source.source}: none of {source.seen:,.0f} records could be read"
                 f"{_counts(': ', source.rejected)}{_counts('; lines left out: ', source.left_out)}"
             )
             if (first := source.example) is not None:
-                _say(f"  first: {first.file}:{first.line}: {first.detail}")
-                _say(f"  `ragwatch init --print {first.file}` proposes a mapping")
+                say(f"  first: {first.file}:{first.line}: {first.detail}")
+                say(f"  `ragwatch init --print {first.file}` proposes a mapping")
         elif source.fields_lost:
             lost = _counts("", source.fields_lost)
-            _say(f"ragwatch: source {source.source}: fields that cannot be read, left out: {lost}")
+            say(f"ragwatch: source {source.source}: fields that cannot be read, left out: {lost}")
         elif source.left_out:
-            _say(f"ragwatch: source {source.source}: lines left out{_counts(': ', source.left_out)}")
+            say(f"ragwatch: source {source.source}: lines left out{_counts(': ', source.left_out)}")
     if code == OK and not records:
-        _say("ragwatch: nothing to read: no file matches the sources, or all are empty; `ragwatch check` names them")
+        say("ragwatch: nothing to read: no file matches the sources, or all are empty; `ragwatch check` names them")
         return NOT_ENOUGH_DATA
     return code
-
-
-def _say(text: str) -> None:
-    """Print on stderr what may have parts of a log in it, such as the name of a file."""
-    click.echo(printable(text), err=True)
 
 
 def _report_few_draws(once_run: OneShotRun) -> None:
     """Say on stderr that more answers of the log could have been sampled, if few were."""
     answers = sum(source.seen - sum(source.rejected.values()) for source in once_run.read)
     if once_run.drawn < min(FEW_DRAWS, answers):
-        click.echo(
+        say(
             f"ragwatch: {once_run.drawn:,.0f} of {answers:,.0f} answers were sampled, too few to estimate from; "
-            "for a trial on a small log set `sampling.probability: 1.0` in the configuration",
-            err=True,
+            "for a trial on a small log set `sampling.probability: 1.0` in the configuration"
         )

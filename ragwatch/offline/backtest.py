@@ -25,7 +25,7 @@ from ragwatch.offline.state_reader import score_rows, state_reader
 from ragwatch.pipeline.drift.rules import DriftRules
 from ragwatch.terminal.given import seconds_of, settings_of, write_text
 from ragwatch.terminal.options.offline import BacktestArguments
-from ragwatch.terminal.output import figure, moment
+from ragwatch.terminal.output import figure, moment, say
 
 NOT_ENOUGH_DATA = 3
 MONTH_DAYS = 30.0
@@ -44,7 +44,7 @@ def backtest(given: BacktestArguments) -> int:
     else:
         raise ConfigError("FILE: is missing; name one, or give --config to use the scores in its store")
     if not answers:
-        click.echo(f"no scores in {given.file or 'the store'}", err=True)
+        say(f"no scores in {given.file or 'the store'}")
     answers, rules = _rules(answers, options, config)
     traces = replay(rules, answers, acknowledged_after)
     if given.svg is not None and traces:

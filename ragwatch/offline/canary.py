@@ -27,7 +27,7 @@ from ragwatch.statistics.canary.report import CanaryOutcome, CanaryReport, Suite
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import suites_of, write_new
 from ragwatch.terminal.options.offline import CanaryArguments, SuggestArguments
-from ragwatch.terminal.output import compact_table, escape_line, figure
+from ragwatch.terminal.output import compact_table, escape_line, figure, say
 
 DEGRADED, FAILED_QUERIES, NOT_ENOUGH_DATA = 1, 3, 3
 SCORES_FELL = (
@@ -207,16 +207,13 @@ def suggest(given: SuggestArguments) -> int:
         indexed=f"{given.indexed:%Y-%m-%d}" if given.indexed is not None else last_index_event(config),
     )
     if not proposal.suggestions:
-        click.echo("nothing to propose yet: no question has an answer that its contexts fully support", err=True)
+        say("nothing to propose yet: no question has an answer that its contexts fully support")
         return NOT_ENOUGH_DATA
     if given.out is None:
         click.echo(suite_text(proposal), nl=False)
         return 0
     write_new(given.out, suite_text(proposal))
-    click.echo(
-        f"wrote {len(proposal.suggestions)} suggestions to {given.out}; review each before it becomes a canary",
-        err=True,
-    )
+    say(f"wrote {len(proposal.suggestions)} suggestions to {given.out}; review each before it becomes a canary")
     for line in summary_lines(proposal):
-        click.echo(line, err=True)
+        say(line)
     return 0

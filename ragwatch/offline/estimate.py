@@ -21,7 +21,7 @@ from ragwatch.statistics.estimators import hajek
 from ragwatch.statistics.estimators.level import CALIBRATED_LABELS, Level
 from ragwatch.statistics.quantity_level import KnownError, PersonsLabel, ScoredAnswer
 from ragwatch.terminal.options.offline import EstimateArguments
-from ragwatch.terminal.output import file_name_in_errors, printable
+from ragwatch.terminal.output import file_name_in_errors, say
 
 NOT_ENOUGH_DATA = 3
 MIN_PROBABILITY = 1e-6
@@ -66,7 +66,7 @@ def warn_of_unmatched_labels(path: Path | None, labels: Iterable[str], answers: 
     unknown = [key for key in labels if key not in answers]
     if unknown:
         text = f"{path}: {len(unknown)} labels of answers without a verdict, such as {unknown[0]}"
-        click.echo(printable(text), err=True)
+        say(text)
 
 
 Row = tuple[Quantity, Estimate, Level | None]

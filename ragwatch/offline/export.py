@@ -36,7 +36,7 @@ from ragwatch.stores.engine import DAY
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.terminal.given import require_route, seconds_of
 from ragwatch.terminal.options.offline import ExportArguments
-from ragwatch.terminal.output import file_name_in_errors
+from ragwatch.terminal.output import file_name_in_errors, say
 
 if TYPE_CHECKING:
     from pyarrow import DataType, Field
@@ -89,9 +89,9 @@ def _export_parquet(config: Config, parquet: Path, given: ExportArguments) -> in
             total.unchanged += written.unchanged
         unreadable = reader.unreadable
     if unreadable:
-        click.echo(f"{unreadable} damaged rows cannot be read and are left out", err=True)
+        say(f"{unreadable} damaged rows cannot be read and are left out")
     if not total.files and not total.unchanged:
-        click.echo("no verdict is stored yet, or none of these routes and days; nothing was written", err=True)
+        say("no verdict is stored yet, or none of these routes and days; nothing was written")
         return NOTHING_STORED
     click.echo(f"{total.rows} verdicts added, {total.files} files written, {total.unchanged} unchanged")
     return 0

@@ -38,7 +38,7 @@ from ragwatch.statistics.verdict_line import VerdictRecord
 from ragwatch.stores.kept_texts import Texts
 from ragwatch.terminal.given import judge_name, seconds_of, write_new
 from ragwatch.terminal.options.offline import ExportArguments
-from ragwatch.terminal.output import moment
+from ragwatch.terminal.output import moment, say
 from ragwatch.web.scope import PageScope
 
 NOTHING_STORED = 3
@@ -84,17 +84,17 @@ def export_failing(config: Config, kind: str, given: ExportArguments) -> int:
     regression = regression_set(kind, selected.answers)
     for reason, count in {**selected.left_out, **regression.left_out}.items():
         if count:
-            click.echo(f"left out: {count} answers {reason}", err=True)
+            say(f"left out: {count} answers {reason}")
     if selected.limited:
-        click.echo("there are more questions: these are the newest; see --limit", err=True)
+        say("there are more questions: these are the newest; see --limit")
     if not regression.rows:
-        click.echo("no failing answer is stored of which this can be made; nothing was written", err=True)
+        say("no failing answer is stored of which this can be made; nothing was written")
         return NOTHING_STORED
     if given.out is None:
         click.echo(regression.text.encode("utf-8", "replace"), nl=False)  # a log may contain lone surrogates
     else:
         write_new(given.out, regression.text, 0o600)
-        click.echo(f"wrote {regression.rows} questions to {given.out}", err=True)
+        say(f"wrote {regression.rows} questions to {given.out}")
     return 0
 
 

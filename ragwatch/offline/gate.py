@@ -28,7 +28,7 @@ from ragwatch.statistics.relevance import KS, CaseKind, RankingMetric
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import write_text
 from ragwatch.terminal.options.offline import GateArguments
-from ragwatch.terminal.output import compact_table, counted, printable
+from ragwatch.terminal.output import compact_table, counted, say
 
 CODES = {GateDecision.PASS: 0, GateDecision.FAIL: 1, GateDecision.NOT_ENOUGH_DATA: 3}
 _OUTCOMES = {True: "pass", False: "FAIL", None: "unknown"}
@@ -51,7 +51,7 @@ def gate_command(given: GateArguments) -> int:
     samples = sample_files.of_streams(given.files or (sys.stdin.buffer,))
     verdicts = run_async(read_all(sample_files, samples, judge))
     for warning in relevance.warnings():
-        click.echo(printable(warning), err=True)
+        say(warning)
     warn_of_unmatched_labels(given.labels, people, {verdict.draw.sample.id for verdict in verdicts})
     error = None if given.uncorrected else known_error(judge.kind, judge.version, people)
     known = () if previous is None else previous.figures

@@ -41,7 +41,7 @@ from ragwatch.telemetry import Telemetry
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import settings_of
 from ragwatch.terminal.options.offline import JudgeArguments
-from ragwatch.terminal.output import counted, file_name_in_errors, printable
+from ragwatch.terminal.output import counted, file_name_in_errors, say
 
 
 def judge(given: JudgeArguments) -> int:
@@ -193,7 +193,7 @@ class SampleFiles:
                 sample = answered
             yield redact(sample)
         for message in rejects.lines(name):
-            click.echo(printable(message), err=True)
+            say(message)
 
     @property
     def waiting(self) -> int:

@@ -22,7 +22,7 @@ from ragwatch.offline.power import plan as planned
 from ragwatch.offline.replay import read_answers
 from ragwatch.terminal.given import seconds_of
 from ragwatch.terminal.options.offline import PlanArguments
-from ragwatch.terminal.output import figure
+from ragwatch.terminal.output import figure, say
 
 RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 TOO_SLOW, NOT_ENOUGH_DATA = 1, 3
@@ -44,7 +44,7 @@ def plan(given: PlanArguments) -> int:
     file, quantity = given.scores, quantity_of(given.quantity)
     past = simulated_scores(given.mean) if file is None else _past_scores(file, quantity)
     if not past:
-        click.echo(f"no scores in {given.scores}", err=True)
+        say(f"no scores in {given.scores}")
         return NOT_ENOUGH_DATA
     tolerance = _tolerance(past, options)
     answers: dict[float, PowerAnswer] = {}
@@ -75,7 +75,7 @@ def plan(given: PlanArguments) -> int:
             f"the 95 % interval of its mean is then +-{half_width:.3f} or narrower."
         )
         if limit is not None and best is None:
-            click.echo(f"no rate detects a drop of {given.drop:g} within {given.within}", err=True)
+            say(f"no rate detects a drop of {given.drop:g} within {given.within}")
     return TOO_SLOW if limit is not None and best is None else 0
 
 

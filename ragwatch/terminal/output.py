@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
+import click
+
 STDIN, STDOUT, STDERR = 0, 1, 2
 OUTPUT = "standard output"
 
@@ -108,6 +110,11 @@ def printable(text: str) -> str:
     'a\ufffd[2Jb'
     """
     return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
+
+
+def say(text: str) -> None:
+    """Print a text on standard error, made printable: it may hold parts of a log, or names of files."""
+    click.echo(printable(text), err=True)
 
 
 def figure(value: float | None, form: str = ".3f") -> str:

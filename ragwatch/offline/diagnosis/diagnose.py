@@ -29,7 +29,7 @@ from ragwatch.statistics.verdict_line import VerdictRecord
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import read_text, require_route
 from ragwatch.terminal.options.offline import DiagnoseArguments
-from ragwatch.terminal.output import escape_line, printable
+from ragwatch.terminal.output import escape_line, say
 
 PROBLEMS, NOT_ENOUGH_DATA = 1, 3
 _COLOURS = {"problem": "red", "fine": "green", "not_measurable": "yellow"}
@@ -42,7 +42,7 @@ def diagnose(given: DiagnoseArguments) -> int:
     config = load(given.path)
     require_route(config, given.route)
     if config.texts != "all":
-        click.echo(f"store.texts is {config.texts}: answers without texts are left out; canary runs count", err=True)
+        say(f"store.texts is {config.texts}: answers without texts are left out; canary runs count")
     judge = config.judges[0].place.name  # one verdict per answer, by the judge that reads all of them
     judgements = {} if given.qrels is None else read_qrels(given.qrels)
     stored = verdicts(config, Query(judge=judge, route=given.route, limit=given.answers))
@@ -94,7 +94,7 @@ def _tell_failures(suites: Sequence[SuiteReport]) -> bool:
         first = next(report for report in suite.reports if report.failure is not None)
         failures = f"{suite.failures.total()} of {len(suite.reports)} queries failed"
         line = f"suite {suite.suite}: {failures}; {first.canary.name}: {failure_of(first)}"
-        click.echo(printable(line), err=True)
+        say(line)
     return bool(failed)
 
 

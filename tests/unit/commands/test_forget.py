@@ -159,12 +159,12 @@ def test_another_ragwatch_is_noticed(config: Path) -> None:
 
 def test_files_that_are_too_large_or_gone(config: Path, tmp_path: Path) -> None:
     """A large suite is named without being searched; one that is gone is an error; a large log is not redacted."""
-    loaded, state = load(config), config.parent / "state"
+    loaded = load(config)
     os.truncate(config.parent / "anchors.jsonl", MAX_SEARCHED_BYTES + 1)
-    assert any("too large to be searched" in line for line in copies_elsewhere(state, loaded, config, []))
+    assert any("too large to be searched" in line for line in copies_elsewhere(loaded, config, []))
     (config.parent / "anchors.jsonl").unlink()
     with pytest.raises(ConfigError, match="cannot be read"):
-        list(copies_elsewhere(state, loaded, config, []))
+        list(copies_elsewhere(loaded, config, []))
     path = tmp_path / "large"
     with path.open("wb") as file:
         file.truncate(MAX_BYTES + 1)

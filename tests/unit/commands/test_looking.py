@@ -174,7 +174,7 @@ CALLS: dict[str, Callable[[ApiClient], object]] = {
     "put": lambda client: client.put([]),
     "revoke": lambda client: client.revoke("k", None),
     "labels": lambda client: client.labels(),
-    "verdicts": lambda client: client.verdicts("k"),
+    "answer": lambda client: client.answer("k"),
     "worst": lambda client: client.worst({}),
     "incident": lambda client: client.incident({}),
     "acknowledge": lambda client: client.acknowledge({}),
