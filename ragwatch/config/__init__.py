@@ -15,7 +15,6 @@ from ragwatch.config.canaries import SuiteConfig, suites
 from ragwatch.config.drift import check_routes, read_anchors
 from ragwatch.config.judge_options import JudgeOptions, names_in
 from ragwatch.config.model import Settings
-from ragwatch.config.segments import describe
 from ragwatch.config.text import load_text, naming, resolve_secrets
 from ragwatch.config.validation import KindConfig, read_kind, read_model
 from ragwatch.errors import ConfigError
@@ -23,6 +22,9 @@ from ragwatch.model.sample import OTHER
 from ragwatch.pipeline.drift.judge_drift import Anchor
 from ragwatch.ports.capabilities import HasDeadline, HasGrpcListener, HasName, KeepsTexts, uses_batches
 from ragwatch.ports.sources import GrpcListener
+from ragwatch.statistics.segments import series_of_segments
+
+MAX_SERIES = 20_000  # of all segments together; a scrape of them is about 3 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +68,21 @@ class Config:
             )
 
     def describe_segments(self) -> str:
-        """Say how many series `segments` are exported as. `ConfigError` if they are too many."""
-        return describe(
-            self.settings.segments,
-            routes=len({*self.settings.routes, OTHER}),
-            judges=len(self.judges),
-            windows=len(self.settings.estimates.windows),
-            quantities=len(self.settings.quantities),
+        """Say how many series `segments` are exported as, and of what. `ConfigError` if they are too many."""
+        settings = self.settings
+        values, routes, judges = len(settings.segment_rules.pairs), len({*settings.routes, OTHER}), len(self.judges)
+        sizes = {"windows": len(settings.estimates.windows), "quantities": len(settings.quantities)}
+        count = series_of_segments(values, len(settings.segments), cohorts=routes * judges, **sizes)
+        made_of = (
+            f"{values} values with `{OTHER}`, {routes} routes with `{OTHER}`, judges: {judges}, "
+            f"windows: {sizes['windows']}, quantities: {sizes['quantities']}"
         )
+        if count > MAX_SERIES:
+            raise ConfigError(
+                f"segments: would be exported as {count:,} series ({made_of}), and at most {MAX_SERIES:,} are allowed; "
+                "give fewer values, or fewer keys in `estimates.windows`"
+            )
+        return f"exported as up to {count:,} series of at most {MAX_SERIES:,} ({made_of})"
 
     @property
     def fixed(self) -> tuple[object, ...]:
@@ -227,7 +236,6 @@ def _check_timeouts(config: Config) -> None:
 
 
 def _check_judge_names(config: Config) -> None:
-    """Check that keys that name a judge name a configured one."""
     names = [judge.place.name for judge in config.judges]
     anchors = config.settings.anchors
     references = {

@@ -1,7 +1,7 @@
 """Options of the Prometheus rules that `ragwatch rules` generates. The daemon does not use them."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from difflib import get_close_matches
 from typing import Annotated, Literal, Self
 
@@ -69,9 +69,7 @@ class BurnWindows(FrozenOptions):
         return BurnRate(self.long, self.short, self.budget, self.severity)
 
 
-_BURN_WINDOWS = tuple(
-    BurnWindows(long=burn.long, short=burn.short, budget=burn.budget, severity=burn.severity) for burn in BURNS
-)
+_BURN_WINDOWS = tuple(BurnWindows(**asdict(burn)) for burn in BURNS)
 _LIMITS = Limits()
 
 

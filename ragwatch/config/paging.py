@@ -74,14 +74,6 @@ def _watched(quantity: Quantity) -> Need:
     )
 
 
-def _reads_meaning(config: Config, route: str) -> bool:
-    return _watcher(config).kind in ("claude", "openai") and _watched(Quantity.ANSWER_RELEVANCY).is_met(config, route)
-
-
-def _compared(config: Config, route: str) -> bool:
-    return route in config.settings.drift.controls and bool(config.settings.drift.quantities)
-
-
 def _signal(*signals: Signal) -> Need:
     names = " and ".join(signals)
     return Need(
@@ -117,9 +109,14 @@ _ANSWERED = Need(
 )
 _MEANING = Need(
     "`answer_relevancy` in `drift.quantities`, read by a judge of the kind claude or openai: the others compare words",
-    _reads_meaning,
+    lambda config, route: (
+        _watcher(config).kind in ("claude", "openai") and _watched(Quantity.ANSWER_RELEVANCY).is_met(config, route)
+    ),
 )
-_CONTROL = Need("a control in `drift.controls`", _compared)
+_CONTROL = Need(
+    "a control in `drift.controls`",
+    lambda config, route: route in config.settings.drift.controls and bool(config.settings.drift.quantities),
+)
 _SEGMENT = Need(
     "the key and the value in `segments`, and `drift.segments`",
     lambda config, _: bool(config.settings.segments) and config.settings.drift.segments,

@@ -111,7 +111,6 @@ def _kinds(
     common: type[BaseModel] | None = None,
     default: str | None = None,
 ) -> JsonSchemaValue:
-    """The options of each kind, by the value of `kind`."""
     cases = []
     for name, kind in sorted(kinds.items()):
         options = _object(kind.Options, definitions)

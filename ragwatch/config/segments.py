@@ -1,15 +1,10 @@
 """The section `segments`: metadata keys with the values by which estimates are split."""
 
-from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from ragwatch.errors import ConfigError
 from ragwatch.model.sample import OTHER
-from ragwatch.statistics.segments import Segments, series_of_segments
-
-MAX_SERIES = 20_000  # of all segments together; a scrape of them is about 3 MB
 
 
 def _text(value: object) -> object:
@@ -36,24 +31,3 @@ SegmentKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:/@-]{1,64}$")]
 SegmentValue = Annotated[str, BeforeValidator(_text), Field(pattern=r'^[^\x00-\x1f\x7f"\\]{1,64}$')]
 SegmentValues = Annotated[tuple[SegmentValue, ...], Field(min_length=1), AfterValidator(_check_values)]
 SegmentMap = dict[SegmentKey, SegmentValues]
-
-
-def describe(
-    segments: Mapping[str, tuple[str, ...]], *, routes: int, judges: int, windows: int, quantities: int
-) -> str:
-    """Say how many series the segments are exported as, and what the number is made of; `routes` with `other`.
-
-    `ConfigError` if they are more than `MAX_SERIES`.
-    """
-    values = len(Segments(segments).pairs)
-    count = series_of_segments(values, len(segments), quantities=quantities, windows=windows, cohorts=routes * judges)
-    made_of = (
-        f"{values} values with `{OTHER}`, {routes} routes with `{OTHER}`, judges: {judges}, windows: {windows}, "
-        f"quantities: {quantities}"
-    )
-    if count > MAX_SERIES:
-        raise ConfigError(
-            f"segments: would be exported as {count:,} series ({made_of}), and at most {MAX_SERIES:,} are allowed; "
-            "give fewer values, or fewer keys in `estimates.windows`"
-        )
-    return f"exported as up to {count:,} series of at most {MAX_SERIES:,} ({made_of})"

@@ -18,21 +18,20 @@ _INT, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 _OCTAL = re.compile(r"[-+]?0[0-7_]+")
 
 
-def _reject_ambiguous_numbers(root: yaml.Node | None) -> None:
-    """Reject numbers in base 60 and base 8, which are usually meant as a time, or as a number with a leading zero."""
-    for path, node in _scalars(root):
-        text = node.value
-        if node.tag in (_INT, _FLOAT) and ":" in text:
-            raise ConfigError(
-                f"{path}: YAML reads {text} as a number in base 60; "
-                f'write "{text}" in quotes where a text is meant, or the number itself, or a duration such as 90s'
-            )
-        if node.tag == _INT and _OCTAL.fullmatch(text):
-            digits = ("-" if text.startswith("-") else "") + (text.lstrip("+-").replace("_", "").lstrip("0") or "0")
-            raise ConfigError(
-                f"{path}: YAML reads {text} as an octal number, {int(text.replace('_', ''), 8)}; "
-                f'write {digits} for the number, or "{text}" in quotes for the text'
-            )
+def _reject_ambiguous_number(path: str, node: yaml.ScalarNode) -> None:
+    """Reject a number in base 60 or base 8, which is usually meant as a time, or as a number with a leading zero."""
+    text = node.value
+    if node.tag in (_INT, _FLOAT) and ":" in text:
+        raise ConfigError(
+            f"{path}: YAML reads {text} as a number in base 60; "
+            f'write "{text}" in quotes where a text is meant, or the number itself, or a duration such as 90s'
+        )
+    if node.tag == _INT and _OCTAL.fullmatch(text):
+        digits = ("-" if text.startswith("-") else "") + (text.lstrip("+-").replace("_", "").lstrip("0") or "0")
+        raise ConfigError(
+            f"{path}: YAML reads {text} as an octal number, {int(text.replace('_', ''), 8)}; "
+            f'write {digits} for the number, or "{text}" in quotes for the text'
+        )
 
 
 def _scalars(root: yaml.Node | None) -> Iterator[tuple[str, yaml.ScalarNode]]:
@@ -59,17 +58,16 @@ def _key_text(key: yaml.Node) -> str:
     return str(key.value) if isinstance(key, yaml.ScalarNode) else "?"
 
 
-def _join_surrogates(root: yaml.Node | None) -> None:
+def _join_surrogates(path: str, node: yaml.ScalarNode) -> None:
     """Replace each surrogate pair in a text or a key by the character that it means; no encoding has half of one."""
-    for path, node in _scalars(root):
-        try:
-            node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
-        except UnicodeDecodeError as error:
-            place = path.encode("utf-8", "backslashreplace").decode()  # a key may be such a text itself
-            raise ConfigError(
-                f"{place}: contains half of a surrogate pair; "
-                r'write the character itself, or both halves such as "\ud83d\ude00"'
-            ) from error
+    try:
+        node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError as error:
+        place = path.encode("utf-8", "backslashreplace").decode()  # a key may be such a text itself
+        raise ConfigError(
+            f"{place}: contains half of a surrogate pair; "
+            r'write the character itself, or both halves such as "\ud83d\ude00"'
+        ) from error
 
 
 MAX_BYTES = 1 << 20
@@ -162,21 +160,19 @@ def _load_yaml(text: str) -> object:
     loader = _Loader(text)
     try:
         root = loader.get_single_node()
-        _reject_ambiguous_numbers(root)
-        _join_surrogates(root)
-        _reject_nul(root)
+        for path, node in _scalars(root):
+            _reject_ambiguous_number(path, node)
+            _join_surrogates(path, node)
+            if "\0" in node.value:
+                place = path.replace("\0", r"\0")
+                raise ConfigError(
+                    f"{place}: contains the character NUL, which no path or header can hold; leave it out"
+                )
         return None if root is None else loader.construct_document(root)
     except ValueError as error:  # such as the date 2026-13-45, or an integer of 5000 digits
         raise ConfigError(f"holds a value that cannot be read: {str(error).partition(';')[0]}; quote it") from error
     finally:
         loader.dispose()
-
-
-def _reject_nul(root: yaml.Node | None) -> None:
-    for path, node in _scalars(root):
-        if "\0" in node.value:
-            place = path.replace("\0", r"\0")
-            raise ConfigError(f"{place}: contains the character NUL, which no path or header can hold; leave it out")
 
 
 def value_of(text: str) -> object:

@@ -139,7 +139,6 @@ def _suggestion(place: str, key: str, valid_keys: Sequence[str]) -> str:
 
 
 def _words(key: str) -> str:
-    """The words of a key in alphabetical order."""
     return " ".join(sorted(re.split(r"[._]", key)))
 
 
@@ -200,7 +199,6 @@ _WORDING: Mapping[str, Callable[[ErrorDetails], str]] = {
 
 
 def _message_of(error: ErrorDetails) -> str:
-    """What is wrong, and what to write instead."""
     wording = _WORDING.get(error["type"])
     if wording is None:
         return str(error["msg"]).removeprefix("Value error, ")

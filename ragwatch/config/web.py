@@ -15,7 +15,6 @@ RightName = Literal["metrics", "pages", "write", "ingest"]
 
 _DIGEST = re.compile(r"sha256:[0-9a-fA-F]{64}")
 _TOKEN = re.compile(rf"[!-~]{{{MIN_TOKEN_CHARS},512}}")  # what a header can carry
-TRACE_MARK = "{trace_id}"
 _TRACE_URL = re.compile(  # the mark is not in the host
     r"https?://[^\s{}/?#\\]+[/?#][^\s{}\\]*\{trace_id\}[^\s{}\\]*"
 )
@@ -45,14 +44,13 @@ def _check_host(host: str) -> str:
     return host.lower().strip("[]")
 
 
-def _check_trace_url(url: str) -> str:
-    if not url.isprintable() or not _TRACE_URL.fullmatch(url):
-        raise ValueError(
-            f"is not an address with {TRACE_MARK} once after the host; write https://traces.example.org/{TRACE_MARK}"
-        )
-    return url
-
-
+_TraceUrl = Annotated[
+    str,
+    must(
+        lambda url: url.isprintable() and _TRACE_URL.fullmatch(url),
+        "is not an address with {{trace_id}} once after the host; write https://traces.example.org/{{trace_id}}",
+    ),
+]
 _Mcp = Annotated[
     bool,
     must(
@@ -86,7 +84,7 @@ class WebOptions(FrozenOptions):
         pattern=r"^https?://",
         description="URL under which others reach the pages, for links in alerts and the allowed Host header.",
     )
-    trace_url: Annotated[str, AfterValidator(_check_trace_url)] | None = Field(
+    trace_url: _TraceUrl | None = Field(
         None, description="Link from an answer to its trace: https://tempo.example.org/trace/{trace_id}."
     )
     hosts: tuple[Annotated[str, AfterValidator(_check_host)], ...] = Field(

@@ -157,7 +157,10 @@ def load_web_file(path: Path) -> WebFile:
         file = read_model(WebFile, data, "")
     if (fault := _fault(file)) is not None:
         raise ConfigError(f"{path.name}: {fault}")
-    return _with_absolute_paths(file, path.absolute().parent)
+    tls, folder = file.tls_server_config, path.absolute().parent
+    names = ("cert_file", "key_file", "client_ca_file")
+    absolute = {name: str(folder / getattr(tls, name)) for name in names if getattr(tls, name)}
+    return file.model_copy(update={"tls_server_config": tls.model_copy(update=absolute)})
 
 
 def _is_blank(path: Path) -> bool:
@@ -197,10 +200,3 @@ def _fault_of_files(tls: TlsServerConfig) -> str | None:
     if (tls.client_ca_file or tls.client_ca) and tls.client_auth_type in ("", "NoClientCert"):
         return f"{where}.client_ca_file: has no effect without client_auth_type; write client_auth_type: {REQUIRED}"
     return None
-
-
-def _with_absolute_paths(file: WebFile, folder: Path) -> WebFile:
-    tls = file.tls_server_config
-    names = ("cert_file", "key_file", "client_ca_file")
-    absolute = {name: str(folder / getattr(tls, name)) for name in names if getattr(tls, name)}
-    return file.model_copy(update={"tls_server_config": tls.model_copy(update=absolute)})
