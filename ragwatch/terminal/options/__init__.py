@@ -43,14 +43,17 @@ class FiniteRange(click.FloatRange):
 def option(*flags: str, **settings: Any) -> Any:  # noqa: ANN401 - a field of any type, and settings of `click.Option`
     """Declare a field as an option; without flags, its name is the flag.
 
-    Its type says whether the option is required, takes no value (bool), or may be given several times (Sequence).
+    Its type says whether the option is required, takes no value (bool), a file (Path), or may be given several times
+    (Sequence).
     """
 
     def declare(name: str, kind: str) -> click.Option:
         takes_none, repeats, has_default = kind == "bool", kind.startswith("Sequence["), "default" in settings
         required = not (takes_none or repeats or has_default or kind.endswith("| None"))
         says = {"is_flag": takes_none, "multiple": repeats, "required": required, "show_default": has_default}
-        implied = {name: True for name, holds in says.items() if holds}  # `is_flag=False` would make values optional
+        implied: dict[str, Any] = {name: True for name, holds in says.items() if holds}  # False would change others
+        if kind in ("Path", "Path | None"):
+            implied["type"] = OUT
         return click.Option([*(flags or [f"--{name.replace('_', '-')}"]), name], **implied | settings)
 
     return declare
@@ -96,9 +99,7 @@ CONFIG_FILE = option(
     help="Configuration file (YAML); default: ragwatch.yaml in this directory, else /etc/ragwatch/ragwatch.yaml.",
 )
 URL = option(metavar="URL", help="Address of the running ragwatch; default: that of the configuration.")
-TOKEN_FILE = option(
-    type=OUT, help="File of the bearer token; default: $RAGWATCH_TOKEN_FILE, or the token in $RAGWATCH_TOKEN."
-)
+TOKEN_FILE = option(help="File of the bearer token; default: $RAGWATCH_TOKEN_FILE, or the token in $RAGWATCH_TOKEN.")
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, argument))

@@ -73,9 +73,7 @@ class EstimateArguments(Arguments, work="ragwatch.offline.estimate:estimate"):
     """
 
     files: Sequence[BinaryIO] = argument(type=click.File("rb"))
-    labels: Path | None = option(
-        type=OUT, help="What people say of answers: JSONL with `id`, scores and `probability`."
-    )
+    labels: Path | None = option(help="What people say of answers: JSONL with `id`, scores and `probability`.")
     as_json: bool = option("--json", help="Print JSON instead of a table.")
 
 
@@ -106,13 +104,13 @@ class GateArguments(Arguments, work="ragwatch.offline.gate:gate_command"):
     qrels: Path | None = QRELS
     ks: Sequence[int] = CUT_OFFS
     baseline: Path | None = option(
-        type=OUT, help="Output of an earlier --json run: a significant fall since then fails, naming the questions."
+        help="Output of an earlier --json run: a significant fall since then fails, naming the questions."
     )
-    labels: Path | None = option(type=OUT, help="What people say of these answers, as for `ragwatch estimate`.")
+    labels: Path | None = option(help="What people say of these answers, as for `ragwatch estimate`.")
     uncorrected: bool = option(help="Compare the mean of the judge, whose own error is not in its interval.")
     as_json: bool = option("--json", help="Print JSON instead of a table.")
-    junit_path: Path | None = option("--junit", type=OUT, help="Write JUnit XML to this file.")
-    markdown_path: Path | None = option("--markdown", type=OUT, help="Write a summary in Markdown to this file.")
+    junit_path: Path | None = option("--junit", help="Write JUnit XML to this file.")
+    markdown_path: Path | None = option("--markdown", help="Write a summary in Markdown to this file.")
 
 
 class CompareArguments(Arguments, work="ragwatch.offline.compare:compare"):
@@ -213,7 +211,7 @@ class BacktestArguments(Arguments, work="ragwatch.offline.backtest:backtest"):
         metavar="TIME", help="There was no drift before this time: earlier alarms are false alarms."
     )
     as_json: bool = option("--json", help="Print JSON instead of a table.")
-    svg: Path | None = option(type=OUT, help="Write a chart of mean, evidence and alarms to this file.")
+    svg: Path | None = option(help="Write a chart of mean, evidence and alarms to this file.")
 
 
 class DiagnoseArguments(Arguments, work="ragwatch.offline.diagnosis.diagnose:diagnose"):
@@ -236,10 +234,8 @@ class DiagnoseArguments(Arguments, work="ragwatch.offline.diagnosis.diagnose:dia
         type=IntegerRange(1, MAX_K),
         help="Run the canaries now and ask for this many chunks; default: their last stored run.",
     )
-    qrels: Path | None = option(type=OUT, help="Relevance judgements by the id of an answer (TREC or BEIR).")
-    similar: Path | None = option(
-        type=OUT, help="Similar chunks that you know: two ids in each line, with a tab between."
-    )
+    qrels: Path | None = option(help="Relevance judgements by the id of an answer (TREC or BEIR).")
+    similar: Path | None = option(help="Similar chunks that you know: two ids in each line, with a tab between.")
     as_json: bool = option("--json", help="Print JSON instead of text.")
 
 
@@ -272,7 +268,7 @@ class SuggestArguments(Arguments, work="ragwatch.offline.canary:suggest"):
 
     path: Path = CONFIG_FILE
     limit: int = option(type=IntegerRange(1, 1000), default=50, help="Maximum number.")
-    out: Path | None = option(type=OUT, help="Write the suite to this file; default: stdout.")
+    out: Path | None = option(help="Write the suite to this file; default: stdout.")
     indexed: datetime | None = option(
         type=click.DateTime(["%Y-%m-%d"]),
         help="Last update of the index; default: the last event of kind index, else the newest date in the contexts.",
@@ -324,4 +320,4 @@ class ExportArguments(Arguments, work="ragwatch.offline.export:export"):
     limit: int = option(
         default=200, type=IntegerRange(1, MAX_QUESTIONS), help="--failing: number of questions, the newest."
     )
-    out: Path | None = option(type=OUT, help="--failing: file to write; default: standard output.")
+    out: Path | None = option(help="--failing: file to write; default: standard output.")

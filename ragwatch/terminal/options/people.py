@@ -7,7 +7,7 @@ from typing import BinaryIO, TextIO
 
 import click
 
-from ragwatch.terminal.options import CONFIG, CONFIG_FILE, OUT, TOKEN_FILE, URL, Arguments, IntegerRange, option
+from ragwatch.terminal.options import CONFIG, CONFIG_FILE, TOKEN_FILE, URL, Arguments, IntegerRange, option
 
 _URL = option(
     metavar="URL", help="Address of the running ragwatch; default: that of --config, else http://127.0.0.1:10477."
@@ -83,7 +83,7 @@ class IncidentArguments(Arguments, work="ragwatch.commands.looking:incident"):
     since: str = option(metavar="TIME", required=True, help="Begin: 14:00 (UTC), 2h (ago), or 2026-01-31T12:00.")
     until: str | None = option(metavar="TIME", help="End, likewise; default: now.")
     route: str | None = option(metavar="ROUTE", help="Only this route; default: all of them.")
-    out: Path | None = option("--out", type=OUT, help="File to write; default: standard output.")
+    out: Path | None = option("--out", help="File to write; default: standard output.")
     url: str | None = _URL
     path: Path | None = _ADDRESS_CONFIG
     token_file: Path | None = TOKEN_FILE
@@ -153,15 +153,11 @@ class LabelArguments(Arguments, work="ragwatch.commands.label:label"):
     )
     url: str | None = URL
     token_file: Path | None = TOKEN_FILE
-    relevance: Path | None = option(
-        type=OUT, help="Judge the relevance of contexts instead; judgements are kept in this file."
-    )
+    relevance: Path | None = option(help="Judge the relevance of contexts instead; judgements are kept in this file.")
     suite: str | None = option(
         help="--relevance: canary suite whose queries and probe are used; default: the first one."
     )
-    corpus: Path | None = option(
-        type=OUT, help="--relevance: all contexts (JSONL with id and text), for random negatives."
-    )
+    corpus: Path | None = option(help="--relevance: all contexts (JSONL with id and text), for random negatives.")
     depth: int | None = option(type=IntegerRange(1), help="--relevance: contexts to retrieve; default: 5 times k.")
     below: int = option(
         default=3, type=IntegerRange(0), help="--relevance: contexts to judge from each band of ranks below k."
@@ -169,12 +165,8 @@ class LabelArguments(Arguments, work="ragwatch.commands.label:label"):
     negatives: int = option(
         default=3, type=IntegerRange(0), help="--relevance: contexts to judge that the retriever did not return."
     )
-    qrels: Path | None = option(
-        type=OUT, help="--relevance: write the judgements as qrels (TREC) instead of labelling."
-    )
-    suite_out: Path | None = option(
-        type=OUT, help="--relevance: write them as a canary suite (.jsonl) instead of labelling."
-    )
+    qrels: Path | None = option(help="--relevance: write the judgements as qrels (TREC) instead of labelling.")
+    suite_out: Path | None = option(help="--relevance: write them as a canary suite (.jsonl) instead of labelling.")
 
 
 class CalibrateArguments(Arguments, work="ragwatch.commands.calibrate:calibrate"):
@@ -186,7 +178,7 @@ class CalibrateArguments(Arguments, work="ragwatch.commands.calibrate:calibrate"
     path: Path = CONFIG_FILE
     name: str | None = option("--judge", help="Name of the judge; default: the first one.")
     as_json: bool = option("--json", help="Print JSON instead of tables.")
-    out: Path | None = option(type=OUT, help="Also write the report as JSON to this file.")
+    out: Path | None = option(help="Also write the report as JSON to this file.")
     url: str | None = URL
     token_file: Path | None = TOKEN_FILE
 
