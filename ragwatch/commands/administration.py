@@ -43,7 +43,6 @@ def copy(given: StoreCopyArguments) -> int:
 
 
 def _to_state(options: postgres.Options, state: Path) -> dict[str, int]:
-    """Copy the database of a server to a new state directory."""
     with (
         closing(postgres.database(options).connected()) as store,
         closing(postgres.database(options).without_keys()) as source,
@@ -55,7 +54,6 @@ def _to_state(options: postgres.Options, state: Path) -> dict[str, int]:
 
 
 def _from_state(state: Path, options: postgres.Options) -> dict[str, int]:
-    """Copy the database of a state directory to a server."""
     with _read(state) as source, closing(postgres.database(options).connected()) as store:
         with closing(postgres.database(options).without_keys()) as target:
             counts = copy_state(source, target)

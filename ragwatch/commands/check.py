@@ -152,7 +152,6 @@ def _alerts(config: Config, *, dated: bool, every: bool) -> Iterator[Finding]:
 
 
 def _listener(listener: GrpcListener, owner: str | None) -> Finding:
-    """Whether a source can receive calls over gRPC."""
     grpc_library(listener.source)
     return check_address(listener.address, owner)
 

@@ -100,16 +100,11 @@ def _read(options: object, batch: Batch) -> _Records:
     return read
 
 
-class FirstRecords(NamedTuple):
-    """The beginning of a source."""
+def first_records(source: Source) -> tuple[Batch | None, Lag, Mapping[str, float]]:
+    """Read a source from its beginning up to its first batch with records, which is returned, and close it.
 
-    batch: Batch | None  # the first batch with records; None if there is none
-    lag: Lag  # how far the source is behind
-    parts: Mapping[str, float]  # number of parts of requests that were read, by outcome
-
-
-def first_records(source: Source) -> FirstRecords:
-    """Read a source from its beginning up to its first records, and close it."""
+    Also returned are how far it is behind, and the number of parts of requests that were read, by outcome.
+    """
     parts: Counter[str] = Counter()
     try:
         source.resume({})
@@ -122,7 +117,7 @@ def first_records(source: Source) -> FirstRecords:
             if batch.lines:
                 break
             source.commit(batch)
-        return FirstRecords(batch, source.lag(), parts)
+        return batch, source.lag(), parts
     finally:
         source.close()
 

@@ -164,7 +164,6 @@ def setting_notes(config: Config) -> Iterator[Finding]:
 
 
 def _criteria(config: Config) -> tuple[bool, str]:
-    """Which judges read the criteria."""
     names = {criterion.name for criterion in config.settings.criteria}
     quantities = {judge.place.name: judge.place.quantities for judge in config.judges if is_llm(judge.options)}
     unread = sorted(names - {name for own in quantities.values() for name in (names if own is None else own)})
@@ -261,7 +260,6 @@ def check_web(web: WebOptions, listeners: Sequence[GrpcListener]) -> Finding:
 
 
 def _may_send(access: Access) -> bool:
-    """Return whether anybody may send records."""
     granted = [*(token.rights for token in access.tokens), *access.grants.values()]
     return Right.INGEST in access.anonymous.union(*granted, access.unlisted if access.users else ())
 

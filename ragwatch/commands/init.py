@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 import click
 
 from ragwatch.commands.check import check
-from ragwatch.commands.init_judges import JudgeRow, Prospect, ask_for_judge, default_judge, judge_named
+from ragwatch.commands.init_judges import JudgeRow, ask_for_judge, default_judge, judge_named
 from ragwatch.commands.log_head import LogRoutes, log_routes, names_of, refused_lines
 from ragwatch.commands.map import SourceProposal, print_source, propose_source
 from ragwatch.errors import ConfigError, RagwatchError
@@ -87,7 +87,6 @@ def init(given: InitArguments) -> int:
 
 
 def _print(logs: Sequence[Path]) -> int:
-    """Print what was recognised in the logs. Returns the exit code."""
     if not logs:
         raise ConfigError("--print: shows what is recognised in log files; give these, or - for standard input")
     with _opened(logs) as files:
@@ -143,7 +142,7 @@ def _ask(given: InitArguments, samples: Sequence[Sample], *, is_small: bool) -> 
     if measured is None:
         per_day = click.prompt("About how many answers does the service give in a day", default_per_day, type=int)
         measured = max(1, per_day)
-    return _Answers(state, measured, judge or ask_for_judge(Prospect(samples, round(share_of(measured) * measured))))
+    return _Answers(state, measured, judge or ask_for_judge(samples, round(share_of(measured) * measured)))
 
 
 def _per_day(samples: Sequence[Sample]) -> int | None:

@@ -24,21 +24,13 @@ _EXAMPLES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Prospect:
-    """The answers that are to be judged."""
-
-    samples: Sequence[Sample]  # some of them; empty if none is known yet
-    judged_per_day: float  # how many the first judge reads in a day
-
-
-@dataclass(frozen=True, slots=True)
 class JudgeRow:
     """A judge that is offered."""
 
     name: str  # its name in the menu and for `--judge`
     knows: str  # what it sees and what it does not
     needs: Callable[[], str]  # what is missing here; empty if it can be used
-    price: Callable[[Prospect], str]  # what it costs
+    price: Callable[[Sequence[Sample], float], str]  # what it costs, by some answers and how many are judged in a day
     items: Callable[[], tuple[tuple[str, ...], ...]]  # the judges of the configuration, each as lines of YAML
 
 
@@ -66,13 +58,13 @@ def _usd(dollars: float) -> str:
     return "less than $0.01" if dollars < 0.01 else f"${dollars:.2f}"
 
 
-def _price_of_claude(prospect: Prospect) -> str:
+def _price_of_claude(samples: Sequence[Sample], judged_per_day: float) -> str:
     known, bound = known_model(_MODEL), f"never more than ${_USD_PER_DAY:g} a day"
-    prices = [] if known is None else [price_of_reading(known.prices, one) for one in prospect.samples[:_EXAMPLES]]
+    prices = [] if known is None else [price_of_reading(known.prices, one) for one in samples[:_EXAMPLES]]
     if not prices:
         return f"price by the length of answers and contexts, {bound}"
     price = fmean(prices)
-    low, high = (share * prospect.judged_per_day * price for share in (_SHARE, _UNSURE_SHARE))
+    low, high = (share * judged_per_day * price for share in (_SHARE, _UNSURE_SHARE))
     return (
         f"at most about ${1000 * price:.2f} per 1,000 answers by {_MODEL}; 5 % of the judged answers = "
         f"{_usd(low)} a day, up to 40 % where words are unsure = {_usd(high)}, {bound}"
@@ -84,21 +76,21 @@ ROWS = (
         "lexical",
         "compares words: inventions and wrong passages, not swapped names; levels in English, changes in 13 languages",
         needs=lambda: "",
-        price=lambda _: "free, at once",
+        price=lambda *_: "free, at once",
         items=lambda: (_embedded("lexical"),),
     ),
     JudgeRow(
         "local",
         "words, then a small model of this machine: some swapped names, numbers and negations too; English",
         needs=_lacks_reader,
-        price=lambda _: "free; some 12 times the CPU of words, 170 MB of memory",
+        price=lambda *_: "free; some 12 times the CPU of words, 170 MB of memory",
         items=lambda: (_embedded("local"),),
     ),
     JudgeRow(
         "detector",
         "words, then a public model of your choice; how good it is on this log is unknown until answers have labels",
         needs=_lacks_detector,
-        price=lambda _: "free; the CPU and memory of its model",
+        price=lambda *_: "free; the CPU and memory of its model",
         items=lambda: (_embedded("detector", f"model: {json.dumps(str(_detector()), ensure_ascii=False)}"),),
     ),
     JudgeRow(
@@ -136,13 +128,13 @@ def judge_named(name: str) -> JudgeRow:
     return row
 
 
-def ask_for_judge(prospect: Prospect) -> JudgeRow:
-    """Show what each judge knows and costs, and ask for one of those that can be used here."""
+def ask_for_judge(samples: Sequence[Sample], judged_per_day: float) -> JudgeRow:
+    """Show what each judge knows and costs for such answers, and ask for one of those that can be used here."""
     click.echo("Which judge reads the answers?")
     usable = []
     for row in ROWS:
         needs = row.needs()
         usable += [] if needs else [row.name]
         click.echo(f"  {row.name:8} {row.knows}")
-        click.echo(f"  {'':8} {row.price(prospect)}{f'; needs {needs}' if needs else ''}")
+        click.echo(f"  {'':8} {row.price(samples, judged_per_day)}{f'; needs {needs}' if needs else ''}")
     return judge_named(click.prompt("Judge", type=click.Choice(usable), default=default_judge()))

@@ -131,7 +131,6 @@ def _uncalibrated(judge: JudgeFigures) -> Iterator[str]:
 
 
 def _sources_and_judges(view: Snapshot) -> Iterator[str]:
-    """One line for each source and each judge."""
     for source in view["sources"]:
         lag = source["lag_seconds"]
         parts = [f"{source['seen']:,.0f} records read"]

@@ -308,7 +308,6 @@ def _route_lines(samples: Sequence[Sample]) -> Iterator[str]:
 
 
 def _selection(proposal: _Proposal, log: LogHead) -> list[str]:
-    """Lines for the options `prefix` and `where`."""
     lines = []
     if log.prefixed:
         lines += [f"# {log.prefixed} lines have text before the JSON, which prefix strips", "prefix: auto"]

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -137,13 +137,7 @@ def _judge(config: Config, judge: JudgeConfig, store: Store, telemetry: Telemetr
 def _asking(client: ApiClient, judge: str) -> Read:
     async def read(request: RejudgeRequest, _: RejudgeOutcome) -> RejudgeOutcome:
         before = request.charted_before
-        body = {
-            "judge": judge,
-            "of": request.of,
-            "share": request.share,
-            "keys": list(request.keys),
-            "charted_before": before if math.isfinite(before) else None,
-        }
+        body = {"judge": judge, **asdict(request), "charted_before": before if math.isfinite(before) else None}
         reply = await asyncio.to_thread(client.rejudge, body)
         with reply_of_this_version(client.address):
             return outcome_of(reply)

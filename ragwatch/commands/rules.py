@@ -68,7 +68,6 @@ def rules(given: RulesArguments) -> int:
 
 
 def _write(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write files to a directory, which is made if it is not there."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         with file_name_in_errors(str(folder / name)):

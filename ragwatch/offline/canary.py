@@ -109,7 +109,6 @@ def _show(suite: SuiteReport) -> None:
 
 
 def _show_answers(console: Console, suite: SuiteReport) -> None:
-    """Show correctness from both kinds of contexts, the stage at fault, and the wrong answers."""
     line = answers_line(suite.answers)
     if line is None:
         return
@@ -129,7 +128,6 @@ def _show_answers(console: Console, suite: SuiteReport) -> None:
 
 
 def _show_categories(console: Console, suite: SuiteReport) -> None:
-    """Show the figures by category, if the suite has more than one."""
     k, parts = suite.cutoff, suite.by_category
     if len(parts) < 2:
         return

@@ -33,7 +33,7 @@ def causes(given: CausesArguments) -> int:
         raise ConfigError(f"--{error}") from error
     _check(question, given)
     with state_reader(config) as reader:
-        view = causes_view(reader.answers, question, scope, clock=_minute)
+        view = causes_view(reader.answers, question, scope, clock=lambda at: moment(at).removesuffix(" UTC"))
     if given.as_json:
         click.echo(json.dumps(view))
     else:
@@ -65,10 +65,6 @@ def page_scope(config: Config) -> PageScope:
         texts=config.texts,
         confidence=settings.estimates.confidence,
     )
-
-
-def _minute(at: float) -> str:
-    return moment(at).removesuffix(" UTC")
 
 
 def _show(view: CausesLine, address: str) -> None:

@@ -316,19 +316,11 @@ def split_variants(
 def live_variants(
     a: str, b: str, config: Config, *, label: str, judge: str | None, since: float, limit: int = MAX_VERDICTS
 ) -> LiveVariants:
-    """Read the verdicts of the newest version of a judge on two variants.
+    """Read the verdicts of the newest version of a judge (None for the first one) on two variants, newest first.
 
     Verdicts of earlier versions are left out, because scores of different versions are not comparable. Verdicts whose
-    sample retention has deleted are left out, and those of times for which it has deleted good answers first.
-
-    Args:
-        a: Name of one variant.
-        b: Name of the other.
-        config: Names the state directory and the judges.
-        label: Metadata key that names the variant of a sample.
-        judge: Its name; None for the first one.
-        since: Seconds since the epoch.
-        limit: Maximum number of verdicts to read, newest first.
+    sample retention has deleted are left out, and those of times for which it has deleted good answers first. `label`
+    is the metadata key that names the variant of a sample.
     """
     config.require_texts("the comparison of live answers")
     name = judge_name(config, judge)

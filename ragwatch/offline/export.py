@@ -12,9 +12,9 @@ import math
 import os
 import time
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from types import ModuleType
@@ -78,22 +78,19 @@ def _export_parquet(config: Config, parquet: Path, given: ExportArguments) -> in
     if given.since is not None:  # files are of whole days
         start = math.floor((time.time() - seconds_of(f"--since {given.since}", given.since)) / DAY) * DAY
     dataset = ParquetDataset(parquet, RowRules(redact, config.texts, tuple(dict.fromkeys(given.metadata))))
-    total = Written()
+    total: Counter[str] = Counter()
     with state_reader(config) as store, dataset.locked():
         reader = DayReader(store.engine)
         until = reader.newest_seq()  # what is settled meanwhile is left to the next run
         for day in reader.days(start):
-            written = dataset.add_day(reader, day, until, frozenset(given.routes))
-            total.rows += written.rows
-            total.files += written.files
-            total.unchanged += written.unchanged
+            total += dataset.add_day(reader, day, until, frozenset(given.routes))
         unreadable = reader.unreadable
     if unreadable:
         say(f"{unreadable} damaged rows cannot be read and are left out")
-    if not total.files and not total.unchanged:
+    if not total:
         say("no verdict is stored yet, or none of these routes and days; nothing was written")
         return NOTHING_STORED
-    click.echo(f"{total.rows} verdicts added, {total.files} files written, {total.unchanged} unchanged")
+    click.echo(f"{total['rows']} verdicts added, {total['files']} files written, {total['unchanged']} unchanged")
     return 0
 
 
@@ -104,15 +101,6 @@ NO_ROUTE = "__HIVE_DEFAULT_PARTITION__"
 MAX_GROUP_ROWS, MAX_GROUP_CHARS = 5_000, 8 << 20
 _TEXTS, _METADATA, _LAST, _LAST_KEY = "ragwatch.texts", "ragwatch.metadata", "ragwatch.last_seq", "ragwatch.last_key"
 _VERSION = "ragwatch.schema_version"
-
-
-@dataclass(slots=True)
-class Written:
-    """Verdicts that a run has added, files that it has written, and files that were complete already."""
-
-    rows: int = 0
-    files: int = 0
-    unchanged: int = 0
 
 
 class ParquetDataset:
@@ -166,22 +154,21 @@ class ParquetDataset:
                 left.unlink()
             yield
 
-    def add_day(self, reader: DayReader, day: int, until_seq: int, routes: frozenset[str]) -> Written:
+    def add_day(self, reader: DayReader, day: int, until_seq: int, routes: frozenset[str]) -> Counter[str]:
         """Add the verdicts of a day, given in days since 1970-01-01, that its files lack.
 
-        Those after the sequence number `until_seq` are left to the next run; no routes are all routes. `StoreError` if
-        a file is of another store, or of other options.
+        Those after the sequence number `until_seq` are left to the next run; no routes are all routes. Returns how many
+        `rows` and `files` were written, and how many files were complete already (`unchanged`). `StoreError` if a file
+        is of another store, or of other options.
         """
-        written = Written()
+        written: Counter[str] = Counter()
         for route, seqs in reader.of_day(day, until_seq).items():
             if routes and route not in routes:
                 continue
             path = self.path_of(day, route)
             with file_name_in_errors(str(path)):
                 added = self._add(path, reader, seqs)
-            written.rows += added or 0
-            written.files += added is not None
-            written.unchanged += added is None
+            written.update({"unchanged": 1} if added is None else {"files": 1, "rows": added})
         return written
 
     def path_of(self, day: int, route: str) -> Path:

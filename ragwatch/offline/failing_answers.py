@@ -103,12 +103,8 @@ def read_failing(
 ) -> FailingAnswers:
     """Read failing answers from the state of a configuration; ragwatch may be running.
 
-    Args:
-        config: Names the state, the routes and the thresholds.
-        judged: Selects the verdicts.
-        quantity: Failing is a score beyond its threshold; None for any stage at fault.
-        routes: Only these; empty for all.
-        limit: Number of questions.
+    `judged` selects the verdicts. Failing is a score of the quantity beyond its threshold; without one, any stage at
+    fault. No routes are all routes; `limit` is a number of questions.
     """
     scope = page_scope(config)
     labels = _counted_labels(config)

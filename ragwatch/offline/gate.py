@@ -107,7 +107,6 @@ def _show(outcome: GateOutcome) -> None:
 
 
 def _show_section(console: Console, report: GateReport, name: str) -> None:
-    """Show the metrics of a section: those with a threshold, then the others."""
     limited = compact_table("metric", "value", "interval", "n", "threshold", "severity", "outcome")
     others = compact_table("without threshold", "mean", "interval", "n")
     for row in _of_section(report, name):

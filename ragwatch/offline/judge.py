@@ -112,24 +112,17 @@ def _summarise(verdicts: Sequence[Verdict], files: SampleFiles, cases: Sequence[
         console.print(f"none of the records is a sample; {advice}", soft_wrap=True)
     else:
         console.print("there is no record to judge")
-    unjudged = Counter(str(verdict.reason) for verdict in verdicts if not isinstance(verdict, Judged))
-    routes = Counter(verdict.draw.route for verdict in verdicts if verdict.draw.route)
-    stages = Counter(verdict.counted_as or "unknown" for verdict in judged)
-    faults = Counter(str(verdict.fault) for verdict in judged if verdict.fault is not None)
-    waiting = Counter({"without the others of their request": files.waiting} if files.waiting else {})
-    lines = (
-        ("rejected", files.rejected),
-        ("fields left out", files.lost),
-        ("lines skipped", files.skipped),
-        ("parts", waiting),
-    )
-    for title, counts in (
-        ("stage", stages),
-        ("top context ignored by fault", faults),
-        ("route", routes),
-        ("unjudged", unjudged),
-        *lines,
-    ):
+    by_title: dict[str, Counter[str]] = {
+        "stage": Counter(verdict.counted_as or "unknown" for verdict in judged),
+        "top context ignored by fault": Counter(str(verdict.fault) for verdict in judged if verdict.fault is not None),
+        "route": Counter(verdict.draw.route for verdict in verdicts if verdict.draw.route),
+        "unjudged": Counter(str(verdict.reason) for verdict in verdicts if not isinstance(verdict, Judged)),
+        "rejected": files.rejected,
+        "fields left out": files.lost,
+        "lines skipped": files.skipped,
+        "parts": Counter({"without the others of their request": files.waiting} if files.waiting else {}),
+    }
+    for title, counts in by_title.items():
         if counts:
             console.print(f"{title}: {counted(dict(counts.most_common()))}")
 
@@ -158,7 +151,7 @@ class SampleFiles:
         self._relevance = relevance
         self._texts: dict[Path, object] = {}
         self.rejected: Counter[str] = Counter()
-        self.skipped: Counter[SkipReason] = Counter()
+        self.skipped: Counter[str] = Counter()
         self.lost: Counter[str] = Counter()
 
     def of_streams(self, streams: Iterable[BinaryIO]) -> Iterator[Iterator[Sample]]:
@@ -222,7 +215,6 @@ class SampleFiles:
         return {**record, "contexts": self._contexts(record, folder)} if has_references else record
 
     def _contexts(self, record: Record, folder: Path) -> list[object]:
-        """Load the contexts that `context_refs` of a row names."""
         references, docs = record["context_refs"], record.get("docs")
         if not isinstance(docs, str):
             if not references:

@@ -184,18 +184,15 @@ def _valid(text: str | None) -> str | None:
 
 
 def _number(value: object) -> float | None:
-    """Return a finite number; None for anything else."""
     return float(value) if isinstance(value, float | int) and math.isfinite(value) else None
 
 
 def _criteria(verdict: VerdictRecord) -> list[tuple[str, float]] | None:
-    """Return the known scores of criteria; None if there are none."""
     known = ((quantity, _number(score)) for quantity, score in verdict.scores.items() if quantity.is_criterion)
     return [(str(quantity), score) for quantity, score in known if score is not None] or None
 
 
 def _metadata(metadata: Mapping[str, object], keys: Sequence[str]) -> list[tuple[str, str]] | None:
-    """Return the values of chosen keys as texts; None if none is chosen."""
     if not keys:
         return None
     texts = []

@@ -7,6 +7,7 @@ that is later than the last update of the index, or ask about today and what is 
 """
 
 import re
+from calendar import monthrange
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -96,7 +97,6 @@ def kinds_of(questions: Sequence[AskedQuestion], indexed: str | None) -> list[di
 
 
 def _by_wording(text: str, indexed: str | None) -> Iterator[tuple[QuestionKind, str]]:
-    """Yields the kinds that the words of a question tell, with their reasons."""
     later = None if indexed is None else later_date(text, indexed)
     if later is not None:
         yield QuestionKind.TEMPORAL, f"asks about {later}; the index is of {indexed}"
@@ -159,20 +159,13 @@ def _dates(text: str) -> Iterable[tuple[str, str, str]]:
         year, month, day = (match["iso"] or match["year"])[:4], 0, 0
         if match["iso"]:
             month, day = int(match["iso"][5:7]), int(match["iso"][8:10] or 0)
-            if not 1 <= month <= len(_MONTHS) or day > _days(int(year), month):
+            if not 1 <= month <= len(_MONTHS) or day > monthrange(int(year), month)[1]:
                 continue
         elif match["month"]:
             month = _MONTHS.index(match["month"].lower()) + 1
         last_month = month or len(_MONTHS)
-        last = day or _days(int(year), last_month)
+        last = day or monthrange(int(year), last_month)[1]
         yield f"{year}-{month or 1:02}-{day or 1:02}", f"{year}-{last_month:02}-{last:02}", match[0]
-
-
-def _days(year: int, month: int) -> int:
-    """Number of days of a month of the years 1900 to 2099."""
-    if month == 2:
-        return 29 if year % 4 == 0 and year != 1900 else 28
-    return 30 if month in (4, 6, 9, 11) else 31
 
 
 def later_date(text: str, indexed: str) -> str | None:

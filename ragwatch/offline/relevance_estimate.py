@@ -36,11 +36,8 @@ class Grade(StrEnum):
 
     @property
     def gain(self) -> int:
-        """The grade as a number, as qrels hold it."""
-        return _GAINS[self]
-
-
-_GAINS: Mapping[Grade, int] = {Grade.NOT_RELEVANT: 0, Grade.RELEVANT: 1, Grade.HIGHLY_RELEVANT: 2}
+        """The grade as a number, as qrels hold it: 0, 1 or 2."""
+        return _GRADES.index(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +159,7 @@ def consensus(grades: Iterable[Grade]) -> Grade | None:
     ...     ["relevant", "not_relevant", "relevant"], ["highly_relevant", "not_relevant"])]
     ['relevant', 'not_relevant']
     """
-    ordered = sorted(grades, key=_GRADES.index)
+    ordered = sorted(grades, key=lambda grade: grade.gain)
     return ordered[(len(ordered) - 1) // 2] if ordered else None
 
 

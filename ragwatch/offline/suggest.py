@@ -175,7 +175,6 @@ def _chosen(
 
 
 def _answer(verdict: VerdictRecord, sample: SampleRecord, labels: Sequence[Label]) -> _Answer | None:
-    """Returns the answer if its question is usable."""
     question = sample.get("question")
     if not isinstance(question, str) or not question.strip() or REDACTED.search(question):
         return None  # a redacted question differs from the original query

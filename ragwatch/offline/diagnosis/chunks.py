@@ -115,14 +115,9 @@ def _similarity(a: Sequence[int], b: Sequence[int]) -> float:
 def overlap_words(before: str, after: str) -> int:
     """Returns the number of words at the end of one text with which the other begins."""
     end, start = before.split()[-_MAX_OVERLAP_WORDS:], after.split(maxsplit=_MAX_OVERLAP_WORDS)[:_MAX_OVERLAP_WORDS]
-    row: list[str | None] = [*start, None, *end]
-    border = [0] * len(row)  # prefix function of Knuth, Morris and Pratt: the last one is the overlap
-    for index in range(1, len(row)):
-        length = border[index - 1]
-        while length and (row[index] is None or row[index] != row[length]):
-            length = border[length - 1]
-        border[index] = length + 1 if row[index] is not None and row[index] == row[length] else 0
-    return border[-1] if start and end else 0
+    most = min(len(end), len(start))
+    overlaps = (size for size in range(most, 0, -1) if end[-size] == start[0] and end[-size:] == start[:size])
+    return next(overlaps, 0)
 
 
 def document_place(name: str) -> tuple[str, int] | None:

@@ -42,21 +42,8 @@ class RelevanceSource(StrEnum):
     JUDGE = "judge"
 
 
-COSTS: Mapping[Check, float] = MappingProxyType(
-    {
-        Check.RECALL: 1.0,
-        Check.BOUNDARIES: 1.0,
-        Check.VOCABULARY: 1.0,
-        Check.FRESHNESS: 1.0,
-        Check.RANKING: 0.5,
-        Check.SCORES: 0.5,
-        Check.EMBEDDING: 0.5,
-        Check.COHERENCE: 0.5,
-        Check.LENGTH: 0.5,
-        Check.DUPLICATES: 0.5,
-    }
-)
-"""Cost of a problem: 1 where the generator lacks a fact, 0.5 where it gets the fact among noise."""
+LACKS_A_FACT = frozenset({Check.RECALL, Check.BOUNDARIES, Check.VOCABULARY, Check.FRESHNESS})
+"""Problems of which the generator lacks a fact: they cost 1, the others 0.5, as it gets the fact among noise."""
 
 REMEDIES: Mapping[Check, str] = MappingProxyType(
     {
@@ -126,7 +113,8 @@ class Finding:
     @property
     def importance(self) -> float:
         """Affected share x cost of the problem; 0 for any other status."""
-        return (self.share or 0.0) * COSTS[self.check] if self.status is Status.PROBLEM else 0.0
+        cost = 1.0 if self.check in LACKS_A_FACT else 0.5
+        return (self.share or 0.0) * cost if self.status is Status.PROBLEM else 0.0
 
     @property
     def remedy(self) -> str | None:

@@ -50,7 +50,6 @@ def coherence(questions: Sequence[Question]) -> Finding:
 
 
 def _excerpts(cut: Sequence[str], chunks: Mapping[str, tuple[Chunk, str]], end: set[str]) -> list[str]:
-    """Returns the cut edges of the first two chunks."""
     lines = []
     for key in cut[:2]:
         text = " ".join((chunks[key][0].text or "").split())
@@ -155,7 +154,6 @@ def boundaries(questions: Sequence[Question]) -> Finding:
 
 
 def _is_cut(claim: str, chunks: Sequence[Chunk]) -> bool:
-    """Returns whether a claim tells a sentence that is split over two of the chunks."""
     texts = [(chunk.id, chunk.text) for chunk in chunks[:_MAX_PAIRED] if chunk.text]
     return bool(claim) and any(splits_sentence(claim, before, after) for before, after in permutations(texts, 2))
 
