@@ -16,6 +16,8 @@ Any other exception is a bug: it is logged with its traceback, and the superviso
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from json import JSONDecodeError
 
 _LOGIN = re.compile(
@@ -43,6 +45,16 @@ class RagwatchError(Exception):
 
 class ConfigError(RagwatchError):
     """The configuration or the command line is wrong: `path.to.key: what is wrong, what to write instead`."""
+
+
+@contextmanager
+def extra_for(key: str, extra: str) -> Iterator[None]:
+    """Say in a `ConfigError`, which begins with the key, what to install if an import within the context fails."""
+    try:
+        yield
+    except ImportError as error:
+        install = f"run pip install 'ragwatch-exporter[{extra}]'"
+        raise ConfigError(f"{key}: needs the extra `{extra}`; {install}") from error
 
 
 class AddressError(ConfigError):

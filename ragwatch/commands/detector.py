@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from ragwatch.errors import ConfigError
+from ragwatch.errors import ConfigError, extra_for
 from ragwatch.judges.detector.artefact import FAMILIES, GRAPHS, PIECES
 from ragwatch.judges.detector.fetch import HUB_HOSTS, Hub, RemoteFile, parse_hashes
 from ragwatch.outgoing.addresses import checked_url
@@ -52,13 +52,9 @@ def quantise(given: DetectorQuantiseArguments) -> int:
     family = next((name for name in FAMILIES if name == given.family), None)
     if family != given.family:
         raise ConfigError(f"--family: {given.family!r} is unknown; write one of: {', '.join(FAMILIES)}")
-    try:
+    with extra_for("detector quantise", "quantise"):
         import_module("onnx")
         from ragwatch.judges.detector.quantise import quantise_folder  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise ConfigError(
-            "detector quantise: needs the extra `quantise`; run pip install 'ragwatch-exporter[quantise]'"
-        ) from error
     made = quantise_folder(
         given.folder, given.out, family=family, graph=given.graph, most=given.tolerance, replace=given.force
     )

@@ -5,7 +5,6 @@ import os
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -35,15 +34,6 @@ SYSTEM_STATE = Path("/var/lib/ragwatch")
 LISTEN = "127.0.0.1:10477"
 
 
-@dataclass(frozen=True, slots=True)
-class _Answers:
-    """What the user answered, or the defaults."""
-
-    state: Path
-    per_day: int  # answers of the service in a day
-    judge: JudgeRow
-
-
 def init(given: InitArguments) -> int:
     """Write a configuration for some logs or for answers that are sent, and test it.
 
@@ -66,12 +56,12 @@ def init(given: InitArguments) -> int:
             return 1
         samples = () if proposal is None else proposal.samples
         size = sum(log.stat().st_size for log in given.logs)
-        answers = _ask(given, samples, is_small=0 < size <= SMALL_LOG_BYTES)
+        state, per_day, judge = _ask(given, samples, is_small=0 < size <= SMALL_LOG_BYTES)
     except click.Abort as error:
         raise ConfigError("init: standard input ended before all questions were answered; or give --yes") from error
-    _check_encoding("--state", answers.state)
+    _check_encoding("--state", state)
     source = list(_received(str(given.receive))) if proposal is None else list(_tailed(proposal, given.logs))
-    text = "\n".join(_configuration(source, log_routes(samples), answers)) + "\n"
+    text = "\n".join(_configuration(source, log_routes(samples), state, per_day, judge)) + "\n"
     if str(given.out) == "-":
         click.echo(text, nl=False)
         return 0
@@ -129,20 +119,20 @@ def _choose(part: str, listed: Sequence[Candidate]) -> Candidate | None:
     return listed[number - 1] if number else None
 
 
-def _ask(given: InitArguments, samples: Sequence[Sample], *, is_small: bool) -> _Answers:
-    """Ask for what a log does not tell; the defaults are taken with `yes`."""
+def _ask(given: InitArguments, samples: Sequence[Sample], *, is_small: bool) -> tuple[Path, int, JudgeRow]:
+    """Ask for the state, the number of answers in a day, and the judge; the defaults are taken with `yes`."""
     measured, state = _per_day(samples), given.state
     judge = judge_named(given.judge or default_judge()) if given.judge or given.yes else None
     default_per_day = (len(samples) or JUDGED_PER_DAY) if is_small else DEFAULT_PER_DAY
     default_state = SYSTEM_STATE if os.access(SYSTEM_STATE.parent, os.W_OK) else Path.cwd() / "ragwatch-state"
     if given.yes and judge is not None:
-        return _Answers(state or default_state, measured or default_per_day, judge)
+        return state or default_state, measured or default_per_day, judge
     if state is None:
         state = Path(click.prompt("Directory for the state (a database; local disk)", default=str(default_state)))
     if measured is None:
         per_day = click.prompt("About how many answers does the service give in a day", default_per_day, type=int)
         measured = max(1, per_day)
-    return _Answers(state, measured, judge or ask_for_judge(samples, round(share_of(measured) * measured)))
+    return state, measured, judge or ask_for_judge(samples, round(share_of(measured) * measured))
 
 
 def _per_day(samples: Sequence[Sample]) -> int | None:
@@ -187,14 +177,16 @@ def _item(lines: Sequence[str]) -> Iterator[str]:
             is_first = False
 
 
-def _configuration(source: Sequence[str], routes: LogRoutes, answers: _Answers) -> Iterator[str]:
-    share = share_of(answers.per_day)
+def _configuration(
+    source: Sequence[str], routes: LogRoutes, state: Path, per_day: int, judge: JudgeRow
+) -> Iterator[str]:
+    share = share_of(per_day)
     yield "# Configuration of ragwatch. docs/reference.md lists all keys. Editors complete them"
     yield "# after `ragwatch config schema > ragwatch.schema.json` if this file begins with the line"
     yield "# yaml-language-server: $schema=ragwatch.schema.json"
     yield ""
     yield "# Database and lock file. On a local disk, used by one process."
-    yield f"state: {_text(str(answers.state))}"
+    yield f"state: {_text(str(state))}"
     yield ""
     yield f'# Values of the label `route`; any other route counts as "{OTHER}".'
     if routes.more:
@@ -205,14 +197,14 @@ def _configuration(source: Sequence[str], routes: LogRoutes, answers: _Answers) 
     yield "sources:"
     yield from source
     yield ""
-    yield f"# Share of the answers that is judged: of about {answers.per_day} a day, {round(share * answers.per_day)}."
+    yield f"# Share of the answers that is judged: of about {per_day} a day, {round(share * per_day)}."
     yield "sampling:"
     yield f"  probability: {share:g}"
     yield ""
     yield "# The first judge is the one that gauges, alerts and drift detection refer to."
     yield "judges:"
-    for judge in answers.judge.items():
-        yield from _item(judge)
+    for lines in judge.items():
+        yield from _item(lines)
 
 
 def _text(value: str) -> str:

@@ -12,7 +12,7 @@ from rich.table import Column, Table
 
 from ragwatch.commands.api_client import DEFAULT_URL, ApiClient, address_of, read_token, reply_of_this_version
 from ragwatch.config import Config, load
-from ragwatch.errors import ConfigError
+from ragwatch.errors import ConfigError, extra_for
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.sample import OTHER
 from ragwatch.model.stages import FAULTS
@@ -147,10 +147,8 @@ def _sources_and_judges(view: Snapshot) -> Iterator[str]:
 def mcp(given: McpArguments) -> int:
     """Answer an assistant on standard input and output until the input ends. Returns 0."""
     client, config = _client(given)
-    try:
+    with extra_for("mcp", "mcp"):
         from ragwatch.web.mcp.server import serve_streams  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise ConfigError("mcp: needs the extra `mcp`; run pip install 'ragwatch-exporter[mcp]'") from error
     run_async(
         serve_streams(
             lambda path, query: asyncio.to_thread(client.read, path, query),

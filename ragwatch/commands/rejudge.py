@@ -18,12 +18,11 @@ from rich.progress import Progress
 from ragwatch.commands.api_client import ApiClient, address_of, lock_owner, read_token, reply_of_this_version
 from ragwatch.commands.rejudge_plan import EXAMPLES, RejudgePlan, cost_of, describe, plan_of, require_other
 from ragwatch.config import Config, JudgeConfig, load
+from ragwatch.daemon.runtime import built_judge
 from ragwatch.errors import ConfigError
-from ragwatch.judges import KINDS
 from ragwatch.offline.state_reader import is_shared, state_reader, writable_store
 from ragwatch.pipeline.reading import RejudgeOutcome, RejudgeRequest, Rejudging, outcome_of
-from ragwatch.pipeline.sampling_control import StoredBudgetAccount
-from ragwatch.ports import Judge, JudgeContext, RejudgeQuery, Store
+from ragwatch.ports import LoopContext, RejudgeQuery
 from ragwatch.ports.capabilities import uses_batches
 from ragwatch.statistics.verdict import UnjudgedReason
 from ragwatch.telemetry import Telemetry
@@ -114,24 +113,14 @@ async def reading(config: Config, judge: JudgeConfig, url: str | None, token_fil
         return
     with writable_store(config.store, config.settings.state) as store:
         telemetry = Telemetry()
-        built = _judge(config, judge, store, telemetry)
+        if uses_batches(judge.options):  # a person waits
+            judge = replace(judge, options=judge.options.model_copy(update={"urgency": "normal"}))
+        built = built_judge(judge, config.settings, LoopContext(store, telemetry, time.time))
         rejudging = Rejudging(built, store=store, timeout_seconds=config.settings.judging.timeout, telemetry=telemetry)
         try:
             yield rejudging.read
         finally:
             await built.close()
-
-
-def _judge(config: Config, judge: JudgeConfig, store: Store, telemetry: Telemetry) -> Judge:
-    """Build the judge with its budget, which other processes may use too, and without message batches."""
-    place, settings = judge.place, config.settings
-    budget = StoredBudgetAccount(place.name, place.budget.caps, store, time.time)
-    quantities = frozenset(settings.quantities if place.quantities is None else place.quantities)
-    redactor = settings.redaction.redactor()
-    redact = str if redactor is None else redactor.redact
-    context = JudgeContext(telemetry, budget, time.time, quantities, settings.criterion_rules, redact=redact)
-    options = judge.options.model_copy(update={"urgency": "normal"}) if uses_batches(judge.options) else judge.options
-    return KINDS[judge.kind].build(options, name=place.name, context=context)
 
 
 def _asking(client: ApiClient, judge: str) -> Read:

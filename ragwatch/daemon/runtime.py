@@ -45,7 +45,7 @@ from ragwatch.pipeline.reading import JudgeSelfTests
 from ragwatch.pipeline.retention import RetentionLoop
 from ragwatch.pipeline.sampling_control import SamplingControl, StoredBudgetAccount
 from ragwatch.pipeline.vocabularies import Vocabularies
-from ragwatch.ports import Clock, Judge, JudgeContext, Part, Source, Store
+from ragwatch.ports import Clock, Judge, JudgeContext, LoopContext, Part, Source, Store
 from ragwatch.ports.capabilities import HasFallback, HasName, HoldsParts, ReceivesRequests, log_reader, uses_batches
 from ragwatch.ports.judging import BatchJudge
 from ragwatch.ports.sources import Handler
@@ -192,7 +192,7 @@ def build(
         ConfigError: A kind cannot be built with these options.
     """
     plan = sampling_plan(config)
-    built_judges = tuple(_judge(judge, config.settings, shared) for judge in config.judges)
+    built_judges = tuple(built_judge(judge, config.settings, shared.context) for judge in config.judges)
     shares = sampling_control(config, shared)
     canaries = canary_loop(config, built_judges, shared)
     watchers = build_watchers(config, plan, built_judges, shared)
@@ -239,13 +239,14 @@ def sampling_plan(config: Config) -> SamplingPlan:
     )
 
 
-def _judge(judge: JudgeConfig, settings: Settings, shared: SharedState) -> Judge:
+def built_judge(judge: JudgeConfig, settings: Settings, loop: LoopContext) -> Judge:
+    """Build a judge with its budget, which other processes may use too."""
     options = judge.place
-    budget = StoredBudgetAccount(options.name, options.budget.caps, shared.store, shared.clock)
+    budget = StoredBudgetAccount(options.name, options.budget.caps, loop.store, loop.clock)
     quantities = frozenset(settings.quantities if options.quantities is None else options.quantities)
     redactor = settings.redaction.redactor()
     redact = str if redactor is None else redactor.redact
-    context = JudgeContext(shared.telemetry, budget, shared.clock, quantities, settings.criterion_rules, redact=redact)
+    context = JudgeContext(loop.telemetry, budget, loop.clock, quantities, settings.criterion_rules, redact=redact)
     return judges.KINDS[judge.kind].build(judge.options, name=options.name, context=context)
 
 

@@ -26,7 +26,7 @@ from click.core import ParameterSource
 
 from ragwatch import __version__
 from ragwatch.config import Config, load
-from ragwatch.errors import ConfigError, StoreError
+from ragwatch.errors import ConfigError, StoreError, extra_for
 from ragwatch.offline.failing_answers import NOTHING_STORED, export_failing
 from ragwatch.offline.parquet_rows import COLUMNS, SCHEMA_VERSION, Column, RowRules, row_of
 from ragwatch.offline.state_reader import state_reader
@@ -119,13 +119,9 @@ class ParquetDataset:
     def __init__(
         self, folder: Path, rules: RowRules, *, group_rows: int = MAX_GROUP_ROWS, group_chars: int = MAX_GROUP_CHARS
     ) -> None:
-        try:
+        with extra_for("--parquet", EXTRA):
             import pyarrow as pa  # noqa: PLC0415 - an extra
             from pyarrow import parquet  # noqa: PLC0415 - the same
-        except ImportError as error:
-            raise ConfigError(
-                f"--parquet: needs the extra `{EXTRA}`; run pip install 'ragwatch-exporter[{EXTRA}]'"
-            ) from error
         self._arrow: ModuleType = pa
         self._parquet: ModuleType = parquet
         self._folder, self._rules = folder, rules

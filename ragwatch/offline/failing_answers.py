@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from heapq import merge
 from types import MappingProxyType
 from typing import NamedTuple
@@ -55,18 +55,6 @@ class FailingAnswer:
     sample: Sample
 
 
-@dataclass(slots=True)
-class FailingAnswers:
-    """Failing answers, one for each question and sorted by it, and how many are left out, by reason.
-
-    `limited` says whether there are more questions than the limit.
-    """
-
-    answers: list[FailingAnswer] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys((UNSTORED, RIGHT, REPEATED), 0)))
-    limited: bool = False
-
-
 def export_failing(config: Config, kind: str, given: ExportArguments) -> int:
     """Write the failing answers in the store of a configuration. Returns 0, or 3 if there are none."""
     if config.texts == Texts.NONE:
@@ -80,12 +68,12 @@ def export_failing(config: Config, kind: str, given: ExportArguments) -> int:
         raise ConfigError(f"--out {given.out}: already exists and is not overwritten")
     judged = Query(judge=judge, outcome="judged", since=since, limit=MAX_VERDICTS)
     quantity = None if given.quantity is None else quantity_of(given.quantity)
-    selected = read_failing(config, judged, quantity, frozenset(given.routes), given.limit)
-    regression = regression_set(kind, selected.answers)
-    for reason, count in {**selected.left_out, **regression.left_out}.items():
+    answers, left_out, limited = read_failing(config, judged, quantity, frozenset(given.routes), given.limit)
+    regression = regression_set(kind, answers)
+    for reason, count in {**left_out, **regression.left_out}.items():
         if count:
             say(f"left out: {count} answers {reason}")
-    if selected.limited:
+    if limited:
         say("there are more questions: these are the newest; see --limit")
     if not regression.rows:
         say("no failing answer is stored of which this can be made; nothing was written")
@@ -100,16 +88,18 @@ def export_failing(config: Config, kind: str, given: ExportArguments) -> int:
 
 def read_failing(
     config: Config, judged: Query, quantity: Quantity | None, routes: frozenset[str], limit: int
-) -> FailingAnswers:
-    """Read failing answers from the state of a configuration; ragwatch may be running.
+) -> tuple[list[FailingAnswer], Counter[str], bool]:
+    """Read failing answers from the state of a configuration, one for each question and sorted by it.
 
     `judged` selects the verdicts. Failing is a score of the quantity beyond its threshold; without one, any stage at
-    fault. No routes are all routes; `limit` is a number of questions.
+    fault. No routes are all routes; `limit` is a number of questions. Also returned are how many answers are left out,
+    by reason, and whether there are more questions.
     """
     scope = page_scope(config)
     labels = _counted_labels(config)
     redactor = config.settings.redaction.redactor() or Redactor()
-    selected = FailingAnswers()
+    left_out = Counter(dict.fromkeys((UNSTORED, RIGHT, REPEATED), 0))
+    limited = False
     by_question: dict[str, FailingAnswer] = {}
     with ExitStack() as stack:
         parts = _queries(judged, quantity, routes, scope)
@@ -123,22 +113,21 @@ def read_failing(
                 if score is None or not _is_beyond(score, quantity, scope.threshold(quantity, route)):
                     continue
             if _labelled_right(labels.get(verdict.key, ()), route, quantity, scope):
-                selected.left_out[RIGHT] += 1
+                left_out[RIGHT] += 1
                 continue
             sample = _sample(stored, config.texts, redactor)
             if sample is None:
-                selected.left_out[UNSTORED] += 1
+                left_out[UNSTORED] += 1
                 continue
             key = key_of(sample.question, sample.id, sample.user_turns)
             if key in by_question:
-                selected.left_out[REPEATED] += 1
+                left_out[REPEATED] += 1
             elif len(by_question) >= limit:
-                selected.limited = True
+                limited = True
                 break
             else:
                 by_question[key] = FailingAnswer(verdict, sample)
-    selected.answers = [by_question[key] for key in sorted(by_question)]
-    return selected
+    return [by_question[key] for key in sorted(by_question)], left_out, limited
 
 
 def _queries(judged: Query, quantity: Quantity | None, routes: frozenset[str], scope: PageScope) -> Iterator[Query]:

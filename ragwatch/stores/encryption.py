@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-from ragwatch.errors import ConfigError, StoreError
+from ragwatch.errors import ConfigError, StoreError, extra_for
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -101,13 +101,9 @@ class TextCipher:
     """Encrypts texts with the first of its keys of 32 bytes, and decrypts those of all."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
-        try:
+        with extra_for("store.encryption", EXTRA):
             from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - an extra
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - the same
-        except ImportError as error:
-            raise ConfigError(
-                f"store.encryption: needs the extra `{EXTRA}`; run pip install 'ragwatch-exporter[{EXTRA}]'"
-            ) from error
         self._aead, self._invalid = AESGCM, InvalidTag
         self._keys = {key_id(key): key for key in keys}
         self.current = key_id(keys[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragwatch.errors import ConfigError
+from ragwatch.errors import extra_for
 from ragwatch.ports import Store
 from ragwatch.stores.lock import StateLock, worker_name
 from ragwatch.stores.postgres.options import Options as Options
@@ -34,10 +34,6 @@ def build(options: Options, state: Path) -> Store:
 
 def database(options: Options) -> Database:
     """The database of a store, not yet connected; a ConfigError if the extra is not installed."""
-    try:
+    with extra_for("store.kind", EXTRA):
         from ragwatch.stores.postgres.postgres_database import Database  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise ConfigError(
-            f"store.kind: needs the extra `{EXTRA}`; run pip install 'ragwatch-exporter[{EXTRA}]'"
-        ) from error
     return Database(options)
