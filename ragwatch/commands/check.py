@@ -8,7 +8,6 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 import click
-from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Column, Table
 
@@ -33,7 +32,6 @@ from ragwatch.commands.rules import link_warning
 from ragwatch.config import Config, JudgeConfig, load
 from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.export import OtlpExportOptions
-from ragwatch.config.model import Settings
 from ragwatch.config.paging import FAILURES, Outcome, outcome_of, unpaged, unpaged_failures
 from ragwatch.config.validation import KindConfig
 from ragwatch.daemon.components import suite_of
@@ -52,7 +50,6 @@ from ragwatch.sources.otlp import Options as OtlpOptions
 from ragwatch.sources.push import Options as PushOptions
 from ragwatch.sources.record_options import reads_existing
 from ragwatch.statistics.scores import faithfulness
-from ragwatch.statistics.snapshot import Lag
 from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.options.administration import CheckArguments
 from ragwatch.terminal.output import escape_line
@@ -170,8 +167,15 @@ def _source(config: KindConfig, whole: Config) -> Finding:
         if batch is None:
             return Finding(WARNING, f"nothing to read yet: {detail}")
         return check_records(options, batch, whole.settings)
-    finding, lag = _read_content(source, options, whole.settings)
-    patterns = config.options.patterns if isinstance(config.options, HasLogFiles) else ()
+    patterns = options.patterns if isinstance(options, HasLogFiles) else ()
+    batch, lag, parts = first_records(source)
+    if fault := "; ".join(lag.problems) or pieces_fault(parts):
+        finding = Finding(FAILED, fault)
+    elif batch is not None:
+        finding = check_records(options, batch, whole.settings)
+    else:
+        nothing = incomplete_file(patterns) or f"no file matches {', '.join(patterns)}, or all are empty"
+        finding = Finding(WARNING, f"nothing to read yet: {nothing}")
     if not getattr(config.options, "documents", True) and (advice := document_advice(patterns)) is not None:
         finding = finding.warned(advice)
     name, why = next(iter(lag.unreadable.items()), ("", ""))
@@ -179,18 +183,6 @@ def _source(config: KindConfig, whole: Config) -> Finding:
         return finding
     others = f" and {len(lag.unreadable) - 1} more" if len(lag.unreadable) > 1 else ""
     return finding.warned(f"cannot be read: {name}: {why}{others}")
-
-
-def _read_content(source: Source, options: BaseModel, settings: Settings) -> tuple[Finding, Lag]:
-    """Test the first records of a source that is read without taking anything from others, and close it."""
-    batch, lag, parts = first_records(source)
-    if fault := "; ".join(lag.problems) or pieces_fault(parts):
-        return Finding(FAILED, fault), lag
-    if batch is not None:
-        return check_records(options, batch, settings), lag
-    patterns = options.patterns if isinstance(options, HasLogFiles) else ()
-    nothing = f"no file matches {', '.join(patterns)}, or all are empty"
-    return Finding(WARNING, f"nothing to read yet: {incomplete_file(patterns) or nothing}"), lag
 
 
 def _skipped_records(config: KindConfig, whole: Config) -> str | None:

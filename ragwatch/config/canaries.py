@@ -49,11 +49,7 @@ class ExpectedItem(FrozenOptions):
 
 
 def _parse_expected(value: object) -> object:
-    if isinstance(value, str):
-        return {"id": value}
-    if isinstance(value, int) and not isinstance(value, bool):
-        return {"id": str(value)}
-    return value
+    return {"id": str(value)} if isinstance(value, str | int) and not isinstance(value, bool) else value
 
 
 class CanaryItemOptions(FrozenOptions):

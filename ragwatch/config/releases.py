@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from types import MappingProxyType
 from typing import Annotated, Self
@@ -130,10 +131,8 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 def _parse_time(value: object) -> object:
     """Convert a time to seconds since the epoch; without an offset it is UTC."""
     if isinstance(value, str):
-        try:
+        with suppress(ValueError):
             value = datetime.fromisoformat(value.strip())
-        except ValueError as error:
-            raise ValueError(f"{value!r} is not a time; write one such as 2026-01-31T09:30:00Z") from error
     elif isinstance(value, date) and not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day, tzinfo=UTC)
     if isinstance(value, datetime):

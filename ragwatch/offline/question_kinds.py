@@ -11,6 +11,7 @@ from calendar import monthrange
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate
 from math import ceil, fsum
 
 from ragwatch.statistics.text.vocabulary import NoveltyMeter, learn, words_of
@@ -110,13 +111,8 @@ def _head(questions: Sequence[AskedQuestion]) -> list[int]:
     """The most frequent questions, which make `HEAD_SHARE` of the traffic together."""
     order = sorted(range(len(questions)), key=lambda index: (-questions[index].weight, questions[index].text))
     limit = HEAD_SHARE * fsum(question.weight for question in questions)
-    head, weight = [], 0.0
-    for index in order:
-        if weight >= limit:
-            break
-        head.append(index)
-        weight += questions[index].weight
-    return head
+    before = accumulate((questions[index].weight for index in order), initial=0.0)
+    return [index for index, weight in zip(order, before, strict=False) if weight < limit]
 
 
 def _oddest(questions: Sequence[AskedQuestion]) -> list[tuple[int, float]]:
