@@ -29,7 +29,7 @@ from ragwatch.daemon.process import state_secret
 from ragwatch.errors import ConfigError, ExternalError, RagwatchError, StoreError
 from ragwatch.outgoing.addresses import url_parts
 from ragwatch.pipeline.labels.tasks import LabelTasks
-from ragwatch.ports import Query, Store
+from ragwatch.ports import Query
 from ragwatch.statistics.labels.label import LabelTask
 from ragwatch.statistics.sampling import SamplingHash
 from ragwatch.statistics.verdict_line import VerdictRecord, parse_verdict_line
@@ -337,8 +337,8 @@ class StateClient(LabelTasks):
 
     def answer(self, key: str) -> tuple[list[VerdictRecord], int | None]:
         """Return the verdicts on an answer, and its length; None if its whole text is not available."""
-        found = self._store.find(Query(key=key))
-        return [stored.verdict for stored in found], answer_chars_of(found[0].sample) if found else None
+        rows = self._store.find(Query(key=key))
+        return [stored.verdict for stored in rows], answer_chars_of(rows[0].sample) if rows else None
 
 
 LabelClient = ApiClient | StateClient
@@ -364,7 +364,12 @@ def label_client(config: Config, url: str | None, token_file: Path | None = None
         return
     try:
         settings, judges = config.settings, [judge.place for judge in config.judges]
-        versions = _judge_versions(config, store)
+        newest = {judge.name: store.find(Query(judge=judge.name, outcome="judged", limit=1)) for judge in judges}
+        if not newest[judges[0].name]:
+            why = f"judge {judges[0].name} has read nothing yet; run ragwatch until it has judged some samples"
+            raise StoreError(f"state: {why}")
+        # From the verdicts, because building a judge may need API keys.
+        versions = {name: rows[0].verdict.judge_version for name, rows in newest.items() if rows}
         yield StateClient(
             settings.labels.rules(judges, versions, settings.estimates.confidence, settings.criterion_rules),
             store=store,
@@ -375,12 +380,3 @@ def label_client(config: Config, url: str | None, token_file: Path | None = None
         )
     finally:
         store.close()
-
-
-def _judge_versions(config: Config, store: Store) -> dict[str, str]:
-    """Version of each judge in its newest verdict. No judge is built, because that may need API keys."""
-    names = [judge.place.name for judge in config.judges]
-    newest = {name: store.find(Query(judge=name, outcome="judged", limit=1)) for name in names}
-    if not newest[names[0]]:
-        raise StoreError(f"state: judge {names[0]} has read nothing yet; run ragwatch until it has judged some samples")
-    return {name: rows[0].verdict.judge_version for name, rows in newest.items() if rows}

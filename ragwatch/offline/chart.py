@@ -9,6 +9,7 @@ from ragwatch.model.estimate import Addends, Estimate
 from ragwatch.model.quantities import quantity_of
 from ragwatch.offline.replay import DAY, DetectorTrace
 from ragwatch.statistics.estimators import hajek
+from ragwatch.web.pages.charts import Scale
 
 WIDTH, LEFT, RIGHT = 960, 64, 16
 _TITLE, _VALUE, _GAP, _EVIDENCE, _FOOT = 34, 150, 14, 80, 46
@@ -25,7 +26,7 @@ _STYLE = (
     ".alarm{stroke:#b3261e;stroke-width:1.5}.red{fill:#b3261e}.end{text-anchor:end}.middle{text-anchor:middle}"
 )
 _LEGEND = "mean with 95 % interval; below: evidence / threshold"
-Scale = Callable[[float], float]
+Position = Callable[[float], float]
 Span = tuple[float, float]
 
 
@@ -61,9 +62,11 @@ def _block(trace: DetectorTrace, span: Span, top: float) -> str:
     )
 
 
-def _values(trace: DetectorTrace, x: Scale, area: Span) -> str:
+def _values(trace: DetectorTrace, x: Position, area: Span) -> str:
     bins = binned(trace)
-    low, high = _limits(bins, trace.baseline)
+    edges = [edge for _, one in bins if one is not None for edge in (one.low, one.high)]
+    scale = Scale.around(edges if trace.baseline is None else [*edges, trace.baseline])
+    low, high = scale.low, scale.high
     y = _scale((low, high), (area[1], area[0]))
     step = next(step for step in (0.05, 0.1, 0.2) if (high - low) / step <= _MAX_STEPS)
     ticks = [low + step * part for part in range(round((high - low) / step) + 1)]
@@ -82,7 +85,7 @@ def _values(trace: DetectorTrace, x: Scale, area: Span) -> str:
     return "".join(parts)
 
 
-def _evidence(trace: DetectorTrace, x: Scale, area: Span) -> str:
+def _evidence(trace: DetectorTrace, x: Position, area: Span) -> str:
     y = _scale((_MIN_POWER, _MAX_POWER), (area[1], area[0]))
     parts = [_frame(area), *(_grid(y(power), f"1e{power:+d}" if power else "alarm") for power in (-4, -2, 0))]
     highest: dict[int, float] = {}
@@ -117,14 +120,6 @@ def binned(trace: DetectorTrace) -> list[tuple[float, Estimate | None]]:
     return [(start + (index + 0.5) * width, estimate) for index, estimate in enumerate(estimates)]
 
 
-def _limits(bins: Sequence[tuple[float, Estimate | None]], baseline: float | None) -> Span:
-    """The smallest range between two multiples of 0.1 that contains all intervals and the baseline."""
-    estimates = [estimate for _, estimate in bins if estimate is not None]
-    low = min([estimate.low for estimate in estimates] + ([] if baseline is None else [baseline]))
-    high = max([estimate.high for estimate in estimates] + ([] if baseline is None else [baseline]))
-    return math.floor(low * 10.0) / 10.0, max(math.ceil(high * 10.0), math.floor(low * 10.0) + 1) / 10.0
-
-
 def _runs(bins: Sequence[tuple[float, Estimate | None]]) -> list[list[tuple[float, Estimate]]]:
     """Split the bins at gaps: nothing is drawn where nothing was scored."""
     runs: list[list[tuple[float, Estimate]]] = [[]]
@@ -136,7 +131,7 @@ def _runs(bins: Sequence[tuple[float, Estimate | None]]) -> list[list[tuple[floa
     return [run for run in runs if run]
 
 
-def _scale(domain: Span, pixels: Span) -> Scale:
+def _scale(domain: Span, pixels: Span) -> Position:
     slope = (pixels[1] - pixels[0]) / (domain[1] - domain[0])
     return lambda value: pixels[0] + (value - domain[0]) * slope
 
@@ -160,7 +155,7 @@ def _grid(y: float, label: str) -> str:
     return f'{_horizontal("grid", y)}<text class="end" x="{LEFT - 6}" y="{y + 4:.1f}">{label}</text>'
 
 
-def _alarm(at: float, x: Scale, area: Span) -> str:
+def _alarm(at: float, x: Position, area: Span) -> str:
     title = f"<title>alarm at {datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC</title>"
     return (
         f'<line class="alarm" x1="{x(at):.1f}" x2="{x(at):.1f}" y1="{area[0]:.0f}" y2="{area[1]:.0f}"/>'
@@ -168,7 +163,7 @@ def _alarm(at: float, x: Scale, area: Span) -> str:
     )
 
 
-def _times(span: Span, x: Scale, bottom: float) -> str:
+def _times(span: Span, x: Position, bottom: float) -> str:
     time_format = "%d %b" if span[1] - span[0] > _TICKS * 2 * DAY else "%d %b %H:%M"
     ticks = [span[0] + (span[1] - span[0]) * part / _TICKS for part in range(_TICKS + 1)]
     return "".join(

@@ -40,7 +40,7 @@ LIBRARIES: Mapping[str, str] = {
     "prometheus_client": "exporter",
     "psycopg": "stores.postgres",
     "pyarrow": "offline.export",
-    "pydantic": "commands config judges ports probes sources stores",
+    "pydantic": "config judges ports probes sources stores",
     "pydantic_core": "config stores",
     "ragwatch_reader": "judges.local.artefact",
     "rapidfuzz": "probes.similarity",
@@ -57,8 +57,8 @@ LIBRARIES: Mapping[str, str] = {
 """Each third-party library, and the modules or packages of ragwatch that may import it."""
 
 PURE = re.compile(
-    "array|bisect|collections|dataclasses|enum|functools|hashlib|ipaddress|itertools|math|operator|re|statistics|types"
-    "|typing|unicodedata|zlib"
+    "array|bisect|calendar|collections|dataclasses|enum|functools|hashlib|ipaddress|itertools|math|operator|re|statistics"
+    "|types|typing|unicodedata|zlib"
 )
 """Modules of the standard library that arithmetic may import: no clock, no chance, no I/O."""
 MAX_POSITIONAL_ARGUMENTS = 5
