@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,8 +11,8 @@ import click
 from rich.console import Console
 
 from ragwatch.config import Config, load
-from ragwatch.errors import ConfigError
-from ragwatch.formats.relevance import Qrels
+from ragwatch.errors import ConfigError, FormatError
+from ragwatch.formats.relevance import KEYS, Qrels, relevant_contexts
 from ragwatch.judges.claims.words import terms
 from ragwatch.model.evidence import ClaimVerdict
 from ragwatch.model.sample import SampleRecord
@@ -102,15 +103,14 @@ def question_of(verdict: VerdictRecord, sample: SampleRecord, qrels: Qrels) -> Q
     """Return a stored answer as the checklist reads it.
 
     Relevance judgements by people (in `qrels` by the id of the answer, else `relevant_ids` and `relevant_texts` of the
-    sample or of its metadata) replace the judge's verdict on relevance.
+    sample or of its metadata) replace the judge's verdict on relevance, where they can be read.
     """
     metadata: Mapping[str, object] = sample.get("metadata") or {}
-    labels = sample if "relevant_ids" in sample or "relevant_texts" in sample else metadata
-    by_people = [_relevant(labels.get(f"relevant_{key}s"), key) for key in ("id", "text")]
-    known = [names for names in by_people if names is not None]
-    labelled = frozenset().union(*known) if known else None
-    if verdict.id in qrels:
-        labelled = frozenset(context.id for context in qrels[verdict.id] if context.id)
+    relevant = qrels.get(verdict.id)
+    if relevant is None:
+        with suppress(FormatError):
+            relevant = relevant_contexts({**(sample if any(key in sample for key in KEYS) else metadata)})
+    labelled = None if relevant is None else {name for one in relevant for name in (one.id, one.text) if name}
     chunks = []
     for position, context in enumerate(sample.get("contexts") or ()):
         name, text = context.get("id"), context.get("text")
@@ -137,19 +137,6 @@ def question_of(verdict: VerdictRecord, sample: SampleRecord, qrels: Qrels) -> Q
 
 def _day(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).date().isoformat()
-
-
-def _relevant(value: object, key: str) -> frozenset[str] | None:
-    """Return the relevant ones of a list of names or of objects with a key and `grade`, or of an object of grades.
-
-    Grade 0 means irrelevant. None if the value is none of these.
-    """
-    if isinstance(value, Mapping):
-        return frozenset(str(name) for name, grade in value.items() if grade)
-    if not isinstance(value, list):
-        return None
-    graded = (item if isinstance(item, Mapping) else {key: item} for item in value)
-    return frozenset(str(item.get(key)) for item in graded if item.get("grade", 1))
 
 
 def _show(title: str, findings: Iterable[Finding]) -> None:
