@@ -6,7 +6,7 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -137,9 +137,8 @@ class DemoRun:
         async with self.daemon.in_force() as runtime:
             await runtime.watchers.drift.acknowledge()
 
-    def _follow_drift(self, snapshot: Snapshot | None) -> None:
+    def _follow_drift(self, gauges: Mapping[tuple[Gauge, tuple[str, ...]], float]) -> None:
         """Print when the baselines are learnt, and every new drift alarm."""
-        gauges = {} if snapshot is None else snapshot.gauges
         if not self._learnt:
             watched = {labels for gauge, labels in gauges if gauge is Gauge.DRIFT_EVIDENCE}
             if all((str(quantity), route) in watched for quantity in _WATCHED for route in Demo.routes):
@@ -150,10 +149,9 @@ class DemoRun:
             self._print(f"[bold red]drift alarm: {quantity} on route {route} is worse than its baseline[/]")
         self._alarms = alarms
 
-    async def _label(self, snapshot: Snapshot | None) -> None:
+    async def _label(self, snapshot: Snapshot) -> None:
         """Label answers of one route, once there are enough, and none of the other."""
-        tallies = {} if snapshot is None else snapshot.tallies
-        judged = sum(amount for (tally, _), amount in tallies.items() if tally is Tally.JUDGED)
+        judged = sum(amount for (tally, _), amount in snapshot.tallies.items() if tally is Tally.JUDGED)
         if self._labelled or judged < LABEL_FROM:
             return
         async with self.daemon.in_force() as runtime:
@@ -228,10 +226,11 @@ class DemoRun:
         end = None if seconds is None else loop.time() + seconds
         with Live(console=self._console, auto_refresh=False, transient=not self._console.is_terminal) as live:
             while not self.daemon.stopping and (end is None or loop.time() < end):
-                self._follow_drift(self.daemon.board.latest())
-                for line in level_news(self.daemon.board.latest(), self._calibrated):
-                    self._print(line)
-                await self._label(self.daemon.board.latest())
+                if (snapshot := self.daemon.board.latest()) is not None:
+                    self._follow_drift(snapshot.gauges)
+                    for line in level_news(snapshot, self._calibrated):
+                        self._print(line)
+                    await self._label(snapshot)
                 if self._console.is_terminal:
                     live.update(self._screen(), refresh=True)
                 await self.daemon.pause(REFRESH_SECONDS if end is None else min(REFRESH_SECONDS, end - loop.time()))
@@ -246,9 +245,9 @@ class DemoRun:
         return Group(snapshot_table(snapshot), state, counts)
 
 
-def level_news(snapshot: Snapshot | None, calibrated: set[tuple[str, str]]) -> Iterator[str]:
+def level_news(snapshot: Snapshot, calibrated: set[tuple[str, str]]) -> Iterator[str]:
     """Which levels labels have calibrated since the last call, and which a release has made uncertain again."""
-    for row in () if snapshot is None else snapshot.corrected:
+    for row in snapshot.corrected:
         level = (str(row.quantity), row.route)
         if row.calibrated == (level in calibrated):
             continue

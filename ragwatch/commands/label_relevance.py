@@ -11,10 +11,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import TypeVar
 
 from rich.console import Console
@@ -76,7 +75,8 @@ class RelevanceFile:
 
     def add(self, pool: QueryPool) -> None:
         """Add a pool to the file and to this object."""
-        self._append(pool_record(pool))
+        rows = [{name: value for name, value in asdict(one).items() if name != "query"} for one in pool.candidates]
+        self._append({"query": pool.query, "k": pool.k, "sizes": dict(pool.sizes), "candidates": rows})
         self.pools[pool.query] = pool
 
     def judge(self, pair: Candidate, annotator: str, grade: Grade) -> None:
@@ -94,22 +94,6 @@ class RelevanceFile:
 
     def _grade(self, query: str, context: str, annotator: str, grade: Grade) -> None:
         self.grades.setdefault((query, context), {})[annotator] = grade
-
-    def open_pairs(self, annotator: str) -> Iterator[Candidate]:
-        """Candidates that this annotator has not judged, query by query."""
-        for pool in self.pools.values():
-            for one in pool.candidates:
-                if annotator not in self.grades.get((pool.query, one.id), {}):
-                    yield one
-
-
-def pool_record(pool: QueryPool) -> dict[str, object]:
-    """Convert a pool to a line of the file."""
-    candidates = [
-        {"id": one.id, "text": one.text, "rank": one.rank, "stratum": one.stratum, "probability": one.probability}
-        for one in pool.candidates
-    ]
-    return {"query": pool.query, "k": pool.k, "sizes": dict(pool.sizes), "candidates": candidates}
 
 
 def qrels(canaries: Sequence[Canary], grades: Grades) -> str:
@@ -151,9 +135,12 @@ def _agreed(query: str, grades: Grades) -> Iterator[tuple[str, Grade]]:
             yield identity, grade
 
 
-GRADES: Mapping[str, Grade | None] = MappingProxyType(
-    {"n": Grade.NOT_RELEVANT, "r": Grade.RELEVANT, "h": Grade.HIGHLY_RELEVANT, "-": None}
-)
+GRADES: Mapping[str, Grade | None] = {
+    "n": Grade.NOT_RELEVANT,
+    "r": Grade.RELEVANT,
+    "h": Grade.HIGHLY_RELEVANT,
+    "-": None,
+}
 QUIT = "q"
 FAILURE = 1
 HELP = (
@@ -241,7 +228,9 @@ def _corpus(path: Path) -> Iterator[tuple[str, str]]:
 
 def _session(file: RelevanceFile, annotator: str, count: int, *, all_asked: bool) -> None:
     console = Console(soft_wrap=True, highlight=False)
-    pairs = list(islice(file.open_pairs(annotator), count))
+    candidates = (one for pool in file.pools.values() for one in pool.candidates)
+    unjudged = (one for one in candidates if annotator not in file.grades.get((one.query, one.id), {}))
+    pairs = list(islice(unjudged, count))
     if not pairs:
         judged, missing = "you have judged every candidate of every query", "some queries have no candidates"
         console.print(f"There is nothing to judge: {judged if all_asked else missing}.")

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import floor
 from pathlib import Path
-from types import MappingProxyType
 
 import click
 
@@ -97,29 +96,25 @@ def plan_of(config: Config) -> RulePlan:
         judge=name,
         job=options.job,
         links=Links(runbooks=options.runbooks, dashboards=options.dashboards, pages=settings.web.pages),
-        thresholds=MappingProxyType(settings.live_thresholds),
-        route_thresholds=MappingProxyType(settings.route_thresholds),
-        objectives=MappingProxyType({quantity: slo.objective for quantity, slo in options.slos.items()}),
-        route_objectives=MappingProxyType(
-            {
-                route: {quantity: None if slo is None else slo.objective for quantity, slo in slos.items()}
-                for route, slos in options.route_slos.items()
-            }
-        ),
+        thresholds=settings.live_thresholds,
+        route_thresholds=settings.route_thresholds,
+        objectives={quantity: slo.objective for quantity, slo in options.slos.items()},
+        route_objectives={
+            route: {quantity: None if slo is None else slo.objective for quantity, slo in slos.items()}
+            for route, slos in options.route_slos.items()
+        },
         burns=tuple(window.burn for window in options.burns),
         drift_judge=settings.drift.judge or judges[0],  # as the daemon chooses it
         drift_quantities=settings.drift.quantities,
         controlled=tuple(settings.drift.controls),
-        severity=MappingProxyType(dict(options.severity)),
+        severity=options.severity,
         windows=options.windows,
         window=options.window,
         level_window=_level_window(settings.estimates.windows, options.window),
         confidence=settings.estimates.confidence,
-        rare=MappingProxyType(
-            {suite: seconds for suite, seconds in intervals.items() if seconds > options.canaries / 2}
-        ),
+        rare={suite: seconds for suite, seconds in intervals.items() if seconds > options.canaries / 2},
         limits=options.limits,
-        rises=MappingProxyType(dict(options.page_rises)),
+        rises=options.page_rises,
         segments=bool(settings.segments),
         criteria=tuple(criterion.quantity for criterion in settings.criterion_rules),
     )

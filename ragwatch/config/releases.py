@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
-from types import MappingProxyType
 from typing import Annotated, Self
 
 from pydantic import (
@@ -24,21 +23,17 @@ from ragwatch.statistics.gate import GateRules, MetricLimit
 from ragwatch.statistics.set_scores import JudgedMetric, Metric, metric_of
 
 _METRICS: tuple[JudgedMetric, ...] = (*ReferenceQuantity, *Quantity)
-DEFAULTS: Mapping[Metric, tuple[float, GateSeverity]] = MappingProxyType(
-    {
-        metric: (metric.row.threshold, severity)
-        for severity in GateSeverity
-        for metric in _METRICS
-        if metric.row.severity is severity and metric.row.threshold is not None
-    }
-)
+DEFAULTS: Mapping[Metric, tuple[float, GateSeverity]] = {
+    metric: (metric.row.threshold, severity)
+    for severity in GateSeverity
+    for metric in _METRICS
+    if metric.row.severity is severity and metric.row.threshold is not None
+}
 """Thresholds of the gate, those that block first."""
-LIVE_DEFAULTS: Mapping[Metric, float] = MappingProxyType(
-    {
-        **{metric: threshold for metric, (threshold, _) in DEFAULTS.items()},
-        **{metric: metric.row.threshold for metric in _METRICS if metric.row.threshold is not None},
-    }
-)
+LIVE_DEFAULTS: Mapping[Metric, float] = {
+    **{metric: threshold for metric, (threshold, _) in DEFAULTS.items()},
+    **{metric: metric.row.threshold for metric in _METRICS if metric.row.threshold is not None},
+}
 """Thresholds of live traffic where the configuration has none. That of top_ranked_ignored is for pages only."""
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from heapq import merge
-from types import MappingProxyType
 from typing import NamedTuple
 
 import click
@@ -181,7 +180,7 @@ def _counted_labels(config: Config) -> Mapping[str, list[Label]]:
 
 
 TAG = "regression"
-_RAGAS_ROLES = MappingProxyType({Role.USER: "human", Role.ASSISTANT: "ai"})
+_RAGAS_ROLES: Mapping[Role, str] = {Role.USER: "human", Role.ASSISTANT: "ai"}
 _HEAD = (
     "# Questions with failing answers. Review each canary: keep it, correct what it expects, or delete it.",
     "# Contexts that the retriever never returned are missing: add them.",
@@ -242,9 +241,11 @@ def deepeval_row(sample: Sample) -> dict[str, object] | None:
     }
 
 
-ROWS: Mapping[str, Callable[[Sample], Mapping[str, object] | None]] = MappingProxyType(
-    {"gate": gate_row, "ragas": ragas_row, "deepeval": deepeval_row}
-)
+ROWS: Mapping[str, Callable[[Sample], Mapping[str, object] | None]] = {
+    "gate": gate_row,
+    "ragas": ragas_row,
+    "deepeval": deepeval_row,
+}
 
 
 def _suite(answers: Iterable[FailingAnswer]) -> RegressionSet:

@@ -1,7 +1,6 @@
 """Formats the report of a gate as JSON, and reads a baseline back from it."""
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ragwatch.model.stages import FAULTS, Stage
@@ -152,9 +151,7 @@ def baseline_of(line: Mapping[str, Any], judge: str) -> GateRun:
         raise ValueError("is not the JSON that `ragwatch gate --json` prints") from error
 
 
-_KINDS: Mapping[str, str] = MappingProxyType(
-    {IGNORED: "none but the top context ignored", KNOWLEDGE_GAP: "knowledge gap"}
-)
+_KINDS: Mapping[str, str] = {IGNORED: "none but the top context ignored", KNOWLEDGE_GAP: "knowledge gap"}
 
 
 def stage_of(metric: Metric) -> Stage:

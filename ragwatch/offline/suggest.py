@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
-from types import MappingProxyType
 
 from ragwatch.model.evidence import Address
 from ragwatch.model.quantities import Quantity
@@ -40,12 +39,12 @@ from ragwatch.statistics.text.phrases import is_abstention
 from ragwatch.statistics.text.vocabulary import words_of
 from ragwatch.statistics.verdict_line import VerdictRecord
 
-RIGHT_FROM: Mapping[Quantity, float] = MappingProxyType({Quantity.FAITHFULNESS: 0.95, Quantity.ANSWER_RELEVANCY: 1.0})
+RIGHT_FROM: Mapping[Quantity, float] = {Quantity.FAITHFULNESS: 0.95, Quantity.ANSWER_RELEVANCY: 1.0}
 """Scores from which an answer is right."""
 MAX_SIMPLE_CONTEXTS = 2  # expected contexts of a simple question
 MAX_CANDIDATES = 500  # of a kind other than head, the most frequent ones, from which suggestions are chosen
 TAG = "suggested"
-NO_LABELS: Mapping[str, Sequence[Label]] = MappingProxyType({})
+NO_LABELS: Mapping[str, Sequence[Label]] = {}
 _PEOPLE, _JUDGE = "people", "judge"
 _EDGE = frozenset({QuestionKind.ODD_PHRASING, QuestionKind.AMBIGUOUS, QuestionKind.MULTI_HOP})
 _BY_PRIORITY = (

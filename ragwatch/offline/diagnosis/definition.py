@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 from typing import NamedTuple
 
 from ragwatch.statistics.canary.definition import Direction
@@ -45,24 +44,22 @@ class RelevanceSource(StrEnum):
 LACKS_A_FACT = frozenset({Check.RECALL, Check.BOUNDARIES, Check.VOCABULARY, Check.FRESHNESS})
 """Problems of which the generator lacks a fact: they cost 1, the others 0.5, as it gets the fact among noise."""
 
-REMEDIES: Mapping[Check, str] = MappingProxyType(
-    {
-        Check.COHERENCE: "Split documents at sentences and headings, so that a chunk holds complete thoughts.",
-        Check.LENGTH: "Choose one chunk size: merge fragments with their neighbours, and split chunks of many topics.",
-        Check.DUPLICATES: "Remove copies before indexing, and keep only the newest version of a document.",
-        Check.EMBEDDING: "Embed known similar pairs again: check the model, its version, the prefix for queries and "
-        "documents, and normalization.",
-        Check.RECALL: "Found only further down: retrieve more chunks and rerank them. Found nowhere: check that the "
-        "document is indexed, and how it is chunked and embedded.",
-        Check.SCORES: "Do not cut by score alone: add a reranker or hybrid search, and tune the embedding on pairs of "
-        "questions and relevant chunks.",
-        Check.RANKING: "Add or recalibrate a reranker, and filter by metadata that the question names.",
-        Check.VOCABULARY: "Rewrite or expand questions, add synonyms to the documents, or combine keyword and vector "
-        "search.",
-        Check.BOUNDARIES: "Let chunks overlap, or retrieve the neighbours of a chunk (parent document) as well.",
-        Check.FRESHNESS: "Index the newer documents, delete old versions, and index whenever a document changes.",
-    }
-)
+REMEDIES: Mapping[Check, str] = {
+    Check.COHERENCE: "Split documents at sentences and headings, so that a chunk holds complete thoughts.",
+    Check.LENGTH: "Choose one chunk size: merge fragments with their neighbours, and split chunks of many topics.",
+    Check.DUPLICATES: "Remove copies before indexing, and keep only the newest version of a document.",
+    Check.EMBEDDING: "Embed known similar pairs again: check the model, its version, the prefix for queries and "
+    "documents, and normalization.",
+    Check.RECALL: "Found only further down: retrieve more chunks and rerank them. Found nowhere: check that the "
+    "document is indexed, and how it is chunked and embedded.",
+    Check.SCORES: "Do not cut by score alone: add a reranker or hybrid search, and tune the embedding on pairs of "
+    "questions and relevant chunks.",
+    Check.RANKING: "Add or recalibrate a reranker, and filter by metadata that the question names.",
+    Check.VOCABULARY: "Rewrite or expand questions, add synonyms to the documents, or combine keyword and vector "
+    "search.",
+    Check.BOUNDARIES: "Let chunks overlap, or retrieve the neighbours of a chunk (parent document) as well.",
+    Check.FRESHNESS: "Index the newer documents, delete old versions, and index whenever a document changes.",
+}
 
 
 class Chunk(NamedTuple):
