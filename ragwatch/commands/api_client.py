@@ -292,12 +292,7 @@ class ApiClient:
             return read(json.loads(text))
 
     def _send(self, path: str, body: bytes | None, seconds: float | None = None) -> bytes:
-        """Return the response to GET, or to POST with a body.
-
-        Raises:
-            ConfigError: What is asked for is refused.
-            ExternalError: Nothing answers, or with another error.
-        """
+        """Return the response to GET, or to POST with a body; `ConfigError` for a refusal, else `ExternalError`."""
         request = urllib.request.Request(  # noqa: S310 - the scheme is checked above
             self.address + path, body, {"Content-Type": "application/json"}
         )

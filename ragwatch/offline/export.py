@@ -104,16 +104,9 @@ _VERSION = "ragwatch.schema_version"
 
 
 class ParquetDataset:
-    """A directory of Parquet files that verdicts are added to.
+    """A directory of Parquet files that verdicts are added to, which is created.
 
-    Args:
-        folder: The directory; it is created.
-        rules: What rows contain.
-        group_rows: Maximum number of rows of a row group, which is collected in memory.
-        group_chars: Number of characters above which a row group ends.
-
-    Raises:
-        ConfigError: The extra is not installed.
+    A row group, which is collected in memory, ends at its numbers of rows and of characters.
     """
 
     def __init__(

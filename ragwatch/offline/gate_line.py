@@ -131,8 +131,7 @@ def _change(one: MetricChange) -> dict[str, object]:
 def baseline_of(line: Mapping[str, Any], judge: str) -> GateRun:
     """Reads from a gate line what a later run is compared with: the judge's means, and the scores by question.
 
-    Raises:
-        ValueError: The line is not a gate line, or is from another judge or another version of the judge.
+    `ValueError` if it is no gate line, or from another judge or another version of the judge.
     """
     try:
         if line["judge"] != judge and line.get("judged", 1):  # relevance judgements are those of no judge

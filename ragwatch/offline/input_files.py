@@ -91,10 +91,8 @@ def matches(log: HasLogFiles, name: str) -> bool:
 class InputFiles:
     """Readers for files from the command line; `ConfigError` if there is no such source, or a mapping is missing.
 
-    Args:
-        config: Has the sources, whose options decide; None for none.
-        format_name: Format of the records; None for that of the source, or `auto` without a configuration.
-        source: Name of the source whose files they are; None to choose the source by path.
+    The options of a source of the configuration decide: the one that is named, else one chosen by path. A format that
+    is named takes the place of the source's, or of `auto` without a configuration.
     """
 
     def __init__(self, config: Config | None = None, format_name: str | None = None, source: str | None = None) -> None:

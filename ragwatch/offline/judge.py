@@ -139,20 +139,15 @@ class SampleFiles:
     """Reads samples from files. Counts rejected rows, and reports each kind of error once on stderr.
 
     Without a collector of test cases with relevance judgements, only samples with an answer are read.
-
-    Attributes:
-        rejected: Rejected rows by reason.
-        skipped: Lines that the source skips, by reason.
-        lost: Optional fields that could not be read, by name.
     """
 
     def __init__(self, inputs: InputFiles | None = None, relevance: RelevanceCases | None = None) -> None:
         self._inputs = inputs or InputFiles()
         self._relevance = relevance
         self._texts: dict[Path, object] = {}
-        self.rejected: Counter[str] = Counter()
-        self.skipped: Counter[str] = Counter()
-        self.lost: Counter[str] = Counter()
+        self.rejected: Counter[str] = Counter()  # rows by reason
+        self.skipped: Counter[str] = Counter()  # lines that the source skips, by reason
+        self.lost: Counter[str] = Counter()  # optional fields that could not be read, by name
 
     def of_streams(self, streams: Iterable[BinaryIO]) -> Iterator[Iterator[Sample]]:
         """The samples of each stream."""
@@ -299,8 +294,7 @@ async def read_all(
 ) -> list[Verdict]:
     """Judge samples, group by group, and close the judge. `on_verdict` takes each verdict, in order.
 
-    Raises:
-        ConfigError: The provider of the judge rejects its configuration.
+    `ConfigError` if the provider of the judge rejects its configuration.
     """
     prepared = judge.concurrency // 4  # a quarter more answers than the judge makes calls at a time
     reader = DrawReader(judge, timeout_seconds=TIMEOUT_SECONDS, telemetry=Telemetry(), prepared=prepared)

@@ -35,22 +35,14 @@ def read_qrels(path: Path) -> Qrels:
 
 
 class RelevanceCases:
-    """Test cases with relevance judgements.
-
-    Args:
-        qrels: Relevance judgements by row id, which replace those of the row; None if there is no such file.
-
-    Attributes:
-        cases: Test cases that were added, in order.
-        by_id: The same by the id of their row, as reports show it.
-    """
+    """Test cases with relevance judgements, by row id in a file, which replace those of the row, or in the row."""
 
     def __init__(self, qrels: Qrels | None = None) -> None:
         self._qrels = qrels or {}
         self._used: set[str] = set()
         self._retrieved: tuple[str, ...] | None = None  # of the record that was completed last
-        self.cases: list[RankedCase] = []
-        self.by_id: dict[str, RankedCase] = {}
+        self.cases: list[RankedCase] = []  # that were added, in order
+        self.by_id: dict[str, RankedCase] = {}  # the same by the id of their row, as reports show it
 
     def complete(self, record: Record) -> Record:
         """Complete a canonical record of a retrieval test case, whose answer and texts may be missing.

@@ -59,12 +59,9 @@ class DetectorTrace:
 
 
 def replay(rules: DriftRules, answers: Sequence[ScoredAnswer], acknowledged_after: float) -> list[DetectorTrace]:
-    """Run each detector over past scores, ending every alarm when its break is over, or after a fixed time.
+    """Run each detector over past scores, in order of time.
 
-    Args:
-        rules: Which quantities and routes to monitor, and how.
-        answers: In order of time.
-        acknowledged_after: Seconds; until then an alarm stays active, and no other one is raised.
+    An alarm ends when its break is over, or after so many seconds; until then no other one is raised.
     """
     readers = rules.readers()
     traces: dict[Cell, DetectorTrace] = {cell: DetectorTrace(cell) for cell in rules.cells}

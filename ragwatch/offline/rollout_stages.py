@@ -146,8 +146,7 @@ def _hash(key: str) -> bytes:
 def rankings_of(line: Mapping[str, Any], k: int) -> dict[str, Ranking]:
     """Returns the rankings by query in the output of `ragwatch canary --json`; negative and failed canaries have none.
 
-    Raises:
-        ValueError: It is no such output, one of a version that did not record grades, or one of fewer than k chunks.
+    `ValueError` if it is no such output, one of a version that did not record grades, or one of fewer than k chunks.
     """
     rankings: dict[str, Ranking] = {}
     occurrences: Counter[str] = Counter()

@@ -49,11 +49,9 @@ def writable_store(store: KindConfig, state: Path) -> Iterator[Store]:
 
 @contextmanager
 def state_reader(config: Config) -> Iterator[StoreBase]:
-    """Open what reads the state beside the daemon, of any kind of store.
+    """Open what reads the state beside the daemon.
 
-    Raises:
-        ConfigError: The kind of store cannot be read.
-        StoreError: There is no state yet, or it cannot be read.
+    `ConfigError` if the kind of store cannot be read, `StoreError` if there is no state yet, or it cannot be read.
     """
     options = config.store.options
     if isinstance(options, postgres.Options):
