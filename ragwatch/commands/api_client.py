@@ -39,7 +39,7 @@ Reply = Mapping[str, Any]
 T = TypeVar("T")
 DEFAULT_URL = "http://127.0.0.1:10477"
 TIMEOUT_SECONDS = 30.0
-FORGET_SECONDS = 1800.0
+OPERATION_SECONDS = 1800.0
 BAD_REQUEST, UNAUTHORIZED, NOT_FOUND = 400, 401, 404
 MAX_BYTES = 16 << 20  # of a response; those of ragwatch have at most 8 MiB
 _ACKNOWLEDGED = re.compile(r"no alarm is active|judge .+: .+|\w+ on .+")  # a line of the response
@@ -257,13 +257,9 @@ class ApiClient:
             raise _other_version(self.address)
         return text
 
-    def forget(self, body: Mapping[str, object]) -> Mapping[str, object]:
-        """Erase a person, see `web.operations`. Takes as long as readings under way and writing the database again."""
-        return self._request("/v1/forget", dict, body, seconds=FORGET_SECONDS)
-
-    def rejudge(self, body: Mapping[str, object]) -> Mapping[str, object]:
-        """Have a judge read stored answers, see `web.operations`. Takes as long as the readings."""
-        return self._request("/v1/rejudge", dict, body, seconds=FORGET_SECONDS)
+    def operate(self, operation: str, body: Mapping[str, object]) -> Mapping[str, object]:
+        """Erase a person (`forget`), or have a judge read stored answers (`rejudge`), however long that takes."""
+        return self._request(f"/v1/{operation}", dict, body, seconds=OPERATION_SECONDS)
 
     def acknowledge(self, options: Mapping[str, str | None]) -> str:
         """Acknowledge drift alarms; returns what was acknowledged, for people."""

@@ -191,7 +191,7 @@ def _forget_running(client: ApiClient, config: Config, erasure: Erasure, *, dry_
         "with_scores": erasure.with_scores,
         "dry_run": dry_run,
     }
-    counts = client.forget(body)
+    counts = client.operate("forget", body)
     with closing(ReadConnection(database)) as reader:
         stored = "SELECT 1 FROM samples WHERE key = ? AND body <> x'00'"
         remain = not dry_run and any(reader.rows(stored, (key,)) for key in selected)

@@ -127,7 +127,7 @@ def _asking(client: ApiClient, judge: str) -> Read:
     async def read(request: RejudgeRequest, _: RejudgeOutcome) -> RejudgeOutcome:
         before = request.charted_before
         body = {"judge": judge, **asdict(request), "charted_before": before if math.isfinite(before) else None}
-        reply = await asyncio.to_thread(client.rejudge, body)
+        reply = await asyncio.to_thread(client.operate, "rejudge", body)
         with reply_of_this_version(client.address):
             return outcome_of(reply)
 
