@@ -34,7 +34,6 @@ from ragwatch.config.canaries import SuiteConfig
 from ragwatch.config.export import OtlpExportOptions
 from ragwatch.config.paging import FAILURES, Outcome, outcome_of, unpaged, unpaged_failures
 from ragwatch.config.validation import KindConfig
-from ragwatch.config.web import is_local
 from ragwatch.daemon.components import suite_of
 from ragwatch.daemon.process import readable_secret
 from ragwatch.errors import RagwatchError
@@ -247,6 +246,7 @@ async def _judge(config: JudgeConfig, criteria: tuple[Criterion, ...]) -> Findin
 
 
 _FORMS = {Signal.LOGS: "gen_ai.evaluation.result events", Signal.SPANS: "OpenInference EVALUATOR spans"}
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 async def _export(options: OtlpExportOptions, config: Config) -> Finding:
@@ -271,5 +271,6 @@ def _export_warnings(options: OtlpExportOptions, config: Config) -> Iterator[str
             f"store.texts is {config.texts}: where the metadata of an answer are deleted, its span id is unknown, and "
             "no span is sent (ragwatch_export_verdicts_skipped_total, no_span_id)"
         )
-    if options.headers and urlsplit(options.endpoint).scheme == "http" and not is_local(options.endpoint):
+    parts = urlsplit(options.endpoint)
+    if options.headers and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
         yield "the headers travel unencrypted: write https"
