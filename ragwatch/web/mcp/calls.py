@@ -92,13 +92,11 @@ class Call:
                 raise RefusedCallError("route: there is none of this name; write one of these:", ", ".join(routes))
         return wanted
 
-    def line(self, kind: type, source: Line, *left_out: str, **more: object) -> dict[str, Any]:
-        """Return the fields of a type, from a reply of the API and what is added to it; what may be None may be absent.
-
-        Raises KeyError: a field is missing.
-        """
-        fields = {name: None for name, hint in _hints(kind).items() if _may_be_none(hint)} | {**source, **more}
-        return {name: self._shown(hint, fields[name]) for name, hint in _hints(kind).items() if name not in left_out}
+    def _line(self, kind: type, source: Line, *left_out: str) -> dict[str, Any]:
+        """The fields of a type, from those of a source; what may be None may be absent."""
+        hints = {name: hint for name, hint in _hints(kind).items() if name not in left_out}
+        fields = {name: None for name, hint in hints.items() if _may_be_none(hint)} | {**source}
+        return {name: self._shown(hint, fields[name]) for name, hint in hints.items()}
 
     def _shown(self, hint: object, value: Any) -> object:  # noqa: ANN401 - any value of JSON
         """What an assistant sees of a value, as its type says."""
@@ -112,7 +110,7 @@ class Call:
         if isinstance(hint, UnionType) and value is not None:
             hint = get_args(hint)[0]
         if is_typeddict(hint) and value is not None:
-            return self.line(hint, value)  # type: ignore[arg-type]
+            return self._line(hint, value)  # type: ignore[arg-type]
         if get_origin(hint) is Sequence:
             return [self._shown(get_args(hint)[0], one) for one in value]
         return value
@@ -120,15 +118,15 @@ class Call:
     def reply(
         self, kind: type, source: Line, *, most: int | None = None, **lists: Sequence[object]
     ) -> dict[str, object]:
-        """Return a reply of a type within its budget: fields and rows as `line` has them, the first list first.
+        """Return a reply of a type within its budget: fields and rows of a source, the first list first.
 
-        Raises RefusedCallError: there is nothing at the cursor.
+        Raises KeyError: a field is missing; RefusedCallError: there is nothing at the cursor.
         """
         rows = [(name, row) for name, rows in lists.items() for row in rows]
         start = int(self.arguments.get("more", "0"))
         if start and start >= len(rows):
             raise RefusedCallError("more: there is nothing behind this cursor; leave it out to begin again")
-        head = self.line(kind, source, "fence", "more", *lists)
+        head = self._line(kind, source, "fence", "more", *lists)
         reply: dict[str, Any] = {"fence": self.fence.mark, **_rounded(head), **{name: [] for name in lists}}
         left = BUDGET_CHARS - len(dumps(reply).decode()) - len(',"more":"000000"')
         end = start

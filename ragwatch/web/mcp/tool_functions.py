@@ -60,51 +60,49 @@ async def alarms(call: Call) -> Line:
         replies.Alarms,
         {"page": call.link("drift"), "at": drift["at"], "headline": view["headline"]},
         alarms=[
-            {"judge_moved": False, "kind": kind, **fields, "name": name, "route": place}
-            for kind, name, place, fields in (*_drifts(drift), *_crossed(view), *_degraded(suites))
-            if None in (route, place) or place == route
+            {"judge_moved": False, **alarm}
+            for alarm in (*_drifts(drift), *_crossed(view), *_degraded(suites))
+            if None in (route, alarm["route"]) or alarm["route"] == route
         ],
         events=drift["events"],
     )
 
 
-Alarm = tuple[str, str, str | None, Line]
-"""Kind, name, route and other fields; alarms of judges and suites have no route and concern all."""
-
-
-def _drifts(drift: Line) -> Iterator[Alarm]:
-    """Yield the active drift alarms."""
+def _drifts(drift: Line) -> Iterator[Line]:
+    """Yield the active drift alarms. Those of judges have no route, and concern all."""
     for row in (row for row in drift["answers"] if row["alarm"]):
         band = row["band"] or {}
         now = {"now": band.get("value"), "low": band.get("low"), "high": band.get("high"), "n": band.get("scores")}
         more = {"before": row["baseline"], "stage": row["changed_stage"], "judge_moved": row["judge_moved"]}
-        yield "answers", row["quantity"], row["route"], {"since": row["since"], **now, **more}
+        place = {"kind": "answers", "name": row["quantity"], "route": row["route"]}
+        yield {**place, "since": row["since"], **now, **more}
     for row in drift["segments"]:
-        figures = {"since": row["began"], "before": row["before"], "now": row["mean"], "n": row["answers"]}
-        yield "segment", row["quantity"], row["route"], {**figures, "segment": row["segment"], "value": row["value"]}
+        now = {"since": row["began"], "now": row["mean"], "n": row["answers"]}
+        place = {name: row[name] for name in ("route", "segment", "value", "before")}
+        yield {"kind": "segment", "name": row["quantity"], **place, **now}
     for row in (row for row in drift["traffic"] if row["alarm"]):
         above = "" if row["cut"] in (None, "yes") else f", counted above {row['cut']}"
-        words = f"{row['direction'] or 'changed'}{above}"
-        yield "traffic", row["signal"], row["route"], {"since": row["since"], "words": words}
+        words, place = f"{row['direction'] or 'changed'}{above}", {"name": row["signal"], "route": row["route"]}
+        yield {"kind": "traffic", **place, "since": row["since"], "words": words}
     for row in (row for row in drift["judges"] if row["alarm"]):
-        yield "judge", row["judge"], None, {"now": row["flips"], "n": row["read"]}
+        yield {"kind": "judge", "name": row["judge"], "route": None, "now": row["flips"], "n": row["read"]}
 
 
-def _crossed(view: Line) -> Iterator[Alarm]:
+def _crossed(view: Line) -> Iterator[Line]:
     """Yield the levels that are worse than their threshold."""
     for route in view["routes"]:
         for row in (row for judge in route["judges"] for row in judge["figures"] if row["state"] == "bad"):
-            level = row["corrected"]
+            level, place = row["corrected"], {"name": row["quantity"], "route": route["route"]}
             now = {"now": level["value"], **{name: level[name] for name in ("low", "high", "n")}}
-            yield "threshold", row["quantity"], route["route"], {"before": row["threshold"], **now}
+            yield {"kind": "threshold", **place, "before": row["threshold"], **now}
 
 
-def _degraded(canaries: Line) -> Iterator[Alarm]:
-    """Yield the suites of canaries that are degraded."""
+def _degraded(canaries: Line) -> Iterator[Line]:
+    """Yield the suites of canaries that are degraded. They have no route, and concern all."""
     for suite in (suite for suite in canaries["suites"] if suite["state"] == "bad"):
         words = f"{len(suite['degraded'])} degraded, {len(suite.get('wrong', ()))} answered wrongly"
         now = {"since": suite["at"], "n": suite["canaries"], "now": suite.get("health"), "words": words}
-        yield "canaries", suite["suite"], None, now
+        yield {"kind": "canaries", "name": suite["suite"], "route": None, **now}
 
 
 async def trend(call: Call) -> Line:
