@@ -44,7 +44,7 @@ _IN_PATH: Mapping[str, Schema] = {
     "key": {"type": "string", "pattern": f"^{samples.KEY.pattern}$"},
     "segment": {**TEXT, "description": "a key under `segments`, or `step` for the steps of retrieval"},
 }
-Outcome = Annotated[str, Also(enum=["judged", "unjudged"])]
+Outcome = Annotated[str, Also(enum=list(samples.OUTCOMES))]
 
 
 class ReplyClaim(TypedDict):

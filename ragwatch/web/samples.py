@@ -20,6 +20,7 @@ from ragwatch.web.pages.figure_replies import FailingAnswer
 KEY = re.compile(r"[0-9a-f]{32}")
 MAX_LIMIT, DEFAULT_LIMIT = 500, 50
 MAX_FAILING = 10
+OUTCOMES = ("judged", "unjudged")
 FLAGS = ("yes", "no")
 QUESTION_CHARS = 140
 EXCERPT_CHARS = 300
@@ -38,13 +39,6 @@ CURSOR: Schema = {
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
-class Outcome(StrEnum):
-    """Outcome of a draw."""
-
-    JUDGED = "judged"
-    UNJUDGED = "unjudged"
-
-
 class Order(StrEnum):
     """Order of a list of verdicts."""
 
@@ -59,7 +53,7 @@ def schemas(criteria: Sequence[str] = ()) -> dict[str, Schema]:
         "route": TEXT,
         "stage": one_of(Stage),
         "judge": TEXT,
-        "outcome": one_of(Outcome),
+        "outcome": one_of(OUTCOMES),
         "quantity": one_of((*Quantity, *criteria)),
         "below": {**number, "description": "scores below; needs `quantity`"},
         "above": {**number, "description": "scores above; needs `quantity`"},

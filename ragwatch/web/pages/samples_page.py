@@ -155,7 +155,7 @@ def form(filters: Pairs, scope: PageScope) -> dict[str, object]:
         "route": (*scope.routes, OTHER),
         "judge": scope.judges,
         "stage": map(str, Stage),
-        "outcome": map(str, samples.Outcome),
+        "outcome": samples.OUTCOMES,
         "quantity": (*map(str, Quantity), *scope.criteria),
         "sort": map(str, samples.Order),
         "limit": LIMITS,
