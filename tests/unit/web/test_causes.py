@@ -88,6 +88,17 @@ async def test_a_release_that_fails_is_named_first(store: SqliteStore) -> None:
     assert re.findall(r'href="samples/([0-9a-f]{32})"', body) == cause["examples"]
 
 
+def test_intervals_have_the_confidence_that_is_configured(store: SqliteStore) -> None:
+    """On the page and in the command: a greater confidence has a wider interval."""
+    broken(store)
+    ends = []
+    for confidence in (0.5, 0.95):
+        (cause,) = causes_view(store.answers, QUESTION, replace(SCOPE, confidence=confidence))["causes"]
+        ends.append((cause["low"], cause["high"]))
+    narrow, wide = ends
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
 async def test_without_causes_the_page_says_why(store: SqliteStore) -> None:
     """No answers is something else than nothing in common, and a wrong parameter is named."""
     assert "No judged answer of this time is stored." in (await get(store, "/causes")).text
