@@ -281,7 +281,6 @@ def cause_routes(site: Site) -> list[Route]:
         route = dict(pairs).get("route")
         query = urlencode({"route": route} if route else {}, errors="replace")
         return {
-            "now": site.clock(),
             "form": form(pairs, scope),
             "view": causes,
             "error": error,

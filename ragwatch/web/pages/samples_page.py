@@ -37,12 +37,12 @@ def sample_routes(site: Site) -> list[Route]:
         return samples.canonical((name, value) for name, value in pairs if value)  # forms submit empty fields as well
 
     def search(request: Request) -> tuple[dict[str, object], int]:
-        filters, now, scope = filters_of(request), site.clock(), site.scope()
-        view = listing(filters, site.store, now=now, criteria=scope.criteria)
-        return {**_frame(filters, scope), "now": now, "error": None, **view}, 200
+        filters, scope = filters_of(request), site.scope()
+        view = listing(filters, site.store, now=site.clock(), criteria=scope.criteria)
+        return {**_frame(filters, scope), "error": None, **view}, 200
 
     def invalid(request: Request, why: str) -> dict[str, object]:
-        return {**_frame(filters_of(request), site.scope()), "now": site.clock(), "error": why}
+        return {**_frame(filters_of(request), site.scope()), "error": why}
 
     def show(request: Request) -> tuple[dict[str, object], int]:
         key, judge, store = request.path_params["key"], request.query_params.get("judge"), site.store
