@@ -300,7 +300,8 @@ def _moment(text: str) -> datetime:
         if _OF_WEB_SERVERS.fullmatch(text):
             return datetime.strptime(text, "%d/%b/%Y:%H:%M:%S %z")
         if _OF_MAIL.match(text):
-            return parsedate_to_datetime(text)
+            with suppress(OverflowError):  # a number that is too large for a part of a date
+                return parsedate_to_datetime(text)
         if not _SLASHED.match(text):
             raise
         return datetime.fromisoformat(text.replace("/", "-", 2))

@@ -8,9 +8,11 @@ and as they are unpacked; the timeout of a request is for the whole of a bounded
 from __future__ import annotations
 
 import asyncio
+import math
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from functools import cache
 from ssl import SSLContext
 from types import ModuleType
@@ -212,6 +214,26 @@ def _unpacker(headers: Mapping[str, str], library: ModuleType) -> Unpack | None:
             raise library.DecodingError(f"a reply is not valid {name}: {error}") from None
 
     return unpack
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds that a reply asks to wait: `retry-after-ms`, or `retry-after` (seconds, or a date); None without them.
+
+    >>> retry_after({"retry-after-ms": "1500"}, 0.0), retry_after({"retry-after": "nan"}, 0.0)
+    (1.5, None)
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        text = headers.get(name, "")
+        try:
+            seconds = float(text) * unit
+        except ValueError:
+            try:
+                seconds = parsedate_to_datetime(text).timestamp() - now
+            except (ValueError, OverflowError):  # no date, or one whose numbers are too large for one
+                continue
+        if math.isfinite(seconds) and seconds >= 0.0:
+            return seconds
+    return None
 
 
 def _place(request: httpx.Request) -> tuple[str, int]:

@@ -11,7 +11,7 @@ from ragwatch.formats.canonical import AHEAD, MAX_AHEAD_SECONDS, LostField, name
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.guessing.suspicion import MISREAD, Doubts
 from ragwatch.formats.log_reader import LogReader
-from ragwatch.formats.record import Line
+from ragwatch.formats.record import UNFORESEEN, Line
 from ragwatch.formats.selection import Expand
 from ragwatch.model.sample import Draw, RejectReason, Sample, SkipReason
 from ragwatch.pipeline.feedback import FeedbackRules
@@ -243,6 +243,9 @@ class IntakeLoop:
                     self._reject(_rejection(error, batch.file, number), result)
                     continue
                 sample, record, repaired = rescued
+            except UNFORESEEN as error:
+                self._reject(_rejection(_unread(error), batch.file, number), result)
+                continue
             if repaired:
                 result.tallies[Tally.REPAIRED, (name,)] += 1
             if not sample.id:
@@ -261,7 +264,7 @@ class IntakeLoop:
             return None
         try:
             sample, lost = self._reader.read_without_wrong_fields(parsed[0], "")
-        except FormatError:
+        except (FormatError, *UNFORESEEN):
             return None
         for one in lost:
             self._count_lost(tallies, one)
@@ -366,6 +369,13 @@ class IntakeLoop:
             field=rejection.field,
             why=rejection.detail,
         )
+
+
+def _unread(error: Exception) -> FormatError:
+    """The refusal of a record at which its reader failed: the kind of the error alone, which holds no text of users."""
+    if isinstance(error, RecursionError):
+        return FormatError(RejectReason.TOO_DEEP, "", "nested too deeply")
+    return FormatError(RejectReason.WRONG_TYPE, "", f"a value of this record cannot be read: {type(error).__name__}")
 
 
 def _rejection(error: FormatError, file: str, line: int) -> Rejection:

@@ -6,6 +6,7 @@ Invalid requests are refused with the reason.
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from time import monotonic
@@ -124,12 +125,7 @@ def label_routes(annotation: Callable[[], LabelService], limit: RequestLimit, ra
         return Route(path, serve, methods=["POST"])
 
     async def export(request: Request) -> ASGIApp:
-        text = request.query_params.get("after")
-        try:
-            at, key, annotator = ("", "", "") if text is None else orjson.loads(text)
-            after = None if text is None else (float(at), str(key), str(annotator))
-        except (ValueError, TypeError) as error:
-            raise ParameterError("after: not a cursor; use the whole address from `next`") from error
+        after = _cursor(request.query_params.get("after"))
         return await limit.answer(lambda: json_reply(_page(annotation(), after)), PAGE_BYTES)
 
     return [
@@ -172,8 +168,8 @@ def _put(rate: LabelRate, annotation: LabelService, body: Body, user: str | None
         raise ParameterError("labels: not all are objects")
     for record in records:
         check_author(annotator_name(record.get("annotator")), user)
-        if len(str(record.get("note", ""))) > MAX_NOTE_CHARS:
-            raise ParameterError(f"labels: a note of more than {MAX_NOTE_CHARS} characters")
+        if not isinstance(note := record.get("note", ""), str) or len(note) > MAX_NOTE_CHARS:
+            raise ParameterError(f"labels: a note that is no text of at most {MAX_NOTE_CHARS} characters")
     rate.take(user, len(records), annotation.per_hour)
     shown(key for record in records if isinstance(key := record.get("key"), str) and KEY.fullmatch(key))
     try:  # probabilities come from our own selection, and what is taken back is so by `revoke`
@@ -189,6 +185,16 @@ def annotator_name(name: object) -> str:
     if not isinstance(name, str) or not 0 < len(name.strip()) <= MAX_NAME_CHARS or not name.isprintable():
         raise ParameterError(f"annotator: not a name of 1 to {MAX_NAME_CHARS} characters")
     return name
+
+
+def _cursor(text: str | None) -> tuple[float, str, str] | None:
+    if text is None:
+        return None
+    with suppress(ValueError):
+        match orjson.loads(text):
+            case [int() | float() as at, str(key), str(annotator)]:
+                return float(at), key, annotator
+    raise ParameterError("after: not a cursor; use the whole address from `next`")
 
 
 def _page(annotation: LabelService, after: tuple[float, str, str] | None) -> dict[str, object]:

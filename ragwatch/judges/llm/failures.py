@@ -9,16 +9,16 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 from ragwatch.errors import JudgeError
+from ragwatch.outgoing.client import retry_after
 from ragwatch.statistics.verdict import NO_USAGE, UnjudgedReason, Usage
 
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
 _ANTHROPIC = "anthropic-ratelimit-"  # anthropic-ratelimit-tokens-remaining
 _OPENAI = "x-ratelimit-"  # x-ratelimit-remaining-tokens
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SPAN = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)(ms|s|m|h|d)")  # of few digits: time is linear in the length
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -245,26 +245,6 @@ def error_of_response(
         limits=limits,
         detail=text,
     )
-
-
-def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds of the header `retry-after-ms` or `retry-after` (seconds, or a date); None without a valid one.
-
-    >>> retry_after({"retry-after-ms": "1500"}, 0.0), retry_after({"retry-after": "nan"}, 0.0)
-    (1.5, None)
-    """
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        text = headers.get(name, "")
-        try:
-            seconds = float(text) * unit
-        except ValueError:
-            try:
-                seconds = parsedate_to_datetime(text).timestamp() - now
-            except ValueError:
-                continue
-        if math.isfinite(seconds) and seconds >= 0.0:
-            return seconds
-    return None
 
 
 def sanitize_message(text: str, *, page: str = "", key: str = "") -> str:

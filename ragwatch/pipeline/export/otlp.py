@@ -6,11 +6,9 @@ Imported only where scores are sent: protobuf and httpx are heavy.
 import asyncio
 import gzip
 import json
-import math
 import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 import httpx
@@ -27,7 +25,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 
 from ragwatch import __version__
 from ragwatch.errors import ConfigError
-from ragwatch.outgoing.client import async_client
+from ragwatch.outgoing.client import async_client, retry_after
 from ragwatch.pipeline.export.evaluation import Evaluation, ExportRules, ExportTarget, Result, Signal
 from ragwatch.ports import Clock
 
@@ -236,19 +234,7 @@ class OtlpClient:
             failure = Failure.UNAUTHORIZED
         else:
             failure = Failure.TOO_LARGE if status == _TOO_LARGE else Failure.REFUSED
-        return Reply(failure, why=why, wait=_retry_after(response.headers.get("retry-after", ""), self._clock()))
-
-
-def _retry_after(text: str, now: float) -> float | None:
-    """Seconds of the header Retry-After, a number or a date; None without a valid one."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(text).timestamp() - now
-        except ValueError:
-            return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
+        return Reply(failure, why=why, wait=retry_after(response.headers, self._clock()))
 
 
 async def _read(response: httpx.Response) -> bytes:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 import orjson
 
 from ragwatch.errors import SourceError
+from ragwatch.formats.record import UNFORESEEN
 from ragwatch.formats.traces.assemble import LIMIT_ADVICE, Assembled, Refused, assemble
 from ragwatch.model.sample import RejectReason
 from ragwatch.ports import Batch, Part, Rejection
@@ -246,7 +247,7 @@ class OtlpSource:
                 ungrounded=self._options.without_retrieval,
                 continued=trace.continued,
             )
-        except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+        except UNFORESEEN as error:
             detail = f"the spans of this trace cannot be read: {type(error).__name__}: {error}"
             return Assembled(refused=[Refused(RejectReason.WRONG_TYPE, "", detail)])
 

@@ -16,10 +16,10 @@ from ragwatch.judges.llm.failures import (
     CallFailure,
     error_of_response,
     failure_of_status,
-    retry_after,
     sanitize_message,
 )
 from ragwatch.judges.llm.judge import LLMJudge
+from ragwatch.outgoing.client import retry_after
 from ragwatch.pipeline.sampling_control import InMemoryBudget
 
 CHAT = "/v1/chat/completions"
@@ -200,7 +200,7 @@ def test_statuses_times_and_messages_of_a_provider() -> None:
     assert retry_after({"retry-after-ms": "250", "retry-after": "9"}, 0.0) == 0.25
     assert retry_after({"retry-after": "9"}, 0.0) == 9.0
     assert retry_after({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, 10.0) == 50.0
-    for text in ("soon", "-1", "inf", "", "Thu, 01 Jan 1970 00:00:01 GMT"):
+    for text in ("soon", "-1", "inf", "", "Thu, 01 Jan 1970 00:00:01 GMT", f"Thu, 01 Jan 1970 {2**64}:00:00 GMT"):
         assert retry_after({"retry-after": text}, 10.0) is None
     page = "kqv.1| The patient was born in Lisbon on a rainy day."
     echo = {"error": {"type": "x y", "message": f"bad input: {page}", "details": {"error_code": page}}}

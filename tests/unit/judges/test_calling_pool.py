@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -231,3 +232,12 @@ def test_limits_are_read_and_nonsense_is_left_out() -> None:
     assert (read(noon + 90.0)[0].seconds, read(reset="12.5")[0].seconds) == (0.0, 12.5)
     assert [read(reset=broken) for broken in ("soon", "2026-13-40", "3 days")] == [()] * 3
     assert [read(limit=broken) for broken in ("inf", "nan", "-3", "0", "")] == [()] * 5
+
+
+def test_x23_a_header_of_digits_takes_linear_time() -> None:
+    """A provider chooses its headers: 16,000 digits took half a minute, in which nothing else ran."""
+    begun = process_time()
+    for digits in ("1" * 16_000, "1." * 8_000, "1m" * 8_000 + "x"):
+        parts = {"limit": "60", "remaining": "59", "reset": digits}
+        parse_rate_limits([(f"x-ratelimit-{part}-tokens", text) for part, text in parts.items()], 0.0)
+    assert process_time() - begun < 1.0

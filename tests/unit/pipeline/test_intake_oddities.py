@@ -13,6 +13,7 @@ from support.kit import AT, JUDGE, Clock, ListSource, a_batch, a_line, a_sample
 from support.loops import ALL, an_intake, take_all
 
 from ragwatch.errors import ReceivedMeanwhileError, SourceError, StoreError
+from ragwatch.formats.log_reader import LogReader, RecordRules
 from ragwatch.pipeline.intake import IntakeLoop
 from ragwatch.pipeline.placing import MAX_CHARS, MAX_NEW, NamedVersions
 from ragwatch.ports import Admission, Batch, BatchReport, RecordedEvent, VersionValue
@@ -69,6 +70,34 @@ async def test_scores_that_stand_for_none_stop_no_source(store: SqliteStore, sen
         assert await intake.step() is True
     counts = {labels: value for (tally, labels), value in store.tallies().items() if tally is Tally.TOP_SCORE}
     assert counts == {("search", "0.5"): 3.0, ("search", "sum"): 1.5}
+
+
+DEEPEST = 1_000  # orjson decodes 1,024 levels, of which Python cannot show so many
+NOBODY_FORESAW = {
+    "large parts of a date": '"Mon, 01 Jan 2026 99999999999999999999:00:00 GMT"',
+    "large offset": '"Mon, 01 Jan 2026 00:00:00 +999999999999999999999"',
+    "deep list": "[" * DEEPEST + "]" * DEEPEST,
+    "deep object": '{"text": ' * DEEPEST + "1" + "}" * DEEPEST,
+    "large": "1.7e308",
+    "integer": f"{2**64 - 1}",
+}
+FIELDS = (
+    *("id", "at", "question", "answer", "contexts", "route", "history", "metadata", "user_score", "feedback", "rating"),
+    *("thumbs", "task_outcome", "error", "trace_id", "reference", "feedback_for"),
+)
+
+
+@pytest.mark.parametrize("value", NOBODY_FORESAW.values(), ids=NOBODY_FORESAW)
+async def test_x8_x10_no_value_stops_a_source(store: SqliteStore, value: str) -> None:
+    """In any field, within a context, and beside another wrong field: read, rejected or left out, and others go on."""
+    odd = [a_line(f"odd-{name}", **{name: "MARK"}) for name in FIELDS]
+    odd += [a_line("score", contexts=[{"text": "Cats.", name: "MARK"}]) for name in ("id", "score", "updated_at")]
+    odd += [a_line("two", at="MARK", history=5), a_line("said", feedback_for="a", at="MARK", thumbs="MARK")]
+    lines = [line.replace(b'"MARK"', value.encode()) for line in odd]
+    intake = an_intake(store, a_batch(*lines, a_line("plain")), reader=LogReader(RecordRules()), redactor=Redactor())
+    assert await intake.step() is True
+    seen = store.tallies()[Tally.SEEN, ("app",)]
+    assert 0 < seen <= len(lines) + 1
 
 
 class ReceivingSource(ListSource):

@@ -34,6 +34,9 @@ def client(words: Words, refusals: list[str] | None = None) -> AbstractAsyncCont
     return asking(application(small(), labels=lambda: words, policy=policy))
 
 
+DEEP = "[" * 1_000 + "]" * 1_000  # orjson decodes it, and Python cannot show it
+
+
 async def test_tasks_and_words_go_through() -> None:
     """What is asked is asked, what is given is kept, and what is kept can be had."""
     async with client(Words()) as made:
@@ -59,7 +62,7 @@ async def test_labels_come_page_by_page(store: SqliteStore) -> None:
             page = (await made.get(path)).json()
             keys += [label["key"] for label in page["labels"]]
             path = page.get("next")
-        for place in ("x", "[1]", "7", '["x","y","z"]', "null"):
+        for place in ("x", "[1]", "7", '["x","y","z"]', "null", f"[1,{DEEP},2]"):
             refused = await made.get("/api/v1/labels", params={"after": place})
             assert (place, refused.status_code) == (place, 400)
     assert keys == [label.key for label in labels]
@@ -215,6 +218,7 @@ LABELS, REVOKE, TASKS = "/v1/labels", "/v1/labels/revoke", "/v1/labels/tasks"
         (LABELS, {"labels": [{"annotator": ""}]}, "annotator: not a name"),
         (LABELS, {"labels": [WORD | {"key": "k", "scores": {"faithfulness": 2}}]}, "labels:"),
         (LABELS, {"labels": [WORD | {"note": "x" * (MAX_NOTE_CHARS + 1)}]}, "labels: a note"),
+        (LABELS, b'{"labels":[{"annotator":"a","note":%b}]}' % DEEP.encode(), "labels: a note"),
         (LABELS, b" " * (5 << 20), "body: more than"),
         (LABELS, b'{"labels":[' + b"[]," * (MAX_VALUES // 2) + b"[]]}", "body: more than"),
         (REVOKE, {"key": "x"}, "key: not the key of a sample"),
