@@ -235,12 +235,16 @@ def _without_tail(passage: str, question: str | None) -> str:
 
 def without_order(passage: str) -> str:
     """Return a passage without the paragraphs behind it that order a model how to answer."""
-    while (breaks := [*BLANK_LINE.finditer(passage)]) and ORDER.match(passage, breaks[-1].end()):
-        before = passage[: breaks[-1].start()].rstrip()
-        if not before:
+    begin, end = len(passage) - len(passage.lstrip()), len(passage)
+    for blank in reversed([*BLANK_LINE.finditer(passage)]):
+        if blank.start() >= end:
+            continue
+        if blank.start() <= begin or not ORDER.match(passage, blank.end(), end):
             break
-        passage = before
-    return passage
+        end = blank.start()
+        while passage[end - 1].isspace():
+            end -= 1
+    return passage[:end]
 
 
 def asked_in(prompt: str) -> str | None:

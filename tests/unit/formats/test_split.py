@@ -197,7 +197,18 @@ def test_passages_are_parts_of_the_text(text: str, kind: str, question: str | No
 @pytest.mark.parametrize("kind", KINDS)
 def test_hostile_texts_take_linear_time(kind: str) -> None:
     """A long run of any mark is cut in a small part of a second."""
-    for part in ("<doc>", "[1] ", "\n \n", "\n#", "```\n", "-" * 3 + " ", "\nQuestion: ", "\n**", "\n# a"):
+    for part in (
+        "<doc>",
+        "[1] ",
+        "\n \n",
+        "\n#",
+        "```\n",
+        "-" * 3 + " ",
+        "\nQuestion: ",
+        "\n**",
+        "\n# a",
+        "\n\nuse answer",
+    ):
         text = part * (60_000 // len(part)) + "x"
         start = time.process_time()
         Splitter(kind).passages(text, "a" * 20)
