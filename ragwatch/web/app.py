@@ -1,7 +1,9 @@
 """Builds the web application. Work that may block (rendering, the store) runs in threads, not on the event loop."""
 
+import asyncio
 import gzip
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from time import time
 from types import MappingProxyType
@@ -222,7 +224,9 @@ def _mcp_routes(policy: RequestPolicy) -> list[Route]:
             return json_reply({"error": "web.mcp: is false; set it to true"}, 404)
         body = await read_body(request)
         json_object(body, "arguments")
-        from ragwatch.web.mcp.server import build_server, serve_request  # noqa: PLC0415 - the SDK is large
+        # The SDK is large: imported by the event loop, it would hold up everything for seconds.
+        await asyncio.to_thread(import_module, "ragwatch.web.mcp.server")
+        from ragwatch.web.mcp.server import build_server, serve_request  # noqa: PLC0415
 
         server = build_server(_reader(request), policy.external() or str(request.base_url))
 

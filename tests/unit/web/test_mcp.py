@@ -2,8 +2,10 @@
 
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from threading import Thread, current_thread
 from typing import Any
 
 import httpx
@@ -237,6 +239,22 @@ async def test_what_the_endpoint_refuses(store: SqliteStore) -> None:
     assert await _status(app, json=None, content=b" " * (5 << 20)) == 413
     assert await _status(app, json=None, content=b"{") == 400
     assert await _status(an_app(store, policy=RequestPolicy())) == 404
+
+
+async def test_the_first_call_holds_up_no_other_request(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK takes a second to import, and many on a busy machine: a thread does it, not the event loop."""
+    name, threads = "ragwatch.web.mcp.server", list[Thread]()
+
+    class Finder:
+        @staticmethod
+        def find_spec(wanted: str, *_: object) -> None:
+            threads.extend([current_thread()] * (wanted == name))
+
+    monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
+    assert await _status(an_app(store, policy=POLICY)) == 200
+    assert threads
+    assert current_thread() not in threads
 
 
 async def test_the_audit_log_has_the_answers_that_were_shown(store: SqliteStore) -> None:
