@@ -81,7 +81,7 @@ class Source(Protocol):
         """Return the age and size of the records that are not read yet."""
 
     def close(self) -> None:
-        """Close files and connections."""
+        """Close files and connections. May be called again."""
 
 
 MAX_PORT = 65535

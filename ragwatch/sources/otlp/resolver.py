@@ -72,7 +72,9 @@ class Resolver:
         return self._thread.submit(self._loop.run, self._found(ids)).result()
 
     def close(self) -> None:
-        """Close connections."""
+        """Close connections; the second time, nothing: a source is closed when it refuses requests, and at the end."""
+        if self._client.is_closed:
+            return
         self._thread.submit(self._loop.run, self._client.aclose()).result()
         self._thread.submit(self._loop.close).result()
         self._thread.shutdown()
