@@ -42,5 +42,4 @@ class Database:
 
     def views_text(self) -> str:
         """Return the SQL statements that create the views; this connects to nothing."""
-        schema = self.options.database_schema
-        return f"{views.schema_statement(schema)}\n{views.views_script(schema)}"
+        return views.views_script(self.options.database_schema)

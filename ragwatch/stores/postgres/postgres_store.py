@@ -213,15 +213,12 @@ class PostgresStore(StoreBase):
         """See `Retaining.pruning_ends`. Indexes the answers that other versions have judged, once after each start."""
         while self.rules.texts is not Texts.ALL and self.step(self.drop_earlier, 0):
             pass
-        if self._behind is not None and self.rules.words_off is not None:
-            while self._delete_some_words():
-                pass
+        deleted = self._behind is not None and self.rules.words_off is not None
+        while deleted:
+            with self.engine.transaction() as writer:
+                deleted = drop_words(writer) > 0
         while self._behind is not None:
             self._behind = self.index_behind(self._behind)
-
-    def _delete_some_words(self) -> int:
-        with self.engine.transaction() as writer:
-            return drop_words(writer)
 
     def rewritten(self) -> bool:
         """See `Forgetting.rewritten`."""

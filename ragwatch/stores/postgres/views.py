@@ -35,13 +35,8 @@ def views_schema(schema: str) -> str:
     return f"{schema}_views"
 
 
-def schema_statement(schema: str) -> str:
-    """Return the statement that creates the schema of the views."""
-    return f'CREATE SCHEMA IF NOT EXISTS "{views_schema(schema)}";'
-
-
 def views_script(schema: str) -> str:
-    """Return the SQL statements that create the views of a schema."""
+    """Return the SQL statements that create the views of a schema, in a schema of their own."""
     words = {
         "VIEWS": f'"{views_schema(schema)}"',
         "TABLES": f'"{schema}"',
@@ -95,7 +90,6 @@ def drop_views(connection: psycopg.Connection, schema: str) -> tuple[str, ...] |
 def create_views(connection: psycopg.Connection, schema: str, readers: Collection[str]) -> None:
     """Create the views, within a transaction, and let roles read them."""
     name = sql.Identifier(views_schema(schema))
-    connection.execute(schema_statement(schema).encode())
     connection.execute(views_script(schema).encode())
     for reader in readers:
         role = sql.Identifier(reader)

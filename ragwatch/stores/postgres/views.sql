@@ -1,3 +1,4 @@
+CREATE SCHEMA IF NOT EXISTS VIEWS;
 -- Read-only views for Grafana and other readers. They contain no texts. TABLES and VIEWS stand for the two schemas.
 
 -- Ends of the 95 % interval of a weighted mean, as the recording rules for Prometheus compute it: Wilson's score interval
