@@ -159,10 +159,5 @@ def _decoded(line: bytes, start: Callable[[bytes], int]) -> object:
 
 def _lines_of(value: object) -> list[Line]:
     items = value if isinstance(value, list) else [value]
-    return [_line_of(item) for item in items if item is not None]
-
-
-def _line_of(item: object) -> Line:
-    if isinstance(item, dict):
-        return item
-    return item.encode("utf-8", "replace") if isinstance(item, str) else orjson.dumps(item)
+    lines = (item.encode("utf-8", "replace") if isinstance(item, str) else item for item in items if item is not None)
+    return [line if isinstance(line, dict | bytes) else orjson.dumps(line) for line in lines]
