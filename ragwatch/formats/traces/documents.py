@@ -341,19 +341,16 @@ def considered(span: Span) -> tuple[Document, ...]:
 
 def _from_json(span: Span) -> tuple[Document, ...] | None:
     """Return the documents in events and JSON attributes of a span; None if there are none."""
-    of_events = [
-        one for event in span.events if event.name == "db.query.result"
-        for one in [document({key.removeprefix("db.query.result."): value for key, value in event.attributes.items()})]
-        if one is not None
-    ]  # fmt: skip
-    if of_events:
-        return tuple(of_events)
+    results = (
+        stripped(event.attributes, "db.query.result.") for event in span.events if event.name == "db.query.result"
+    )
+    if of_events := tuple(one for one in map(document, results) if one is not None):
+        return of_events
     places = [(span.attributes, _OUTPUT_KEYS), *((event.attributes, _JSON_KEYS) for event in span.events)]
     empty: tuple[Document, ...] | None = None
     for attributes, keys in places:
         for key in keys:
-            value = attributes.get(key)
-            documents = None if value is None else documents_in(unwrapped(decoded(value)))
+            documents = documents_in(unwrapped(decoded(attributes.get(key))))
             if documents:
                 return documents
             empty = empty if documents is None else documents
