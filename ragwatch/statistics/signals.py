@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -76,12 +76,12 @@ class SignalCounter:
             signals = self._routes[route] = _RouteSignals()
         contexts, answer = sample.contexts, sample.answer
         count = len(contexts)
-        signals.contexts.append(count)
-        signals.chars.append(len(answer))
+        signals.values[Tally.CONTEXTS].append(count)
+        signals.values[Tally.ANSWER_CHARS].append(len(answer))
         if count:
             score = contexts[0].score
             if score is not None and -_MAX_SCORE < score < _MAX_SCORE:
-                signals.scores.append(score)
+                signals.values[Tally.TOP_SCORE].append(score)
             if count > 1 and _has_duplicates(contexts):
                 signals.counts[Tally.DUPLICATE_CONTEXTS] += 1
             if any(map(_UPDATED, contexts)):  # no date is 0
@@ -117,7 +117,7 @@ class SignalCounter:
         dates = sorted(filter(None, map(_UPDATED, sample.contexts)))
         times = [at for at in (sample.at, self._now) if at is not None]
         if times:
-            signals.ages.append(max(0.0, min(times) - dates[len(dates) // 2]) / _DAY)
+            signals.values[Tally.DOCUMENT_AGE].append(max(0.0, min(times) - dates[len(dates) // 2]) / _DAY)
 
     def to_learn_from(self) -> dict[str, list[str]]:
         """Return the questions of routes without a novelty meter, by route."""
@@ -130,14 +130,11 @@ class SignalCounter:
     def add_to(self, tallies: Tallies) -> None:
         """Add the collected signals to the tallies."""
         for route, signals in self._routes.items():
-            _observe_all(tallies, Tally.CONTEXTS, route, signals.contexts)
-            _observe_all(tallies, Tally.ANSWER_CHARS, route, signals.chars)
-            _observe_all(tallies, Tally.TOP_SCORE, route, signals.scores)
-            _observe_all(tallies, Tally.DOCUMENT_AGE, route, signals.ages)
             if route in self._meters:
-                novelty = self._meters[route].strangeness(signals.questions)
-                _observe_all(tallies, Tally.QUESTION_STRANGENESS, route, novelty)
-            if empty := signals.contexts.count(0):
+                signals.values[Tally.QUESTION_STRANGENESS] = self._meters[route].strangeness(signals.questions)
+            for histogram, values in signals.values.items():
+                _observe_all(tallies, histogram, route, values)
+            if empty := signals.values[Tally.CONTEXTS].count(0):
                 tallies[Tally.EMPTY_RETRIEVALS, (route,)] += empty
             for tally, amount in signals.counts.items():
                 tallies[tally, (route,)] += amount
@@ -167,10 +164,7 @@ def _has_duplicates(contexts: tuple[Context, ...]) -> bool:
 class _RouteSignals:
     """Signals of one batch on one route."""
 
-    contexts: list[float] = field(default_factory=list)
-    chars: list[float] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    ages: list[float] = field(default_factory=list)
+    values: defaultdict[Tally, list[float]] = field(default_factory=lambda: defaultdict(list))  # by histogram
     questions: list[str] = field(default_factory=list)
     judged: list[Sample] = field(default_factory=list)  # with relevance judgements
     counts: Counter[Tally] = field(default_factory=Counter)  # answers that have a signal
