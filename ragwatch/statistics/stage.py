@@ -19,7 +19,7 @@ and 10 % in generation since an hour ago, has a fault in generation.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ragwatch.model.evidence import Evidence
@@ -116,8 +116,7 @@ def stage_shares(counts: StageCounts) -> dict[Stage, float]:
 
 def _count(counts: StageCounts, stage: Stage, quantity: Quantity) -> int:
     home = Stage.ALIGNMENT if quantity is Quantity.TOP_RANKED_IGNORED else Stage.NONE
-    names: Iterable[str] = (stage, IGNORED) if stage is home else (stage,)
-    return sum(counts.get(name, 0) for name in names)
+    return counts.get(stage, 0) + (counts.get(IGNORED, 0) if stage is home else 0)
 
 
 def _chance_of_rise(now: int, before: int, all_now: int, all_before: int) -> float:

@@ -6,7 +6,7 @@ back. That only depends on what was retrieved, never on how answers failed.
 """
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import pairwise
@@ -184,7 +184,7 @@ def _banded(figures: Sequence[float | None]) -> Places:
     bounds: list[list[float]] = [[] for _ in bands]
     for place, figure in enumerate(figures):
         if figure is not None:
-            band = bisect_left(cuts, figure) if figure not in cuts else cuts.index(figure) + 1
+            band = bisect_right(cuts, figure)
             bands[band].append(place)
             bounds[band].append(figure)
     return {_span(min(bound), max(bound)): places for bound, places in zip(bounds, bands, strict=True) if bound}
