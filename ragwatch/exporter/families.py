@@ -85,8 +85,8 @@ class AllowedLabels:
         return lambda values: all(picked(values) in options for picked, options in checks)
 
     def combinations(self, series: Series) -> Iterator[Labels]:
-        """Yields every combination of label values of a series that is exported from zero."""
-        return filter(self.allows(series.labels), product(*(self._all(series, label) for label in series.labels)))
+        """Yields every combination of label values of a series that is exported from zero, allowed or not."""
+        return product(*(self._all(series, label) for label in series.labels))
 
     def _all(self, series: Series, label: str) -> list[str]:
         options = self._listed.get(label, series.values)
