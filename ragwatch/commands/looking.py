@@ -1,6 +1,5 @@
-"""Commands that ask a running ragwatch over HTTP: `status`, `mcp`, `incident`, `open` and `acknowledge`."""
+"""Commands that ask a running ragwatch over HTTP: `status`, `incident`, `open` and `acknowledge`."""
 
-import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from math import inf
@@ -12,13 +11,12 @@ from rich.table import Column, Table
 
 from ragwatch.commands.api_client import DEFAULT_URL, ApiClient, address_of, read_token, reply_of_this_version
 from ragwatch.config import Config, load
-from ragwatch.errors import ConfigError, extra_for
+from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
 from ragwatch.model.sample import OTHER
 from ragwatch.model.stages import FAULTS
 from ragwatch.statistics.estimators.level import CALIBRATED_LABELS, calibration_status
 from ragwatch.stores.rows import number
-from ragwatch.terminal.event_loop import run_async
 from ragwatch.terminal.given import require_route, write_text
 from ragwatch.terminal.options import usual_config
 from ragwatch.terminal.options.people import (
@@ -40,7 +38,7 @@ _COLOURS = {"bad": "bold red", "unsure": "yellow", "good": "green", "plain": "de
 Line = Mapping[str, object]
 
 
-def _client(
+def client_for(
     given: StatusArguments | McpArguments | IncidentArguments | AcknowledgeArguments | OpenArguments,
 ) -> tuple[ApiClient, Config | None]:
     """The client for `--url`, else for `--config` or the usual configuration, which is returned too."""
@@ -52,7 +50,7 @@ def _client(
 
 def status(given: StatusArguments) -> int:
     """Show what the overview page says. Returns 1 if quality is bad, 3 if nothing is judged yet."""
-    client, _ = _client(given)
+    client, _ = client_for(given)
     view = client.overview(given.window)
     with reply_of_this_version(client.address):
         routes = [route for route in view["routes"] if given.route in (None, route["route"])]
@@ -144,23 +142,9 @@ def _sources_and_judges(view: Snapshot) -> Iterator[str]:
         yield f"judge {judge['judge']}: {judge['judged']:,.0f} judged{waiting}; not judged: {unjudged or 'none'}"
 
 
-def mcp(given: McpArguments) -> int:
-    """Answer an assistant on standard input and output until the input ends. Returns 0."""
-    client, config = _client(given)
-    with extra_for("mcp", "mcp"):
-        from ragwatch.web.mcp.server import serve_streams  # noqa: PLC0415 - an extra
-    run_async(
-        serve_streams(
-            lambda path, query: asyncio.to_thread(client.read, path, query),
-            (None if config is None else config.settings.web.pages) or client.address,
-        )
-    )
-    return 0
-
-
 def incident(given: IncidentArguments) -> int:
     """Write what the pages say of a time as Markdown, or print it. Returns 0."""
-    client, _ = _client(given)
+    client, _ = client_for(given)
     text = client.incident({"since": given.since, "until": given.until, "route": given.route})
     if given.out is None:
         click.echo(printable(text), nl=False)
@@ -179,13 +163,13 @@ def acknowledge(given: AcknowledgeArguments) -> None:
         "judge": given.judge,
         "renew": "true" if given.renew else None,
     }
-    client, _ = _client(given)
+    client, _ = client_for(given)
     click.echo(printable(client.acknowledge(options)), nl=False)
 
 
 def open_worst(given: OpenArguments) -> int:
     """Print the address of the worst answer of the newest time. Returns 0, or 3 if there is none."""
-    client, config = _client(given)
+    client, config = client_for(given)
     named = load(given.path) if config is None and given.path is not None else config
     if named is not None:
         require_route(named, given.route)

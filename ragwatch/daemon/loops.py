@@ -120,7 +120,8 @@ async def repeat(loop: Loop, stop: StopSignal, telemetry: Telemetry, problems: d
             busy = await loop.step()
         except Exception as error:  # noqa: BLE001 - a loop never ends because of an error; the step is retried
             failures += 1
-            problems[loop.name] = str(error) or type(error).__name__
+            known = isinstance(error, RagwatchError)  # another one may quote texts, which only the log may hold
+            problems[loop.name] = str(error) if known else f"internal error ({type(error).__name__}); see the log"
             telemetry.step_failed(loop.name, error)
             await stop.pause(min(MAX_PAUSE_SECONDS, loop.idle_seconds * 2 ** min(failures, MAX_DOUBLINGS)))
             continue

@@ -112,3 +112,28 @@ def test_the_error_of_a_start_stays_its_exit_code(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         write_config(folder, web=f"{{listen: '127.0.0.1:{other.getsockname()[1]}'}}")
         _ends_well(_run("module", folder), folder, 1.2, {0, 2})
+
+
+SWALLOWS = """import os, signal, time
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+except KeyboardInterrupt as error:
+    raise RuntimeError("Error building a validator") from error
+"""
+
+
+def test_an_import_cannot_swallow_an_interrupt(tmp_path: Path) -> None:
+    """Ctrl-C while the SDK of `mcp` is imported ends the command with 130: its classes turn exceptions into errors."""
+    (tmp_path / "mcp").mkdir()
+    (tmp_path / "mcp" / "__init__.py").write_text(SWALLOWS)
+    ended = subprocess.run(
+        (sys.executable, "-m", "ragwatch", "mcp", "--url", "http://127.0.0.1:9"),
+        env=os.environ | {"PYTHONPATH": os.pathsep.join((str(tmp_path), *sys.path[1:]))},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")

@@ -34,7 +34,7 @@ class StatusArguments(Arguments, work="ragwatch.commands.looking:status"):
     as_json: bool = option("--json", help="Print the data of the page as JSON.")
 
 
-class McpArguments(Arguments, work="ragwatch.commands.looking:mcp"):
+class McpArguments(Arguments, work="ragwatch.commands.mcp:mcp"):
     """Answer an assistant on standard input and output (Model Context Protocol) from a running ragwatch.
 
     Its tools only read, over HTTP (right `pages`): status, alarms, causes, trend, compare_windows, worst_answers,
