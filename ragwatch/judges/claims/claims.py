@@ -18,6 +18,7 @@ from ragwatch.judges.claims.limits import Check, unlimited
 from ragwatch.judges.claims.sentences import SentenceSpan, spans
 from ragwatch.judges.claims.words import TOKEN, terms
 from ragwatch.statistics.text.alphabet import visible_text
+from ragwatch.statistics.text.citations import is_line_of_markers
 from ragwatch.statistics.text.phrases import abstains, is_meta, without_leads
 
 _MIN_CLAIM_WORDS = 3
@@ -54,14 +55,15 @@ _SOURCE = re.compile(
     r"|\b(?:pp?|pages?|sections?|chapters?)\.? ?\d|§ ?\d|\[\^?\d{1,3}\^?\]|\(\d{4}\)|【",
     re.IGNORECASE,
 )
-_FOOTNOTE = re.compile(r"[ \t]{0,8}\[\^[\w-]{1,20}\^?\]:")
+_FOOTNOTE = re.compile(r"^[ \t]{0,8}(?:\[\^[\w-]{1,20}\^?\]:|[¹²³⁰⁴-⁹]{1,3}[ \t])", re.MULTILINE)
 _SENTENCE = re.compile(r"[.!?]\s*$")
 _REASONING = re.compile(  # of the model; its first tag may stand in the prompt, its last one be cut off
     r"^[ \t]{0,8}<(think(?:ing)?|reasoning)>.*?(?:</\1>|\Z)|\A(?:[^<]|<(?!/?think))*</think>[ \t]{0,8}(?=\n)",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
 _KEPT = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")  # all but ends of lines
-_ADDRESS = re.compile(r"[<(]?(?:https?://|www\.)\S{1,2000}")
+_SALUTATION = re.compile(r"[^\n\d,]{1,40},(?=[ \t]*\n\s*\S)")  # the first line of several
+_ADDRESS = re.compile(r"(?:\[[^\]\n]{1,200}\])?[<(]?(?:https?://|www\.)\S{1,2000}")
 _LISTED = re.compile(r"[*_ ]{0,4}\n\s{0,8}(?:[-*+•▪–]\s|\(?\d{1,2}[.)\[])")
 _TABLE = re.compile(r"[ \t]{0,8}\n[ \t]{0,8}\|?[ \t:]{0,8}--")  # below the names of its columns
 _YES_OR_NO = re.compile(r"\W{0,3}(?:yes|no|yeah|nope|true|false|correct)\b", re.IGNORECASE)
@@ -217,7 +219,7 @@ def _without_announcement(text: str) -> str:
     """A sentence without an announcement of the answer before a colon: "I can answer this: tea is green"."""
     head, colon, tail = text.partition(": ")
     is_announced = colon and is_meta(text) and is_meta(head + ":") and not is_meta(tail)
-    return tail if is_announced and len(terms(tail)) > 1 else text
+    return tail if is_announced and len(terms(without_leads(tail))) > 1 else text
 
 
 def _is_label(text: str, *, has_lead: bool) -> bool:
@@ -240,7 +242,7 @@ def _without_sources(answer: str) -> str:
     """The answer with spaces in place of its lists of sources and of reasoning; the length stays the same."""
     if "<" in answer:
         answer = _REASONING.sub(lambda part: _KEPT.sub(" ", part.group()), answer)
-    if not _SOURCES.search(answer) and "[^" not in answer:
+    if not _SOURCES.search(answer) and not _FOOTNOTE.search(answer):
         return answer
     lines, is_listed = [], False
     for line in answer.splitlines(keepends=True):
@@ -274,8 +276,11 @@ def _joined(answer: str, spoken: str, parts: Iterable[SentenceSpan], check: Chec
         )  # "Sure.", "I Will Always Love You"
         said = answer[part.start : part.end]
         has_words = text == said or any(map(str.isalnum, text))  # that are not quoted
-        states_nothing = _ADDRESS.fullmatch(text) is not None or (
-            has_words and is_small_talk(text) and is_small_talk(said) and not abstains(text)
+        states_nothing = (
+            _ADDRESS.fullmatch(text) is not None
+            or is_line_of_markers(text)
+            or (part.line == 0 and _SALUTATION.match(answer, part.start) is not None)
+            or (has_words and is_small_talk(text) and is_small_talk(said) and not abstains(text))
         )
         if is_question or (states_nothing and not (is_answer or part.item)):
             if joined is not None:

@@ -44,7 +44,10 @@ _STATES = re.compile(
     r"|should|\w{1,12}['’](?:m|s|re|ve|t|d|ll))\b",
     re.IGNORECASE,
 )
-_NEGATION = re.compile(r"\b(?:no|not|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+NEGATION = re.compile(
+    r"\b(?:no|not|never|none|nor|neither|nothing|without|cannot|non|except|unless|excluded|false)\b|n['’]t\b",
+    re.IGNORECASE,
+)
 _YOU = re.compile(r"\byou(?:r|rs)?\b", re.IGNORECASE)
 _REPORTING = frozenset(terms("say said mention mentioned tell told state stated note noted write wrote"))
 
@@ -107,7 +110,7 @@ def statements_of(user_turns: Sequence[str], check: Check = unlimited) -> list[S
             text = turn[span.start : span.end]
             asks = text.rstrip("\"'”’») ").endswith(("?", "？")) or _ASKS.match(text)
             if not asks and _STATES.search(text) and not _WANTS_TO_KNOW.search(text):
-                statements.append(Statement(frozenset(terms(text)), _NEGATION.search(text) is not None))
+                statements.append(Statement(frozenset(terms(text)), NEGATION.search(text) is not None))
     return statements
 
 
@@ -125,5 +128,5 @@ def repeats(claim: str, statements: Sequence[Statement]) -> bool:
         words -= _REPORTING
     if len(words) < MIN_REPEATED:
         return False
-    negated = _NEGATION.search(claim) is not None
+    negated = NEGATION.search(claim) is not None
     return any(said.negated == negated and words <= said.terms for said in statements)

@@ -221,9 +221,11 @@ def _ends(text: str, stop: re.Match[str], begin: int, end: int) -> bool:
         return False
     if stop.group() != ".":
         return True
-    before = text[max(0, stop.start() - _MAX_TOKEN_CHARS) : stop.start()].rsplit(maxsplit=1)
+    near = text[max(0, stop.start() - _MAX_TOKEN_CHARS) : stop.start()]
+    before = near.rsplit(maxsplit=1)
     token = before[-1].strip("([{\"'“‘*_").lower() if before and not before[-1][-1:].isspace() else ""
-    if token in _LEADING or (token in _BEFORE_DIGIT and first.isdigit()):
+    is_in_brackets = near.rfind("(") > near.rfind(")")  # (ext. 12)
+    if token in _LEADING or (first.isdigit() and (is_in_brackets or token in _BEFORE_DIGIT)):
         return False
     if token in _CLOCK and first.isupper() and not _AT.search(text, max(0, stop.start() - 24), stop.start()):
         return _OF_CLOCK.match(text, begin, end) is None

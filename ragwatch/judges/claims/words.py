@@ -112,7 +112,8 @@ def month_name(month: int) -> str:
 
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-TOKEN = re.compile(rf"[{_CJK}]|\d+(?:[.,]\d+)+|[^\W_]+(?:['’][^\W_{_CJK}]+)?")
+_NUMBER = r"\d{1,3}(?:\.\d{3})+,\d+|\d+(?=[.,]\d)(?:,\d+)*(?:\.\d+)*"  # "41.2,44.9" of a table are two
+TOKEN = re.compile(rf"[{_CJK}]|{_NUMBER}|[^\W_]+(?:['’][^\W_{_CJK}]+)?")
 _MARKS = re.compile("[\u0300-\u036f]+")
 _IDENTIFIER = re.compile(r"(?<![\w.])[^\W\d]\w*(?:\.[a-z_]\w*)*")
 

@@ -32,13 +32,15 @@ from ragwatch.judges.claims.words import (
 )
 
 _COUNTED = 12  # people count listed things up to this
+_HOURS = 24
 _BEFORE = 3  # tokens before a number that may say that it is approximate
 _CURRENCIES = frozenset("$€£¥₹")
 
 TOKEN = re.compile(
-    r"(?<!\d)\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3}){2,}(?!\d)|\d+(?:[.,]\d+)*"
-    r"|[^\W\d_]+|[%$€£¥₹‰]"
+    r"(?<!\d)\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3}){2,}(?!\d)"
+    r"|\d{1,3}(?:\.\d{3})+,\d+|\d+(?:,\d+)*(?:\.\d+)*|[^\W\d_]+|[%$€£¥₹‰]"
 )
+_CLOCK = re.compile(r"(?<![:.,])(\d{1,2})(?:[:h](\d\d)(?![\d:])(?: ?([ap])\.?m\b)?|(?:\.(\d\d))? ?([ap])\.?m\b)")
 _DEGREES = re.compile(r" ?(?:°|º| degrees?) ?(?P<scale>celsius|centigrade|fahrenheit|[cf])\b")
 _INSIDE_NAME = re.compile(r"[^\W\d_][-_.]?$")
 _NUMBER = re.compile(rf"\d|\b(?:{'|'.join((*SMALL, *ORDINALS))})\b")
@@ -92,6 +94,17 @@ class Amount:
     years: bool = False  # whether it counts years
     # its unit and its value in the base unit, where people convert between units; None elsewhere
     measure: Measure | None = None
+
+    @property
+    def units(self) -> frozenset[str]:
+        """Its keys with a unit; empty for a number without a unit that has a base."""
+        return frozenset(key for key in self.keys if ":" in key)
+
+    @property
+    def size(self) -> tuple[str, float]:
+        """The base of its unit, empty without one, and how many base units it is."""
+        base, _, value = min(self.units, default=f":{self.value}").partition(":")
+        return base, float(value.partition(":")[0])
 
     @property
     def strict(self) -> bool:
@@ -176,6 +189,9 @@ def _word(tokens: Sequence[re.Match[str]], position: int, text: str) -> str:
 
 def _in_digits(text: str, tokens: Sequence[re.Match[str]], position: int) -> tuple[Amount | None, int]:
     match = tokens[position]
+    clock = _CLOCK.match(text, match.start())
+    if clock and int(clock[1]) < _HOURS:
+        return _time_of_day(clock, tokens, position)
     values = _values(match.group())
     start, after = match.start(), position + 1
     if not values:
@@ -194,6 +210,17 @@ def _in_digits(text: str, tokens: Sequence[re.Match[str]], position: int) -> tup
         is_name = True  # 3D, 5G
     digits = _Digits(position, after, values, scale=scale, suffix=suffix, is_name=is_name)
     return _amount(text, tokens, digits)
+
+
+def _time_of_day(clock: re.Match[str], tokens: Sequence[re.Match[str]], position: int) -> tuple[Amount, int]:
+    """A time of day, whose key is that of the 24-hour clock; one without "am" or "pm" may be of either half."""
+    hour, minutes, half = int(clock[1]), int(clock[2] or clock[4] or 0), clock[3] or clock[5]
+    other = (hour + 12) % _HOURS
+    hours = [hour % 12 + 12 * (half == "p")] if half and hour <= 12 else [hour, *[other] * (hour <= 12)]
+    keys = {str(hour), str(other), *(f"clock:{one}:{minutes}" for one in hours)}
+    while position < len(tokens) and tokens[position].start() < clock.end():
+        position += 1
+    return Amount(clock.start(), clock.end(), float(hour), frozenset(keys), Kind.QUANTITY), position
 
 
 def _in_words(text: str, tokens: Sequence[re.Match[str]], position: int) -> tuple[Amount | None, int]:
@@ -222,7 +249,9 @@ def _in_words(text: str, tokens: Sequence[re.Match[str]], position: int) -> tupl
         last = word
         after += 1
     value = float(total + current)
-    return _amount(text, tokens, _Digits(position, max(after, position + 1), [value], is_name=is_ordinal))
+    after = max(after, position + 1)
+    is_name = is_ordinal and (text[tokens[after - 1].end() :][:1] != " " or _word(tokens, after, text) not in UNITS)
+    return _amount(text, tokens, _Digits(position, after, [value], is_name=is_name))
 
 
 def _amount(text: str, tokens: Sequence[re.Match[str]], digits: _Digits) -> tuple[Amount, int]:

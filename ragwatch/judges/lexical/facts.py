@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ragwatch.judges.claims.limits import Check, unlimited
-from ragwatch.judges.claims.words import MONTHS, SHORT_MONTHS, STOP_WORDS, fold, term, terms, word_set
-from ragwatch.judges.lexical.amounts import Kind, amounts
+from ragwatch.judges.claims.words import MONTHS, SHORT_MONTHS, STOP_WORDS, TOKEN, fold, term, terms, word_set
+from ragwatch.judges.lexical.amounts import Amount, Kind, amounts
 from ragwatch.judges.lexical.rates import StatedRates, says_rate
-from ragwatch.judges.lexical.stated_amounts import StatedAmounts, months_of, rewritten, stated
+from ragwatch.judges.lexical.stated_amounts import StatedAmounts, follows, months_of, rewritten, stated
 from ragwatch.judges.lexical.tables import FittedTables, logistic, logit
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
@@ -159,8 +159,8 @@ class Sources:
     def _prefixes(self) -> frozenset[str]:
         return prefixes_of(self._held, self._text)
 
-    def missing(self, claim: str) -> MissingFacts:
-        """The facts of a claim that are missing.
+    def missing(self, claim: str, sentence: str = "") -> MissingFacts:
+        """The facts of a claim that are missing. What it computes from other numbers of its sentence is not.
 
         >>> from ragwatch.judges.lexical.tables import shipped
         >>> sources = Sources(["Founded in Bern in 1971."], "", [frozenset({"found", "bern", "1971"})], shipped())
@@ -169,10 +169,8 @@ class Sources:
         (MissingFacts(numbers=1, counts=0, names=1, subjects=0, apart=False), True)
         """
         self._check()
-        unlisted = [
-            amount for amount in amounts(claim) if amount.value not in (0, 1) and amount.keys.isdisjoint(self._held)
-        ]
-        lost = [amount for amount in unlisted if amount.kind is not Kind.NAME and not self._stated.holds(amount)]
+        said = [amount for amount in amounts(claim) if amount.value not in (0, 1) and amount.kind is not Kind.NAME]
+        lost = [amount for amount in said if not (self._has(amount) or self._is_computed(amount, sentence or claim))]
         months = {
             month
             for month, word in months_of(claim).items()
@@ -189,13 +187,22 @@ class Sources:
             subjects=len(self._lost(names.subject) - others),
         )
 
-    def _lost(self, names: Mapping[str, str]) -> set[str]:
-        if all(name in self._held for name in names):
-            return set()
-        return missing(names, self._held, self._prefixes)
+    def _has(self, amount: Amount) -> bool:
+        """Whether a source has a number, in the unit of the claim where it says one."""
+        is_held = not amount.keys.isdisjoint(self._held)
+        return (is_held and not (amount.units and self._stated.has_other_unit(amount))) or self._stated.holds(amount)
 
-    def rewritten(self, claim: str) -> str:
-        """A claim with its numbers as the sources write them.
+    def _is_computed(self, amount: Amount, sentence: str) -> bool:
+        """Whether a number that no source has is computed from others of the sentence that one has."""
+        if not amount.strict or amount.kind is Kind.YEAR or self._has(amount):
+            return False
+        return follows(amount, [*filter(self._has, amounts(sentence))], TOKEN.findall(fold(sentence)))
+
+    def _lost(self, names: Mapping[str, str]) -> set[str]:
+        return set() if names.keys() <= self._held else missing(names, self._held, self._prefixes)
+
+    def rewritten(self, claim: str, sentence: str = "") -> str:
+        """A claim with its numbers as the sources write them; those that it computes are left out.
 
         >>> from ragwatch.judges.lexical.tables import shipped
         >>> Sources(["Founded on 2024-01-02."], "", [], shipped()).rewritten("Founded on 2 Jan 2024.")
@@ -205,6 +212,9 @@ class Sources:
         words = [text[amount.start : amount.end] for amount in amounts(claim)]
         if all(self._held.issuperset(terms(word)) for word in (*words, *months_of(claim).values())):
             return claim
+        computed = [amount for amount in amounts(claim) if self._is_computed(amount, sentence or claim)]
+        for amount in reversed(computed) if len(text) == len(claim) else ():
+            claim = claim[: amount.start] + claim[amount.end :]
         return rewritten(claim, self._stated, self._held)
 
 

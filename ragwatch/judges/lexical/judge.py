@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ragwatch.errors import JudgeError, RagwatchError
 from ragwatch.judges.claims.atomic_facts import facts_of
 from ragwatch.judges.claims.claims import AnswerClaims, ClaimText
+from ragwatch.judges.claims.conversation import NEGATION
 from ragwatch.judges.claims.limits import Check, Deadline, check_claims, check_size, checked, unlimited
 from ragwatch.judges.claims.sentences import spans
 from ragwatch.judges.claims.words import terms
@@ -36,10 +37,6 @@ from ragwatch.ports import JudgeContext
 from ragwatch.statistics.verdict import NO_USAGE, Usage
 
 _YES = re.compile(r"\W{0,3}(?:yes|yeah|yep|true|correct|sure|right)\b", re.IGNORECASE)
-_NEGATIVE = re.compile(
-    r"\b(?:no|not|never|none|nor|neither|nothing|without|cannot|non|except|unless|excluded|false)\b|n['’]t\b",
-    re.IGNORECASE,
-)
 _NEGATING = re.compile(r"(?:un|in|im|ir|il|dis|non)(?=\w{3})")
 _EVERY = re.compile(r"\b(?:every|all|each|any|always|everyone|anyone|everything|entire|whole)\b", re.IGNORECASE)
 _RESTRICTED = re.compile(
@@ -75,9 +72,9 @@ def _is_undecided(claim: ClaimText, sample: Sample, check: Check) -> bool:
     sentence = _closest(question, [context.text for context in sample.contexts], check)
     if sentence is None:
         return False  # no sentence is about it: it is not in the contexts
-    if _NEGATIVE.search(question) or _is_narrower(sentence, question) or _is_opposite(sentence, question):
+    if NEGATION.search(question) or _is_narrower(sentence, question) or _is_opposite(sentence, question):
         return True
-    return (_NEGATIVE.search(sentence) is None) is not (_YES.match(text) is not None)
+    return (NEGATION.search(sentence) is None) is not (_YES.match(text) is not None)
 
 
 def _is_narrower(sentence: str, question: str) -> bool:

@@ -218,7 +218,8 @@ class Comparison:
         return rows
 
     def _row(self, claim: ClaimText) -> ClaimRow:
-        said = claim.words if self.sources is None else self.sources.rewritten(claim.words)
+        sentence = claim.sentence.words if claim.sentence else ""
+        said = claim.words if self.sources is None else self.sources.rewritten(claim.words, sentence)
         words = claim_words(said, self.tables.rarity, self.tables.split)
         matches = self.matches(words)
         alone = self.alone(words, matches)
@@ -229,7 +230,7 @@ class Comparison:
 
         together = probability(matches)
         by_words = max(together, *alone) if alone else together
-        missing = NOTHING_MISSING if self.sources is None else self.sources.missing(claim.words)
+        missing = NOTHING_MISSING if self.sources is None else self.sources.missing(claim.words, sentence)
         return ClaimRow(
             claim,
             words,
@@ -313,8 +314,6 @@ def lexical_ruling(row: ClaimRow, thresholds: Thresholds) -> ClaimRuling:
     has_source = any(probability >= thresholds.support for probability in row.whole.alone)
     cells = (row.whole if has_source else row).support_cells(alone, thresholds.support)
     verbatim = [rank for rank, match in enumerate(row.matches) if row.sentence and match.sentence_recall >= 1.0]
-    if verbatim and not any(
-        cells[rank] for rank in verbatim
-    ):  # where the fact stands, not where its sentence is nearest
+    if not any(cells[rank] for rank in verbatim) and verbatim:  # where it stands, not where its sentence is nearest
         cells = row.support_cells(verbatim, thresholds.support)
     return ClaimRuling(ClaimVerdict.SUPPORTED, row.support, cells)

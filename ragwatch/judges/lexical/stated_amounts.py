@@ -1,9 +1,11 @@
 """Compares the numbers, quantities and dates of a claim with those that sources state, as they write them."""
 
+import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import combinations
 
 from ragwatch.judges.claims.limits import Check, unlimited
 from ragwatch.judges.claims.words import (
@@ -12,6 +14,7 @@ from ragwatch.judges.claims.words import (
     OTHER_NAMES,
     ROMAN,
     SHORT_MONTHS,
+    UNITS,
     fold,
     month_name,
     term,
@@ -22,12 +25,12 @@ from ragwatch.judges.lexical.amounts import TOKEN, Amount, Kind, Measure, amount
 _CHECKED_AFTER = 256  # numbers
 _MAX_VALUES = 2_000  # with more different numbers in the sources, only equal ones are looked for
 _NEAR = 0.1
+_MOST_OPERANDS = 8
 _CONVERTED = 0.01
 _MOST_CONVERTED = 0.05  # however few digits a converted number has
 _DEGREE = 0.6  # Celsius, of a converted temperature
 _DIGITS = re.compile(r"\d+")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_CLOCK = re.compile(r"\b(\d{1,2})(?:[:.]\d\d)? ?(?:p\.?m|h\b)|\b(?=\d{1,2}[:h]\d\d)(\d{1,2})")
 _DATE = re.compile(r"\b\d{4}[-/.](\d{1,2})[-/.]\d{1,2}\b|\b(\d{1,2})[-/.](\d{1,2})[-/.]\d{2,4}\b")
 _YEARS = re.compile(r"\b((?:19|20)\d\d)[-–/](\d\d)\b")
 
@@ -40,13 +43,26 @@ class StatedAmounts:
     values: frozenset[float]  # values of the numbers that are no years
     measures: Mapping[Measure, str]  # how a source writes each quantity that people convert
     years: frozenset[int]
+    with_units: AbstractSet[str]  # numbers that they state with a unit wherever they do
+
+    def has_other_unit(self, amount: Amount) -> bool:
+        """Whether a number is stated with other units only: 10 minutes where a source says 10 seconds.
+
+        "More than 100 years" is no other than 100 centuries.
+        """
+        if not amount.units or self.with_units.isdisjoint(amount.keys) or not amount.units.isdisjoint(self.forms):
+            return False
+        base, size = amount.size
+        same = (key.partition(":")[2] for key in self.forms if amount.approximate and key.startswith(f"{base}:"))
+        is_other = amount.keys & self.forms.keys() <= self.with_units and self.converted(amount) is None
+        return is_other and (base == "clock" or all(float(value) < size for value in same))
 
     def holds(self, amount: Amount) -> bool:
         """Whether a number is stated as it stands, rounded, in another unit, or as a distance of years."""
-        if not amount.keys.isdisjoint(self.forms):
-            return True
         if amount.years and any(year + amount.value in self.years for year in self.years):
             return True
+        if not amount.keys.isdisjoint(self.forms):
+            return not self.has_other_unit(amount)
         if amount.kind is Kind.YEAR or len(self.values) > _MAX_VALUES:
             return False
         return any(_is_rounded(amount, value) for value in self.values) or self.converted(amount) is not None
@@ -87,6 +103,35 @@ def _is_converted(amount: Amount, source: Measure) -> bool:
     return gap <= max(_CONVERTED, _NEAR if amount.approximate else by_digits) * source.value
 
 
+def follows(amount: Amount, others: Sequence[Amount], words: Iterable[str] = ()) -> bool:
+    """Whether a number is the sum, difference, product or ratio of others of its sentence.
+
+    Sums and differences have the unit of what they are made of, a product that of one of its two numbers. `words` are
+    those of the sentence: a month and a year make 12 a number of it.
+
+    >>> texts = "Of 41 EUR and 44 EUR, 85 EUR", "6 of 200 mg are 1.2 g", "6 EUR and 3 EUR are 8 EUR"
+    >>> [follows(one, others) for *others, one in map(amounts, texts)]
+    [True, True, False]
+    """
+    base, value = amount.size
+    sizes = [one.size for one in others if one.keys.isdisjoint(amount.keys)]
+    periods = {UNITS[word] for word in words if UNITS.get(word, ("",))[0] in ("months", "time")}
+    sizes += [("", one / other) for kind, one in periods for same, other in periods if kind == same and one > other]
+    if not 2 <= len(sizes) <= _MOST_OPERANDS or base == "clock":
+        return False
+    results = [math.fsum(number for kind, number in sizes if kind == base)]
+    for (one, first), (other, second) in combinations(sizes, 2):
+        if one == other == base:
+            results += [first + second, abs(first - second)]
+        if {one, other} == {"", base}:
+            results.append(first * second)
+        if one == other and base in ("", "share") and first and second:
+            ratios = first / second, second / first
+            results += [100.0 * share for ratio in ratios for share in (ratio, abs(ratio - 1.0))] if base else ratios
+    digits = max(2, _digits(value))
+    return any(math.isclose(value, result) or float(f"{result:.{digits}g}") == value for result in results)
+
+
 def stated(text: str, check: Check = unlimited) -> StatedAmounts:
     """The numbers that a source states, or that follow from them: a decade from a year, 17 from 5 p.m.
 
@@ -99,19 +144,22 @@ def stated(text: str, check: Check = unlimited) -> StatedAmounts:
     years: set[int] = set()
     values: set[float] = set()
     measures: dict[Measure, str] = {}
+    bare, with_units = set[str](), set[str]()
     for index, amount in enumerate(amounts_in(folded)):
         if index % _CHECKED_AFTER == 0:
             check()
         written = folded[amount.start : amount.end]
         for key in amount.keys:
             forms.setdefault(key, written)
+        (with_units if amount.units else bare).update(amount.keys)
         if amount.kind in (Kind.YEAR, Kind.DECADE):
             years.add(int(amount.value))
         else:
             values.add(amount.value)
         if amount.measure:
             measures.setdefault(amount.measure, written)
-    return StatedAmounts({**_implied(folded, years), **forms}, frozenset(values), measures, frozenset(years))
+    implied = {**_implied(folded, years), **forms}
+    return StatedAmounts(implied, frozenset(values), measures, frozenset(years), with_units - bare)
 
 
 def _implied(folded: str, years: AbstractSet[int]) -> dict[str, str]:
@@ -123,19 +171,13 @@ def _implied(folded: str, years: AbstractSet[int]) -> dict[str, str]:
         )
     implied |= {f"{first[:2]}{last}": last for first, last in _YEARS.findall(folded)}
     implied |= {str(int(number)): number for number in _DIGITS.findall(folded) if len(number) <= MAX_DIGITS}
-    for word in dict.fromkeys(
-        _LETTERS.findall(folded)
-    ):  # in their order, so that a reading is the same in every process
+    for word in dict.fromkeys(_LETTERS.findall(folded)):  # in order, so that a reading is the same in every process
         implied |= dict.fromkeys(OTHER_NAMES.get(word, ()), word)
         if word in ROMAN:
             implied[str(ROMAN[word])] = word
         month = MONTHS.get(word) or SHORT_MONTHS.get(word)
         if month:
             implied |= {str(month): word, month_name(month): word}
-    for clock in _CLOCK.finditer(folded):
-        hour = int(clock[1] or clock[2])
-        if hour < 24:
-            implied[str(hour + 12 if hour < 12 else hour - 12)] = clock[1] or clock[2]
     for date in _DATE.finditer(folded):
         implied |= {month_name(int(part)): part for part in date.groups() if part and 1 <= int(part) <= len(MONTHS)}
     return implied

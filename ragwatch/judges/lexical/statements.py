@@ -50,6 +50,7 @@ _WEAKENED = word_set(
 _INDIRECT = word_set("or if unless whether although though why because when")
 """Before a negation in the same clause: "guilty or not guilty", "even if it is not" deny nothing."""
 _BEFORE = 6
+_CLAUSES = re.compile(r"[,;] |,? (?:and|but|while|whereas|although|though) ")
 _PAUSE = re.compile(r"[,;:.!?()]")
 
 
@@ -235,8 +236,18 @@ def reverses(claim: str, sentence: str) -> bool:
     False
     >>> reverses("Sales rose by 5 %.", "Sales fell by 5 %."), reverses("It opens at 9.", "It opens at 9, closes at 5.")
     (True, False)
+    >>> reverses("A copy is not enough.", "A copy is enough; the original is not required.")
+    True
     """
-    return _denies(claim, sentence) or _denies(sentence, claim) or _opposes(claim, sentence)
+    own, clauses = frozenset(terms(claim)), _CLAUSES.split(sentence)
+    shared = [len(own.intersection(terms(clause))) for clause in clauses]
+    near = [clause for clause, count in zip(clauses, shared, strict=True) if count >= max(shared) - 1]
+    is_in_one = len(own.intersection(terms(sentence))) <= max(shared) + 1
+    return _reverses(claim, sentence) or (is_in_one and all(_reverses(claim, clause) for clause in near))
+
+
+def _reverses(claim: str, part: str) -> bool:
+    return _denies(claim, part) or _denies(part, claim) or _opposes(claim, part)
 
 
 def _opposes(claim: str, sentence: str) -> bool:
@@ -276,12 +287,11 @@ def loses_condition(claim: str, sentences: Sequence[str]) -> bool:
     >>> loses_condition("It could extend to 2.4 AU.", ["If it were binary, it could extend to 2.4 AU."])
     False
     """
-    if not sentences or _CONDITIONAL.search(claim):
-        return False
-    return all(_COUNTERFACTUAL.search(sentence) for sentence in sentences)
+    is_conditional = all(_COUNTERFACTUAL.search(sentence) for sentence in sentences)
+    return bool(sentences) and is_conditional and not _CONDITIONAL.search(claim)
 
 
-READING_VERSION = 16
+READING_VERSION = 17
 """Part of the judge's version. Increment it with every change of the results of this module, `reader`, `steps`,
 `words` or `language`, because a gate must not compare figures of different versions."""
 

@@ -59,6 +59,10 @@ CUT = (
     "1. ¦Boil the water.¦ 2. ¦Add the tea leaves.¦",
     "¦It was the year of the flood:¦ 1. ¦January was dry.¦",
     "¦The score was low. 7.¦ ¦Nobody had won.¦",
+    "Dear Mr. Miller,\n\n¦Tea is a green leaf.¦",
+    "¦Tea is a green leaf.¦ [Tea guide](https://example.com/tea)\n\n¹ tea.pdf",
+    "- ¦Green tea,¦\n- ¦Black tea¦",
+    "¦Tea is a green leaf,¦",
 )
 
 

@@ -22,6 +22,7 @@ HOUSES = (
     "Mill House is in Carrow. Mill House opened in 1931. Entry to Mill House costs 9 euros for adults.",
     "Abbey Hall is in Aldern. Abbey Hall opened in 1890. Entry to Abbey Hall costs 4 euros for adults.",
 )
+PRICES = "Lamps cost 14 EUR and mugs cost 11.50 EUR."
 PLAN = "This plan has a term of 30 days."
 SONG = "Who wrote the song about the old harbour?"
 TOGETHER = "Mitch Murray wrote the song about the old harbour."
@@ -58,6 +59,11 @@ def test_one_wrong_fact_makes_a_claim_unsupported(claim: str, context: str) -> N
         ("The yearly fee is 120 euros.", "The monthly fee is 12 euros, the yearly fee is 120 euros.", None, 1.0),
         ("The fee is 5 euros.", "The fee is 5 euros per year.", None, 1.0),
         ("The filter is changed every week.", "The filter is changed weekly, and cleaned every day.", None, 1.0),
+        # What follows from other numbers of its sentence need not be stated.
+        ("Lamps cost 14 EUR, mugs 11.50 EUR, so the difference is 2.50 EUR.", PRICES, None, 1.0),
+        ("Lamps cost 14 EUR, mugs 11.50 EUR, so the difference is 3.50 EUR.", PRICES, None, 0.5),
+        ("Take 6 tablets of 200 mg, so 1.2 g.", "Take 6 tablets of 200 mg.", None, 1.0),
+        ("| Europe | 44.9 |", "region,q2,q3\nEurope,41.2,44.9\nAsia,12.4,15.0", None, 1.0),
         # What would be is not what is; a plain condition is not read, as words cannot tell whether it holds.
         ("The Solar System's habitable zone extends out as far as 2.4 AU.", BINARY, "How far?", 0.0),
         (BINARY.replace("such a binary", "a binary").replace("outer limits of the ", ""), BINARY, "How far?", 1.0),
