@@ -21,7 +21,7 @@ from ragwatch.daemon.runtime import sampling_plan
 from ragwatch.daemon.schedule import trigger_of
 from ragwatch.errors import ConfigError
 from ragwatch.model.estimate import Addends
-from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, is_worse
 from ragwatch.model.sample import OTHER
 from ragwatch.offline.state_reader import score_rows, state_reader
 from ragwatch.pipeline.drift.loop import name_of
@@ -329,6 +329,4 @@ def _is_bad(scores: Sequence[tuple[float, float]], quantity: Quantity, threshold
     if not scores:
         return False
     _, low, high, effective = hajek.interval(Addends.of(scores), plan.confidence)
-    if effective < plan.limits.samples:
-        return False
-    return low > threshold if quantity in LOW_IS_GOOD else high < threshold
+    return effective >= plan.limits.samples and is_worse(quantity, low, high, threshold)

@@ -177,6 +177,11 @@ LOW_IS_GOOD = frozenset(quantity for quantity in Quantity if quantity.row.better
 """Quantities for which lower is better: their threshold is an upper limit, that of the others a lower limit."""
 
 
+def is_worse(quantity: Quantity, low: float, high: float, limit: float) -> bool:
+    """Whether a whole interval is worse than a limit; of a score, `low` and `high` are the same."""
+    return low > limit if quantity in LOW_IS_GOOD else high < limit
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceRow:
     """All that depends on the quantity alone; the attributes are those of `QuantityRow`."""

@@ -14,7 +14,7 @@ import click
 from ragwatch.config import Config
 from ragwatch.errors import ConfigError, FormatError
 from ragwatch.formats import canonical
-from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, is_worse, quantity_of
 from ragwatch.model.sample import Role, Sample
 from ragwatch.model.stages import FAULTS, Stage
 from ragwatch.offline.causes import page_scope
@@ -145,9 +145,7 @@ def _queries(judged: Query, quantity: Quantity | None, routes: frozenset[str], s
 
 
 def _is_beyond(score: float, quantity: Quantity, limit: float | None) -> bool:
-    if limit is None:
-        return False
-    return score > limit if quantity in LOW_IS_GOOD else score < limit
+    return limit is not None and is_worse(quantity, score, score, limit)
 
 
 def _labelled_right(labels: Sequence[Label], route: str, quantity: Quantity | None, scope: PageScope) -> bool:

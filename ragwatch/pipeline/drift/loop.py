@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from ragwatch.board import Board
 from ragwatch.model.estimate import Estimate
-from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import Quantity, is_worse
 from ragwatch.pipeline.drift.streams import ControlStream, ReferenceStream, SignalStream
 from ragwatch.ports import LoopContext, RecordedEvent, SavedState, StoredRun
 from ragwatch.statistics.drift.detect import Alarm
@@ -54,8 +54,9 @@ class StandingAlerts:
         if any(value > 0.0 for (gauge, _), value in snapshot.gauges.items() if gauge is Gauge.CANARY_DEGRADED):
             return PauseReason.CANARIES
         limits, newest = self._thresholds(route), self._newest(snapshot, route)
-        beyond = any(_beyond(newest[name], name, limit) for name, limit in limits.items() if name in newest)
-        return PauseReason.THRESHOLD if beyond else None
+        compared = [(name, newest[name], limit) for name, limit in limits.items() if name in newest]
+        worse = any(is_worse(name, estimate.low, estimate.high, limit) for name, estimate, limit in compared)
+        return PauseReason.THRESHOLD if worse else None
 
     def _newest(self, snapshot: Snapshot, route: str) -> dict[Quantity, Estimate]:
         """By quantity, the estimate of the newest answers that are enough: that of fewest among several windows."""
@@ -66,10 +67,6 @@ class StandingAlerts:
             if row.quantity not in newest or row.estimate.n < newest[row.quantity].n:
                 newest[row.quantity] = row.estimate
         return newest
-
-
-def _beyond(estimate: Estimate, quantity: Quantity, limit: float) -> bool:
-    return estimate.low > limit if quantity in LOW_IS_GOOD else estimate.high < limit
 
 
 MAX_RUNS = 20  # that are searched for one of the same alarm

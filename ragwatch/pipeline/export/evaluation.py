@@ -7,7 +7,7 @@ from enum import StrEnum
 from hashlib import blake2b
 
 from ragwatch.model.evidence import ClaimVerdict
-from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import Quantity, is_worse
 from ragwatch.model.quantity_row import Explanation
 from ragwatch.ports import ScoreRow, StoredVerdict
 from ragwatch.statistics.verdict_line import VerdictRecord
@@ -191,7 +191,7 @@ def _results(verdict: VerdictRecord, rules: ExportRules) -> tuple[Result, ...]:
 def _label(quantity: Quantity, score: float, threshold: float | None) -> str | None:
     if threshold is None:
         return None
-    return "pass" if (score <= threshold if quantity in LOW_IS_GOOD else score >= threshold) else "fail"
+    return "fail" if is_worse(quantity, score, score, threshold) else "pass"
 
 
 def _explanation(quantity: Quantity, verdict: VerdictRecord) -> str | None:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from ragwatch import __version__
-from ragwatch.model.quantities import LOW_IS_GOOD, Quantity
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, is_worse
 from ragwatch.model.sample import OTHER
 from ragwatch.model.stages import Stage
 from ragwatch.ports import AnswerQuery, ScoreRow
@@ -63,9 +63,7 @@ class CauseQuestion:
             return None if row.stage is None else row.stage != Stage.NONE
         value = (row.scores or {}).get(self.quantity)
         limit = scope.threshold(self.quantity, row.route) if self.limit is None else self.limit
-        if value is None or limit is None:
-            return None
-        return value > limit if self.quantity in LOW_IS_GOOD else value < limit
+        return None if value is None or limit is None else is_worse(self.quantity, value, value, limit)
 
 
 def question_of(parameters: Iterable[tuple[str, str]], scope: PageScope, *, now: float) -> CauseQuestion:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from ragwatch import __version__
 from ragwatch.model.estimate import Estimate
-from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
+from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, is_worse, quantity_of
 from ragwatch.model.quantity_row import UnknownReason
 from ragwatch.model.sample import OTHER
 from ragwatch.model.stages import Stage
@@ -227,7 +227,7 @@ def _figure(builder: _OverviewBuilder, quantity: Quantity, route: str, judge: st
         "threshold": threshold,
         "last_sample_at": last,
         "age_seconds": None if last is None else max(builder.now - last, 0.0),
-        "state": "silent" if row is None else state_of(level_row, threshold, lower_is_better=lower_is_better),
+        "state": "silent" if row is None else state_of(level_row, threshold),
         "why": _why(builder, quantity, route, judge) if row is None else None,
     }
     if row is None:
@@ -336,7 +336,7 @@ def active_alarms(snapshot: Snapshot) -> list[Alarm]:
     return sorted(active, key=lambda alarm: (alarm["kind"], alarm["name"], alarm["route"]))
 
 
-def state_of(level: EstimateRow | None, threshold: float | None, *, lower_is_better: bool) -> str:
+def state_of(level: EstimateRow | None, threshold: float | None) -> str:
     """`bad` and `good` only when the whole interval of the level lies on that side of the threshold, as for pages.
 
     `plain` where nothing is compared: without a threshold, without a level, and where people's labels have not made the
@@ -345,8 +345,7 @@ def state_of(level: EstimateRow | None, threshold: float | None, *, lower_is_bet
     if threshold is None or level is None:
         return "plain"
     low, high = level.estimate.low, level.estimate.high
-    if lower_is_better:
-        low, high, threshold = -high, -low, -threshold
-    if high < threshold:
+    if is_worse(level.quantity, low, high, threshold):
         return "bad"
-    return "good" if low >= threshold else "unsure" if level.calibrated else "plain"
+    includes = is_worse(level.quantity, high, low, threshold)  # the worse end alone
+    return "good" if not includes else "unsure" if level.calibrated else "plain"

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from ragwatch import __version__
-from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
+from ragwatch.model.quantities import Quantity, is_worse, quantity_of
 from ragwatch.model.sample import OTHER
 from ragwatch.model.stages import Stage
 from ragwatch.statistics.estimators.level import calibration_status
@@ -133,13 +133,8 @@ def _segment_row(row: SegmentRow, scope: PageScope) -> figure_replies.SegmentRow
         "high": estimate.high,
         "n": estimate.n,
         "threshold": threshold,
-        "bad": threshold is not None and _is_worse(row.quantity, estimate.low, estimate.high, threshold),
+        "bad": threshold is not None and is_worse(row.quantity, estimate.low, estimate.high, threshold),
     }
-
-
-def _is_worse(quantity: Quantity, low: float, high: float, limit: float) -> bool:
-    """Whether a whole interval lies on the worse side of a limit."""
-    return low > limit if quantity in LOW_IS_GOOD else high < limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +176,7 @@ class _Levels:
             place, low, high = (str(quantity), self.route), figure["low"], figure["high"]
             baseline, moved = self.snapshot.gauges.get((Gauge.DRIFT_BASELINE, place)), None
             if baseline is not None:
-                moved = "worse" if _is_worse(quantity, low, high, baseline) else "not worse"
+                moved = "worse" if is_worse(quantity, low, high, baseline) else "not worse"
             source = f"judge {judge}"
             if share := figure.get("unmeasured", 0.0):
                 source += f"; {share:.0%} of the answers in languages in which it was not measured: changes alone"
