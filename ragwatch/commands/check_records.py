@@ -218,7 +218,6 @@ def time_warnings(samples: Sequence[Sample], patterns: Sequence[str], reader: Lo
 
 
 def _last_time(path: Path, reader: LogReader) -> float | None:
-    """The time of the last record of a file; None if it is not known."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _LAST_BYTES))

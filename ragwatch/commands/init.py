@@ -111,7 +111,6 @@ def _check_encoding(shown: str, path: Path) -> None:
 
 
 def _choose(part: str, listed: Sequence[Candidate]) -> Candidate | None:
-    """Ask which field of the log is a part of the samples."""
     click.echo(f"Which of these is the {part}?")
     for number, one in enumerate(listed, start=1):
         click.echo(f"  {number}  {printable(one.shown)}")

@@ -86,7 +86,6 @@ class _Proposal:
 
 
 def _question(part: str, listed: Sequence[Candidate]) -> str:
-    """What is asked of the fields that may be a part."""
     if listed[-1].expression.startswith("reverse("):
         first, last = (one.shown for one in listed)
         return f"scores improve from the first passage to the last; which one is the top-ranked: {first}; or {last}?"

@@ -67,7 +67,6 @@ def diagnose(given: DiagnoseArguments) -> int:
 
 
 def _read_similar(path: Path) -> frozenset[frozenset[str]]:
-    """Read pairs of ids, one a line; empty lines are passed over."""
     pairs = set()
     for number, line in enumerate(read_text(f"--similar {path}", path).splitlines(), start=1):
         pair = frozenset(name.strip() for name in line.split("\t"))

@@ -18,6 +18,7 @@ from ragwatch.process import TERMINATION, interruptible, without_garbage_collect
 
 CONFIG = click.Path(path_type=Path)
 OUT = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
 INPUT = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 

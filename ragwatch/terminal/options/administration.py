@@ -11,6 +11,7 @@ import click
 from ragwatch.terminal.options import (
     CONFIG,
     CONFIG_FILE,
+    FOLDER,
     INPUT,
     OUT,
     TOKEN_FILE,
@@ -67,7 +68,7 @@ class DetectorFetchArguments(Arguments, work="ragwatch.commands.detector:fetch")
     """
 
     model: str = argument(metavar="MODEL")
-    folder: Path = argument(type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
+    folder: Path = argument(type=FOLDER, metavar="DIR")
     revision: str = option(default="main", help="Branch, tag or commit.")
     names: Sequence[str] = option("--file", metavar="NAME", help="A file to take, instead of what a judge needs.")
     hashes: Path | None = option(type=INPUT, help="SHA-256 of files, as sha256sum writes them, instead of the hub's.")
@@ -84,7 +85,7 @@ class DetectorQuantiseArguments(Arguments, work="ragwatch.commands.detector:quan
     """
 
     folder: Path = argument(type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR")
-    out: Path = argument(type=click.Path(path_type=Path, file_okay=False), metavar="OUT")
+    out: Path = argument(type=FOLDER, metavar="OUT")
     family: str | None = option(metavar="NAME", help="What the model reads; default: what its config.json shows.")
     graph: str | None = option(metavar="NAME", help="Name of the graph in DIR; default: model.onnx or onnx/model.onnx.")
     tolerance: float = option(type=FiniteRange(0, 1), default=0.05, help="Maximum mean difference of probabilities.")
@@ -256,11 +257,9 @@ class RulesArguments(Arguments, work="ragwatch.commands.rules:rules"):
         default="prometheus",
         help="Rule files, or a PrometheusRule resource.",
     )
-    out: Path | None = option(
-        type=click.Path(path_type=Path, file_okay=False), help="Directory to write to; default: stdout."
-    )
+    out: Path | None = option(type=FOLDER, help="Directory to write to; default: stdout.")
     dashboards: Path | None = option(
-        type=click.Path(path_type=Path, file_okay=False),
+        type=FOLDER,
         help="Directory to write the Grafana dashboards to; the rules are then written only with --out.",
     )
     from_baseline: bool = option(help="Instead, propose thresholds by route from the stored drift baselines.")

@@ -13,6 +13,7 @@ from ragwatch.model.quantities import Quantity
 from ragwatch.terminal.options import (
     CONFIG,
     CONFIG_FILE,
+    FOLDER,
     INPUT,
     OUT,
     Arguments,
@@ -293,7 +294,7 @@ class ExportArguments(Arguments, work="ragwatch.offline.export:export"):
 
     path: Path = CONFIG_FILE
     parquet: Path | None = option(
-        type=click.Path(path_type=Path, file_okay=False),
+        type=FOLDER,
         metavar="DIR",
         help="Directory of Parquet files to write, or to add to; needs the extra `parquet`.",
     )
