@@ -56,7 +56,6 @@ class Accounts(Component):
             writer.execute(_PAY, {"id": reservation, "usd": float(actual.usd), "tokens": actual.tokens})
 
     def spent(self, judge: str, since: float) -> Cost:
-        """See `Accounts.spent`."""
         return Cost(*self.engine.rows(_SPENT, {"judge": judge, "since": since})[0])
 
     def prepare_batch(self, judge: str, draws: Mapping[str, int], seed: str, *, now: float) -> int:
@@ -68,20 +67,16 @@ class Accounts(Component):
         return int(batch)
 
     def send_batch(self, batch: int, provider_id: str) -> None:
-        """See `Batches.send_batch`."""
         with self.engine.transaction() as writer:
             writer.execute("UPDATE batches SET provider_id = :name WHERE id = :id", {"name": provider_id, "id": batch})
 
     def batches(self, judge: str) -> list[OpenBatch]:
-        """See `Batches.batches`."""
         return [OpenBatch(*row) for row in self.engine.rows(_OPEN_BATCHES, {"judge": judge})]
 
     def batched(self, batch: int) -> list[tuple[Draw, int]]:
-        """See `Batches.batched`."""
         return [(draw_of(row[1:]), row[0]) for row in self.engine.rows(_BATCHED, {"batch": batch})]
 
     def close_batch(self, batch: int) -> int:
-        """See `Batches.close_batch`."""
         with self.engine.transaction() as writer:
             writer.execute("DELETE FROM batches WHERE id = :batch", {"batch": batch})
             freed = "UPDATE work SET batch = NULL, reservation = NULL WHERE batch = :batch"

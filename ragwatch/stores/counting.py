@@ -29,41 +29,33 @@ class Counting(Component):
     """Counters, events and windows of scores."""
 
     def tallies(self) -> Tallies:
-        """See `Store.tallies`."""
         return tallies_of(self.engine.rows(_TALLIES))
 
     def pending(self) -> dict[str, int]:
-        """See `Store.pending`."""
         return dict(self.engine.rows(_PENDING))
 
     def tallies_and_pending(self) -> tuple[Tallies, dict[str, int]]:
-        """See `Store.tallies_and_pending`."""
         rows = self.engine.rows(_BOTH)
         tallies = tallies_of([row for row in rows if row[0] is not None])
         return tallies, {judge: int(count) for name, judge, _, count in rows if name is None}
 
     def overdue(self, before: float) -> dict[tuple[str, str, int], float]:
-        """See `Store.overdue`."""
         weights = self.engine.rows(_OVERDUE, {"before": before})
         return {(route, judge, minute): weight for route, judge, minute, weight in weights}
 
     def record(self, event: RecordedEvent) -> None:
-        """See `Store.record`."""
         with self.engine.transaction() as writer:
             writer.insert("events", [{"at": event.at, "kind": event.kind, "detail": event.detail}])
 
     def events(self, since: float) -> list[RecordedEvent]:
-        """See `Store.events`."""
         sql = "SELECT at, kind, detail FROM events WHERE at >= :since ORDER BY at, ROW_ID"
         return [RecordedEvent(*row) for row in self.engine.pages.rows(sql, {"since": since})]
 
     def last_events(self, since: float) -> dict[str, float]:
-        """See `Store.last_events`."""
         sql = "SELECT kind, MAX(at) FROM events WHERE at >= :since GROUP BY kind"
         return dict(self.engine.rows(sql, {"since": since}))
 
     def window(self, after: int, since: float, limit: int) -> list[ScoreRow]:
-        """See `Store.window`."""
         newest = single_number(self.engine.rows("SELECT MAX(at) FROM verdicts"))
         if newest is None or newest < since:  # quick exit for a silent service or an old log
             return []
@@ -71,12 +63,10 @@ class Counting(Component):
         return [score_row(row) for row in stored]
 
     def pruned_until(self) -> float:
-        """See `Store.pruned_until`."""
         until = single_number(self.engine.rows("SELECT PRUNED_UNTIL"))
         return -math.inf if until is None else float(until)
 
     def damaged(self) -> int:
-        """See `Store.damaged`."""
         return len(self.engine.damage)
 
 

@@ -37,17 +37,14 @@ class FeedbackComponent(Component):
     """Implements `ports.FeedbackStore`."""
 
     def feedback_after(self, seq: int, limit: int) -> list[tuple[int, float]]:
-        """See `FeedbackStore.feedback_after`."""
         stored = self.engine.rows(_AFTER, {"seq": seq, "limit": limit})
         return [(int(place), float(at)) for place, at in stored]
 
     def feedback_of(self, key: str) -> tuple[float, float] | None:
-        """See `FeedbackStore.feedback_of`."""
         stored = self.engine.pages.rows(_OF_SAMPLE, {"key": key})
         return (float(stored[0][0]), float(stored[0][1])) if stored else None
 
     def rated(self, since: float, until: float) -> list[tuple[ScoreRow, float]]:
-        """See `FeedbackStore.rated`."""
         stored = self.engine.rows(_RATED, {"since": since, "until": until})
         return [(score_row(row[:-1]), _rating(row[-1])) for row in stored]
 

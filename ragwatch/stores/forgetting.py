@@ -48,7 +48,6 @@ class Forgetting(Component):
     index: SearchIndex
 
     def forget(self, erasure: Erasure, *, dry_run: bool = False, seconds: float = 0.0) -> Erased:
-        """See `Store.forget`."""
         pages = self.engine.pages
         keys, texts = select(pages, erasure)
         others = _rows_with(pages, texts)

@@ -39,7 +39,6 @@ class Notes(Component):
     """Implements `ports.NoteStore`."""
 
     def record_run(self, run: StoredRun, tallies: Tallies, sums: Mapping[BucketKey, Addends] | None = None) -> None:
-        """See `NoteStore.record_run`."""
         row = {"kind": run.kind, "name": run.name, "at": run.at, "failing": int(run.failing)}
         with self.engine.transaction() as writer:
             writer.insert("runs", [{**row, "body": writer.seal(pack(run.body))}])
@@ -53,7 +52,6 @@ class Notes(Component):
         return self._decoded(_run_of, sql, {**values, "limit": limit}, ("runs", kind, name), max_bytes=MAX_RUNS_BYTES)
 
     def add_labels(self, labels: Sequence[Label]) -> int:
-        """See `NoteStore.add_labels`."""
         new = 0
         with self.engine.transaction() as writer:
             for label in labels:
@@ -66,15 +64,12 @@ class Notes(Component):
         return new
 
     def labels(self, since: float) -> list[Label]:
-        """See `NoteStore.labels`."""
         return self._decoded(_label_of, _LABELS, {"since": since}, ("labels",))
 
     def labels_of(self, key: str, limit: int) -> list[Label]:
-        """See `NoteStore.labels_of`."""
         return self._decoded(_label_of, _LABELS_OF, {"key": key, "limit": limit}, ("labels",))[::-1]
 
     def labels_after(self, place: tuple[float, str, str] | None, limit: int) -> list[Label]:
-        """See `NoteStore.labels_after`."""
         at, key, annotator = (-math.inf, "", "") if place is None else place
         values = {"at": at, "key": key, "annotator": annotator, "limit": limit}
         return self._decoded(_label_of, _LABELS_AFTER, values, ("labels",))
@@ -103,12 +98,10 @@ class Notes(Component):
         return values
 
     def remember(self, name: str, state: Mapping[str, object]) -> None:
-        """See `NoteStore.remember`."""
         with self.engine.transaction() as writer:
             writer.execute(REMEMBER, {"name": name, "body": writer.seal(pack(state))})
 
     def recall(self, name: str) -> SavedState | None:
-        """See `NoteStore.recall`."""
         rows = self.engine.rows(RECALL, {"name": name})
         return unpack(rows[0][0]) if rows else None
 

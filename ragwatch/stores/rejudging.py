@@ -41,7 +41,6 @@ class Rejudging(Component):
     """Implements `ports.RejudgeStore`."""
 
     def rejudge_candidates(self, query: RejudgeQuery) -> list[RejudgeCandidate]:
-        """See `RejudgeReader.rejudge_candidates`."""
         names = ["judge", "of", "since", "until", *(["route"] if query.route is not None else [])]
         route = "" if query.route is None else " AND v.route = :route"
         values = {name: getattr(query, name) for name in names}
@@ -49,16 +48,13 @@ class Rejudging(Component):
         return list(map(_candidate_of, stored))
 
     def first_reading(self, judge: str) -> float:
-        """See `RejudgeReader.first_reading`."""
         first = single_number(self.engine.pages.rows(_FIRST, {"judge": judge}))
         return math.inf if first is None else first
 
     def draws_of(self, judge: str, keys: Collection[str]) -> list[Draw]:
-        """See `RejudgeReader.draws_of`."""
         return [draw_of(row) for row in self.engine.pages.rows(_DRAWS, {"judge": judge, "keys": sorted(keys)})]
 
     def add_rejudged(self, verdicts: Sequence[Verdict], *, charted_before: float) -> int:
-        """See `RejudgeStore.add_rejudged`."""
         counts: Tallies = Counter()
         addable = set[tuple[str, str]]()
         with self.engine.transaction(JUDGING) as writer:

@@ -172,15 +172,12 @@ class Searching(Component):
     queries: type[Queries]
 
     def find(self, query: Query) -> list[StoredVerdict]:
-        """See `Store.find`."""
         return self._decoded_verdicts(verdict_of, self.queries.full(query, self._asked(query)))
 
     def summaries(self, query: Query) -> list[StoredVerdict]:
-        """See `Store.summaries`."""
         return self._decoded_verdicts(summary_of, self.queries.summary(query, self._asked(query)))
 
     def examined_since(self, query: Query) -> float | None:
-        """See `Store.examined_since`."""
         limit = self.queries(query, self._asked(query), "").last_examined()
         seconds = [] if limit is None else self.engine.pages.rows(*limit)
         return float(seconds[0][0]) if len(seconds) > 1 else None
@@ -208,7 +205,6 @@ class Searching(Component):
             return ()
 
     def answers(self, query: AnswerQuery) -> list[tuple[ScoreRow, Traits | None]]:
-        """See `Store.answers`."""
         return list(map(_answer_of, self.engine.pages.rows(*answers_statement(query))))
 
     def _decoded_verdicts(self, decode: Callable[[Row], StoredVerdict], search: Statement) -> list[StoredVerdict]:

@@ -49,11 +49,9 @@ class Settling(Dropping):
     """Takes draws in, and settles them."""
 
     def cursors(self, source: str) -> dict[str, str]:
-        """See `Store.cursors`."""
         return dict(self.engine.rows("SELECT stream, cursor FROM cursors WHERE source = :source", {"source": source}))
 
     def parts(self, source: str) -> Iterator[Part]:
-        """See `Store.parts`."""
         with closing(self.engine.walk(_PARTS, {"source": source})) as stored:
             for group, name, body, at in stored:
                 try:
@@ -62,7 +60,6 @@ class Settling(Dropping):
                     self.engine.damage.note("parts", name)
 
     def received(self, source: str, ids: Collection[str]) -> set[str]:
-        """See `Store.received`."""
         by_digest = {digest(identity): identity for identity in ids}
         if not by_digest:
             return set()
@@ -70,7 +67,6 @@ class Settling(Dropping):
         return {by_digest[value] for (value,) in known}
 
     def admit(self, admission: Admission) -> int:
-        """See `Store.admit`."""
         tallies: Tallies = Counter(admission.tallies)
         with self.engine.transaction(ADMITTING) as writer:
             stored = _insert_samples(writer, (draw for draw, _ in admission.draws))
@@ -103,7 +99,6 @@ class Settling(Dropping):
     def settle(
         self, verdicts: Sequence[Verdict], follow_ups: Sequence[FollowUp] = (), tallies: Tallies | None = None
     ) -> int:
-        """See `Store.settle`."""
         counts: Tallies = Counter()
         with self.engine.transaction(JUDGING) as writer:
             settled = settle(writer, verdicts, counts)

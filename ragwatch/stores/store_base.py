@@ -44,5 +44,4 @@ class StoreBase(
         return self
 
     def close(self) -> None:
-        """See `Store.close`."""
         self.engine.close()

@@ -71,7 +71,6 @@ class Trends(Component):
     """Implements `ports.TrendStore`."""
 
     def trends(self, query: TrendQuery) -> list[TrendSums]:
-        """See `TrendStore.trends`."""
         return [
             TrendSums(
                 TrendKey(query.kind, query.place, name, judge, version),
@@ -82,7 +81,6 @@ class Trends(Component):
         ]
 
     def add_peaks(self, peaks: Sequence[Peak]) -> None:
-        """See `TrendStore.add_peaks`."""
         rows = [
             {
                 "span": peak.span,
@@ -99,14 +97,12 @@ class Trends(Component):
             writer.executemany(_PEAK, rows)
 
     def peaks(self, query: TrendQuery) -> list[Peak]:
-        """See `TrendStore.peaks`."""
         return [
             Peak(TrendKey(query.kind, query.place, name), query.step, int(start), float(value), threshold)
             for name, start, value, threshold in self.engine.pages.rows(HIGHEST, parameters_of(query))
         ]
 
     def segments(self, query: SegmentQuery) -> list[SegmentSums]:
-        """See `TrendStore.segments`."""
         rate = query.steps / (query.until - query.since)
         names = ("route", "judge", "version", "since", "until", "limit")
         values: dict[str, object] = {name: getattr(query, name) for name in names}

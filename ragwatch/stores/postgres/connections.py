@@ -174,7 +174,6 @@ class PostgresEngine:
         return self
 
     def rows(self, sql: str, parameters: Parameters = (), *, planned_once: bool = True) -> Rows:
-        """See `Reader.rows`."""
 
         def run(connection: TimedConnection) -> Rows:
             with connection.cursor(binary=True) as cursor:
@@ -185,7 +184,6 @@ class PostgresEngine:
             return rows
 
     def walk(self, sql: str, parameters: Parameters = ()) -> Generator[Row, None, None]:
-        """See `Reader.walk`."""
         with (
             store_errors("cannot read"),
             self._borrowed(lambda _: None) as (connection, _),

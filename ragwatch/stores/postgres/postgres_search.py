@@ -30,7 +30,6 @@ class PostgresIndex:
     """Implements `SearchIndex`. Entries go with the keys of their samples."""
 
     def add(self, writer: Writer, entries: Mapping[str, Entry]) -> None:
-        """See `SearchIndex.add`."""
         rows = [
             (key, list(entry.terms), None if entry.words is None else words_vector(*entry.words))
             for key, entry in sorted(entries.items())
@@ -38,14 +37,12 @@ class PostgresIndex:
         writer.executemany(_INSERT, rows)
 
     def remove(self, writer: Writer, keys: Sequence[str]) -> None:
-        """See `SearchIndex.remove`."""
         writer.execute("DELETE FROM answer_index WHERE key = LIST(:keys)", {"keys": list(keys)})
 
     def remove_words(self, writer: Writer, keys: Sequence[str]) -> None:
         """See `SearchIndex.remove_words`. A trigger does it, also for workers of earlier versions."""
 
     def set_terms(self, writer: Writer, terms: Mapping[str, Sequence[int]]) -> None:
-        """See `SearchIndex.set_terms`."""
         rows = [(list(terms[key]), key) for key in sorted(terms)]
         writer.executemany("UPDATE answer_index SET terms = %b::bigint[], words = NULL WHERE key = %s", rows)
 
@@ -72,7 +69,6 @@ class PostgresQueries(Queries):
     """Searches in PostgreSQL."""
 
     def newest(self) -> str:
-        """See `Queries.newest`."""
         where = [*self._indexed(), *self._others(), *self.bounds(SCORE), *self.times()]
         source = _FROM_INDEX if self.terms or self.query.words else _FROM
         if self.query.disputed:

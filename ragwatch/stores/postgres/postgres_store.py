@@ -107,7 +107,6 @@ class PostgresStore(StoreBase):
                 ((self.engine.slot,),) = writer.rows(_REGISTER, {"name": name})
 
     def lease(self, judge: str, limit: int, *, now: float, seconds: float, before: float | None = None) -> list[Draw]:
-        """See `Store.lease`."""
         values = {"judge": judge, "since": math.inf if before is None else before, "now": now, "limit": limit}
         with self._leasing, self.engine.transaction() as writer:
             # If the clock is set back, leases are moved with it; otherwise they would last that much longer.
@@ -119,7 +118,6 @@ class PostgresStore(StoreBase):
         return draws
 
     def postpone(self, judge: str, keys: Collection[str], until: float) -> None:
-        """See `Store.postpone`."""
         with self.engine.transaction() as writer:
             self._lease(writer, judge, sorted(keys), until)
 
@@ -142,7 +140,6 @@ class PostgresStore(StoreBase):
         return int(terms[0][0]) if terms else None
 
     def resign(self, term: int) -> None:
-        """See `SharedStore.resign`."""
         with self.engine.transaction() as writer:
             writer.execute(_RESIGN, {"term": term})
 
@@ -154,11 +151,9 @@ class PostgresStore(StoreBase):
         return fenced
 
     def own_tallies(self) -> Tallies:
-        """See `SharedStore.own_tallies`."""
         return tallies_of(self.engine.rows(_OWN_TALLIES, {"slot": self.engine.slot}))
 
     def revise(self, name: str, change: Callable[[SavedState | None], Mapping[str, object] | None]) -> SavedState:
-        """See `SharedStore.revise`."""
         with self.engine.transaction() as writer:
             writer.lock(STATES, name)
             stored = writer.rows(RECALL, {"name": name})
@@ -170,7 +165,6 @@ class PostgresStore(StoreBase):
         return revised
 
     def shared_secret(self, ours: bytes) -> bytes:
-        """See `SharedStore.shared_secret`."""
         with self.engine.transaction() as writer:
             row = {"name": KEY_STATE, "body": writer.seal(pack({"secret": ours.hex()}))}
             writer.insert("states", [row], "ON CONFLICT (name) DO NOTHING")
@@ -221,7 +215,6 @@ class PostgresStore(StoreBase):
             self._behind = self.index_behind(self._behind)
 
     def rewritten(self) -> bool:
-        """See `Forgetting.rewritten`."""
         return self.engine.rewrite((*TABLES, "states"))
 
     def close(self) -> None:

@@ -67,24 +67,19 @@ class PostgresWriter(Writer):
         self.slot = {"slot": slot}
 
     def part(self, at: float) -> Mapping[str, int]:
-        """See `Writer.part`."""
         return {"part": self._part_of(at)}
 
     def rows(self, sql: str, parameters: Parameters = ()) -> Rows:
-        """See `Writer.rows`."""
         return opened(self._cursor.execute(in_postgres(sql), parameters), self.cipher)
 
     def execute(self, sql: str, parameters: Parameters = ()) -> int:
-        """See `Writer.execute`."""
         return self._cursor.execute(in_postgres(sql), parameters).rowcount
 
     def executemany(self, sql: str, parameters: Sequence[Parameters]) -> None:
-        """See `Writer.executemany`."""
         if parameters:
             self._cursor.executemany(in_postgres(sql), parameters)
 
     def insert(self, table: str, rows: Sequence[Mapping[str, object]], conflict: str = "") -> int:
-        """See `Writer.insert`."""
         if not rows:
             return 0
         columns = tuple(rows[0])
@@ -92,22 +87,18 @@ class PostgresWriter(Writer):
         return self._cursor.execute(_insertion(table, columns, conflict), lists).rowcount
 
     def queued(self) -> AbstractContextManager[object]:
-        """See `Writer.queued`."""
         return self._cursor.connection.pipeline()
 
     def insert_samples(self, rows: Sequence[Mapping[str, object]]) -> set[str]:
-        """See `Writer.insert_samples`."""
         ordered = sorted(rows, key=lambda row: str(row["key"]))
         lists = {name: _column([row[name] for row in ordered], TYPES.get(name)) for name in _SAMPLE}
         return {key for (key,) in self._cursor.execute(_NEW_SAMPLES, lists).fetchall()} if rows else set()
 
     def may_prune(self) -> bool:
-        """See `Writer.may_prune`."""
         sql = "SELECT pg_try_advisory_xact_lock(%s, hashtext(current_schema() || ''))"
         return bool(self._cursor.execute(sql, (RETENTION,)).fetchall()[0][0])
 
     def continue_numbers(self, last: int) -> None:
-        """See `Writer.continue_numbers`."""
         for table, column in _NUMBERED.items():
             least = last if table == "verdicts" else 0
             self._cursor.execute(
@@ -117,7 +108,6 @@ class PostgresWriter(Writer):
             )
 
     def set_pruned(self, until: float, seq: int) -> None:
-        """See `Writer.set_pruned`."""
         self._cursor.execute(
             "INSERT INTO pruned (until, seq) VALUES (%s, %s)"
             " ON CONFLICT (one) DO UPDATE SET until = excluded.until, seq = excluded.seq",
@@ -125,7 +115,6 @@ class PostgresWriter(Writer):
         )
 
     def lock(self, number: int, name: str = "") -> None:
-        """See `Writer.lock`."""
         sql = "SELECT pg_advisory_xact_lock(%s, hashtext(current_schema() || %s))"
         self._cursor.execute(sql, (number, name))
 

@@ -53,11 +53,9 @@ class ReadConnection:
 
     @property
     def pages(self) -> Self:
-        """See `Engine.pages`."""
         return self
 
     def rows(self, sql: str, parameters: Parameters = (), *, planned_once: bool = True) -> Rows:  # noqa: ARG002 - plans are made for each statement
-        """See `Reader.rows`."""
         with self._turn, store_errors("cannot read"):
             try:
                 return opened(self._connection.execute(in_sqlite(sql), bound(parameters)), self.cipher)
@@ -123,7 +121,6 @@ class SqliteEngine:
 
     @contextmanager
     def transaction(self, reserve: float = 0.0) -> Iterator[SqliteWriter]:
-        """See `Engine.transaction`."""
         with self._writing, store_errors("cannot write"):
             self._check_free_space(int(self._min_free * reserve))
             try:

@@ -59,7 +59,6 @@ class SqliteIndex:
     """Implements `SearchIndex`."""
 
     def add(self, writer: Writer, entries: Mapping[str, Entry]) -> None:
-        """See `SearchIndex.add`."""
         for key, entry in entries.items():
             known = _known(writer, key) or _insert(writer, key, entry)
             if entry.words is not None and not known[3]:
@@ -68,7 +67,6 @@ class SqliteIndex:
                 writer.execute("UPDATE answer_index SET words = 1 WHERE id = ?", (known[0],))
 
     def remove(self, writer: Writer, keys: Sequence[str]) -> None:
-        """See `SearchIndex.remove`."""
         self.remove_words(writer, keys)
         for key in keys:
             if (known := _known(writer, key)) is not None:
@@ -95,7 +93,6 @@ class SqliteIndex:
                 writer.execute("DELETE FROM states WHERE name = ?", (STATE,))
 
     def set_terms(self, writer: Writer, terms: Mapping[str, Sequence[int]]) -> None:
-        """See `SearchIndex.set_terms`."""
         for key, kept in terms.items():
             known = _known(writer, key)
             if known is not None and (packed := _packed(kept)) != known[2]:
@@ -148,7 +145,6 @@ class SqliteQueries(Queries):
     """Searches in SQLite."""
 
     def newest(self) -> str:
-        """See `Queries.newest`."""
         source, at = self._source()
         where = [*self._indexed(), *self.others(), *self.bounds(SCORE), *self.times(at)]
         return ordered(self.columns, source, where, f"{at} DESC, v.seq DESC")
@@ -170,7 +166,6 @@ class SqliteQueries(Queries):
         return sql
 
     def last_examined(self) -> Statement | None:
-        """See `Queries.last_examined`."""
         if not self._is_limited():
             return None
         values = self.values | self._match() | {"skipped": MAX_EXAMINED - 1}

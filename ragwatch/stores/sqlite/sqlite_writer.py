@@ -32,19 +32,15 @@ class SqliteWriter(Writer):
         self._connection, self.cipher = connection, cipher
 
     def rows(self, sql: str, parameters: Parameters = ()) -> Rows:
-        """See `Writer.rows`."""
         return opened(self._connection.execute(in_sqlite(sql), bound(parameters)), self.cipher)
 
     def execute(self, sql: str, parameters: Parameters = ()) -> int:
-        """See `Writer.execute`."""
         return self._connection.execute(in_sqlite(sql), bound(parameters)).rowcount
 
     def executemany(self, sql: str, parameters: Sequence[Parameters]) -> None:
-        """See `Writer.executemany`."""
         self._connection.executemany(in_sqlite(sql), parameters)
 
     def insert(self, table: str, rows: Sequence[Mapping[str, object]], conflict: str = "") -> int:
-        """See `Writer.insert`."""
         if not rows:
             return 0
         marks = ", ".join(f":{name}" for name in rows[0])
@@ -52,11 +48,9 @@ class SqliteWriter(Writer):
         return self._connection.executemany(sql, rows).rowcount
 
     def insert_samples(self, rows: Sequence[Mapping[str, object]]) -> set[str]:
-        """See `Writer.insert_samples`."""
         return {str(row["key"]) for row in rows if self.insert("samples", [row], "ON CONFLICT DO NOTHING")}
 
     def continue_numbers(self, last: int) -> None:
-        """See `Writer.continue_numbers`."""
         sql = "UPDATE sqlite_sequence SET seq = MAX(seq, ?) WHERE name = 'verdicts'"
         self._connection.execute(sql, (last,))
 

@@ -91,7 +91,6 @@ class SqliteStore(StoreBase):
             writer.execute("DELETE FROM claims")  # every other holder has ended
 
     def lease(self, judge: str, limit: int, *, now: float, seconds: float, before: float | None = None) -> list[Draw]:
-        """See `Store.lease`."""
         since = math.inf if before is None else before
         with self._leasing:
             # If the clock is set back, leases are moved with it; otherwise they would last that much longer.
@@ -117,13 +116,11 @@ class SqliteStore(StoreBase):
     def settle(
         self, verdicts: Sequence[Verdict], follow_ups: Sequence[FollowUp] = (), tallies: Tallies | None = None
     ) -> int:
-        """See `Store.settle`."""
         new = super().settle(verdicts, follow_ups, tallies)
         self._release([(verdict.reading.judge, verdict.draw.key) for verdict in verdicts])
         return new
 
     def prepare_batch(self, judge: str, draws: Mapping[str, int], seed: str, *, now: float) -> int:
-        """See `Batches.prepare_batch`."""
         batch = super().prepare_batch(judge, draws, seed, now=now)
         self._release([(judge, key) for key in draws])
         return batch
@@ -133,17 +130,14 @@ class SqliteStore(StoreBase):
         self._dropped = self._dropped or (number > 0 and self.rules.texts is not Texts.ALL)
 
     def excess(self, limit: int, estimate: int | None = None) -> int:  # noqa: ARG002 - the pages in use are known
-        """See `Retaining.excess`."""
         return self.engine.size() - limit
 
     def pruning_begins(self, retention: Retention, now: float) -> int:  # noqa: ARG002 - of the other engine
-        """See `Retaining.pruning_begins`."""
         with suppress(StoreError):  # truncating the write-ahead log may free the space that deleting needs
             self.engine.checkpoint()
         return 0
 
     def pruning_ends(self, now: float) -> None:
-        """See `Retaining.pruning_ends`."""
         while self._has_earlier_texts:  # what was stored under another `store.texts`, once after each start
             with self.engine.transaction() as writer:
                 number = self.drop_earlier(writer)
@@ -181,7 +175,6 @@ class SqliteStore(StoreBase):
         writer.execute(REMEMBER, {"name": UNDER_WAY, "body": writer.seal(pack({}))})
 
     def erasure_ended(self, *, complete: bool, seconds: float) -> bool:
-        """See `Forgetting.erasure_ended`."""
         complete = complete or self.engine.truncated_within(seconds)
         if complete:
             self._rewrite_is_due = False
