@@ -103,9 +103,9 @@ def test_quantile(confidence: float, degrees: float, expected: float) -> None:
 
 
 @pytest.mark.costly
-@given(st.floats(0, 1), st.floats(0.01, 1e5), st.floats(0.01, 1e5))
+@given(st.floats(0, 1, allow_subnormal=False), st.floats(0.01, 1e5), st.floats(0.01, 1e5))
 def test_incomplete_beta(x: float, a: float, b: float) -> None:
-    """The regularised incomplete beta function is scipy's."""
+    """The regularised incomplete beta function is scipy's, which is wrong for subnormal numbers."""
     assert beta_cdf(x, a, b) == pytest.approx(float(stats.beta.cdf(x, a, b)), abs=1e-8)
 
 
