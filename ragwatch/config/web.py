@@ -140,12 +140,12 @@ class WebOptions(FrozenOptions):
 def is_local(url: str) -> bool:
     """Whether an address is a loopback one, which leads each reader to their own machine.
 
-    >>> is_local("http://127.0.0.1:10477"), is_local("https://ragwatch.example.com")
-    (True, False)
+    >>> is_local("http://127.0.0.1:10477"), is_local("https://ragwatch.example.com"), is_local("http://127.example.com")
+    (True, False, False)
     """
     return _is_local(urlsplit(url).hostname or "")
 
 
 def _is_local(host: str) -> bool:
     name = host.strip("[]").lower()
-    return name == "localhost" or name.endswith(".localhost") or name == "::1" or name.startswith("127.")
+    return name.endswith(".localhost") or is_loopback(f"[{name}]:0")

@@ -1,12 +1,11 @@
 """`ragwatch plan`: shows the cost of each sampling rate, and how soon it detects a drop of the mean."""
 
 import json
-import math
 import random
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from statistics import NormalDist, fmean, pstdev
+from statistics import fmean
 
 import click
 from rich.console import Console
@@ -17,7 +16,7 @@ from ragwatch.config.drift import DriftOptions
 from ragwatch.errors import ConfigError
 from ragwatch.model.quantities import LOW_IS_GOOD, Quantity, quantity_of
 from ragwatch.model.sample import OTHER
-from ragwatch.offline.power import PowerAnswer, PowerQuestion
+from ragwatch.offline.power import PowerAnswer, PowerQuestion, half_width
 from ragwatch.offline.power import plan as planned
 from ragwatch.offline.replay import read_answers
 from ragwatch.terminal.given import seconds_of
@@ -63,16 +62,16 @@ def plan(given: PlanArguments) -> int:
     best = next((rate for rate, hours in delays if limit is not None and hours is not None and hours <= limit), None)
     usd = REFERENCE_READINGS * given.price
     # Of the 95 % interval of the mean of as many scores, which a cheaper judge can make narrower only.
-    half_width = NormalDist().inv_cdf(0.975) * pstdev(past) / math.sqrt(REFERENCE_READINGS)
+    width = half_width(past, REFERENCE_READINGS)
     if given.as_json:
-        reference = {"readings": REFERENCE_READINGS, "usd": usd, "half_width": half_width}
+        reference = {"readings": REFERENCE_READINGS, "usd": usd, "half_width": width}
         rates = [{"probability": rate, **asdict(answer)} for rate, answer in answers.items()]
         click.echo(json.dumps({"rates": rates, "lowest_probability": best, "reference": reference}))
     else:
         _show(answers, best, given.drop)
+        interval = "" if width is None else f"; the 95 % interval of its mean is then +-{width:.3f} or narrower"
         click.echo(
-            f"{REFERENCE_READINGS} readings by a reference judge (judges[].reference) cost ${usd:,.2f}; "
-            f"the 95 % interval of its mean is then +-{half_width:.3f} or narrower."
+            f"{REFERENCE_READINGS} readings by a reference judge (judges[].reference) cost ${usd:,.2f}{interval}."
         )
         if limit is not None and best is None:
             say(f"no rate detects a drop of {given.drop:g} within {given.within}")

@@ -135,6 +135,7 @@ def test_a_single_score_tells_no_width(tmp_path: Path) -> None:
     file.write_text("at,faithfulness\n1,0.9\n")
     (found,) = rates("--per-day", 10_000, "--probability", 0.5, "--scores", file)
     assert (found["half_width_hour"], found["half_width_day"]) == (None, None)
+    assert "+-0" not in run("--per-day", 100, "--scores", file).stdout
     file.write_text("at,faithfulness\n")
     result = run("--per-day", 100, "--scores", file)
     assert (result.return_value, result.stderr) == (3, f"no scores in {file}\n")
