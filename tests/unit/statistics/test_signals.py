@@ -175,6 +175,9 @@ def test_words_of_questions_are_learnt_then_measured() -> None:
         (Tally.QUESTION_STRANGENESS, ("search", "1.0")): 1,
         (Tally.QUESTION_STRANGENESS, ("search", "sum")): 1.0,
     }
+    wordless = SignalCounter({"search": known})
+    wordless.add("search", a_sample(question="?"))
+    assert not any(place[0] is Tally.QUESTION_STRANGENESS for place in tallies_of(wordless))
 
 
 def test_relevance_judgements_are_ranked() -> None:
