@@ -30,7 +30,10 @@ def run_async(main: Coroutine[object, object, Result]) -> Result:
     which raises KeyboardInterrupt or SystemExit. Nothing changes for signals whose handler is not a Python
     function, nor for those for which the coroutine installs handlers of its own, nor for a SIGTERM that waits for it.
     """
-    return _Run(main).result()
+    try:
+        return _Run(main).result()
+    finally:
+        main.close()  # it was never awaited if a handler raised before there was a loop
 
 
 class _Run(Generic[Result]):

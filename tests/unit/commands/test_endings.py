@@ -2,11 +2,13 @@
 
 import asyncio
 import errno
+import inspect
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from types import FrameType
 
 import click
 import pytest
@@ -181,6 +183,24 @@ def test_a_signal_before_the_coroutine_starts(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(KeyboardInterrupt):
         run_async(main())
     assert steps == []
+
+
+def test_a_signal_before_there_is_a_loop() -> None:
+    """The exception of its handler passes, and the coroutine is closed: it was never awaited."""
+
+    def interrupt(frame: FrameType, _event: str, _argument: object) -> None:
+        if frame.f_code is signal.getsignal.__code__:
+            sys.setprofile(None)
+            raise SystemExit(143)
+
+    main = asyncio.sleep(0)
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(SystemExit):
+            run_async(main)
+    finally:
+        sys.setprofile(None)
+    assert inspect.getcoroutinestate(main) == inspect.CORO_CLOSED
 
 
 def test_a_signal_while_the_loop_closes() -> None:
