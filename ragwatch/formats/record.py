@@ -64,8 +64,8 @@ Line = bytes | dict[str, object]
 """A line of a log; or a record that its source has decoded, of which `parse` would change nothing."""
 Parse = Callable[[Line], Parsed]
 
-UNFORESEEN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What readers raise at values that nobody has foreseen. One record must not stop its source for ever."""
+READER_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""Exceptions of readers at unexpected values. The record is rejected, so that it does not stop its source."""
 
 MAX_DECODED_BYTES = 96 << 20
 """Most memory that one body, record or reply may take once it is decoded."""

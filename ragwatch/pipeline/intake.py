@@ -11,7 +11,7 @@ from ragwatch.formats.canonical import AHEAD, MAX_AHEAD_SECONDS, LostField, name
 from ragwatch.formats.feedback import is_feedback
 from ragwatch.formats.guessing.suspicion import MISREAD, Doubts
 from ragwatch.formats.log_reader import LogReader
-from ragwatch.formats.record import UNFORESEEN, Line
+from ragwatch.formats.record import READER_ERRORS, Line
 from ragwatch.formats.selection import Expand
 from ragwatch.model.sample import Draw, RejectReason, Sample, SkipReason
 from ragwatch.pipeline.feedback import FeedbackRules
@@ -243,7 +243,7 @@ class IntakeLoop:
                     self._reject(_rejection(error, batch.file, number), result)
                     continue
                 sample, record, repaired = rescued
-            except UNFORESEEN as error:
+            except READER_ERRORS as error:
                 self._reject(_rejection(_unread(error), batch.file, number), result)
                 continue
             if repaired:
@@ -264,7 +264,7 @@ class IntakeLoop:
             return None
         try:
             sample, lost = self._reader.read_without_wrong_fields(parsed[0], "")
-        except (FormatError, *UNFORESEEN):
+        except (FormatError, *READER_ERRORS):
             return None
         for one in lost:
             self._count_lost(tallies, one)
@@ -372,7 +372,7 @@ class IntakeLoop:
 
 
 def _unread(error: Exception) -> FormatError:
-    """The refusal of a record at which its reader failed: the kind of the error alone, which holds no text of users."""
+    """The rejection of a record whose reader failed. It names the type of the error, whose message may quote texts."""
     if isinstance(error, RecursionError):
         return FormatError(RejectReason.TOO_DEEP, "", "nested too deeply")
     return FormatError(RejectReason.WRONG_TYPE, "", f"a value of this record cannot be read: {type(error).__name__}")

@@ -160,7 +160,7 @@ class Sources:
         return prefixes_of(self._held, self._text)
 
     def missing(self, claim: str, sentence: str = "") -> MissingFacts:
-        """The facts of a claim that are missing. What it computes from other numbers of its sentence is not.
+        """The facts of a claim that are missing. A number computed from others of its sentence counts as stated.
 
         >>> from ragwatch.judges.lexical.tables import shipped
         >>> sources = Sources(["Founded in Bern in 1971."], "", [frozenset({"found", "bern", "1971"})], shipped())
@@ -193,8 +193,8 @@ class Sources:
         return (is_held and not (amount.units and self._stated.has_other_unit(amount))) or self._stated.holds(amount)
 
     def _is_computed(self, amount: Amount, sentence: str) -> bool:
-        """Whether a number that no source has is computed from others of the sentence that one has."""
-        if not amount.strict or amount.kind is Kind.YEAR or self._has(amount):
+        """Whether a number is computed from numbers of its sentence that a source states."""
+        if not amount.strict or amount.kind is Kind.YEAR:
             return False
         return follows(amount, [*filter(self._has, amounts(sentence))], TOKEN.findall(fold(sentence)))
 
@@ -209,10 +209,12 @@ class Sources:
         'Founded on 02 01 2024.'
         """
         text = fold(claim)
-        words = [text[amount.start : amount.end] for amount in amounts(claim)]
+        numbers = amounts(claim)
+        words = [text[amount.start : amount.end] for amount in numbers]
         if all(self._held.issuperset(terms(word)) for word in (*words, *months_of(claim).values())):
             return claim
-        computed = [amount for amount in amounts(claim) if self._is_computed(amount, sentence or claim)]
+        lost = (amount for amount in numbers if not self._has(amount))
+        computed = [amount for amount in lost if self._is_computed(amount, sentence or claim)]
         for amount in reversed(computed) if len(text) == len(claim) else ():
             claim = claim[: amount.start] + claim[amount.end :]
         return rewritten(claim, self._stated, self._held)

@@ -72,7 +72,7 @@ class Resolver:
         return self._thread.submit(self._loop.run, self._found(ids)).result()
 
     def close(self) -> None:
-        """Close connections; the second time, nothing: a source is closed when it refuses requests, and at the end."""
+        """Close connections. A second call does nothing: a source closes when it refuses requests, and at the end."""
         if self._client.is_closed:
             return
         self._thread.submit(self._loop.run, self._client.aclose()).result()

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import orjson
 
 from ragwatch.errors import SourceError
-from ragwatch.formats.record import UNFORESEEN
+from ragwatch.formats.record import READER_ERRORS
 from ragwatch.formats.traces.assemble import LIMIT_ADVICE, Assembled, Refused, assemble
 from ragwatch.model.sample import RejectReason
 from ragwatch.ports import Batch, Part, Rejection
@@ -247,7 +247,7 @@ class OtlpSource:
                 ungrounded=self._options.without_retrieval,
                 continued=trace.continued,
             )
-        except UNFORESEEN as error:
+        except READER_ERRORS as error:
             detail = f"the spans of this trace cannot be read: {type(error).__name__}: {error}"
             return Assembled(refused=[Refused(RejectReason.WRONG_TYPE, "", detail)])
 
